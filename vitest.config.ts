@@ -1,0 +1,36 @@
+// How the tests run: two projects, so that unit tests can be asked for alone, and coverage over the sources of every workspace.
+import { defineConfig } from "vitest/config";
+
+/** The condition under which workspaces resolve to each other's sources instead of their build. */
+const conditions = ["source"];
+
+/** Longest time of an integration test, in milliseconds: real servers start within it even on a busy machine. */
+const INTEGRATION_TIMEOUT_MS = 60_000;
+
+export default defineConfig({
+  test: {
+    coverage: {
+      provider: "v8",
+      include: ["*/src/**/*.ts"],
+      exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts"],
+      reporter: ["json-summary"],
+    },
+    projects: [
+      {
+        resolve: { conditions },
+        ssr: { resolve: { conditions } },
+        test: { name: "unit", include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"], exclude: ["**/*.integration.test.ts", "**/node_modules/**"] },
+      },
+      {
+        resolve: { conditions },
+        ssr: { resolve: { conditions } },
+        test: {
+          name: "integration",
+          include: ["*/src/**/*.integration.test.ts", "tools/**/*.integration.test.ts"],
+          testTimeout: INTEGRATION_TIMEOUT_MS,
+          hookTimeout: INTEGRATION_TIMEOUT_MS,
+        },
+      },
+    ],
+  },
+});
