@@ -1,0 +1,63 @@
+# The tasks of this repository. `make` alone lists them. Each sets up what it needs: on a machine with Node.js, npm and make
+# nothing has to be installed by hand first. What a task does beyond one command lives in tools/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Packages' programs come first: `node` is then the packaged Node, whatever the machine's own is.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+
+# Touched after a complete installation; older than the lock file means: install again.
+INSTALLED := node_modules/.installed
+
+# More arguments for the task's program, for example: make test-unit ARGS=ratelimit/src/rules
+ARGS ?=
+
+.PHONY: help setup build run check test test-unit test-integration generate bench format clean
+
+help: ## List these tasks
+	@printf 'Usage: make TASK [ARGS=...]\n\n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' Makefile
+	@printf '\nFirst time here: make run\n'
+
+setup: $(INSTALLED) ## Install the packages (the other tasks do this by themselves)
+
+build: $(INSTALLED) ## Compile everything; the programs are then node_modules/.bin/weir*
+	@echo "==> Building"
+	@tsc -b tsconfig.build.json
+
+run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
+	@exec node --enable-source-maps e2e/dist/stack/run.js $(ARGS)
+
+check: $(INSTALLED) ## Run every gate: format, lint, types, imports, exports, comments, dependencies, generated files
+	@node tools/check.ts $(ARGS)
+
+test: $(INSTALLED) ## Install what tests need, then run everything: gates, build, unit and integration tests
+	@node tools/test.ts
+
+test-unit: $(INSTALLED) ## Run the unit tests (ARGS=folder to narrow)
+	@vitest run --project unit $(ARGS)
+
+test-integration: build ## Run the tests that use real servers (ARGS=folder to narrow)
+	@node tools/test-setup.ts
+	@vitest run --project integration $(ARGS)
+
+generate: $(INSTALLED) ## Rewrite every generated file: protobuf code, CRDs, tables in docs/
+	@node tools/generate.ts
+
+bench: build ## Measure decisions per second and CPU time per decision
+	@node --enable-source-maps e2e/dist/benchmarks/run.js $(ARGS)
+
+format: $(INSTALLED) ## Format every file
+	@prettier --write --log-level warn .
+
+clean: ## Remove what was built (packages and downloaded tools stay)
+	@rm -rf */dist coverage node_modules/.cache
+
+$(INSTALLED): package-lock.json
+	@sh tools/require.sh
+	@echo "==> Installing packages (about a minute)"
+	@npm ci --loglevel=error
+	@touch $@

@@ -1,0 +1,100 @@
+// @ts-check
+// The lint rules. Layout is Prettier's; who may import whom is tools/check-imports.ts; this file holds what needs a look at one file and its types.
+import tseslint from "typescript-eslint";
+
+/** Files that only tests and benchmarks run. */
+const TEST_FILES = ["**/*.test.ts", "**/*.suite.ts", "e2e/src/**/*.ts"];
+
+/** Forbidden in every file, each with what to write instead. */
+const FORBIDDEN_EVERYWHERE = [
+  { selector: "ExportDefaultDeclaration", message: "Export by name: a default export has a different name at every import." },
+  {
+    selector: "ExportAllDeclaration",
+    message: "Import from the file that declares the name: re-exporting files hide who depends on whom.",
+  },
+  {
+    selector: "ImportSpecifier[imported.name=/^(hashSync|compareSync|genSaltSync)$/]",
+    message: "Use the asynchronous form: this one stops every request for a tenth of a second.",
+  },
+  {
+    selector: "MemberExpression[property.name=/^(hashSync|compareSync|genSaltSync)$/]",
+    message: "Use the asynchronous form: this one stops every request for a tenth of a second.",
+  },
+  {
+    selector: "CatchClause > BlockStatement[body.length=0]",
+    message: "Handle the error, or do not catch it. A comment alone does not handle it.",
+  },
+];
+
+/** The environment is read once, in the main.ts of a program, and handed on as a typed object. */
+const FORBIDDEN_ENVIRONMENT = {
+  selector: "MemberExpression[object.name='process'][property.name='env']",
+  message: "Read the environment in main.ts only and hand on what was read.",
+};
+
+export default tseslint.config(
+  { ignores: ["**/dist/**", "**/generated/**", "coverage/**", "node_modules/**", ".run/**"] },
+  { linterOptions: { reportUnusedDisableDirectives: "error" } },
+  {
+    files: ["**/*.ts"],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+      "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "separate-type-imports", disallowTypeAnnotations: false }],
+      "@typescript-eslint/consistent-type-exports": "error",
+      "@typescript-eslint/explicit-module-boundary-types": "error",
+      "@typescript-eslint/no-import-type-side-effects": "error",
+      "@typescript-eslint/prefer-readonly": "error",
+      "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE, FORBIDDEN_ENVIRONMENT],
+      "no-console": "error",
+      eqeqeq: "error",
+      "object-shorthand": "error",
+      "prefer-template": "error",
+      "no-param-reassign": "error",
+      "no-implicit-coercion": "error",
+
+      // Numbers and booleans read well in a message as they are; only what has no text of its own stays forbidden.
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
+      // `env["X"]` is how an index signature must be read here (tsconfig noPropertyAccessFromIndexSignature).
+      "@typescript-eslint/dot-notation": ["error", { allowIndexSignaturePropertyAccess: true }],
+      // `() => stop()` handed to a callback that wants nothing is a common and clear shape.
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true, ignoreVoidOperator: true }],
+      // A method that an interface wants may have nothing to do; its comment says so.
+      "@typescript-eslint/no-empty-function": ["error", { allow: ["methods", "arrowFunctions"] }],
+      // An implementation may be synchronous behind an interface that promises, and stays `async` so that a throw becomes a rejection.
+      "@typescript-eslint/require-await": "off",
+      // `_` marks a parameter that a signature asks for and this body does not need.
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_", ignoreRestSiblings: true }],
+      // A loop that ends from inside (`for (;;)`, `while (true)`) says what it means.
+      "@typescript-eslint/no-unnecessary-condition": ["error", { allowConstantLoopConditions: "only-allowed-literals" }],
+    },
+  },
+  {
+    // Programs: the one place that reads the environment.
+    files: ["**/main.ts", "cli/src/config-check.ts", "ratelimit/src/tools/client.ts"],
+    rules: { "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
+  },
+  {
+    files: TEST_FILES,
+    rules: {
+      "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE],
+      // Tests look into what they have just been given; a wrong guess fails the test, which is what it is for.
+      "@typescript-eslint/no-non-null-assertion": "off",
+      // `expect(fake.send)` names a method without calling it.
+      "@typescript-eslint/unbound-method": "off",
+      // `expect.objectContaining` and `JSON.parse` are typed any; the assertion is the check.
+      "@typescript-eslint/no-unsafe-assignment": "off",
+    },
+  },
+  {
+    // Programs of the workbench talk to a person at a terminal and to the tools they start.
+    files: ["tools/**/*.ts", "e2e/src/**/run.ts", "**/generate.ts"],
+    rules: { "no-console": "off", "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
+  },
+  {
+    // Tools that read a default export from these files.
+    files: ["*.config.ts"],
+    rules: { "no-restricted-syntax": "off" },
+  },
+);
