@@ -1,0 +1,40 @@
+// Settings of the kvstore backend, which every deployment type of it shares. Parsing the environment is in settings.ts.
+import type { Secret } from "@weir/common/settings/secret";
+import type { TlsMaterial } from "@weir/common/tls/tls-files";
+
+/** One server (or pair: main and per-second). */
+export interface KvstoreServerOptions {
+  /** KVSTORE_SOCKET_TYPE. Default "unix", as in the field. */
+  readonly socketType: "unix" | "tcp";
+  /** KVSTORE_URL: a path for "unix", host:port for "tcp", or redis://user:password@host:port/database for either. A secret, for it may hold one. */
+  readonly url: Secret;
+  /** KVSTORE_AUTH: `password` or `user:password`; wins over the URL. */
+  readonly auth: Secret | undefined;
+  /** KVSTORE_TLS with its files; undefined = plain text. */
+  readonly tls: KvstoreTlsOptions | undefined;
+  /** KVSTORE_POOL_SIZE: connections, each shared by many calls. Default 10 in the field; one is enough for a single event loop. */
+  readonly poolSize: number;
+  /** KVSTORE_TIMEOUT: longest wait for a connection to stand, in milliseconds. Default 10000. */
+  readonly connectTimeoutMs: number;
+}
+
+/** TLS to the store. */
+export interface KvstoreTlsOptions {
+  /** Certificates as they are now, asked at each connect, so that reloaded files are used: KVSTORE_TLS_CLIENT_CERT, _CLIENT_KEY, _CACERT. */
+  readonly material: () => TlsMaterial;
+  /** KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: the chain is verified all the same. Default false. */
+  readonly skipHostnameVerification: boolean;
+}
+
+/** Settings of the backend as a whole. */
+export interface KvstoreCounterOptions {
+  readonly main: KvstoreServerOptions;
+  /** KVSTORE_PERSECOND: where counters of the unit SECOND live; undefined = on the main server. */
+  readonly perSecond: KvstoreServerOptions | undefined;
+  /** KVSTORE_COMMAND_TIMEOUT: longest wait of a call for its answer, in milliseconds, whatever the store does. Default 1000. */
+  readonly commandTimeoutMs: number;
+  /** EXPIRATION_JITTER_MAX_SECONDS: a random number of seconds below this is added to each expiry; 0 = none. Default 300. */
+  readonly expiryJitterMaxSeconds: number;
+  /** KVSTORE_STARTUP_INITIAL_INTERVAL (1s), _MAX_INTERVAL (30s), _MAX_ELAPSED_TIME (0 = for ever): waiting for the store at start. */
+  readonly startup: { readonly initialMs: number; readonly maxMs: number; readonly maxElapsedMs: number };
+}

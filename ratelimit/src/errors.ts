@@ -1,0 +1,62 @@
+// Every error code of the rate limit service, with its meaning and remedy; docs/errors.md is generated from the table. The classes that carry the
+// codes live in their own rooms, and each transport maps the codes of a decision to its wire.
+import type { ErrorTable } from "@weir/common/errors/service-error";
+
+/** Meaning and remedy of each code that this workspace throws or answers. */
+export const RATELIMIT_ERRORS = {
+  REQUEST_INVALID: {
+    meaning: "A rate limit request has no domain, no descriptors, too many of them, or an override with an unknown unit",
+    remedy: "Correct the request; MAX_DESCRIPTORS_PER_REQUEST and MAX_ENTRIES_PER_DESCRIPTOR raise the limits",
+  },
+  NO_CONFIG: {
+    meaning: "No rate limit configuration has been loaded yet",
+    remedy: "Look for config_load_error in the log: the first configuration is missing or was refused",
+  },
+  STORE_UNAVAILABLE: {
+    meaning: "The counter store cannot be reached, or it answered with an error",
+    remedy: "Check KVSTORE_URL, KVSTORE_AUTH and the store itself; BACKEND_FAILURE_MODE says what callers are answered meanwhile",
+  },
+  STORE_TIMEOUT: {
+    meaning: "The counter store did not answer within KVSTORE_COMMAND_TIMEOUT",
+    remedy: "Check the load of the store and the network to it, or raise KVSTORE_COMMAND_TIMEOUT",
+  },
+  STORE_FULL: {
+    meaning: "The memory backend holds as many counters as it may, so it refuses new keys rather than forget old counts",
+    remedy: "Raise MEMORY_MAX_KEYS, shorten the windows, or use the kvstore backend",
+  },
+  DEADLINE_EXCEEDED: {
+    meaning: "The caller's deadline passed before the counter store answered",
+    remedy: "Give the caller a longer timeout, or find out why the store is slow",
+  },
+  INTERNAL: {
+    meaning: "A decision failed for a reason that should not exist",
+    remedy: "Report it with the log line; the process keeps serving other calls",
+  },
+  CONFIG_INVALID: {
+    meaning: "A rate limit configuration breaks a rule; nothing of its load is in force and the previous configuration stays",
+    remedy: "Correct the place that the message names",
+  },
+  CONFIG_SOURCE_UNAVAILABLE: {
+    meaning: "The source of the configuration cannot be read or reached; the previous configuration stays",
+    remedy: "Check the RUNTIME_* directory, or CONFIG_GRPC_XDS_SERVER_URL and the server behind it",
+  },
+  STATISTICS_MAPPING_INVALID: {
+    meaning: "The file named by PULLSTATS_MAPPER_YAML is not a mapping",
+    remedy: "Correct the place that the message names, or unset PULLSTATS_MAPPER_YAML to use the default mapping",
+  },
+} as const satisfies ErrorTable;
+
+/** Every code of this workspace. */
+export type RatelimitErrorCode = keyof typeof RATELIMIT_ERRORS;
+
+/** The codes a call to the decider can fail with: each transport maps exactly these to its wire. */
+export type DecideErrorCode = Extract<
+  RatelimitErrorCode,
+  "REQUEST_INVALID" | "NO_CONFIG" | "STORE_UNAVAILABLE" | "DEADLINE_EXCEEDED" | "INTERNAL"
+>;
+
+/** The codes a counter can fail with. */
+export type StoreErrorCode = Extract<RatelimitErrorCode, "STORE_UNAVAILABLE" | "STORE_TIMEOUT" | "STORE_FULL" | "DEADLINE_EXCEEDED">;
+
+/** The codes a configuration source can refuse with. */
+export type ConfigErrorCode = Extract<RatelimitErrorCode, "CONFIG_INVALID" | "CONFIG_SOURCE_UNAVAILABLE">;
