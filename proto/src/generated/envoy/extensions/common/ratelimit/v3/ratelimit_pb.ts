@@ -45,7 +45,7 @@ export type RateLimitDescriptor = Message<"envoy.extensions.common.ratelimit.v3.
   hitsAddend?: bigint | undefined;
 
   /**
-   * Subtract the hits instead of adding them.
+   * Asks to give the hits back. Not supported: the service adds them.
    *
    * @generated from field: bool is_negative_hits = 4;
    */

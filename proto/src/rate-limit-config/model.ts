@@ -1,0 +1,44 @@
+// What rule files, messages and custom resources all become before they are validated and compiled. Not validated yet: a model may break
+// every rule of validate.ts.
+import type { JsonObject } from "@bufbuild/protobuf";
+
+/** The rules of one domain. */
+export interface RateLimitConfigModel {
+  /** Where the rules come from: the prefix of error texts. */
+  readonly name: string;
+  readonly domain: string;
+  readonly descriptors: readonly DescriptorModel[];
+}
+
+/** A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next entry. */
+export interface DescriptorModel {
+  readonly key: string;
+  /** Empty means that any value matches. */
+  readonly value: string;
+  /** Absent on rules that only lead to others, and on exemptions. */
+  readonly rateLimit?: RateLimitModel;
+  readonly descriptors: readonly DescriptorModel[];
+  readonly shadowMode: boolean;
+  readonly detailedMetric: boolean;
+  readonly quotaMode: boolean;
+  readonly valueToMetric: boolean;
+  readonly shareThreshold: boolean;
+  readonly metadata?: JsonObject;
+}
+
+/** A limit. */
+export interface RateLimitModel {
+  /** As written; empty when missing. Messages give the enum's name, UNKNOWN included. */
+  readonly unit: string;
+  /** 0 to 4294967295; 0 rejects everything. */
+  readonly requestsPerUnit: number;
+  readonly unlimited: boolean;
+  /** Empty when the limit has no name. */
+  readonly name: string;
+  readonly replaces: readonly { readonly name: string }[];
+}
+
+/** What a rule is called among its siblings: `key` or `key_value`. Two rules of one level must not share it. */
+export function compositeKey(descriptor: { readonly key: string; readonly value: string }): string {
+  return descriptor.value === "" ? descriptor.key : `${descriptor.key}_${descriptor.value}`;
+}
