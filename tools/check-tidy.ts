@@ -1,0 +1,174 @@
+// Gate: small rules that no linter holds, each with its reason in the message. Rules on the text of any file come first, those on TypeScript after.
+import { execFileSync } from "node:child_process";
+import { homedir } from "node:os";
+import { basename, dirname } from "node:path";
+import ts from "typescript";
+import type { Finding } from "./findings.ts";
+import { reportFindings } from "./findings.ts";
+import { GENERATED_FILE, TEST_FILE } from "./layout.ts";
+import type { Files } from "./source-tree.ts";
+import { isTypeScript, readFiles } from "./source-tree.ts";
+import { lineOf, parseSource, walk } from "./syntax.ts";
+
+/** Longest file that is still read in one go, in lines. Tests may be longer: their tables are. */
+const FILE_LINES_MAX = 300;
+
+/** Longest function, in lines from its first to its last: what fits on a screen. */
+const FUNCTION_LINES_MAX = 70;
+
+/** Largest file that belongs in the tree, in bytes. */
+const FILE_BYTES_MAX = 512 * 1024;
+
+/** Endings of files that people read as text. */
+const TEXT_FILE =
+  /(\.(ts|js|mjs|json|md|sh|proto|ya?ml|css|html|svg|py|go|mod|toml)|(^|\/)(Makefile|run|\.npmrc|\.editorconfig|\.gitignore)|\/bin\/[\w-]+)$/;
+
+/** Names that say nothing about what is inside. */
+const EMPTY_NAME = /(^|-)(utils?|helpers?|misc|types?|managers?|index|common|stuff)$/;
+
+/** A file name: words in small letters joined by hyphens, with dotted qualifiers (`.test`, `.integration.test`, `.suite`, `.config`). */
+const KEBAB_NAME = /^\.?[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/;
+
+/** Text that is refused on any line of any text file. Put together from parts, so that this file does not find itself. */
+const LINE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; readonly message: string }[] = [
+  {
+    rule: "leftover",
+    pattern: new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|")})\\b`),
+    message: "Do it now, or say in a sentence what is so and why",
+  },
+  {
+    rule: "machine-path",
+    pattern: new RegExp(`(^|[\\s"'\`=(:])/(${["home", "Users", "root"].join("|")})/\\w`),
+    message: "The path of one machine does not belong in the repository",
+  },
+];
+
+/** Text that is refused in TypeScript. */
+const CODE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; readonly message: string; readonly only?: RegExp }[] = [
+  {
+    rule: "silenced",
+    pattern: new RegExp("eslint-" + "disable(?!.* -- \\S)"),
+    message: "Give the reason after ` -- `, or do what the rule asks",
+  },
+  {
+    rule: "silenced",
+    pattern: new RegExp("@ts-" + "(ignore|nocheck)"),
+    message: "Use @ts-expect-error with a reason: it fails when it is no longer needed",
+  },
+  { rule: "silenced", pattern: new RegExp("@ts-" + "expect-error(?! \\S+ \\S+)"), message: "Say why in the same comment" },
+  {
+    rule: "left-out-test",
+    pattern: /\b(it|test|describe)(\.\w+)*\.(only|skip|todo|skipIf|runIf|fails)\b/,
+    message: "A test runs everywhere or is not there",
+    only: TEST_FILE,
+  },
+  {
+    rule: "clock-in-test",
+    pattern: /\b(Date\.now\(\)|new Date\(\)|performance\.now\(\)|Math\.random\(\)|randomUUID\(\))|"node:timers\/promises"/,
+    message: "Hand in a fixed time or a fixed sequence: a unit test gives the same answer every time",
+    only: /^(?!e2e\/)(?!.*\.integration\.test\.ts$).*\.test\.ts$/,
+  },
+];
+
+/** Everything untidy in `files`. `hosts` are host names that must not appear. */
+export function findUntidiness(files: Files, hosts: readonly string[] = []): readonly Finding[] {
+  return [...files].flatMap(([path, text]) => {
+    if (GENERATED_FILE.test(path) || path === "package-lock.json") return [];
+    return [...checkText(path, text, hosts), ...checkName(path), ...(isTypeScript(path) ? checkCode(path, text) : [])];
+  });
+}
+
+function checkText(file: string, text: string, hosts: readonly string[]): readonly Finding[] {
+  const findings: Finding[] = [];
+  if (Buffer.byteLength(text) > FILE_BYTES_MAX)
+    findings.push({ file, rule: "large-file", message: `The file is larger than ${FILE_BYTES_MAX} bytes` });
+  if (/(\.(ts|js|sh)|\/bin\/[\w-]+)$/.test(file) && !/^(#!.*\n)?(\/\/|\/\*|# )/.test(text)) {
+    findings.push({ file, line: 1, rule: "first-comment", message: "Say in a first comment what the file is for, and what it is not" });
+  }
+  for (const [index, line] of text.split("\n").entries()) {
+    for (const { rule, pattern, message } of LINE_RULES) if (pattern.test(line)) findings.push({ file, line: index + 1, rule, message });
+    const host = hosts.find((name) => line.includes(name));
+    if (host !== undefined)
+      findings.push({
+        file,
+        line: index + 1,
+        rule: "registry-host",
+        message: `${host} is where this machine gets packages: it does not belong in the repository`,
+      });
+  }
+  return findings;
+}
+
+function checkName(file: string): readonly Finding[] {
+  const name = basename(file);
+  if (!isTypeScript(file)) return [];
+  const findings: Finding[] = [];
+  if (!KEBAB_NAME.test(name)) findings.push({ file, rule: "file-name", message: "Name a file in kebab-case, after its main export" });
+  if (EMPTY_NAME.test(name.split(".", 1)[0] ?? ""))
+    findings.push({ file, rule: "file-name", message: "Name the file after what it does: this name fits anything" });
+  return findings;
+}
+
+function checkCode(file: string, text: string): readonly Finding[] {
+  const findings: Finding[] = [];
+  const lines = text.split("\n");
+  for (const [index, line] of lines.entries()) {
+    for (const { rule, pattern, message, only } of CODE_RULES) {
+      if (pattern.test(line) && (only?.test(file) ?? true)) findings.push({ file, line: index + 1, rule, message });
+    }
+  }
+  if (file.endsWith(".test.ts")) return findings;
+  const lineCount = text.endsWith("\n") ? lines.length - 1 : lines.length;
+  if (lineCount > FILE_LINES_MAX)
+    findings.push({ file, rule: "file-length", message: `${lineCount} lines, at most ${FILE_LINES_MAX}: it holds more than one thing` });
+  return TEST_FILE.test(file) ? findings : [...findings, ...longFunctions(file, text)];
+}
+
+function longFunctions(file: string, text: string): readonly Finding[] {
+  const source = parseSource(file, text);
+  const findings: Finding[] = [];
+  walk(source, (node) => {
+    if (!ts.isFunctionLike(node) || !("body" in node) || node.body === undefined) return;
+    const first = lineOf(source, node);
+    const lineCount = source.getLineAndCharacterOfPosition(node.getEnd()).line + 2 - first;
+    if (lineCount <= FUNCTION_LINES_MAX) return;
+    const name = node.name?.getText(source) ?? "a function";
+    findings.push({
+      file,
+      line: first,
+      rule: "function-length",
+      message: `${name} has ${lineCount} lines, at most ${FUNCTION_LINES_MAX}: split off the plain work`,
+    });
+  });
+  return findings;
+}
+
+/** Hosts that this machine's package managers are set to, so that no file has to name them. A manager that is not there has none. */
+function registryHosts(): readonly string[] {
+  const asked = [
+    ["npm", "config", "get", "registry"],
+    ["go", "env", "GOPROXY", "GOSUMDB"],
+    ["pip", "config", "list"],
+    ["sh", "-c", "cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null || true"],
+  ] as const;
+  const answers = asked.map(([program, ...args]) => {
+    try {
+      return execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 10_000 });
+    } catch {
+      return ""; // Not installed, or too slow to ask: it gives nothing to look for.
+    }
+  });
+  const hosts = answers.join("\n").matchAll(/https?:\/\/(?:[^\s@/]+@)?([a-z0-9-]+(?:\.[a-z0-9-]+)+)/gi);
+  return [...new Set([...hosts].map((match) => match[1] ?? ""))];
+}
+
+/** Places of this machine that a file may have picked up: the home folder, and where the repository lies. */
+function machinePaths(root: string): readonly string[] {
+  const shared = ["/", "/tmp", "/home", "/opt", "/srv", "/usr", "/var", "/var/tmp", "/mnt"];
+  return [homedir(), root, dirname(root)].filter((path) => !shared.includes(path)).map((path) => `${path}/`);
+}
+
+if (import.meta.main) {
+  const files = readFiles(process.cwd(), (path) => TEXT_FILE.test(path));
+  reportFindings(findUntidiness(files, [...registryHosts(), ...machinePaths(process.cwd())]));
+}

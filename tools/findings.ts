@@ -1,0 +1,25 @@
+// What a gate has to say: a list of findings, each with a place that editors and people can jump to. No gate decides how they are printed.
+
+/** One thing that a gate refuses. */
+export interface Finding {
+  /** Path from the root of the repository. */
+  readonly file: string;
+  /** Line from 1; undefined when the finding is about the file as a whole. */
+  readonly line?: number | undefined;
+  readonly rule: string;
+  /** What is wrong and what to do about it, as a sentence without a full stop. */
+  readonly message: string;
+}
+
+/** Prints `findings`, by file, and sets the exit code. */
+export function reportFindings(findings: readonly Finding[]): void {
+  const sorted = findings.toSorted((a, b) => a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0));
+  for (const finding of sorted) console.log(formatFinding(finding));
+  process.exitCode = findings.length > 0 ? 1 : 0;
+}
+
+/** One line: `path:line rule: message`. */
+export function formatFinding(finding: Finding): string {
+  const place = finding.line === undefined ? finding.file : `${finding.file}:${finding.line}`;
+  return `${place} ${finding.rule}: ${finding.message}`;
+}

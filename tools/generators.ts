@@ -1,0 +1,26 @@
+// The programs that write files of this repository, and how each is run: to write (`make generate`) and to say whether its file is as it would write it
+// (the gates). What they write, each knows itself.
+
+/** One generator. */
+export interface Generator {
+  readonly name: string;
+  /** Writes the files. */
+  readonly write: readonly string[];
+  /** Ends with an error and says what differs when a file is not as it would be written. */
+  readonly check: readonly string[];
+}
+
+/** Runs TypeScript that imports workspaces as they are, unbuilt. */
+const RUN_SOURCE = ["node", "--conditions=source"] as const;
+
+/** Every generator, in the order in which one builds on another. */
+export const GENERATORS: readonly Generator[] = [
+  { name: "protobuf code", write: ["sh", "proto/generate.sh"], check: ["node", "tools/check-protobuf.ts"] },
+  fromSource("CRDs", "crds/src/rate-limit-config/generate.ts"),
+  fromSource("error table", "tools/generate-error-docs.ts"),
+  fromSource("settings tables", "tools/generate-settings-docs.ts"),
+];
+
+function fromSource(name: string, program: string): Generator {
+  return { name, write: [...RUN_SOURCE, program], check: [...RUN_SOURCE, program, "--check"] };
+}

@@ -1,0 +1,67 @@
+// The one table of what the repository is made of: its workspaces, which may import which, and the order of the folders inside each.
+// The import gate and the documentation generators read it; it holds no rule of its own.
+
+/** A workspace that another may import, wholly or in part. */
+export type Import = string | { readonly workspace: string; readonly only: readonly string[] };
+
+/** One workspace: a top-level folder with a package.json. */
+export interface Workspace {
+  readonly name: string;
+  /** Workspaces that its sources and tests may import. */
+  readonly mayImport: readonly Import[];
+  /** Folders and files under `src/`, in dependency order: each may import what stands before it. What is not listed comes last, beside main.ts. */
+  readonly order: readonly string[];
+  /** Folders under `src/` whose sub-folders are alternatives of each other and must not know each other. */
+  readonly alternatives: readonly string[];
+}
+
+/** Every workspace, in dependency order. */
+export const WORKSPACES: readonly Workspace[] = [
+  { name: "proto", mayImport: [], order: ["errors.ts", "generated", "grpc", "rate-limit-config"], alternatives: [] },
+  { name: "crds", mayImport: ["proto"], order: ["errors.ts", "rate-limit-config"], alternatives: [] },
+  {
+    name: "common",
+    mayImport: [],
+    order: ["errors.ts", "errors", "backoff", "settings", "log", "net", "lifecycle", "tls", "tracing", "admin", "certificates"],
+    alternatives: [],
+  },
+  {
+    name: "control-plane",
+    mayImport: ["proto", "crds", "common"],
+    order: ["errors.ts", "source", "assemble", "snapshot", "ads", "status"],
+    alternatives: ["source"],
+  },
+  {
+    name: "ratelimit",
+    mayImport: ["proto", "common"],
+    order: ["errors.ts", "statistics", "health", "config", "rules", "decide", "counters", "transport", "tools"],
+    alternatives: ["config", "counters", "counters/kvstore", "transport"],
+  },
+  {
+    name: "account",
+    mayImport: ["common"],
+    order: ["errors.ts", "store", "media", "users", "sessions", "throttle", "http"],
+    alternatives: ["store", "media"],
+  },
+  {
+    name: "cli",
+    mayImport: ["proto", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
+    order: ["errors.ts", "check"],
+    alternatives: [],
+  },
+  {
+    name: "e2e",
+    mayImport: ["proto", "crds", "common"],
+    order: ["errors.ts", "stack", "conformance", "scenarios", "benchmarks"],
+    alternatives: [],
+  },
+];
+
+/** Folder of the programs that check, test and generate. Workspaces do not know it. */
+export const TOOLS_FOLDER = "tools";
+
+/** Matches the path of a file that only tests run. */
+export const TEST_FILE = /\.(test|suite)\.ts$/;
+
+/** Matches the path of a file that a program wrote. */
+export const GENERATED_FILE = /(^|\/)generated\//;
