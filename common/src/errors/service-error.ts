@@ -1,0 +1,81 @@
+// The one base class of errors that Weir throws on purpose, and the table shape that documents their codes. Not the codes themselves: each
+// workspace keeps its own in its errors.ts.
+
+/** Longest chain of causes that {@link describeError} follows; deeper ones add length, not insight. */
+const CAUSES_MAX = 8;
+
+/** What a code means and what its reader can do about it; both are sentences of docs/errors.md. */
+export interface ErrorEntry {
+  readonly meaning: string;
+  readonly remedy: string;
+}
+
+/** Every code of one workspace with its explanation. */
+export type ErrorTable = Readonly<Record<string, ErrorEntry>>;
+
+/** How a {@link ServiceError} came about: the error underneath, and whether trying again later may succeed. */
+export interface ServiceErrorOptions {
+  readonly cause?: unknown;
+  readonly transient?: boolean;
+}
+
+/**
+ * An error with a stable code, so that callers decide by code and never by message. The message follows "Cannot <action>: <reason>" and holds
+ * no secret; `cause` keeps what is underneath for the log.
+ */
+export class ServiceError<Code extends string = string> extends Error {
+  override readonly name: string = "ServiceError";
+  readonly code: Code;
+  /** True when the same attempt may succeed later without anybody changing anything. */
+  readonly transient: boolean;
+
+  constructor(code: Code, message: string, options: ServiceErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.transient = options.transient ?? false;
+  }
+}
+
+/**
+ * One line for a person: the message, then the messages of its causes, without stack. A cause that the message already quotes is not repeated.
+ * Any thrown value is accepted.
+ */
+export function describeError(error: unknown): string {
+  let text = messageOf(error);
+  let cause = causeOf(error);
+  for (let depth = 0; depth < CAUSES_MAX && cause !== undefined; depth++) {
+    const next = messageOf(cause);
+    if (!text.includes(next)) text += `: ${next}`;
+    cause = causeOf(cause);
+  }
+  return text;
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return oneLine(describeValue(error));
+  if (error.message !== "") return oneLine(error.message);
+  // Node's connection attempts to several addresses fail with an AggregateError that has an empty message.
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(messageOf).join("; ");
+  return codeOf(error) ?? error.name;
+}
+
+function describeValue(value: unknown): string {
+  if (typeof value === "string") return value;
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return String(value); // Circular or a bigint: the short form still says what kind of thing was thrown.
+  }
+}
+
+function codeOf(error: Error): string | undefined {
+  return "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+function oneLine(text: string): string {
+  return text.trim().replaceAll(/\s*\n\s*/g, "; ");
+}

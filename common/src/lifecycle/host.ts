@@ -1,0 +1,64 @@
+// The process around a program, as an interface that tests can stand in for. Nothing else in this workspace touches `process`.
+import { readFileSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import type { Env } from "../settings/read-env.ts";
+
+/** Width of the help where the terminal does not tell one, in columns. */
+const COLUMNS_DEFAULT = 100;
+
+/** A process, as far as a program may touch it. */
+export interface ProgramHost {
+  readonly args: readonly string[];
+  readonly env: Env;
+  /** Version of the workspace that the running script belongs to. */
+  version(): string;
+  /** Width of the terminal in columns. */
+  columns(): number;
+  /** A clock that only goes forward, in milliseconds. */
+  nowMs(): number;
+  stdout(text: string): void;
+  stderr(text: string): void;
+  onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
+  /** Calls the listener with every error that nobody caught, thrown or rejected. */
+  onUncaught(listener: (error: unknown) => void): void;
+  exit(code: number): void;
+}
+
+/** The real process. */
+export function nodeHost(): ProgramHost {
+  // A reader that went away, as in `program | head`, is no failure of the program.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === "EPIPE" ? 0 : 1);
+  });
+  return {
+    args: process.argv.slice(2),
+    env: process.env,
+    version: () => versionOf(process.argv[1] ?? ""),
+    columns: () => process.stdout.columns ?? COLUMNS_DEFAULT,
+    nowMs: () => performance.now(),
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(text),
+    onSignal: (name, listener) => void process.on(name, listener),
+    onUncaught: (listener) => void process.on("uncaughtException", listener).on("unhandledRejection", listener),
+    exit: (code) => process.exit(code),
+  };
+}
+
+/** The version in the nearest package.json at or above the folder of a script; links are followed. */
+export function versionOf(script: string): string {
+  for (let folder = dirname(realpathSync(script)); ; folder = dirname(folder)) {
+    const version = versionIn(join(folder, "package.json"));
+    if (version !== undefined) return version;
+    if (dirname(folder) === folder) return "unknown";
+  }
+}
+
+function versionIn(packageFile: string): string | undefined {
+  try {
+    const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version?: unknown };
+    return typeof version === "string" ? version : undefined;
+  } catch {
+    return undefined; // No such file here: the caller goes on one folder further up.
+  }
+}

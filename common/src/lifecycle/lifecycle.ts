@@ -1,0 +1,144 @@
+// Starts the parts of a process in order and stops them in reverse order, under one deadline. Knows nothing of signals: program.ts does.
+import { describeError, ServiceError } from "../errors/service-error.ts";
+import type { Log } from "../log/log.ts";
+
+/** Something with a life: a listener, a watcher, a store. */
+export interface Part {
+  /** How messages call it, such as "gRPC listener". */
+  readonly name: string;
+  /** Resolves when the part works. A start that fails must leave nothing open: its stop is not called. */
+  start?(): void | Promise<void>;
+  /** Ends the part. May be called while start still runs, and must then make start come to an end. Called at most once. */
+  stop?(): void | Promise<void>;
+}
+
+/** The parts of one process. */
+export interface Lifecycle {
+  /** Adds a part behind all others; only before start. */
+  add(part: Part): void;
+  /** Starts all parts, each after the one before it works. Fails with what a part failed with, or with START_INTERRUPTED after stop(). */
+  start(): Promise<void>;
+  /** Stops all started parts; further calls wait for the first. Fails with STOP_INCOMPLETE after every part had its turn. */
+  stop(): Promise<void>;
+}
+
+/** How long the parts have for stopping, all together, in milliseconds. */
+export interface LifecycleOptions {
+  readonly stopTimeoutMs: number;
+}
+
+/** Makes a process out of parts. */
+export function createLifecycle(deps: { readonly log: Log }, options: LifecycleOptions): Lifecycle {
+  return new OrderedLifecycle(deps.log, options.stopTimeoutMs);
+}
+
+/** The life of a service: starts, waits for the signal (which may come during the start), stops. */
+export async function runUntilAborted(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const started = lifecycle.start();
+  await Promise.race([started, aborted]);
+  await aborted;
+  // The start is awaited too: interrupted by the stop it fails, and that is no failure of the process.
+  const [stopResult, startResult] = await Promise.allSettled([lifecycle.stop(), started]);
+  if (stopResult.status === "rejected") throw stopResult.reason;
+  if (startResult.status === "rejected" && !isInterruption(startResult.reason)) throw startResult.reason;
+}
+
+type State =
+  { readonly kind: "new" } | { readonly kind: "starting" | "running" } | { readonly kind: "stopping"; readonly stopped: Promise<void> };
+
+class OrderedLifecycle implements Lifecycle {
+  readonly #log: Log;
+  readonly #stopTimeoutMs: number;
+  readonly #parts: Part[] = [];
+  /** Parts to stop, in the order of start; the one that is starting right now is the last of them. */
+  readonly #started: Part[] = [];
+  #state: State = { kind: "new" };
+
+  constructor(log: Log, stopTimeoutMs: number) {
+    this.#log = log;
+    this.#stopTimeoutMs = stopTimeoutMs;
+  }
+
+  add(part: Part): void {
+    if (this.#state.kind !== "new") throw new TypeError(`Cannot add ${part.name}: the lifecycle is ${this.#state.kind}`);
+    this.#parts.push(part);
+  }
+
+  async start(): Promise<void> {
+    if (this.#state.kind === "stopping") throw interruption("the first part");
+    if (this.#state.kind !== "new") throw new TypeError(`Cannot start: the lifecycle is ${this.#state.kind}`);
+    this.#state = { kind: "starting" };
+    for (const part of this.#parts) {
+      await this.#startPart(part);
+      if (this.#isStopping()) throw interruption(part.name);
+    }
+    this.#state = { kind: "running" };
+  }
+
+  stop(): Promise<void> {
+    if (this.#state.kind === "stopping") return this.#state.stopped;
+    const stopped = this.#stopStarted();
+    this.#state = { kind: "stopping", stopped };
+    return stopped;
+  }
+
+  async #startPart(part: Part): Promise<void> {
+    this.#log.debug("starting", { part: part.name });
+    this.#started.push(part);
+    try {
+      await part.start?.();
+      this.#log.debug("started", { part: part.name });
+    } catch (error) {
+      if (this.#isStopping()) throw interruption(part.name, error);
+      this.#started.pop();
+      await this.stop().catch((stopError: unknown) => {
+        // The failed start is what the caller must hear of; a failing stop after it is only told to the log.
+        this.#log.error("cannot stop after a failed start", { error: stopError });
+      });
+      throw error;
+    }
+  }
+
+  async #stopStarted(): Promise<void> {
+    const deadlineMs = performance.now() + this.#stopTimeoutMs;
+    const failures: string[] = [];
+    for (let part = this.#started.pop(); part !== undefined; part = this.#started.pop()) {
+      const failure = await this.#stopPart(part, deadlineMs - performance.now());
+      if (failure !== undefined) failures.push(failure);
+    }
+    if (failures.length > 0) throw new ServiceError("STOP_INCOMPLETE", `Cannot stop cleanly: ${failures.join("; ")}`);
+  }
+
+  /** Every part is told to stop even when no time is left, because a part that is told releases more than one that is not. */
+  async #stopPart(part: Part, remainingMs: number): Promise<string | undefined> {
+    this.#log.debug("stopping", { part: part.name });
+    const timeout = Promise.withResolvers<string>();
+    const timer = setTimeout(
+      () => timeout.resolve(`${part.name} did not stop within ${this.#stopTimeoutMs} ms in all`),
+      Math.max(0, remainingMs),
+    );
+    try {
+      return await Promise.race([timeout.promise, Promise.resolve(part.stop?.()).then(() => undefined)]);
+    } catch (error) {
+      return `${part.name}: ${describeError(error)}`;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #isStopping(): boolean {
+    return this.#state.kind === "stopping";
+  }
+}
+
+function interruption(partName: string, cause?: unknown): ServiceError<"START_INTERRUPTED"> {
+  return new ServiceError("START_INTERRUPTED", `Cannot finish the start: told to stop at ${partName}`, { cause });
+}
+
+function isInterruption(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === "START_INTERRUPTED";
+}

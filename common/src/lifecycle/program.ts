@@ -1,0 +1,176 @@
+// What every program does around its work: --help, --version, signals, and how it ends. The work itself is the `main` it is given.
+import { describeError, ServiceError } from "../errors/service-error.ts";
+import type { Log } from "../log/log.ts";
+import { type Env, type SettingRow, SettingsError } from "../settings/read-env.ts";
+import { formatHelp, type ProgramFlag } from "./help.ts";
+import { nodeHost, type ProgramHost } from "./host.ts";
+
+/** A repeated signal this long after the first, in milliseconds, ends the process at once; an earlier one is an echo of the first, as a
+ * terminal and a parent process both send when somebody presses Ctrl-C. */
+const FORCE_AFTER_MS = 1000;
+
+const EXIT_FAILURE = 1;
+const EXIT_USAGE = 2;
+
+/** Shells report a process that a signal ended as 128 plus the number of the signal. */
+const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** The signals that ask a program to stop. */
+export type StopSignal = keyof typeof EXIT_BY_SIGNAL;
+
+/** A program as its help shows it. */
+export interface Program {
+  /** The name it is called by. */
+  readonly name: string;
+  /** One sentence on what it does. */
+  readonly summary: string;
+  /** What follows the name on the command line. Without it the program takes no arguments and refuses any. */
+  readonly usage?: string;
+  /** Its command line flags, for the help only: main reads `args` itself. */
+  readonly flags?: readonly ProgramFlag[];
+  /** Its settings, for the help. */
+  readonly settings?: () => readonly SettingRow[];
+}
+
+/** What a program may know of its process. */
+export interface ProgramContext {
+  /** The command line behind the name of the program. */
+  readonly args: readonly string[];
+  readonly env: Env;
+  /** Aborted by SIGINT and SIGTERM. A program that never reads this property is ended by those signals at once, as any other. */
+  readonly signal: AbortSignal;
+  /** The signal that asked to stop, once one has. */
+  signalName(): StopSignal | undefined;
+  /** Calls the listener at every SIGHUP; without any listener that signal ends the process. */
+  onHangup(listener: () => void): void;
+  stdout(text: string): void;
+  stderr(text: string): void;
+  /** Gives the log that is to hear of an unexpected end; before this call it goes to standard error as plain text. */
+  useLog(log: Log): void;
+}
+
+/**
+ * Runs a program to its end: answers `--help` and `--version` as first argument, else calls `main` and exits with the number it returns (0 for none).
+ * A ServiceError ends it with exit code 1 and its message on standard error, anything else that is thrown or rejected with its stack.
+ */
+export function runProgram(
+  program: Program,
+  main: (context: ProgramContext) => Promise<number | void>,
+  host: ProgramHost = nodeHost(),
+): void {
+  const answer = answerEarly(program, host);
+  if (answer !== undefined) {
+    host.exit(answer);
+    return;
+  }
+  const context = new HostContext(host);
+  const fail = (error: unknown): void => {
+    reportEnd(program.name, error, host, context.log);
+    host.exit(EXIT_FAILURE);
+  };
+  host.onUncaught(fail);
+  // An async function, so that a main that throws before its first await fails the same way.
+  void (async () => main(context))().then((code) => host.exit(code ?? 0), fail);
+}
+
+function answerEarly(program: Program, host: ProgramHost): number | undefined {
+  const [first] = host.args;
+  switch (first) {
+    case undefined:
+      return undefined;
+    case "--help":
+    case "-help":
+    case "-h":
+      host.stdout(formatHelp({ ...program, version: host.version(), settings: program.settings?.() ?? [] }, host.columns()));
+      return 0;
+    case "--version":
+    case "-version":
+      host.stdout(`${program.name} ${host.version()}\n`);
+      return 0;
+    default:
+      if (program.usage !== undefined) return undefined;
+      host.stderr(
+        `${program.name}: Cannot use the argument ${JSON.stringify(first)}: this program takes none, only --help and --version; its settings are environment variables\n`,
+      );
+      return EXIT_USAGE;
+  }
+}
+
+function reportEnd(name: string, error: unknown, host: ProgramHost, log: Log | undefined): void {
+  if (error instanceof SettingsError) host.stderr(`${name}: ${error.message}\n`);
+  else if (error instanceof ServiceError) host.stderr(`${name}: ${describeError(error)}\n`);
+  else if (log !== undefined) log.error("unexpected error, the process ends", { error: describeError(error), stack: stackOf(error) });
+  else host.stderr(`${name}: unexpected error, the process ends: ${stackOf(error)}\n`);
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? describeError(error)) : describeError(error);
+}
+
+class HostContext implements ProgramContext {
+  readonly #host: ProgramHost;
+  readonly #hangupListeners: (() => void)[] = [];
+  #abort: AbortController | undefined;
+  #received: { readonly name: StopSignal; readonly atMs: number } | undefined;
+  #log: Log | undefined;
+
+  constructor(host: ProgramHost) {
+    this.#host = host;
+  }
+
+  get args(): readonly string[] {
+    return this.#host.args;
+  }
+
+  get env(): Env {
+    return this.#host.env;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      this.#host.onSignal("SIGINT", () => this.#stop("SIGINT"));
+      this.#host.onSignal("SIGTERM", () => this.#stop("SIGTERM"));
+    }
+    return this.#abort.signal;
+  }
+
+  get log(): Log | undefined {
+    return this.#log;
+  }
+
+  signalName(): StopSignal | undefined {
+    return this.#received?.name;
+  }
+
+  onHangup(listener: () => void): void {
+    if (this.#hangupListeners.length === 0) this.#host.onSignal("SIGHUP", () => this.#hangup());
+    this.#hangupListeners.push(listener);
+  }
+
+  stdout(text: string): void {
+    this.#host.stdout(text);
+  }
+
+  stderr(text: string): void {
+    this.#host.stderr(text);
+  }
+
+  useLog(log: Log): void {
+    this.#log = log;
+  }
+
+  #stop(name: StopSignal): void {
+    const nowMs = this.#host.nowMs();
+    if (this.#received === undefined) {
+      this.#received = { name, atMs: nowMs };
+      this.#abort?.abort();
+    } else if (nowMs - this.#received.atMs >= FORCE_AFTER_MS) {
+      this.#host.exit(EXIT_BY_SIGNAL[name]);
+    }
+  }
+
+  #hangup(): void {
+    for (const listener of this.#hangupListeners) listener();
+  }
+}

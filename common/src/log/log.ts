@@ -1,0 +1,156 @@
+// The log of every service: a constant message with variables as fields, as text or JSON lines on standard error. Not for requests: nothing on
+// the way of a decision logs above debug.
+import { pino } from "pino";
+
+import { describeError } from "../errors/service-error.ts";
+import type { EnvReader } from "../settings/read-env.ts";
+import { formatText } from "./format-text.ts";
+
+const STDERR = 2;
+
+/** Keys of the line itself; a field with such a name is printed as `fields.<name>`. */
+const OWN_KEYS: ReadonlySet<string> = new Set(["time", "level", "msg", "@timestamp", "@message"]);
+
+/** The words that stand in a line for each level; the reference's. */
+const LEVEL_WORDS: Readonly<Record<string, string>> = { debug: "debug", info: "info", warn: "warning", error: "error" };
+
+/** How much a line matters: debug (a request), info (a change of state), warn (degraded but working), error (lost work). */
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** How lines look: `time=… level=… msg=…` or JSON with `@timestamp`, `level` and `@message`. */
+export type LogFormat = "text" | "json";
+
+/** Variables of a line. An Error prints as its message and causes, a Secret as "[redacted]", undefined not at all. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/** Writes lines. Messages are constant; what varies goes into fields. */
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** A log that adds these fields to every line; a line's own field of the same name wins. */
+  child(fields: LogFields): Log;
+  /** Whether a line of this level would be written; for fields that cost something to make. */
+  isEnabled(level: LogLevel): boolean;
+}
+
+/** What a log is made with. `write` takes whole lines (default: standard error, at once), `now` tells the time (default: the real one). */
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly format: LogFormat;
+  readonly write?: (line: string) => void;
+  readonly now?: () => Date;
+}
+
+/** Opens a log. */
+export function createLog(options: LogOptions): Log {
+  const { level, format, write, now = () => new Date() } = options;
+  // Synchronous: a line about the end of the process must be out before the process is.
+  const output = write === undefined ? pino.destination({ dest: STDERR, sync: true }) : { write };
+  const destination = format === "json" ? output : { write: (line: string) => output.write(textOfJson(line)) };
+  const sink = pino(
+    {
+      level,
+      base: null,
+      messageKey: "@message",
+      timestamp: () => `,"@timestamp":"${now().toISOString()}"`,
+      formatters: { level: (label) => ({ level: LEVEL_WORDS[label] ?? label }) },
+    },
+    destination,
+  );
+  return new PinoLog(sink, {});
+}
+
+/** A log that writes nothing. */
+export function silentLog(): Log {
+  return SILENT;
+}
+
+/** Reads LOG_LEVEL (the reference's seven words are understood) and LOG_FORMAT. */
+export function readLogSettings(read: EnvReader, defaults: { readonly level: LogLevel }): { level: LogLevel; format: LogFormat } {
+  return {
+    level: read.oneOf<LogLevel>("LOG_LEVEL", {
+      default: defaults.level,
+      choices: ["debug", "info", "warn", "error"],
+      synonyms: { panic: "error", fatal: "error", warning: "warn", trace: "debug" },
+      ignoreCase: true,
+      effect: "Least important lines that are logged.",
+    }),
+    format: read.oneOf<LogFormat>("LOG_FORMAT", {
+      default: "text",
+      choices: ["text", "json"],
+      ignoreCase: true,
+      effect: "Shape of log lines: text with time, level and msg, or JSON with @timestamp, level and @message.",
+    }),
+  };
+}
+
+const SILENT: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => SILENT,
+  isEnabled: () => false,
+};
+
+class PinoLog implements Log {
+  readonly #sink: pino.Logger;
+  readonly #fields: LogFields;
+
+  constructor(sink: pino.Logger, fields: LogFields) {
+    this.#sink = sink;
+    this.#fields = fields;
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#write("debug", message, fields);
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#write("info", message, fields);
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#write("warn", message, fields);
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#write("error", message, fields);
+  }
+
+  child(fields: LogFields): Log {
+    return new PinoLog(this.#sink, { ...this.#fields, ...fields });
+  }
+
+  isEnabled(level: LogLevel): boolean {
+    return this.#sink.isLevelEnabled(level);
+  }
+
+  #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
+    if (!this.isEnabled(level)) return;
+    this.#sink[level](printable({ ...this.#fields, ...fields }), message);
+  }
+}
+
+/** The fields under printable names and as values that JSON can hold. */
+function printable(fields: LogFields): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) {
+    result[OWN_KEYS.has(key) ? `fields.${key}` : key] = printableValue(value);
+  }
+  return result;
+}
+
+function printableValue(value: unknown): unknown {
+  if (value instanceof Error) return describeError(value);
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value); // JSON would print null.
+  return value;
+}
+
+function textOfJson(line: string): string {
+  const { level, "@timestamp": time, "@message": message, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  return formatText({ time: String(time), level: String(level), message: String(message), fields });
+}

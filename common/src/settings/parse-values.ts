@@ -1,0 +1,92 @@
+// The texts that settings may hold, parsed as Go's strconv and time packages parse them, because existing deployments are written for those.
+// Pure; knows nothing of names, defaults or the environment: read-env.ts does.
+
+/** Longest delay of a Node timer; setTimeout with more than this fires at once. */
+export const TIMER_MAX_MS = 2 ** 31 - 1;
+
+/** Milliseconds of each unit of a Go duration. */
+const DURATION_UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3 };
+
+/** Bytes of each suffix of a size, in lower case. */
+const SIZE_UNIT_BYTES: Readonly<Record<string, number>> = {
+  "": 1,
+  b: 1,
+  kb: 1000,
+  mb: 1000 ** 2,
+  gb: 1000 ** 3,
+  kib: 1024,
+  mib: 1024 ** 2,
+  gib: 1024 ** 3,
+};
+
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...["1", "t", "T", "TRUE", "true", "True"].map((text) => [text, true] as const),
+  ...["0", "f", "F", "FALSE", "false", "False"].map((text) => [text, false] as const),
+]);
+
+/** The boolean as Go's strconv.ParseBool reads it, or undefined. */
+export function parseBoolean(text: string): boolean | undefined {
+  return BOOLEANS.get(text);
+}
+
+/** The integer as Go's strconv.ParseInt with base 0 reads it (`0x`, `0o`, `0b`, leading `0` is octal, `_` between digits), or undefined. */
+export function parseInteger(text: string): number | undefined {
+  const match = /^([+-]?)(0[xX]|0[oO]|0[bB]|0(?=[0-9_]))?(_?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$/.exec(text);
+  if (match === null) return undefined;
+  const [, sign = "", prefix = "", digits = ""] = match;
+  if (prefix === "" && digits.startsWith("_")) return undefined;
+  const value = digitsToNumber(digits.replaceAll("_", ""), baseOf(prefix));
+  if (value === undefined || !Number.isSafeInteger(value)) return undefined;
+  return sign === "-" && value !== 0 ? -value : value;
+}
+
+/** The finite decimal number, with or without exponent, or undefined. */
+export function parseNumber(text: string): number | undefined {
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
+}
+
+/** Milliseconds of a duration in Go's syntax: "0", "1h30m", "1.5s", "150us"; signs are refused, no setting is a negative time. */
+export function parseDurationMs(text: string): number | undefined {
+  if (text === "0") return 0;
+  if (!/^((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/.test(text)) return undefined;
+  let totalMs = 0;
+  for (const [, amount = "", unit = ""] of text.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) {
+    totalMs += Number(amount) * (DURATION_UNIT_MS[unit] ?? Number.NaN);
+  }
+  // Rounded to whole nanoseconds, the finest unit there is, so that 0.1 and 0.2 add up as written.
+  return Number.isFinite(totalMs) ? Math.round(totalMs * 1e6) / 1e6 : undefined;
+}
+
+/** Bytes of a size: a whole number with an optional suffix (KiB, MiB, GiB, kB, MB, GB; any letter case). */
+export function parseSizeBytes(text: string): number | undefined {
+  const match = /^(\d+)\s*([a-z]*)$/.exec(text.toLowerCase());
+  const unit = SIZE_UNIT_BYTES[match?.[2] ?? "unknown"];
+  if (match === null || unit === undefined) return undefined;
+  const bytes = Number(match[1]) * unit;
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}
+
+function baseOf(prefix: string): number {
+  switch (prefix.toLowerCase()) {
+    case "":
+      return 10;
+    case "0x":
+      return 16;
+    case "0b":
+      return 2;
+    default:
+      return 8; // "0" and "0o"
+  }
+}
+
+function digitsToNumber(digits: string, base: number): number | undefined {
+  let value = 0;
+  for (const character of digits) {
+    const digit = Number.parseInt(character, 16);
+    if (digit >= base) return undefined;
+    value = value * base + digit;
+  }
+  return value;
+}
