@@ -48,6 +48,20 @@ export default tseslint.config(
       "@typescript-eslint/prefer-readonly": "error",
       "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE, FORBIDDEN_ENVIRONMENT],
       "no-console": "error",
+      "no-async-promise-executor": "error",
+      "no-cond-assign": "error",
+      "no-constant-binary-expression": "error",
+      "no-dupe-else-if": "error",
+      "no-duplicate-case": "error",
+      "no-empty-pattern": "error",
+      "no-loss-of-precision": "error",
+      "no-misleading-character-class": "error",
+      "no-promise-executor-return": "error",
+      "no-self-compare": "error",
+      "no-template-curly-in-string": "error",
+      "no-unsafe-finally": "error",
+      "no-unsafe-optional-chaining": "error",
+      "no-useless-catch": "error",
       eqeqeq: "error",
       "object-shorthand": "error",
       "prefer-template": "error",
@@ -60,6 +74,8 @@ export default tseslint.config(
       "@typescript-eslint/dot-notation": ["error", { allowIndexSignaturePropertyAccess: true }],
       // `() => stop()` handed to a callback that wants nothing is a common and clear shape.
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true, ignoreVoidOperator: true }],
+      // `Promise<number | void>` says that a function may return nothing at all, where `undefined` would have to be returned.
+      "@typescript-eslint/no-invalid-void-type": "off",
       // A method that an interface wants may have nothing to do; its comment says so.
       "@typescript-eslint/no-empty-function": ["error", { allow: ["methods", "arrowFunctions"] }],
       // An implementation may be synchronous behind an interface that promises, and stays `async` so that a throw becomes a rejection.
@@ -71,8 +87,8 @@ export default tseslint.config(
     },
   },
   {
-    // Programs: the one place that reads the environment.
-    files: ["**/main.ts", "cli/src/config-check.ts", "ratelimit/src/tools/client.ts"],
+    // Programs, and the piece of the plumbing that hands the environment to every program: the only places that read it.
+    files: ["**/main.ts", "cli/src/config-check.ts", "ratelimit/src/tools/client.ts", "common/src/lifecycle/host.ts"],
     rules: { "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
   },
   {

@@ -19,7 +19,11 @@ export default defineConfig({
       {
         resolve: { conditions },
         ssr: { resolve: { conditions } },
-        test: { name: "unit", include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"], exclude: ["**/*.integration.test.ts", "**/node_modules/**"] },
+        test: {
+          name: "unit",
+          include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"],
+          exclude: ["**/*.integration.test.ts", "**/node_modules/**"],
+        },
       },
       {
         resolve: { conditions },
