@@ -60,11 +60,11 @@ function messageOf(error: unknown): string {
 }
 
 function describeValue(value: unknown): string {
-  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return String(value);
   try {
-    return JSON.stringify(value) ?? String(value);
+    return JSON.stringify(value);
   } catch {
-    return String(value); // Circular or a bigint: the short form still says what kind of thing was thrown.
+    return Object.prototype.toString.call(value); // Circular: the short form at least says that something other than an error was thrown.
   }
 }
 

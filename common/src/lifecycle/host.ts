@@ -35,7 +35,7 @@ export function nodeHost(): ProgramHost {
     args: process.argv.slice(2),
     env: process.env,
     version: () => versionOf(process.argv[1] ?? ""),
-    columns: () => process.stdout.columns ?? COLUMNS_DEFAULT,
+    columns: () => (process.stdout.isTTY ? process.stdout.columns : COLUMNS_DEFAULT),
     nowMs: () => performance.now(),
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),

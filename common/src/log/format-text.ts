@@ -4,7 +4,6 @@
 const BARE_TEXT = /^[A-Za-z0-9\-._/@^+]+$/;
 
 /** Characters that JSON leaves as they are but that could move a terminal's cursor or break a line in some viewers. */
-// eslint-disable-next-line no-control-regex -- control characters are what this looks for
 const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
 
 /** A record ready to print. */

@@ -29,7 +29,11 @@ export interface TlsFiles extends Part {
 }
 
 /** Reads and checks the files at once (fails with TLS_FILE_INVALID, naming the file) and watches them from start to stop. */
-export function openTlsFiles(paths: TlsFilePaths, deps: { readonly log: Log }, options: { readonly pollIntervalMs?: number } = {}): TlsFiles {
+export function openTlsFiles(
+  paths: TlsFilePaths,
+  deps: { readonly log: Log },
+  options: { readonly pollIntervalMs?: number } = {},
+): TlsFiles {
   return new WatchedTlsFiles(paths, deps.log, options.pollIntervalMs ?? POLL_INTERVAL_MS);
 }
 
