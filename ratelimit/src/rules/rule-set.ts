@@ -1,5 +1,5 @@
 // The compiled form of the configuration in force: what a decision reads, never edited, replaced as a whole. Compiling is in compile.ts, walking in
-// match.ts.
+// domain-rules.ts.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { RuleStatistics } from "../statistics/statistics-store.ts";
 
@@ -18,7 +18,7 @@ export interface RuleLimit {
 
 /** A configured rule that has a `rate_limit`, or the limit that a request brought along. */
 export interface Rule {
-  /** Domain and composite keys joined by dots, as configured: `domain.key_value.key2`. Never holds request values, save for an override. */
+  /** Domain and composite keys joined by dots, as configured: `domain.key_value.key2`; `domain.override` for a request's own limit. Holds no request values. */
   readonly path: string;
   readonly limit: RuleLimit;
   /** Length of the window in seconds; 0 for unlimited rules. */

@@ -1,5 +1,15 @@
 // Every counter, gauge and timer of the process by its dotted name: the one truth that sinks and /stats read. It knows no sink and no exposition
-// format. Memory is bounded: rules own their keys, and keys made by request values are limited in number.
+// format. Memory is bounded: rules own their keys, and keys made by request values are limited in number and length.
+import { cleanNamePart } from "./statistic-name.ts";
+
+/** Scope of the counters of rules. */
+const RULE_SCOPE = "ratelimit.service.rate_limit";
+
+/** Counts hits that had no room for a key of their own. */
+const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
+
+/** Longest key made by request values, in UTF-16 units: a request may carry megabytes, a statistic name must not. */
+const DYNAMIC_KEY_MAX_LENGTH = 1024;
 
 /** A number that only grows. */
 export interface StatisticsCounter {
@@ -57,13 +67,18 @@ export interface StatisticsStore {
   /** The timer of this name, made at the first call. For names known in advance only. */
   timer(name: string): StatisticsTimer;
   /**
-   * Declares the statistics keys (`domain.key_value.key2`) of all rules now in force and returns their counters by key. A key known before keeps its
-   * counters; one that is no longer named is dropped.
+   * Declares the statistics keys (`domain.key_value.key2`) of all rules now in force and returns their counters by key. A key known before keeps
+   * its counters; one that is no longer named is dropped.
    */
   replaceRules(keys: Iterable<string>): ReadonlyMap<string, RuleStatistics>;
-  /** Counters under a key that holds request values; undefined when the limit of such keys is reached, which `droppedKeys` then counts. */
+  /** The counters of one key known in advance, outside `replaceRules`; the next call of that drops them if it does not name the key. */
+  rule(key: string): RuleStatistics;
+  /**
+   * Counters under a key that holds request values. Undefined when there is no room for a new one, or the key is too long: then count under a key
+   * known in advance; ratelimit.service.stats_keys_dropped has counted it.
+   */
   dynamicRule(key: string): RuleStatistics | undefined;
-  /** A counter whose name holds request values, under the same limit. `scope` and `name` make `<scope>.<cleaned value>.<name>`. */
+  /** A counter whose name holds a request value, under the same limit: `<scope>.<cleaned value>.<name>`. */
   dynamicCounter(scope: string, value: string, name: string): StatisticsCounter | undefined;
   /** Reads everything as it is now. */
   visit(visitor: StatisticsVisitor): void;
@@ -75,4 +90,183 @@ export interface StatisticsStore {
 export interface StatisticsStoreOptions {
   /** STATS_MAX_DYNAMIC_KEYS: most keys made by request values. Default 100000. */
   readonly maxDynamicKeys: number;
+}
+
+/** A store with nothing in it but the count of dropped keys. */
+export function createStatisticsStore(options: StatisticsStoreOptions): StatisticsStore {
+  return new MemoryStatisticsStore(options.maxDynamicKeys);
+}
+
+class Counter implements StatisticsCounter {
+  readonly name: string;
+  value = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  add(count: number): void {
+    this.value += count;
+  }
+}
+
+class Gauge implements StatisticsGauge {
+  readonly name: string;
+  value = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  set(value: number): void {
+    this.value = value;
+  }
+}
+
+class Timer implements StatisticsTimer {
+  readonly name: string;
+  count = 0;
+  sumMs = 0;
+  maxMs = 0;
+  readonly #listeners: ReadonlySet<TimerListener>;
+
+  constructor(name: string, listeners: ReadonlySet<TimerListener>) {
+    this.name = name;
+    this.#listeners = listeners;
+  }
+
+  record(durationMs: number): void {
+    this.count += 1;
+    this.sumMs += durationMs;
+    if (durationMs > this.maxMs) this.maxMs = durationMs;
+    for (const listener of this.#listeners) listener(this, durationMs);
+  }
+}
+
+class RuleCounters implements RuleStatistics {
+  readonly prefix: string;
+  totalHits = 0;
+  overLimit = 0;
+  nearLimit = 0;
+  overLimitWithLocalCache = 0;
+  withinLimit = 0;
+  shadowMode = 0;
+
+  constructor(prefix: string) {
+    this.prefix = prefix;
+  }
+}
+
+class MemoryStatisticsStore implements StatisticsStore {
+  readonly #maxDynamicKeys: number;
+  readonly #counters = new Map<string, Counter>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #timers = new Map<string, Timer>();
+  readonly #timerListeners = new Set<TimerListener>();
+  readonly #droppedKeys: StatisticsCounter;
+  /** Counters of rules by key as configured; several keys may share counters, because cleaning makes them equal. */
+  #rules = new Map<string, RuleCounters>();
+  /** The same by key with request values. Together with `#dynamicCounters` never larger than the limit. */
+  readonly #dynamicRules = new Map<string, RuleCounters>();
+  readonly #dynamicCounters = new Map<string, Counter>();
+  /** The dynamic counters by cleaned name, which several keys may share. */
+  readonly #dynamicByName = new Map<string, Counter>();
+  /** Every rule's counters by cleaned name: what `visit` shows. */
+  #byPrefix = new Map<string, RuleCounters>();
+
+  constructor(maxDynamicKeys: number) {
+    this.#maxDynamicKeys = maxDynamicKeys;
+    this.#droppedKeys = this.counter(DROPPED_KEYS_NAME);
+  }
+
+  counter(name: string): StatisticsCounter {
+    let counter = this.#counters.get(name);
+    if (counter === undefined) this.#counters.set(name, (counter = new Counter(name)));
+    return counter;
+  }
+
+  gauge(name: string): StatisticsGauge {
+    let gauge = this.#gauges.get(name);
+    if (gauge === undefined) this.#gauges.set(name, (gauge = new Gauge(name)));
+    return gauge;
+  }
+
+  timer(name: string): StatisticsTimer {
+    let timer = this.#timers.get(name);
+    if (timer === undefined) this.#timers.set(name, (timer = new Timer(name, this.#timerListeners)));
+    return timer;
+  }
+
+  replaceRules(keys: Iterable<string>): ReadonlyMap<string, RuleStatistics> {
+    const known = this.#byPrefix;
+    this.#byPrefix = new Map();
+    for (const counters of this.#dynamicRules.values()) this.#byPrefix.set(counters.prefix, counters);
+    this.#rules = new Map();
+    for (const key of keys) this.#rules.set(key, this.#countersOf(key, known));
+    return this.#rules;
+  }
+
+  rule(key: string): RuleStatistics {
+    let counters = this.#rules.get(key);
+    if (counters === undefined) this.#rules.set(key, (counters = this.#countersOf(key, this.#byPrefix)));
+    return counters;
+  }
+
+  dynamicRule(key: string): RuleStatistics | undefined {
+    const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
+    if (known !== undefined) return known;
+    if (!this.#hasRoom(key)) return undefined;
+    const counters = this.#countersOf(key, this.#byPrefix);
+    this.#dynamicRules.set(key, counters);
+    return counters;
+  }
+
+  dynamicCounter(scope: string, value: string, name: string): StatisticsCounter | undefined {
+    const key = `${scope}.${value}.${name}`;
+    const known = this.#dynamicCounters.get(key);
+    if (known !== undefined) return known;
+    if (!this.#hasRoom(key)) return undefined;
+    const cleaned = `${scope}.${cleanNamePart(value)}.${name}`;
+    const counter = this.#dynamicByName.get(cleaned) ?? new Counter(cleaned);
+    this.#dynamicByName.set(cleaned, counter);
+    this.#dynamicCounters.set(key, counter);
+    return counter;
+  }
+
+  visit(visitor: StatisticsVisitor): void {
+    for (const counter of this.#counters.values()) visitor.counter(counter.name, counter.value);
+    for (const counter of this.#dynamicByName.values()) visitor.counter(counter.name, counter.value);
+    for (const counters of this.#byPrefix.values()) visitRule(counters, visitor);
+    for (const gauge of this.#gauges.values()) visitor.gauge(gauge.name, gauge.value);
+    for (const timer of this.#timers.values()) visitor.timer(timer);
+  }
+
+  onTimer(listener: TimerListener): () => void {
+    this.#timerListeners.add(listener);
+    return () => void this.#timerListeners.delete(listener);
+  }
+
+  /** The counters of the key's cleaned name, taken over from `known` or new. */
+  #countersOf(key: string, known: ReadonlyMap<string, RuleCounters>): RuleCounters {
+    const prefix = `${RULE_SCOPE}.${cleanNamePart(key)}`;
+    const counters = this.#byPrefix.get(prefix) ?? known.get(prefix) ?? new RuleCounters(prefix);
+    this.#byPrefix.set(prefix, counters);
+    return counters;
+  }
+
+  /** Whether one more key with request values may be made; counts the refusal. */
+  #hasRoom(key: string): boolean {
+    const hasRoom = key.length <= DYNAMIC_KEY_MAX_LENGTH && this.#dynamicRules.size + this.#dynamicCounters.size < this.#maxDynamicKeys;
+    if (!hasRoom) this.#droppedKeys.add(1);
+    return hasRoom;
+  }
+}
+
+function visitRule(counters: RuleCounters, visitor: StatisticsVisitor): void {
+  visitor.counter(`${counters.prefix}.total_hits`, counters.totalHits);
+  visitor.counter(`${counters.prefix}.over_limit`, counters.overLimit);
+  visitor.counter(`${counters.prefix}.near_limit`, counters.nearLimit);
+  visitor.counter(`${counters.prefix}.over_limit_with_local_cache`, counters.overLimitWithLocalCache);
+  visitor.counter(`${counters.prefix}.within_limit`, counters.withinLimit);
+  visitor.counter(`${counters.prefix}.shadow_mode`, counters.shadowMode);
 }

@@ -1,0 +1,107 @@
+// Counters inside the process: exact, gone when it ends, and seen by no other replica. For one replica and for trying things out. Memory is bounded
+// by a number of keys, and windows that ended are dropped whole: no key has a timer.
+import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
+import { StoreError } from "../store-error.ts";
+
+/** Settings of the memory backend. */
+export interface MemoryCounterOptions {
+  /**
+   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each. A full table refuses new keys (STORE_FULL) and goes on counting the known
+   * ones: forgetting a count would let callers through who are over their limit. Default 1000000.
+   */
+  readonly maxKeys: number;
+}
+
+/** The counts of one window. */
+interface Window {
+  readonly startSeconds: number;
+  readonly counts: Map<string, number>;
+}
+
+/** The windows of one length. The previous one stays until the next turn, for calls that began before it and for clocks that step back. */
+interface Track {
+  current: Window;
+  previous: Window | undefined;
+}
+
+/** Creates the memory backend. */
+export function createMemoryCounter(options: MemoryCounterOptions): Counter {
+  return new MemoryCounter(options.maxKeys);
+}
+
+class MemoryCounter implements Counter {
+  readonly name = "memory counters";
+  readonly errorType = "memory_error";
+  readonly #maxKeys: number;
+  /** By window length in seconds: as many entries as there are units. */
+  readonly #tracks = new Map<number, Track>();
+
+  constructor(maxKeys: number) {
+    this.#maxKeys = maxKeys;
+  }
+
+  count(batch: CountBatch): void {
+    for (const check of batch.checks) {
+      if (!this.#increment(check)) {
+        const message = `Cannot count a new key: the memory backend holds its maximum of ${this.#maxKeys} keys`;
+        batch.failed(new StoreError("STORE_FULL", message, { transient: true }));
+        return;
+      }
+    }
+    batch.counted();
+  }
+
+  /** Adds to a counter and writes the sum to the check; false when the key is new and the table full. */
+  #increment(check: CountedCheck): boolean {
+    const { counts } = this.#windowOf(check);
+    const before = counts.get(check.key);
+    if (before === undefined) {
+      // Reading a counter that does not exist creates none.
+      if (check.addend > 0) {
+        if (!this.#hasRoom(check)) return false;
+        counts.set(check.key, check.addend);
+      }
+      check.after = check.addend;
+      return true;
+    }
+    const after = Math.min(before + check.addend, Number.MAX_SAFE_INTEGER);
+    if (check.addend > 0) counts.set(check.key, after);
+    check.after = after;
+    return true;
+  }
+
+  #windowOf(check: CountedCheck): Window {
+    const { windowSeconds, windowStartSeconds } = check;
+    const track = this.#tracks.get(windowSeconds);
+    if (track?.current.startSeconds === windowStartSeconds) return track.current;
+    if (track?.previous?.startSeconds === windowStartSeconds) return track.previous;
+    const window: Window = { startSeconds: windowStartSeconds, counts: new Map() };
+    if (track === undefined) {
+      this.#tracks.set(windowSeconds, { current: window, previous: undefined });
+    } else {
+      track.previous = track.current;
+      track.current = window;
+    }
+    return window;
+  }
+
+  #hasRoom(check: CountedCheck): boolean {
+    if (this.#size() < this.#maxKeys) return true;
+    this.#dropEnded(check.windowStartSeconds);
+    return this.#size() < this.#maxKeys;
+  }
+
+  #size(): number {
+    let size = 0;
+    for (const { current, previous } of this.#tracks.values()) size += current.counts.size + (previous?.counts.size ?? 0);
+    return size;
+  }
+
+  /** Drops windows that ended before the moment. The start of a new check's window is a moment that has passed for certain. */
+  #dropEnded(nowSeconds: number): void {
+    for (const [windowSeconds, track] of this.#tracks) {
+      if (track.previous !== undefined && track.previous.startSeconds + windowSeconds <= nowSeconds) track.previous = undefined;
+      if (track.current.startSeconds + windowSeconds <= nowSeconds) this.#tracks.delete(windowSeconds);
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// One record per descriptor of a call: what is to be done for it, and in the end its status. It is counted and answered as it is, so that a decision
+// needs one object per descriptor.
+import type { CountedCheck } from "../counters/counter.ts";
+import type { RuleLimit, RuleMatch } from "../rules/rule-set.ts";
+import { type Code, type DescriptorStatus, OK } from "./decision.ts";
+
+/** limitRemaining of unlimited rules: the largest unsigned 32-bit number. */
+export const UNLIMITED_REMAINING = 4_294_967_295;
+
+/** A descriptor without a rule, or whose rule another one of the call replaces: OK, nothing is counted. */
+export interface UncountedCheck extends DescriptorStatus {
+  readonly kind: "none";
+}
+
+/** What is to be done for a descriptor. */
+export type Check = UncountedCheck | UnlimitedCheck | LimitedCheck;
+
+/** The check of every descriptor without a rule. */
+export const NO_RULE: UncountedCheck = Object.freeze({
+  kind: "none",
+  code: OK,
+  currentLimit: undefined,
+  limitRemaining: 0,
+  durationUntilResetSeconds: undefined,
+});
+
+/** A descriptor whose rule is unlimited: OK, counted in the statistics only. */
+export class UnlimitedCheck implements DescriptorStatus {
+  readonly kind = "unlimited";
+  readonly match: RuleMatch;
+  readonly addend: number;
+  readonly code = OK;
+  readonly currentLimit = undefined;
+  readonly limitRemaining = UNLIMITED_REMAINING;
+  readonly durationUntilResetSeconds = undefined;
+
+  constructor(match: RuleMatch, addend: number) {
+    this.match = match;
+    this.addend = addend;
+  }
+}
+
+/** A descriptor to count: the counter writes `after`, then `judge` writes the status. */
+export class LimitedCheck implements CountedCheck, DescriptorStatus {
+  readonly kind = "limited";
+  readonly match: RuleMatch;
+  readonly key: string;
+  readonly windowStartSeconds: number;
+  readonly windowSeconds: number;
+  readonly addend: number;
+  after = 0;
+  code: Code = OK;
+  limitRemaining = 0;
+  durationUntilResetSeconds = 0;
+
+  constructor(match: RuleMatch, key: string, windowStartSeconds: number, addend: number) {
+    this.match = match;
+    this.key = key;
+    this.windowStartSeconds = windowStartSeconds;
+    this.windowSeconds = match.rule.windowSeconds;
+    this.addend = addend;
+  }
+
+  get currentLimit(): RuleLimit {
+    return this.match.rule.limit;
+  }
+}

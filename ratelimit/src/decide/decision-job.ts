@@ -1,0 +1,157 @@
+// One call on its way from the matched rules through the counter to its decision: the single object that a decision needs beside its descriptors.
+// It is the batch of the counter and, in the end, the decision itself.
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Log } from "@weir/common/log/log";
+import type { CountBatch, Counter } from "../counters/counter.ts";
+import type { StoreError } from "../counters/store-error.ts";
+import type { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { type Check, LimitedCheck, NO_RULE } from "./check.ts";
+import { DecideError } from "./decide-error.ts";
+import type { DecideOptions, DecisionCall } from "./decider.ts";
+import { type Code, type Decision, type HeaderToAdd, OK, OVER_LIMIT } from "./decision.ts";
+import { dynamicMetadata } from "./dynamic-metadata.ts";
+import { judge } from "./judge.ts";
+import { overallCode } from "./overall-code.ts";
+import type { RateLimitRequest } from "./request.ts";
+import { limitHeaders, rejectingRule } from "./response-headers.ts";
+import { secondsUntilReset } from "./window.ts";
+
+/** What all jobs of a decider share. */
+export interface JobContext {
+  readonly counter: Counter;
+  readonly statistics: ServiceStatistics;
+  readonly clock: () => number;
+  readonly log: Log;
+  readonly options: DecideOptions;
+  /** The ratio of the options in single precision. */
+  readonly nearLimitRatio: number;
+  /** Whether anything but codes has to be answered; false spares most calls a look at four options. */
+  readonly hasExtras: boolean;
+}
+
+/** One call. `run` is called once; the rest is the counter's and the transport's side of it. */
+export class DecisionJob implements CountBatch, Decision {
+  readonly statuses: Check[];
+  readonly checks: readonly LimitedCheck[];
+  readonly deadlineMs: number | undefined;
+  pending = 0;
+  overallCode: Code = OK;
+  headers: readonly HeaderToAdd[] | undefined = undefined;
+  dynamicMetadata: JsonObject | undefined = undefined;
+  readonly #context: JobContext;
+  readonly #call: DecisionCall;
+  readonly #request: RateLimitRequest;
+  #isAnswered = false;
+
+  constructor(context: JobContext, request: RateLimitRequest, call: DecisionCall, statuses: Check[]) {
+    this.#context = context;
+    this.#request = request;
+    this.#call = call;
+    this.statuses = statuses;
+    this.checks = limitedOf(statuses);
+    this.deadlineMs = call.deadlineMs;
+  }
+
+  /** Counts what has to be counted and answers the call, at once or when the counter calls back. */
+  run(): void {
+    for (const check of this.statuses) {
+      if (check.kind === "none") continue;
+      // Counted before the store is touched, so that hits of failed calls are in it, as in the field.
+      const { statistics } = check.match;
+      statistics.totalHits += check.addend;
+      if (check.kind === "unlimited") statistics.withinLimit += check.addend;
+    }
+    if (this.checks.length === 0) this.#answer();
+    else this.#context.counter.count(this);
+  }
+
+  counted(): void {
+    try {
+      const { nearLimitRatio, clock } = this.#context;
+      const nowSeconds = Math.floor(clock() / 1000);
+      for (const check of this.checks) judge(check, nearLimitRatio, nowSeconds);
+      this.#answer();
+    } catch (cause) {
+      this.fail(cause);
+    }
+  }
+
+  failed(error: StoreError): void {
+    try {
+      const { counter, statistics, options } = this.#context;
+      statistics.callErrors[counter.errorType].add(1);
+      statistics.backendFailures[options.failureMode].add(1);
+      this.#answerFailure(error);
+    } catch (cause) {
+      this.fail(cause);
+    }
+  }
+
+  /** Answers a fault of our own, unless the fault lies in the answer itself: a transport that throws has had its turn. */
+  fail(cause: unknown): void {
+    this.#context.log.error("Cannot decide a rate limit request", { error: cause, domain: this.#request.domain });
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    this.#context.statistics.callErrors.service_error.add(1);
+    this.#call.failed(new DecideError("INTERNAL", "Cannot decide the request: internal error", { cause }));
+  }
+
+  #answerFailure(error: StoreError): void {
+    const { clock, options } = this.#context;
+    switch (options.failureMode) {
+      case "error":
+        this.#isAnswered = true;
+        this.#call.failed(callError(error));
+        return;
+      case "allow":
+        this.statuses.forEach((check, index) => {
+          if (check.kind === "limited") this.statuses[index] = NO_RULE;
+        });
+        break;
+      case "deny": {
+        const nowSeconds = Math.floor(clock() / 1000);
+        for (const check of this.checks) deny(check, nowSeconds);
+        break;
+      }
+    }
+    this.#answer();
+  }
+
+  #answer(): void {
+    const { options, statistics, hasExtras } = this.#context;
+    const code = overallCode(this.statuses, options.quotaMode);
+    if (hasExtras) this.#addExtras(code);
+    if (code === OVER_LIMIT && options.shadowMode) statistics.globalShadowMode.add(1);
+    else this.overallCode = code;
+    this.#isAnswered = true;
+    this.#call.decided(this);
+  }
+
+  #addExtras(code: Code): void {
+    const { responseHeaders, ruleHeader, dynamicMetadata: hasMetadata, quotaMode, shadowMode } = this.#context.options;
+    if (responseHeaders !== undefined) this.headers = limitHeaders(this.statuses, responseHeaders, quotaMode);
+    const rule = ruleHeader !== undefined && code === OVER_LIMIT && !shadowMode ? rejectingRule(this.statuses) : undefined;
+    if (ruleHeader !== undefined && rule !== undefined) this.headers = [...(this.headers ?? []), { key: ruleHeader, value: rule }];
+    if (hasMetadata) this.dynamicMetadata = dynamicMetadata(this.#request, this.statuses, rule);
+  }
+}
+
+/** The limited checks; the very same array in the usual case that all are. */
+function limitedOf(checks: readonly Check[]): readonly LimitedCheck[] {
+  for (const check of checks) {
+    if (check.kind !== "limited") return checks.filter((each) => each.kind === "limited");
+  }
+  return checks as readonly LimitedCheck[];
+}
+
+/** The status of a check whose count is unknown and that must not pass. */
+function deny(check: LimitedCheck, nowSeconds: number): void {
+  check.code = check.match.rule.shadowMode ? OK : OVER_LIMIT;
+  check.limitRemaining = 0;
+  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+}
+
+function callError(error: StoreError): DecideError {
+  const code = error.code === "DEADLINE_EXCEEDED" ? "DEADLINE_EXCEEDED" : "STORE_UNAVAILABLE";
+  return new DecideError(code, error.message, { cause: error, transient: true });
+}

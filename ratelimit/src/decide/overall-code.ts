@@ -1,0 +1,23 @@
+// The overall answer of a call from the statuses of its descriptors, before global shadow mode.
+import type { Check } from "./check.ts";
+import { type Code, OK, OVER_LIMIT } from "./decision.ts";
+
+/**
+ * Any limit that is over rejects the call; quotas reject it only when all of them are over. With `quotaMode` every descriptor is a quota, also those
+ * without a rule (which pass); unlimited ones take no part.
+ */
+export function overallCode(checks: readonly Check[], quotaMode: boolean): Code {
+  let quotas = 0;
+  let quotasOver = 0;
+  for (const check of checks) {
+    if (check.kind === "unlimited") continue;
+    const isQuota = quotaMode || (check.kind === "limited" && check.match.rule.quotaMode);
+    if (isQuota) {
+      quotas += 1;
+      if (check.code === OVER_LIMIT) quotasOver += 1;
+    } else if (check.code === OVER_LIMIT) {
+      return OVER_LIMIT;
+    }
+  }
+  return quotas > 0 && quotasOver === quotas ? OVER_LIMIT : OK;
+}

@@ -1,0 +1,45 @@
+// The headers that tell a client how close it is to its limit, and which rule rejected it.
+import { type Check, type LimitedCheck, UNLIMITED_REMAINING } from "./check.ts";
+import { type HeaderToAdd, OVER_LIMIT } from "./decision.ts";
+import type { LimitHeaderNames } from "./decider.ts";
+
+/** Everything outside visible ASCII, and the percent sign itself: what a header value must not carry as it is. */
+const UNSAFE_IN_HEADER = /[^\x21-\x24\x26-\x7e]/gu;
+
+/** Limit, remaining and reset of the descriptor that is closest to its limit; undefined when none has a limit. */
+export function limitHeaders(checks: readonly Check[], names: LimitHeaderNames, quotaMode: boolean): readonly HeaderToAdd[] | undefined {
+  const chosen = closestToLimit(checks, quotaMode);
+  if (chosen?.currentLimit === undefined) return undefined;
+  return [
+    { key: names.limit, value: String(chosen.currentLimit.requestsPerUnit) },
+    { key: names.remaining, value: String(chosen.limitRemaining) },
+    { key: names.reset, value: String(chosen.durationUntilResetSeconds) },
+  ];
+}
+
+/** Configured path of the first rule that rejected, percent-encoded; undefined when none did. */
+export function rejectingRule(checks: readonly Check[]): string | undefined {
+  for (const check of checks) {
+    if (check.kind === "limited" && check.code === OVER_LIMIT) return check.match.rule.path.replace(UNSAFE_IN_HEADER, percentEncode);
+  }
+  return undefined;
+}
+
+/** The smallest remaining, the first of equals; but the last rejection by a limit that is not a quota wins over all. */
+function closestToLimit(checks: readonly Check[], quotaMode: boolean): LimitedCheck | undefined {
+  let chosen: LimitedCheck | undefined;
+  let remaining = UNLIMITED_REMAINING;
+  for (const check of checks) {
+    if (check.kind !== "limited") continue;
+    const isRejection = check.code === OVER_LIMIT && !quotaMode && !check.match.rule.quotaMode;
+    if (isRejection || check.limitRemaining < remaining) {
+      chosen = check;
+      remaining = check.limitRemaining;
+    }
+  }
+  return chosen;
+}
+
+function percentEncode(character: string): string {
+  return Array.from(new TextEncoder().encode(character), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
+}
