@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     coverage: {
       provider: "v8",
-      include: ["*/src/**/*.ts"],
+      include: ["*/src/**/*.ts", "tools/*.ts"],
       exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts"],
       reporter: ["json-summary"],
     },
@@ -33,6 +33,8 @@ export default defineConfig({
           include: ["*/src/**/*.integration.test.ts", "tools/**/*.integration.test.ts"],
           testTimeout: INTEGRATION_TIMEOUT_MS,
           hookTimeout: INTEGRATION_TIMEOUT_MS,
+          // After the unit tests: those would take the processor from servers that have to answer in time.
+          sequence: { groupOrder: 1 },
         },
       },
     ],
