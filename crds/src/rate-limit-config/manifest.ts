@@ -1,0 +1,86 @@
+// Manifests: text → resources, with line, column and field of everything that is wrong. Reads files as kubectl does, and refuses what the API
+// server would refuse, or the data plane.
+import { findProblems } from "@weir/proto/rate-limit-config/validate";
+
+import type { ManifestProblem } from "./problems.ts";
+import { API_VERSION, KIND, parseRateLimitConfigResource } from "./schema.ts";
+import type { RateLimitConfigResource } from "./schema.ts";
+import { fieldPath, modelOfResource } from "./translate.ts";
+import { readYamlDocuments } from "./yaml-documents.ts";
+import type { PlainValue, Position, YamlDocument } from "./yaml-documents.ts";
+
+/** What is wrong in a text, and where. */
+export interface LocatedProblem {
+  /** Counts from 1. */
+  readonly line: number;
+  /** Counts from 1. */
+  readonly column: number;
+  /** For example `spec.descriptors[2].rateLimit.unit`; empty when the document as a whole is meant, or is not valid YAML. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** One resource of a text, or what should have been one. */
+export interface ManifestDocument {
+  /** Position among the resources of the text, from 0; the items of a list count one by one. */
+  readonly index: number;
+  /** Line on which it begins. */
+  readonly line: number;
+  /** Present when the schema accepts it, also when the rules inside have problems. */
+  readonly resource?: RateLimitConfigResource;
+  readonly problems: readonly LocatedProblem[];
+  /** The place of a field of the resource, or of the nearest thing around it. */
+  locate(path: readonly (string | number)[]): Position;
+}
+
+/** Reads every resource of a text: documents separated by `---`, lists with `items`, YAML or JSON. Empty documents are skipped. */
+export function readManifests(text: string): readonly ManifestDocument[] {
+  return readYamlDocuments(text)
+    .filter((document) => document.value !== null)
+    .flatMap(candidatesOf)
+    .map(readCandidate);
+}
+
+/** A value that should be a resource, and where it stands in its document. */
+interface Candidate {
+  readonly document: YamlDocument;
+  readonly value: PlainValue | undefined;
+  readonly path: readonly (string | number)[];
+}
+
+function candidatesOf(document: YamlDocument): readonly Candidate[] {
+  const { value } = document;
+  const items = isMapping(value) ? value["items"] : undefined;
+  if (!isMapping(value) || !Array.isArray(items)) return [{ document, value, path: [] }];
+  return (items as readonly PlainValue[]).map((item, index) => ({ document, value: withKindOfList(item, value), path: ["items", index] }));
+}
+
+/** The items of a typed list may leave out what the list says already. */
+function withKindOfList(item: PlainValue, list: Readonly<Record<string, PlainValue>>): PlainValue {
+  const isTyped = list["kind"] === `${KIND}List` && list["apiVersion"] === API_VERSION;
+  return isTyped && isMapping(item) ? { apiVersion: API_VERSION, kind: KIND, ...item } : item;
+}
+
+function readCandidate({ document, value, path }: Candidate, index: number): ManifestDocument {
+  const locate = (inner: readonly (string | number)[]): Position => document.locate([...path, ...inner], "value");
+  const located = (problem: ManifestProblem): LocatedProblem => {
+    const whole = [...path, ...problem.path];
+    return { ...document.locate(whole, problem.about === "name" ? "key" : "value"), field: fieldPath(whole), message: problem.message };
+  };
+  const found = { index, line: locate([]).line, locate };
+  const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] =>
+    problems.map(located).toSorted((left, right) => left.line - right.line || left.column - right.column);
+  const syntax = document.problems.map((problem) => ({ ...problem, field: "" }));
+  if (value === undefined || syntax.length > 0) return { ...found, problems: syntax };
+  const parsed = parseRateLimitConfigResource(value);
+  if (!parsed.ok) return { ...found, problems: inOrder(parsed.problems) };
+  const problems = findProblems(modelOfResource(parsed.resource)).map(({ path: inner, message }) => ({
+    path: ["spec", ...inner],
+    message,
+  }));
+  return { ...found, resource: parsed.resource, problems: inOrder(problems) };
+}
+
+function isMapping(value: PlainValue | undefined): value is Readonly<Record<string, PlainValue>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,160 @@
+// What is wrong with a resource, in words: every message says what is allowed and what was found. It does not know where the resource came from.
+import * as z from "zod";
+
+/** Longest text that is quoted in a message, in characters. */
+const QUOTE_LENGTH_MAX = 60;
+
+/** Most edits that a misspelt name may be away from the one that was meant. */
+const EDITS_MAX = 2;
+
+/** Longest name for which a similar one is looked for, in characters. */
+const NAME_LENGTH_MAX = 64;
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  object: "a mapping",
+  record: "a mapping",
+  array: "a list",
+};
+
+/** One thing that is wrong in a resource. */
+export interface ManifestProblem {
+  /** Names of fields and positions in lists, from the root of the resource, e.g. `["spec", "descriptors", 2, "key"]`. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+  /** Set when the name of the field is wrong, not what it holds. */
+  readonly about?: "name";
+}
+
+/** The problem that a failed check of the schema stands for. The check must have been run with `reportInput`. */
+export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
+  return { path: issue.path.map((step) => (typeof step === "number" ? step : String(step))), message: messageOfIssue(issue) };
+}
+
+/**
+ * A copy of a value without the fields that its schema does not know, which are reported, and without fields that are null: the API server takes
+ * those for absent.
+ */
+export function omitUnknown(
+  value: unknown,
+  schema: z.ZodType,
+  options: {
+    /** What to say of a field by this name, where it is not known because the schema ends. */ readonly ends: Readonly<
+      Record<string, string>
+    >;
+  },
+): { readonly value: unknown; readonly problems: readonly ManifestProblem[] } {
+  const problems: ManifestProblem[] = [];
+  return { value: copyKnown(value, schema, { path: [], problems, ends: options.ends }), problems };
+}
+
+/** Where a copy has got to. */
+interface CopyPlace {
+  readonly path: readonly (string | number)[];
+  readonly problems: ManifestProblem[];
+  readonly ends: Readonly<Record<string, string>>;
+}
+
+function copyKnown(value: unknown, schema: z.core.$ZodType, at: CopyPlace): unknown {
+  if (schema instanceof z.ZodOptional) return copyKnown(value, schema.unwrap(), at);
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    return value.map((item, index) => copyKnown(item, schema.element, { ...at, path: [...at.path, index] }));
+  }
+  if (!(schema instanceof z.ZodObject) || !isMapping(value)) return value;
+  const shape = schema.shape as Readonly<Record<string, z.core.$ZodType>>;
+  const entries: [string, unknown][] = [];
+  for (const [key, inner] of Object.entries(value)) {
+    const path = [...at.path, key];
+    const field = Object.hasOwn(shape, key) ? shape[key] : undefined;
+    if (field === undefined)
+      at.problems.push({ path, message: at.ends[key] ?? unknownFieldMessage(key, Object.keys(shape)), about: "name" });
+    else if (inner !== null) entries.push([key, copyKnown(inner, field, { ...at, path })]);
+  }
+  return Object.fromEntries(entries);
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function unknownFieldMessage(name: string, known: readonly string[]): string {
+  const near = nearestName(name, known);
+  const hint = near === undefined ? `known are ${known.toSorted().join(", ")}` : `did you mean "${near}"?`;
+  return `unknown field ${quote(name)}, ${hint}`;
+}
+
+/** The known name that was probably meant: equal but for case and separators, or few edits away. */
+function nearestName(name: string, known: readonly string[]): string | undefined {
+  const plain = (text: string): string => text.toLowerCase().replaceAll(/[_-]/g, "");
+  if (name.length > NAME_LENGTH_MAX) return undefined;
+  const equal = known.find((candidate) => plain(candidate) === plain(name));
+  if (equal !== undefined) return equal;
+  const [nearest] = known
+    .map((candidate) => ({ candidate, edits: editDistance(plain(name), plain(candidate)) }))
+    .filter(({ candidate, edits }) => edits <= EDITS_MAX && edits < candidate.length / 2)
+    .toSorted((left, right) => left.edits - right.edits);
+  return nearest?.candidate;
+}
+
+/** Insertions, deletions and replacements that turn one text into another (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const replaced = at(previous, column - 1) + (from[row - 1] === to[column - 1] ? 0 : 1);
+      current.push(Math.min(replaced, at(previous, column) + 1, at(current, column - 1) + 1));
+    }
+    previous = current;
+  }
+  return at(previous, to.length);
+}
+
+function at(numbers: readonly number[], index: number): number {
+  const number = numbers[index];
+  if (number === undefined) throw new RangeError(`No number at ${index}`);
+  return number;
+}
+
+function messageOfIssue(issue: z.core.$ZodIssue): string {
+  const { input } = issue;
+  switch (issue.code) {
+    case "invalid_type":
+      if (input === undefined) return "is required";
+      return `must be ${EXPECTED[issue.expected] ?? issue.expected}, is ${describe(input)}${quotesHint(issue.expected, input)}`;
+    case "invalid_value": {
+      const allowed = issue.values.map((value) => JSON.stringify(value)).join(", ");
+      const must = issue.values.length === 1 ? `must be ${allowed}` : `must be one of ${allowed}`;
+      return input === undefined ? `is required: ${must}` : `${must}, is ${describe(input)}`;
+    }
+    case "too_small":
+      return issue.origin === "string" || issue.origin === "array"
+        ? "must not be empty"
+        : `must be at least ${issue.minimum}, is ${describe(input)}`;
+    case "too_big":
+      return issue.origin === "string"
+        ? `must have at most ${issue.maximum} characters`
+        : `must be at most ${issue.maximum}, is ${describe(input)}`;
+    default:
+      return input === undefined || typeof input === "object" ? issue.message : `${issue.message}, is ${describe(input)}`;
+  }
+}
+
+/** YAML reads some texts without quotes as something else; who meets this for the first time needs to be told. */
+function quotesHint(expected: string, input: unknown): string {
+  return expected === "string" && (typeof input === "boolean" || typeof input === "number") ? ": put it in quotes" : "";
+}
+
+function describe(value: unknown): string {
+  if (typeof value === "string") return quote(value);
+  if (typeof value === "number" || typeof value === "boolean") return `the ${typeof value} ${value}`;
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : "a mapping";
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > QUOTE_LENGTH_MAX ? `${text.slice(0, QUOTE_LENGTH_MAX)}…` : text);
+}

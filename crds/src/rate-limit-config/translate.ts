@@ -1,0 +1,53 @@
+// From the custom resource to the model that is validated, sent and compiled.
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
+
+import type { DescriptorSpec, RateLimitConfigResource } from "./schema.ts";
+
+/** Namespace of a resource that names none. */
+const DEFAULT_NAMESPACE = "default";
+
+/** The model of a resource. Its name is `<namespace>/<name>`, so that a rejection of the data plane can be led back to the resource. */
+export function modelOfResource(resource: RateLimitConfigResource): RateLimitConfigModel {
+  const { name, namespace } = resource.metadata;
+  return {
+    name: `${namespace ?? DEFAULT_NAMESPACE}/${name}`,
+    domain: resource.spec.domain,
+    descriptors: (resource.spec.descriptors ?? []).map(modelOfDescriptor),
+  };
+}
+
+/** A place in a resource in dots and brackets, e.g. `spec.descriptors[2].rateLimit.unit`; a name with other characters is quoted in brackets. */
+export function fieldPath(path: readonly (string | number)[]): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === "number") return `[${step}]`;
+      if (!/^[A-Za-z_][\w-]*$/.test(step)) return `[${JSON.stringify(step)}]`;
+      return index === 0 ? step : `.${step}`;
+    })
+    .join("");
+}
+
+function modelOfDescriptor(spec: DescriptorSpec): DescriptorModel {
+  return {
+    key: spec.key,
+    value: spec.value ?? "",
+    ...(spec.rateLimit === undefined ? {} : { rateLimit: modelOfLimit(spec.rateLimit) }),
+    descriptors: (spec.descriptors ?? []).map(modelOfDescriptor),
+    shadowMode: spec.shadowMode ?? false,
+    detailedMetric: spec.detailedMetric ?? false,
+    quotaMode: spec.quotaMode ?? false,
+    valueToMetric: spec.valueToMetric ?? false,
+    shareThreshold: spec.shareThreshold ?? false,
+    ...(spec.metadata === undefined ? {} : { metadata: spec.metadata }),
+  };
+}
+
+function modelOfLimit(spec: NonNullable<DescriptorSpec["rateLimit"]>): RateLimitModel {
+  return {
+    unit: spec.unit ?? "",
+    requestsPerUnit: spec.requestsPerUnit ?? 0,
+    unlimited: spec.unlimited ?? false,
+    name: spec.name ?? "",
+    replaces: spec.replaces ?? [],
+  };
+}
