@@ -1,12 +1,27 @@
 // Reads typed settings from the environment: names with aliases, units, defaults, and one error for everything that is wrong. Which settings a
-// program has stands in its settings.ts; the grammar of the values in parse-values.ts.
+// program has stands in its settings.ts; which texts a kind of value allows, in value-kinds.ts.
 import { readFileSync } from "node:fs";
 
 import { describeError, ServiceError } from "../errors/service-error.ts";
-import { parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes } from "./parse-values.ts";
+import { parseDurationMs } from "./parse-values.ts";
 import { maskCredentials, REDACTED, Secret } from "./secret.ts";
-
-const PORT_MAX = 65_535;
+import {
+  BOOLEAN,
+  type Choices,
+  choiceKind,
+  durationKind,
+  type DurationRange,
+  integerKind,
+  LIST,
+  numberKind,
+  pairsKind,
+  PORT,
+  type Range,
+  RATIO,
+  sizeKind,
+  TEXT,
+  type ValueKind,
+} from "./value-kinds.ts";
 
 /** Longest part of a wrong value that a problem quotes, in characters. */
 const QUOTED_VALUE_MAX = 200;
@@ -22,6 +37,9 @@ export interface Described<T> {
   readonly default: T;
   readonly effect: string;
 }
+
+/** What a setting without a default tells about itself. */
+export type Effect = Pick<Described<unknown>, "effect">;
 
 /** One thing that is wrong: which variable, what it holds (secrets masked), and what it may hold. */
 export interface SettingProblem {
@@ -61,7 +79,7 @@ export interface EnvReader {
   /** Any text. */
   string(names: Names, described: Described<string>): string;
   /** Any text, or undefined when not set. */
-  optionalString(names: Names, described: Pick<Described<string>, "effect">): string | undefined;
+  optionalString(names: Names, described: Effect): string | undefined;
   /** A whole number in Go's syntax (`0x1f`, `0o17`, `1_000`), from `min` to `max`, both included. */
   integer(names: Names, described: Described<number> & Range): number;
   /** A finite decimal number from `min` to `max`, both included. */
@@ -76,41 +94,23 @@ export interface EnvReader {
    * A duration in Go's syntax, in milliseconds; the default is written in that syntax too. With `bareUnit` a number without a unit counts in
    * that unit. There is no upper bound of its own: what becomes a timer needs `maxMs: TIMER_MAX_MS` or a Math.min.
    */
-  durationMs(
-    names: Names,
-    described: Described<string> & { readonly bareUnit?: "ms" | "s"; readonly minMs?: number; readonly maxMs?: number },
-  ): number;
+  durationMs(names: Names, described: Described<string> & DurationRange): number;
   /** A size in bytes: a whole number, with or without KiB, MiB, GiB, kB, MB, GB. */
   sizeBytes(names: Names, described: Described<number> & Range): number;
   /** One of some words; `synonyms` maps further spellings to a choice. */
   oneOf<T extends string>(names: Names, described: Described<T> & Choices<T>): T;
   /** Words separated by commas, trimmed, empty ones dropped; an empty list when not set. */
-  list(names: Names, described: Pick<Described<string>, "effect">): readonly string[];
+  list(names: Names, described: Effect): readonly string[];
   /** Pairs `key:value` separated by commas; a value may be empty and may hold the separator; of equal keys the last stands. */
-  map(names: Names, described: Pick<Described<string>, "effect"> & { readonly separator?: ":" | "=" }): ReadonlyMap<string, string>;
+  map(names: Names, described: Effect & { readonly separator?: ":" | "=" }): ReadonlyMap<string, string>;
   /** A secret from NAME, or from the file that NAME_FILE names (one line end at its end is dropped). */
-  secret(names: Names, described: Pick<Described<string>, "effect">): Secret | undefined;
+  secret(names: Names, described: Effect): Secret | undefined;
   /** Records a problem found by the caller, such as two settings that contradict each other. Never pass a secret as `value`. */
   problem(name: string, value: string | undefined, allowed: string): void;
   /** Every setting read so far, in the order of reading. */
   rows(): readonly SettingRow[];
   /** Throws one SettingsError with every problem found so far; does nothing when there is none. */
   done(): void;
-}
-
-/** Bounds of a number, both included. */
-export interface Range {
-  readonly min?: number;
-  readonly max?: number;
-}
-
-/** The words that a setting may hold. */
-export interface Choices<T extends string> {
-  readonly choices: readonly T[];
-  /** Further spellings and the choice that each stands for. */
-  readonly synonyms?: Readonly<Record<string, T>>;
-  /** True accepts any letter case. */
-  readonly ignoreCase?: boolean;
 }
 
 /** Where the reader gets files from; only `NAME_FILE` variables of secrets are read. */
@@ -141,89 +141,57 @@ class EnvSettings implements EnvReader {
   }
 
   string(names: Names, described: Described<string>): string {
-    this.#row(names, "text", described.default, described.effect);
-    return this.#find(names)?.text ?? described.default;
+    return this.#setting(names, described, TEXT);
   }
 
-  optionalString(names: Names, described: Pick<Described<string>, "effect">): string | undefined {
-    this.#row(names, "text", "", described.effect);
-    return this.#find(names)?.text;
+  optionalString(names: Names, { effect }: Effect): string | undefined {
+    return this.#setting(names, { default: undefined, effect }, TEXT);
   }
 
   integer(names: Names, described: Described<number> & Range): number {
-    return this.#bounded(names, described, { type: "integer", noun: "a whole number", parse: parseInteger, show: String });
+    return this.#setting(names, described, integerKind(described));
   }
 
   number(names: Names, described: Described<number> & Range): number {
-    return this.#bounded(names, described, { type: "number", noun: "a number", parse: parseNumber, show: String });
+    return this.#setting(names, described, numberKind(described));
   }
 
   ratio(names: Names, described: Described<number>): number {
-    return this.#bounded(names, { ...described, min: 0, max: 1 }, { type: "ratio", noun: "a number", parse: parseNumber, show: String });
+    return this.#setting(names, described, RATIO);
   }
 
   port(names: Names, described: Described<number>): number {
-    const range = { min: 0, max: PORT_MAX };
-    return this.#bounded(names, { ...described, ...range }, { type: "port", noun: "a port number", parse: parseInteger, show: String });
+    return this.#setting(names, described, PORT);
   }
 
   boolean(names: Names, described: Described<boolean>): boolean {
-    return this.#parsed(names, described, {
-      type: "boolean",
-      allowed: "true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)",
-      parse: parseBoolean,
-    });
+    return this.#setting(names, described, BOOLEAN);
   }
 
-  durationMs(names: Names, described: Described<string> & { bareUnit?: "ms" | "s"; minMs?: number; maxMs?: number }): number {
-    const fallback = parseDurationMs(described.default);
-    if (fallback === undefined)
-      throw new TypeError(`Cannot use "${described.default}" as default of ${nameOf(names)}: it is not a duration`);
-    const { bareUnit, minMs = 0, maxMs = Number.MAX_VALUE } = described;
-    const bare = bareUnit === undefined ? "" : `, or a number of ${bareUnit === "s" ? "seconds" : "milliseconds"}`;
-    const bounds = rangeText({ ...(minMs > 0 && { min: minMs }), ...(maxMs < Number.MAX_VALUE && { max: maxMs }) }, (ms) => `${ms}ms`);
-    this.#row(names, "duration", described.default, described.effect);
-    return this.#value(names, fallback, `a duration such as 500ms, 10s or 1h30m${bare}${bounds}`, (text) => {
-      const ms = parseDurationMs(bareUnit !== undefined && /^\d+(\.\d+)?$/.test(text) ? text + bareUnit : text);
-      return ms === undefined || ms < minMs || ms > maxMs ? undefined : ms;
-    });
+  durationMs(names: Names, { default: written, effect, ...range }: Described<string> & DurationRange): number {
+    const defaultMs = parseDurationMs(written);
+    if (defaultMs === undefined) throw new TypeError(`Cannot use ${JSON.stringify(written)} as a default: it is not a duration`);
+    return this.#setting(names, { default: defaultMs, effect }, durationKind(range), written);
   }
 
   sizeBytes(names: Names, described: Described<number> & Range): number {
-    return this.#bounded(
-      names,
-      { min: 0, ...described },
-      { type: "size", noun: "a size such as 65536, 512KiB or 4MiB", parse: parseSizeBytes, show: String },
-    );
+    return this.#setting(names, described, sizeKind(described));
   }
 
   oneOf<T extends string>(names: Names, described: Described<T> & Choices<T>): T {
-    const { choices, synonyms = {}, ignoreCase = false } = described;
-    const fold = (text: string): string => (ignoreCase ? text.toLowerCase() : text);
-    const meanings = new Map<string, T>();
-    for (const [spelling, choice] of Object.entries<T>(synonyms)) meanings.set(fold(spelling), choice);
-    for (const choice of choices) meanings.set(fold(choice), choice);
-    const also = Object.keys(synonyms).length === 0 ? "" : ` (also ${Object.keys(synonyms).join(", ")})`;
-    const parse = (text: string): T | undefined => meanings.get(fold(text));
-    return this.#parsed(names, described, { type: choices.join(" | "), allowed: `one of ${choices.join(", ")}${also}`, parse });
+    return this.#setting(names, described, choiceKind(described));
   }
 
-  list(names: Names, described: Pick<Described<string>, "effect">): readonly string[] {
-    this.#row(names, "list a,b,…", "", described.effect);
-    return splitList(this.#find(names)?.text);
+  list(names: Names, { effect }: Effect): readonly string[] {
+    return this.#setting(names, { default: [], effect }, LIST, "");
   }
 
-  map(names: Names, described: Pick<Described<string>, "effect"> & { separator?: ":" | "=" }): ReadonlyMap<string, string> {
-    const { separator = ":" } = described;
-    this.#row(names, `pairs k${separator}v,…`, "", described.effect);
-    return this.#value<ReadonlyMap<string, string>>(names, new Map(), `pairs key${separator}value separated by commas`, (text) => {
-      const pairs = splitList(text).map((pair) => splitPair(pair, separator));
-      return pairs.every((pair) => pair !== undefined) ? new Map(pairs) : undefined;
-    });
+  map(names: Names, { effect, separator = ":" }: Effect & { readonly separator?: ":" | "=" }): ReadonlyMap<string, string> {
+    return this.#setting(names, { default: new Map<string, string>(), effect }, pairsKind(separator), "");
   }
 
-  secret(names: Names, described: Pick<Described<string>, "effect">): Secret | undefined {
-    this.#row(names, "secret, or its file in NAME_FILE", "", described.effect);
+  secret(names: Names, { effect }: Effect): Secret | undefined {
+    this.#rows.push({ names: namesOf(names), type: "secret, or NAME_FILE", default: "", effect });
     const found = namesOf(names).flatMap((name) => this.#findSecret(name));
     this.#refuseContradiction(found, true);
     return found[0] === undefined ? undefined : new Secret(found[0].text);
@@ -241,29 +209,13 @@ class EnvSettings implements EnvReader {
     if (this.#problems.length > 0) throw new SettingsError([...this.#problems]);
   }
 
-  #bounded(names: Names, described: Described<number> & Range, kind: Kind<number>): number {
-    const { min = -Infinity, max = Infinity } = described;
-    const parse = (text: string): number | undefined => {
-      const value = kind.parse(text);
-      return value === undefined || value < min || value > max ? undefined : value;
-    };
-    return this.#parsed(names, described, { type: kind.type, allowed: kind.noun + rangeText(described, kind.show), parse });
-  }
-
-  #parsed<T extends string | number | boolean>(
-    names: Names,
-    described: Described<T>,
-    kind: { type: string; allowed: string; parse: (text: string) => T | undefined },
-  ): T {
-    this.#row(names, kind.type, String(described.default), described.effect);
-    return this.#value(names, described.default, kind.allowed, kind.parse);
-  }
-
-  #value<T>(names: Names, fallback: T, allowed: string, parse: (text: string) => T | undefined): T {
+  /** Reads one setting and notes its row; `shownDefault` is how the table writes the default. */
+  #setting<T>(names: Names, { default: fallback, effect }: Described<T>, kind: ValueKind<T>, shownDefault = String(fallback ?? "")): T {
+    this.#rows.push({ names: namesOf(names), type: kind.type, default: shownDefault, effect });
     const found = this.#find(names);
     if (found === undefined) return fallback;
-    const value = parse(found.text.trim());
-    if (value === undefined) this.problem(found.name, found.text, allowed);
+    const value = kind.parse(kind === TEXT ? found.text : found.text.trim());
+    if (value === undefined) this.problem(found.name, found.text, kind.allowed);
     return value ?? fallback;
   }
 
@@ -303,45 +255,10 @@ class EnvSettings implements EnvReader {
     const shown = isSecret ? "a different value" : `the different value "${quotable(other.text)}"`;
     this.problem(first.name, isSecret ? REDACTED : first.text, `only one value, but ${other.name} is the same setting and holds ${shown}`);
   }
-
-  #row(names: Names, type: string, fallback: string, effect: string): void {
-    this.#rows.push({ names: namesOf(names), type, default: fallback, effect });
-  }
-}
-
-/** How a kind of number is read and named. */
-interface Kind<T> {
-  readonly type: string;
-  readonly noun: string;
-  readonly parse: (text: string) => T | undefined;
-  readonly show: (value: T) => string;
 }
 
 function namesOf(names: Names): readonly string[] {
   return typeof names === "string" ? [names] : names;
-}
-
-function nameOf(names: Names): string {
-  return typeof names === "string" ? names : names[0];
-}
-
-function rangeText(range: Range, show: (value: number) => string): string {
-  const { min, max } = range;
-  if (min !== undefined && max !== undefined) return ` from ${show(min)} to ${show(max)}`;
-  if (min !== undefined) return ` of at least ${show(min)}`;
-  return max === undefined ? "" : ` of at most ${show(max)}`;
-}
-
-function splitList(text: string | undefined): readonly string[] {
-  return (text ?? "")
-    .split(",")
-    .map((word) => word.trim())
-    .filter((word) => word !== "");
-}
-
-function splitPair(pair: string, separator: string): readonly [key: string, value: string] | undefined {
-  const at = pair.indexOf(separator);
-  return at <= 0 ? undefined : [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
 }
 
 function quotable(value: string): string {

@@ -30,7 +30,10 @@ export class Secret {
   }
 }
 
-/** The text with the credentials of every URL in it replaced: `redis://user:pass@host` becomes `redis://[redacted]@host`. */
+/**
+ * The text with the credentials of URLs in it replaced: `redis://user:pass@host` becomes `redis://[redacted]@host`. Goes to the last "@" of a
+ * word: in a list of URLs it hides too much rather than too little.
+ */
 export function maskCredentials(text: string): string {
-  return text.replaceAll(/:\/\/[^\s/]*@/g, `://${REDACTED}@`);
+  return text.replaceAll(/:\/\/\S*@/g, `://${REDACTED}@`);
 }
