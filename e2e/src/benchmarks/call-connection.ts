@@ -1,0 +1,153 @@
+// One connection of the load generator: sends calls from prebuilt bytes and counts what comes back. All calls made during one
+// turn of the event loop leave in one write.
+import type { Socket } from "node:net";
+import { connect } from "node:net";
+import type { CallTemplate } from "./http2-frames.ts";
+import { FLAG, FRAME, acknowledgement, callTemplate, createFrameReader, openingBytes, windowUpdate } from "./http2-frames.ts";
+
+/** Digits of the number in a key: a hundred million different keys. */
+const DIGITS = 8;
+
+/** The place in a message that the number of the key takes. */
+export const KEY_MARKER = "#".repeat(DIGITS);
+
+/** Received bytes of messages after which the server gets more window: far less than the window, far more than one batch. */
+const WINDOW_STEP_BYTES = 1 << 28;
+
+/** Size of the buffer that calls are written into, in bytes. */
+const BATCH_BYTES = 64 * 1024;
+
+/** Streams remembered at a time; far more than are ever in flight on one connection. */
+const RING = 1 << 16;
+
+/** What a call is and where it goes. */
+export interface CallTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  /** The encoded request, holding KEY_MARKER where the number of the key goes. */
+  readonly message: Uint8Array;
+}
+
+/** Hears of the end of calls. `code` is the first byte of the answer's overall code: 1 within, 2 over the limit. */
+export interface CallListener {
+  answered(code: number, sentMs: number): void;
+  failed(reason: string): void;
+}
+
+/** A connection that can carry calls. */
+export interface CallConnection {
+  readonly inFlight: number;
+  /** Adds a call about the key with this number; `sentMs` comes back with the answer. Goes out with flush(). */
+  call(key: number, sentMs: number): void;
+  flush(): void;
+  close(): void;
+}
+
+/** Opens a connection. */
+export function openCallConnection(target: CallTarget, listener: CallListener): Promise<CallConnection> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: target.host, port: target.port, noDelay: true });
+    socket.once("error", reject);
+    socket.once("connect", () => {
+      socket.off("error", reject);
+      resolve(new SocketConnection(socket, target, listener));
+    });
+  });
+}
+
+class SocketConnection implements CallConnection {
+  inFlight = 0;
+  private readonly socket: Socket;
+  private readonly listener: CallListener;
+  private readonly later: CallTemplate;
+  private template: CallTemplate;
+  private nextStreamId = 1;
+  /** Time of sending and code of the answer by stream; streams are numbered 1, 3, 5 …, so the index is (id - 1) / 2 in a ring. */
+  private readonly sentMs = new Float64Array(RING);
+  private readonly codes = new Uint8Array(RING);
+  private batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
+  private batchLength = 0;
+  private receivedBytes = 0;
+  private isClosed = false;
+
+  constructor(socket: Socket, target: CallTarget, listener: CallListener) {
+    this.socket = socket;
+    this.listener = listener;
+    const shape = { path: target.path, authority: `${target.host}:${target.port}`, message: target.message, marker: KEY_MARKER };
+    this.template = callTemplate({ ...shape, isFirst: true });
+    this.later = callTemplate({ ...shape, isFirst: false });
+    const read = createFrameReader((type, flags, streamId, payload) => this.onFrame(type, flags, streamId, payload));
+    socket.on("data", read);
+    socket.on("error", (error) => this.fail(error.message));
+    socket.on("close", () => this.fail("the server closed the connection"));
+    socket.write(openingBytes());
+  }
+
+  call(key: number, sentMs: number): void {
+    const { bytes, streamIdAt, digitsAt } = this.template;
+    if (this.batchLength + bytes.length > this.batch.length) this.flush();
+    const { batch, batchLength: at, nextStreamId } = this;
+    bytes.copy(batch, at);
+    batch.writeUInt32BE(nextStreamId, at + streamIdAt[0]);
+    batch.writeUInt32BE(nextStreamId, at + streamIdAt[1]);
+    for (let digit = DIGITS - 1, rest = key; digit >= 0; digit--, rest = Math.floor(rest / 10))
+      batch[at + digitsAt + digit] = 0x30 + (rest % 10);
+    const index = (nextStreamId >> 1) % RING;
+    this.sentMs[index] = sentMs;
+    this.codes[index] = 0;
+    this.batchLength += bytes.length;
+    this.nextStreamId += 2;
+    this.inFlight++;
+    this.template = this.later;
+  }
+
+  flush(): void {
+    if (this.batchLength === 0) return;
+    this.socket.write(this.batch.subarray(0, this.batchLength));
+    // The socket may still hold the old buffer, so the next batch gets a new one when this one was large; small ones share it.
+    this.batch = this.batch.subarray(this.batchLength);
+    if (this.batch.length < BATCH_BYTES / 4) this.batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
+    this.batchLength = 0;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.socket.destroy();
+  }
+
+  private onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    if (type === FRAME.DATA) this.onData(streamId, payload);
+    if ((type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0) this.finish(streamId);
+    else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0) this.socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
+    else if (type === FRAME.PING && (flags & FLAG.ACK) === 0) this.socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
+    else if (type === FRAME.RST_STREAM) this.fail(`the server reset a call with code ${payload.readUInt32BE()}`);
+    else if (type === FRAME.GOAWAY) this.fail(`the server sent GOAWAY with code ${payload.readUInt32BE(4)}`);
+  }
+
+  private onData(streamId: number, payload: Buffer): void {
+    this.codes[(streamId >> 1) % RING] = codeOf(payload);
+    this.receivedBytes += payload.length;
+    if (this.receivedBytes < WINDOW_STEP_BYTES) return;
+    this.socket.write(windowUpdate(this.receivedBytes));
+    this.receivedBytes = 0;
+  }
+
+  private finish(streamId: number): void {
+    const index = (streamId >> 1) % RING;
+    const code = this.codes[index]!;
+    this.inFlight--;
+    // An answer without a message carries an error in its trailers; which one does not matter here.
+    if (code === 0) this.fail("a call was answered with an error instead of a decision");
+    else this.listener.answered(code, this.sentMs[index]!);
+  }
+
+  private fail(reason: string): void {
+    if (!this.isClosed) this.listener.failed(reason);
+  }
+}
+
+// A gRPC message of five bytes and more whose first field is overall_code (number 1, varint): 0x08, then the code.
+function codeOf(payload: Buffer): number {
+  return payload.length >= 7 && payload[5] === 0x08 ? payload[6]! : 0;
+}

@@ -1,0 +1,120 @@
+// The bytes of unary gRPC calls, built once and patched per call, and a reader of the frames that come back. It serves the
+// load generator alone: it trusts the server it measures, and it is no HTTP/2 client for anything else.
+
+/** What a client sends first on a connection (RFC 9113, section 3.4). */
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/** Bytes of a frame header (RFC 9113, section 4.1). */
+const FRAME_HEADER_BYTES = 9;
+
+/** Numbers of frame types (RFC 9113, section 6). */
+export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, GOAWAY: 7, WINDOW_UPDATE: 8 } as const;
+
+/** Flags of frames: the first is END_STREAM on DATA and HEADERS, and ACK on SETTINGS and PING. */
+export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
+
+/** Largest flow-control window (RFC 9113, section 6.9.1), and the one every connection starts with. */
+const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
+
+/** A call as bytes, with the places that differ from call to call. */
+export interface CallTemplate {
+  /** HEADERS and DATA frame, back to back. */
+  readonly bytes: Buffer;
+  /** Where the two stream identifiers stand. */
+  readonly streamIdAt: readonly [number, number];
+  /** Where the number of the key stands, as decimal digits. */
+  readonly digitsAt: number;
+}
+
+/** The opening of a connection: no dynamic table towards us, and windows so large that no answer ever waits for one. */
+export function openingBytes(): Buffer {
+  const settings = Buffer.alloc(12);
+  settings.writeUInt16BE(0x1, 0); // SETTINGS_HEADER_TABLE_SIZE = 0
+  settings.writeUInt16BE(0x4, 6); // SETTINGS_INITIAL_WINDOW_SIZE
+  settings.writeUInt32BE(WINDOW.max, 8);
+  return Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, settings), windowUpdate(WINDOW.max - WINDOW.initial)]);
+}
+
+/** Gives the server more of the connection's window. */
+export function windowUpdate(bytes: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(bytes);
+  return frame(FRAME.WINDOW_UPDATE, 0, 0, payload);
+}
+
+/** The acknowledgement of a SETTINGS or PING frame. */
+export function acknowledgement(type: typeof FRAME.SETTINGS | typeof FRAME.PING, payload: Buffer): Buffer {
+  return frame(type, FLAG.ACK, 0, payload);
+}
+
+/**
+ * A call of `path` with `message`, whose bytes `marker` will be replaced by digits. The first call of a connection puts the
+ * header fields into the server's table, the later ones only name them, as proxies do.
+ */
+export function callTemplate(options: {
+  readonly path: string;
+  readonly authority: string;
+  readonly message: Uint8Array;
+  readonly marker: string;
+  readonly isFirst: boolean;
+}): CallTemplate {
+  const headers = options.isFirst ? indexedLiterals(options.path, options.authority) : Buffer.from([0x83, 0x86, 0xc1, 0xc0, 0xbf, 0xbe]);
+  const data = Buffer.alloc(5 + options.message.length); // No compression flag, then the length of the message.
+  data.writeUInt32BE(options.message.length, 1);
+  data.set(options.message, 5);
+  const first = frame(FRAME.HEADERS, FLAG.END_HEADERS, 0, headers);
+  const bytes = Buffer.concat([first, frame(FRAME.DATA, FLAG.END_STREAM, 0, data)]);
+  const digitsAt = bytes.indexOf(options.marker, first.length, "latin1");
+  if (digitsAt < 0) throw new RangeError(`The message does not hold the marker ${options.marker}`);
+  return { bytes, streamIdAt: [5, first.length + 5], digitsAt };
+}
+
+/** What a frame reader reports. The payload is a view that is valid during the call only. */
+export type FrameListener = (type: number, flags: number, streamId: number, payload: Buffer) => void;
+
+/** Cuts a stream of bytes into frames. */
+export function createFrameReader(onFrame: FrameListener): (chunk: Buffer) => void {
+  let rest: Buffer | undefined;
+  return (chunk) => {
+    const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk]);
+    let at = 0;
+    while (bytes.length - at >= FRAME_HEADER_BYTES) {
+      const end = at + FRAME_HEADER_BYTES + bytes.readUIntBE(at, 3);
+      if (end > bytes.length) break;
+      onFrame(bytes[at + 3]!, bytes[at + 4]!, bytes.readUInt32BE(at + 5), bytes.subarray(at + FRAME_HEADER_BYTES, end));
+      at = end;
+    }
+    rest = at === bytes.length ? undefined : bytes.subarray(at);
+  };
+}
+
+// :method POST and :scheme http from the static table; four fields as literals that enter the dynamic table (RFC 7541, 6.2.1),
+// so that afterwards te is entry 62, content-type 63, :authority 64 and :path 65.
+function indexedLiterals(path: string, authority: string): Buffer {
+  return Buffer.concat([
+    Buffer.from([0x83, 0x86]),
+    Buffer.from([0x44]), // :path
+    hpackString(path),
+    Buffer.from([0x41]), // :authority
+    hpackString(authority),
+    Buffer.from([0x5f]), // content-type
+    hpackString("application/grpc"),
+    Buffer.from([0x40]), // A name that the static table lacks.
+    hpackString("te"),
+    hpackString("trailers"),
+  ]);
+}
+
+function hpackString(text: string): Buffer {
+  if (text.length > 126) throw new RangeError(`Longer than one length byte can say: ${text}`);
+  return Buffer.concat([Buffer.from([text.length]), Buffer.from(text, "latin1")]);
+}
+
+function frame(type: number, flags: number, streamId: number, payload: Buffer): Buffer {
+  const header = Buffer.alloc(FRAME_HEADER_BYTES);
+  header.writeUIntBE(payload.length, 0, 3);
+  header[3] = type;
+  header[4] = flags;
+  header.writeUInt32BE(streamId, 5);
+  return Buffer.concat([header, payload]);
+}

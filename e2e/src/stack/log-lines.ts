@@ -1,0 +1,44 @@
+// Turns the log lines of the programs into what a person at the terminal needs: warnings and errors, one line each. Everything
+// else is in the log files. What happens to the manifests is told by rollout-watch.ts, from the state and not from log lines.
+
+/** Fields of a log line that say nothing to a person here: the time is in front already, the rest is noise at a terminal. */
+const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["@timestamp", "@message", "level", "service", "pid", "hostname", "stack", "code"]);
+
+/** Longest text of one field, in characters. */
+const FIELD_MAX = 300;
+
+/** A log line as read. */
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Reads a JSON log line; undefined for anything else, such as a crash report of the runtime. */
+export function parseLogLine(line: string): LogLine | undefined {
+  if (!line.startsWith("{")) return undefined;
+  let value: Record<string, unknown>;
+  try {
+    value = JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined; // A line cut short; it is shown as it is.
+  }
+  const { level, "@message": message } = value;
+  return typeof level === "string" && typeof message === "string" ? { level, message, fields: value } : undefined;
+}
+
+/** The text for the person, or undefined when the line is not worth their attention. */
+export function describeLogLine(line: string): string | undefined {
+  const parsed = parseLogLine(line);
+  if (parsed === undefined) return line.trim() === "" ? undefined : line;
+  if (parsed.level !== "warn" && parsed.level !== "error") return undefined;
+  const fields = Object.entries(parsed.fields)
+    .filter(([name]) => !HIDDEN_FIELDS.has(name))
+    .map(([name, value]) => `${name}=${describeField(value)}`);
+  return `${parsed.level === "warn" ? "warning" : "error"}: ${parsed.message}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`;
+}
+
+function describeField(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > FIELD_MAX ? `${text.slice(0, FIELD_MAX)}…` : text;
+}
