@@ -51,7 +51,8 @@ export function findDependencyProblems(files: Files, workspaces: readonly Worksp
   return [
     ...manifests.flatMap((manifest) => {
       const own = uses.filter((use) => isIn(use.file, manifest.folder, workspaces));
-      return [...findUndeclared(manifest, own, rootTools), ...findUnused(manifest, own, commands)];
+      // What stands at the root is there for everyone.
+      return [...findUndeclared(manifest, own, rootTools), ...findUnused(manifest, manifest.folder === ROOT ? uses : own, commands)];
     }),
     ...workspaces.flatMap((workspace) => findMatrixDifferences(workspace, manifests)),
     ...findReasonProblems(files.get(REASONS_PAGE) ?? "", manifests),

@@ -64,8 +64,9 @@ const CODE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; re
   },
   {
     rule: "clock-in-test",
-    pattern: /\b(Date\.now\(\)|new Date\(\)|performance\.now\(\)|Math\.random\(\)|randomUUID\(\))|"node:timers\/promises"/,
-    message: "Hand in a fixed time or a fixed sequence: a unit test gives the same answer every time",
+    pattern:
+      /\b(Date\.now\(\)|new Date\(\)|performance\.now\(\)|Math\.random\(\)|randomUUID\(\))|"node:timers\/promises"|setTimeout\(resolve\b/,
+    message: "Hand in a fixed time or a fixed sequence, and do not sleep: a unit test gives the same answer every time",
     only: /^(?!e2e\/)(?!.*\.integration\.test\.ts$).*\.test\.ts$/,
   },
 ];

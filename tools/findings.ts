@@ -19,7 +19,7 @@ export function reportFindings(findings: readonly Finding[]): void {
 }
 
 /** One line: `path:line rule: message`. */
-export function formatFinding(finding: Finding): string {
+function formatFinding(finding: Finding): string {
   const place = finding.line === undefined ? finding.file : `${finding.file}:${finding.line}`;
   return `${place} ${finding.rule}: ${finding.message}`;
 }

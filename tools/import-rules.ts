@@ -29,7 +29,8 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
     rule(
       "declared",
       "A package that is imported must stand in the workspace's own package.json",
-      { path: anyWorkspace },
+      // Tests also import the test runner, which stands in the root's package.json; check-dependencies.ts looks at them.
+      { path: anyWorkspace, pathNot: NOT_A_TEST },
       { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
     ),
     rule("no-development-package", "Sources that ship must not import a devDependency", ships, {

@@ -40,7 +40,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "account",
     mayImport: ["common"],
-    order: ["errors.ts", "store", "media", "users", "sessions", "throttle", "http"],
+    order: ["errors.ts", "store", "media", "sessions", "users", "throttle", "http"],
     alternatives: ["store", "media"],
   },
   {

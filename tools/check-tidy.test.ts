@@ -1,0 +1,69 @@
+// The refusal of each rule, and a clean file of each kind.
+import { describe, expect, it } from "vitest";
+import { findUntidiness } from "./check-tidy.ts";
+
+/** Joined, so that the gate does not find its own examples. */
+const word = (...parts: readonly string[]): string => parts.join("");
+
+describe("findUntidiness()", () => {
+  it("finds nothing in clean files", () => {
+    const files = {
+      "rates/src/window-start.ts": "// Where a window starts.\nexport const a = 1;\n",
+      "rates/bin/rates": "#!/bin/sh\n# Starts the service.\nexec rates\n",
+      "docs/page.md": "Put it into `~/.cache`.\n",
+      "rates/src/generated/x.ts": `/* ${word("eslint-", "disable")} */\n`,
+    };
+    expect(rulesOf(files)).toEqual([]);
+  });
+
+  it.each([
+    { rule: "first-comment", path: "a.ts", text: "export const a = 1;\n" },
+    { rule: "first-comment", path: "a.sh", text: "#!/bin/sh\nexit 0\n" },
+    { rule: "leftover", path: "a.md", text: `${word("TO", "DO")}: finish this\n` },
+    { rule: "leftover", path: "a.sh", text: `# ${word("FIX", "ME")} later\n` },
+    { rule: "machine-path", path: "a.md", text: `See ${word("/ho", "me/ada")}/notes.\n` },
+    { rule: "machine-path", path: "a.ts", text: `// A path.\nconst a = "${word("/ro", "ot/x")}";\n` },
+    { rule: "registry-host", path: "a.md", text: "Packages come from packages.example.net today.\n" },
+    { rule: "large-file", path: "a.md", text: "a".repeat(512 * 1024 + 1) },
+    { rule: "file-name", path: "a/windowStart.ts", text: "// Camel case.\n" },
+    { rule: "file-name", path: "a/utils.ts", text: "// Anything.\n" },
+    { rule: "file-name", path: "a/rule-helpers.ts", text: "// Anything.\n" },
+    { rule: "file-name", path: "a/index.ts", text: "// A barrel.\n" },
+    { rule: "file-length", path: "a.ts", text: `// Long.\n${"1;\n".repeat(300)}` },
+    { rule: "function-length", path: "a.ts", text: `// Long.\nfunction f() {\n${"  1;\n".repeat(69)}}\n` },
+    { rule: "silenced", path: "a.ts", text: `// Silenced.\n// ${word("eslint-", "disable-next-line")} no-console\n` },
+    { rule: "silenced", path: "a.ts", text: `// Silenced.\n// ${word("@ts-", "ignore")} because it must\n` },
+    { rule: "silenced", path: "a.ts", text: `// Silenced.\n// ${word("@ts-", "expect-error")}\n` },
+    { rule: "left-out-test", path: "a.test.ts", text: `// A test.\n${word("it.", "only")}("x", () => {});\n` },
+    { rule: "left-out-test", path: "a.test.ts", text: `// A test.\n${word("describe.", "skip")}("x", () => {});\n` },
+    { rule: "left-out-test", path: "a.integration.test.ts", text: `// A test.\n${word("it.", "skipIf")}(true)("x", () => {});\n` },
+    { rule: "clock-in-test", path: "a.test.ts", text: `// A test.\nconst now = ${word("Date.", "now()")};\n` },
+    { rule: "clock-in-test", path: "a.test.ts", text: `// A test.\nconst now = ${word("new ", "Date()")};\n` },
+    { rule: "clock-in-test", path: "a.test.ts", text: `// A test.\nconst x = ${word("Math.", "random()")};\n` },
+  ])("reports $rule when $path is untidy", ({ rule, path, text }) => {
+    expect(rulesOf({ [path]: text })).toEqual([rule]);
+  });
+
+  it.each([
+    { allowed: "a function of 70 lines", path: "a.ts", text: `// Fits.\nfunction f() {\n${"  1;\n".repeat(68)}}\n` },
+    { allowed: "a file of 300 lines", path: "a.ts", text: `// Fits.\n${"1;\n".repeat(299)}` },
+    { allowed: "a long test", path: "a.test.ts", text: `// A table.\n${"1;\n".repeat(400)}` },
+    {
+      allowed: "a reason",
+      path: "a.ts",
+      text: `// With a reason.\n// ${word("eslint-", "disable-next-line")} no-console -- the program prints\n`,
+    },
+    {
+      allowed: "the clock in a test with real servers",
+      path: "a.integration.test.ts",
+      text: `// Real.\nconst now = ${word("Date.", "now()")};\n`,
+    },
+    { allowed: "a fixed date", path: "a.test.ts", text: '// A test.\nconst now = new Date("2026-01-01T00:00:00Z");\n' },
+  ])("accepts $allowed", ({ path, text }) => {
+    expect(rulesOf({ [path]: text })).toEqual([]);
+  });
+});
+
+function rulesOf(files: Readonly<Record<string, string>>): readonly string[] {
+  return findUntidiness(new Map(Object.entries(files)), ["packages.example.net"]).map(({ rule }) => rule);
+}

@@ -1,0 +1,56 @@
+// What the last line of a run counts, and the coverage table.
+import { describe, expect, it } from "vitest";
+import type { VitestReport } from "./test-report.ts";
+import { addTallies, formatCoverage, formatTally, tallyTests } from "./test-report.ts";
+
+const FILE = { name: "a.test.ts", status: "passed", assertionResults: [{}] };
+const REPORT: VitestReport = { numPassedTests: 5, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [FILE] };
+
+describe("tallyTests()", () => {
+  it.each<{ when: string; report: VitestReport | undefined; exitCode: number; tally: readonly [number, number, number] }>([
+    { when: "all passed", report: REPORT, exitCode: 0, tally: [5, 0, 0] },
+    { when: "two failed", report: { ...REPORT, numFailedTests: 2 }, exitCode: 1, tally: [5, 2, 0] },
+    { when: "tests were left out", report: { ...REPORT, numPendingTests: 2, numTodoTests: 1 }, exitCode: 0, tally: [5, 0, 3] },
+    {
+      when: "a file has no test",
+      report: { ...REPORT, testResults: [FILE, { ...FILE, assertionResults: [] }] },
+      exitCode: 1,
+      tally: [5, 1, 0],
+    },
+    { when: "the run failed for another reason", report: REPORT, exitCode: 1, tally: [5, 1, 0] },
+    { when: "there is no report", report: undefined, exitCode: 0, tally: [0, 1, 0] },
+  ])("counts $tally as passed, failed and skipped when $when", ({ report, exitCode, tally: [passed, failed, skipped] }) => {
+    expect(tallyTests(report, exitCode)).toEqual({ passed, failed, skipped });
+  });
+});
+
+describe("formatTally()", () => {
+  it("leaves out skipped when there is none", () => {
+    expect(
+      formatTally(
+        addTallies([
+          { passed: 2, failed: 0, skipped: 0 },
+          { passed: 3, failed: 1, skipped: 0 },
+        ]),
+      ),
+    ).toBe("5 passed, 1 failed");
+  });
+
+  it("names skipped when there are some", () => {
+    expect(formatTally({ passed: 5, failed: 0, skipped: 2 })).toBe("5 passed, 0 failed, 2 skipped");
+  });
+});
+
+describe("formatCoverage()", () => {
+  it("adds the files of each workspace up and puts the total last", () => {
+    const counts = (total: number, covered: number) => ({ total, covered });
+    const file = (lines: number) => ({ lines: counts(10, lines), branches: counts(4, 1), functions: counts(0, 0) });
+    const summary = { total: file(5), "/w/rates/src/a.ts": file(10), "/w/rates/src/b.ts": file(5), "/w/account/src/a.ts": file(0) };
+    expect(formatCoverage(summary, "/w").split("\n")).toEqual([
+      "coverage              lines   branches  functions",
+      "account               0.0 %     25.0 %          -",
+      "rates                75.0 %     25.0 %          -",
+      "all                  50.0 %     25.0 %          -",
+    ]);
+  });
+});
