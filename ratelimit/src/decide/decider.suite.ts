@@ -1,0 +1,138 @@
+// What tests of the decider need: a decider over chosen rules, a counter that replies as told, and a call that keeps its answer.
+import { silentLog } from "@weir/common/log/log";
+import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
+import type { StoreError } from "../counters/store-error.ts";
+import { compileRules } from "../rules/compile.ts";
+import type { RuleSet } from "../rules/rule-set.ts";
+import { createServiceStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import type { DecideError } from "./decide-error.ts";
+import { createDecider, type DecideOptions, type Decider, type DecisionCall } from "./decider.ts";
+import type { Decision } from "./decision.ts";
+import type { RateLimitRequest } from "./request.ts";
+
+/** Options with every feature off. */
+export const PLAIN_OPTIONS: DecideOptions = {
+  shadowMode: false,
+  quotaMode: false,
+  nearLimitRatio: 0.8,
+  responseHeaders: undefined,
+  ruleHeader: undefined,
+  dynamicMetadata: false,
+  keyPrefix: "",
+  maxDescriptors: 1000,
+  maxEntries: 100,
+  failureMode: "error",
+};
+
+/** A store that gives the replies it was told, in order, and keeps what it was asked. It insists on the law of CountBatch. */
+export class ReplyingCounter implements Counter {
+  readonly name = "replying counter";
+  readonly errorType = "redis_error";
+  readonly asked: { readonly key: string; readonly addend: number; readonly windowSeconds: number }[] = [];
+  replies: (number | StoreError)[];
+
+  constructor(replies: readonly (number | StoreError)[]) {
+    this.replies = [...replies];
+  }
+
+  count(batch: CountBatch): void {
+    if (batch.checks.length === 0) throw new Error("A batch must have at least one check");
+    for (const check of batch.checks) {
+      const reply = this.#replyTo(check);
+      if (typeof reply !== "number") {
+        batch.failed(reply);
+        return;
+      }
+      check.after = reply;
+    }
+    batch.counted();
+  }
+
+  #replyTo(check: CountedCheck): number | StoreError {
+    if (!check.key.endsWith(`_${check.windowStartSeconds}`)) throw new Error(`The key ${check.key} must end in its window start`);
+    this.asked.push({ key: check.key, addend: check.addend, windowSeconds: check.windowSeconds });
+    const reply = this.replies.shift();
+    if (reply === undefined) throw new Error(`No reply is left for ${check.key}`);
+    return reply;
+  }
+}
+
+/** A caller that was answered exactly once. */
+export class WaitingCall implements DecisionCall {
+  readonly deadlineMs = undefined;
+  #decision: Decision | undefined;
+  #error: DecideError | undefined;
+
+  decided(decision: Decision): void {
+    this.#insistOnFirst();
+    this.#decision = decision;
+  }
+
+  failed(error: DecideError): void {
+    this.#insistOnFirst();
+    this.#error = error;
+  }
+
+  get decision(): Decision {
+    if (this.#decision === undefined) throw new Error(`No decision: ${this.#error?.message ?? "not answered"}`);
+    return this.#decision;
+  }
+
+  get error(): DecideError {
+    if (this.#error === undefined) throw new Error("The call did not fail");
+    return this.#error;
+  }
+
+  #insistOnFirst(): void {
+    if (this.#decision !== undefined || this.#error !== undefined) throw new Error("A call must be answered once");
+  }
+}
+
+/** What a scene is made of; everything has a default. */
+export interface SceneOptions {
+  readonly configs?: readonly RateLimitConfigModel[] | undefined;
+  readonly counter?: Counter;
+  readonly nowSeconds?: number;
+  readonly options?: Partial<DecideOptions>;
+  readonly maxDynamicKeys?: number;
+}
+
+/** A decider with its surroundings. */
+export class Scene {
+  nowMs: number;
+  rules: RuleSet | undefined;
+  readonly store;
+  readonly decider: Decider;
+
+  constructor({ configs, counter = new ReplyingCounter([]), nowSeconds = 1234, options = {}, maxDynamicKeys = 100 }: SceneOptions) {
+    this.nowMs = nowSeconds * 1000;
+    this.store = createStatisticsStore({ maxDynamicKeys });
+    this.rules = configs === undefined ? undefined : compileRules(configs, { statistics: this.store });
+    this.decider = createDecider(
+      { rules: () => this.rules, counter, statistics: createServiceStatistics(this.store), clock: () => this.nowMs, log: silentLog() },
+      { ...PLAIN_OPTIONS, ...options },
+    );
+  }
+
+  /** Decides a request and gives the answered call. */
+  decide(request: Partial<RateLimitRequest>): WaitingCall {
+    const call = new WaitingCall();
+    this.decider.decide({ domain: "domain", descriptors: [], hitsAddend: 0, ...request }, call);
+    return call;
+  }
+
+  /** Every counter that is not zero, by its name without `ratelimit.service.`. */
+  counted(): Record<string, number> {
+    const found: Record<string, number> = {};
+    this.store.visit({
+      counter: (name, value) => {
+        if (value !== 0) found[name.replace("ratelimit.service.", "")] = value;
+      },
+      gauge: () => undefined,
+      timer: () => undefined,
+    });
+    return found;
+  }
+}
