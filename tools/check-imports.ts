@@ -24,7 +24,7 @@ export async function findImportProblems(root: string, workspaces: readonly Work
       ruleSet: { forbidden },
       tsPreCompilationDeps: true,
       parser: "tsc",
-      doNotFollow: { path: ["^node_modules/"] },
+      doNotFollow: { path: ["(^|/)node_modules/"] },
       exclude: { path: ["^[^/]+/dist/"] },
     },
     {

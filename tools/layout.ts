@@ -28,19 +28,19 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "control-plane",
     mayImport: ["proto", "crds", "common"],
-    order: ["errors.ts", "source", "assemble", "snapshot", "ads", "status"],
+    order: ["errors.ts", "source", "assemble", "snapshot", "rollout", "ads", "status"],
     alternatives: ["source"],
   },
   {
     name: "ratelimit",
     mayImport: ["proto", "common"],
-    order: ["errors.ts", "statistics", "health", "config", "rules", "decide", "counters", "transport", "tools"],
+    order: ["errors.ts", "statistics", "rules", "config", "counters", "decide", "health", "transport", "tools"],
     alternatives: ["config", "counters", "counters/kvstore", "transport"],
   },
   {
     name: "account",
     mayImport: ["common"],
-    order: ["errors.ts", "store", "media", "sessions", "users", "throttle", "http"],
+    order: ["errors.ts", "media", "sessions", "store", "users", "metrics", "http"],
     alternatives: ["store", "media"],
   },
   {
