@@ -1,0 +1,116 @@
+// The errors of the account service: every code a caller or an operator can meet, and the class that carries the codes of calls. Which HTTP
+// status a code becomes stands in http/error-status.ts.
+import type { ErrorTable } from "@weir/common/errors/service-error";
+import { ServiceError } from "@weir/common/errors/service-error";
+
+/** Codes that end a call; `code` in the body of an answer. */
+export const CALL_ERRORS = {
+  malformed_json: {
+    meaning: "The body is not one JSON object.",
+    remedy: "Send a JSON object in UTF-8 with Content-Type: application/json.",
+  },
+  malformed_multipart: {
+    meaning: "The multipart body cannot be read: no or a wrong boundary, a part without a name, or it ends too early.",
+    remedy: "Let the client library build the form; do not set Content-Type by hand.",
+  },
+  malformed_request: { meaning: "The request is not valid HTTP.", remedy: "Look at the client or proxy that wrote it." },
+  validation_failed: { meaning: "One or more inputs break a rule.", remedy: "Correct the fields listed in errors." },
+  too_many_parts: {
+    meaning: "The form has more parts than the service reads.",
+    remedy: "Send at most 10 text fields and one file; fields other than email, password, name and avatar are ignored.",
+  },
+  duplicate_field: { meaning: "A known field stands in the form twice.", remedy: "Send each field once." },
+  invalid_credentials: { meaning: "No account has this e-mail address and password.", remedy: "Check both and try again." },
+  not_authenticated: { meaning: "The call needs a session and the cookie is missing.", remedy: "Log in, and send cookies with the call." },
+  token_expired: { meaning: "The access token is past its life.", remedy: "Call refresh-token once and repeat the call." },
+  token_invalid: {
+    meaning: "The token in the cookie is not one of this service, or the cookie stands twice in the request.",
+    remedy: "Log in again.",
+  },
+  session_revoked: { meaning: "The session of the token has ended.", remedy: "Log in again." },
+  cross_site_request: {
+    meaning: "A page of an origin that is not allowed made the call.",
+    remedy: "Add the page's origin to CORS_ORIGINS if it is yours.",
+  },
+  not_found: { meaning: "Nothing is served under this path.", remedy: "Check the path; case and a trailing slash matter." },
+  method_not_allowed: { meaning: "The path does not serve this method.", remedy: "Use a method of the Allow header." },
+  request_timeout: { meaning: "The request did not arrive in time.", remedy: "Try again; look at the network between client and service." },
+  email_taken: { meaning: "An account with this e-mail address exists.", remedy: "Log in, or register another address." },
+  body_too_large: { meaning: "The body is larger than the call accepts.", remedy: "Send less; JSON bodies may have 16 KiB." },
+  avatar_too_large: { meaning: "The avatar has more bytes than AVATAR_MAX_BYTES.", remedy: "Send a smaller image." },
+  unsupported_media_type: {
+    meaning: "The body has a type, charset or encoding that the call does not read.",
+    remedy: "Register takes multipart/form-data, login application/json in UTF-8.",
+  },
+  avatar_type: { meaning: "The avatar is not an intact PNG, JPEG or WebP image.", remedy: "Send an image in one of these formats." },
+  headers_too_large: { meaning: "The header block is larger than 16 KiB.", remedy: "Clear the cookies of this host." },
+  internal: { meaning: "A fault of the service.", remedy: "Search the service's log for the requestId of the answer." },
+  media_store_unavailable: { meaning: "The avatar could not be stored.", remedy: "Look at the disk or the media store, then try again." },
+  database_unavailable: { meaning: "The user store did not answer.", remedy: "Look at the user store, then try again." },
+  busy: { meaning: "More work is waiting than the service takes on.", remedy: "Try again after Retry-After; add replicas or CPU." },
+  shutting_down: { meaning: "The service is about to stop.", remedy: "Try again; another replica or the next start answers." },
+} as const satisfies ErrorTable;
+
+/** Codes that end the start of the service. */
+export const START_ERRORS = {
+  TOKEN_KEYS_INVALID: { meaning: "The key file or a kept secret cannot be used.", remedy: "Correct the file that the message names." },
+  DATA_DIRECTORY_UNUSABLE: {
+    meaning: "DATA_DIR cannot be made or written.",
+    remedy: "Give the service a directory it owns, or set DATA_DIR to another one.",
+  },
+  STORE_UNUSABLE: {
+    meaning: "The embedded database cannot be opened, or a newer version of the service wrote it.",
+    remedy: "Check the file that the message names, or run the version that wrote it.",
+  },
+} as const satisfies ErrorTable;
+
+/** All errors of this workspace, for the table of the documentation. */
+export const ACCOUNT_ERRORS = { ...CALL_ERRORS, ...START_ERRORS } as const satisfies ErrorTable;
+
+/** Codes of errors that end a call. */
+export type CallErrorCode = keyof typeof CALL_ERRORS;
+
+/** Codes of errors that end the start. */
+export type StartErrorCode = keyof typeof START_ERRORS;
+
+/** What is wrong with one input of a call; `field` is its name in the request. */
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+  readonly code: string;
+}
+
+/** What an `AccountError` can carry besides code and message. */
+export interface AccountErrorDetails {
+  /** Inputs at fault, in the order of the form. */
+  readonly fields?: readonly FieldError[];
+  /** Whole seconds after which a retry makes sense; becomes Retry-After. */
+  readonly retryAfterSeconds?: number;
+  /** Methods that the path serves; becomes Allow. */
+  readonly allow?: readonly string[];
+  /** True when the answer should also clear both cookies. */
+  readonly clearCookies?: boolean;
+  readonly cause?: unknown;
+  readonly transient?: boolean;
+}
+
+/** Ends a call with a code; `message` is shown to the person who made it, so it holds no input and no detail of the inside. */
+export class AccountError extends ServiceError<CallErrorCode> {
+  override readonly name = "AccountError";
+  readonly details: AccountErrorDetails;
+
+  constructor(code: CallErrorCode, message: string, details: AccountErrorDetails = {}) {
+    super(code, message, { cause: details.cause, transient: details.transient ?? details.retryAfterSeconds !== undefined });
+    this.details = details;
+  }
+}
+
+/** Ends the start of the service; `message` is for the operator. */
+export class StartError extends ServiceError<StartErrorCode> {
+  override readonly name = "StartError";
+}
+
+/** An error about exactly one input: its message is also the message of the whole. */
+export function fieldError(code: CallErrorCode, field: FieldError): AccountError {
+  return new AccountError(code, field.message, { fields: [field] });
+}

@@ -1,0 +1,60 @@
+// Writes answers: the headers every answer has, JSON bodies, and the end of requests whose body was not read.
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** Headers of every answer; media-route.ts replaces some for images. */
+export const COMMON_HEADERS: Readonly<Record<string, string>> = {
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+  "Referrer-Policy": "no-referrer",
+  "Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+  Vary: "Origin",
+};
+
+/** How much of an unread body is taken in after the answer, in bytes, so that the client gets to read the answer. */
+const DRAIN_MAX_BYTES = 1024 * 1024;
+
+/** How long the rest of an unread body is awaited, in milliseconds. */
+const DRAIN_TIMEOUT_MS = 2000;
+
+/** Answers with a JSON body. */
+export function sendJson(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  body: object,
+  mediaType = "application/json",
+): void {
+  const bytes = Buffer.from(JSON.stringify(body));
+  response.statusCode = status;
+  response.setHeader("Content-Type", `${mediaType}; charset=utf-8`);
+  response.setHeader("Content-Length", bytes.length);
+  if (request.complete) {
+    response.end(bytes);
+    return;
+  }
+  // The client is still sending. Closing at once would reset the connection, and browsers would show that and not the answer.
+  response.setHeader("Connection", "close");
+  response.write(bytes);
+  drain(request, () => {
+    response.end();
+    if (!request.complete) request.destroy();
+  });
+}
+
+/** Reads and forgets the rest of the body within bounds, then calls `done` once. */
+function drain(request: IncomingMessage, done: () => void): void {
+  let remaining = DRAIN_MAX_BYTES;
+  const finish = (): void => {
+    clearTimeout(timer);
+    request.off("data", count).off("end", finish).off("close", finish);
+    done();
+  };
+  const count = (chunk: Buffer): void => {
+    remaining -= chunk.length;
+    if (remaining < 0) finish();
+  };
+  const timer = setTimeout(finish, DRAIN_TIMEOUT_MS);
+  request.on("data", count).on("end", finish).on("close", finish);
+  request.resume();
+}

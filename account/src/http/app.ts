@@ -1,0 +1,176 @@
+// The express application: what happens to every request, then the routes, then what no route took.
+import express from "express";
+import type { Express, Request, RequestHandler } from "express";
+import type { Log } from "@weir/common/log/log";
+import { AccountError } from "../errors.ts";
+import type { LocalMediaStore } from "../media/local/local-media-store.ts";
+import type { CookieOptions } from "../sessions/cookies.ts";
+import type { AccountHandlers } from "./account-routes.ts";
+import { COMMON_HEADERS, sendJson } from "./answer.ts";
+import { corsHeaders, isCallAllowed, PREFLIGHT_HEADERS } from "./cross-site.ts";
+import type { OriginOptions } from "./cross-site.ts";
+import { answerErrors } from "./error-answer.ts";
+import { readJsonBody } from "./json-body.ts";
+import { serveMedia } from "./media-route.ts";
+import { attachContext, contextOf, describeRequest } from "./request-context.ts";
+
+/** Told once about every answered request. */
+export type RequestListener = (request: {
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+}) => void;
+
+/** What the application works with. */
+export interface AppDeps {
+  readonly handlers: AccountHandlers;
+  /** The store whose images are served here; undefined when they live elsewhere. */
+  readonly media: LocalMediaStore | undefined;
+  readonly health: Health;
+  readonly log: Log;
+  readonly onAnswered: RequestListener;
+}
+
+/** Whether the service is alive and ready. */
+export interface Health {
+  isReady(): Promise<boolean>;
+  /** True from the signal to stop on: answers then end their connections. */
+  isDraining(): boolean;
+}
+
+/** How the application behaves. */
+export interface AppOptions {
+  readonly cookies: CookieOptions;
+  readonly origins: OriginOptions;
+  /** How many proxies, or which networks of proxies, may say for whom they call; false trusts none. */
+  readonly trustProxy: number | readonly string[] | false;
+}
+
+/** The path of each call with its method, for routing and for the labels of metrics. */
+export const ACCOUNT_ROUTES = {
+  register: { method: "post", path: "/api/v1/user/register" },
+  login: { method: "post", path: "/api/v1/user/login" },
+  refreshToken: { method: "post", path: "/api/v1/user/refresh-token" },
+  currentUser: { method: "get", path: "/api/v1/user/current-user" },
+  logout: { method: "post", path: "/api/v1/user/logout" },
+} as const satisfies Record<keyof AccountHandlers, { method: "get" | "post"; path: string }>;
+
+/** Builds the application. */
+export function createApp(deps: AppDeps, options: AppOptions): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.set("etag", false);
+  app.enable("strict routing");
+  app.enable("case sensitive routing");
+  app.set("query parser", false);
+  app.set("trust proxy", options.trustProxy);
+  app.use(
+    attachContext(deps.log),
+    setCommonHeaders(deps.health),
+    observe(deps.onAnswered),
+    refuseOddMethods,
+    allowOrigins(options.origins),
+  );
+  addAccountRoutes(app, deps.handlers, options.origins);
+  if (deps.media !== undefined) addRoute(app, "get", /^\/media\/.*/, "/media/:key", [serveMedia(deps.media)]);
+  addRoute(app, "get", "/healthz", "/healthz", [answerHealth]);
+  addRoute(app, "get", "/readyz", "/readyz", [answerReadiness(deps.health)]);
+  app.use((_request, _response, next) => {
+    next(new AccountError("not_found", "There is nothing under this path."));
+  });
+  app.use(answerErrors(options.cookies));
+  return app;
+}
+
+function addAccountRoutes(app: Express, handlers: AccountHandlers, origins: OriginOptions): void {
+  const guard = refuseCrossSite(origins);
+  for (const [name, { method, path }] of Object.entries(ACCOUNT_ROUTES)) {
+    const steps: RequestHandler[] = method === "post" ? [guard] : [];
+    if (path === ACCOUNT_ROUTES.login.path) steps.push(readJsonBody);
+    addRoute(app, method, path, path, [...steps, handlers[name as keyof AccountHandlers]]);
+  }
+}
+
+/** One path with one method; the path's other methods are refused by name. */
+function addRoute(app: Express, method: "get" | "post", path: string | RegExp, label: string, steps: readonly RequestHandler[]): void {
+  const allow = method === "get" ? ["GET", "HEAD", "OPTIONS"] : ["POST", "OPTIONS"];
+  const setLabel: RequestHandler = (_request, response, next) => {
+    contextOf(response).route = label;
+    next();
+  };
+  app.all(path, setLabel);
+  app[method](path, ...steps);
+  app.options(path, (_request, response) => {
+    response.setHeader("Allow", allow.join(", "));
+    response.status(204).end();
+  });
+  app.all(path, (_request, _response, next) => {
+    next(new AccountError("method_not_allowed", `This path takes ${allow.join(", ")}.`, { allow }));
+  });
+}
+
+function setCommonHeaders(health: Health): RequestHandler {
+  return (_request, response, next) => {
+    for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
+    if (health.isDraining()) response.setHeader("Connection", "close");
+    next();
+  };
+}
+
+/** Measures every request, whatever becomes of it. */
+function observe(onAnswered: RequestListener): RequestHandler {
+  return (request, response, next) => {
+    const startedAt = performance.now();
+    response.once("close", () => {
+      const { route, caller } = contextOf(response);
+      const seconds = (performance.now() - startedAt) / 1000;
+      onAnswered({ route, method: request.method, status: response.statusCode, seconds });
+      if (caller.log.isEnabled("debug"))
+        caller.log.debug("request answered", { ...describeRequest(request, response), ms: Math.round(seconds * 1000) });
+    });
+    next();
+  };
+}
+
+/** TRACE would repeat cookies to the caller; Node lets it through. */
+const refuseOddMethods: RequestHandler = (request, _response, next) => {
+  if (!["TRACE", "CONNECT"].includes(request.method)) next();
+  else next(new AccountError("method_not_allowed", "This method is not served.", { allow: ["GET", "HEAD", "POST", "OPTIONS"] }));
+};
+
+function allowOrigins(origins: OriginOptions): RequestHandler {
+  return (request, response, next) => {
+    const headers = corsHeaders(request.get("origin"), origins);
+    const preflight = request.method === "OPTIONS" && headers !== undefined ? PREFLIGHT_HEADERS : {};
+    for (const [name, value] of Object.entries({ ...headers, ...preflight })) response.setHeader(name, value);
+    next();
+  };
+}
+
+function refuseCrossSite(origins: OriginOptions): RequestHandler {
+  return (request, response, next) => {
+    if (isCallAllowed({ origin: request.get("origin"), secFetchSite: request.get("sec-fetch-site") }, origins)) {
+      next();
+      return;
+    }
+    contextOf(response).caller.log.warn("cross-site call refused", describeRequest(request, response));
+    next(new AccountError("cross_site_request", "Calls from this page are not allowed."));
+  };
+}
+
+const answerHealth: RequestHandler = (request, response) => {
+  sendJson(request, response, 200, { status: "alive" });
+};
+
+function answerReadiness(health: Health): RequestHandler {
+  return async (request: Request, response) => {
+    const isReady = await health.isReady();
+    sendJson(
+      request,
+      response,
+      isReady ? 200 : 503,
+      isReady ? { status: "ready" } : { status: "not ready", message: "The service is not ready." },
+    );
+  };
+}

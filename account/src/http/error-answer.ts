@@ -1,0 +1,48 @@
+// Turns whatever a call ended with into an answer. The last handler of the app, and the only place that logs a failed call.
+import type { ErrorRequestHandler, Request, Response } from "express";
+import { describeError } from "@weir/common/errors/service-error";
+import { maskCredentials } from "@weir/common/settings/secret";
+import { AccountError } from "../errors.ts";
+import { clearCookie } from "../sessions/cookies.ts";
+import type { CookieOptions } from "../sessions/cookies.ts";
+import { sendJson } from "./answer.ts";
+import { ERROR_STATUS, errorBody, errorHeaders, problemBody } from "./error-status.ts";
+import { contextOf, describeRequest } from "./request-context.ts";
+
+/** Answers failed calls. */
+export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
+  return (error: unknown, request: Request, response: Response, _next) => {
+    const failure = toAccountError(error);
+    const { caller, clearCookiesWhenRefused, id } = contextOf(response);
+    const status = ERROR_STATUS[failure.code];
+    response.statusCode = status;
+    if (status >= 500) {
+      const reason = maskCredentials(describeError(error));
+      const stack = failure.code === "internal" && error instanceof Error ? { stack: maskCredentials(error.stack ?? "") } : {};
+      caller.log.error("call failed", { ...describeRequest(request, response), code: failure.code, reason, ...stack });
+    }
+    if (response.headersSent) {
+      response.destroy(); // Half an answer is out; the end of the connection is all that can still be said.
+      return;
+    }
+    for (const [name, value] of Object.entries(errorHeaders(failure))) response.setHeader(name, value);
+    if (failure.details.clearCookies === true || (clearCookiesWhenRefused && status === 401)) {
+      response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
+    }
+    const body = errorBody(failure, id);
+    if (request.get("accept")?.includes("application/problem+json") === true) {
+      sendJson(request, response, status, problemBody(body), "application/problem+json");
+    } else {
+      sendJson(request, response, status, body);
+    }
+  };
+}
+
+function toAccountError(error: unknown): AccountError {
+  if (error instanceof AccountError) return error;
+  // express and its router give a status to errors in what a caller sent, such as a path that cannot be decoded.
+  if (error instanceof Error && "status" in error && error.status === 400) {
+    return new AccountError("malformed_request", "The request cannot be read.", { cause: error });
+  }
+  return new AccountError("internal", "Something went wrong in the service. Try again later.", { cause: error });
+}

@@ -1,0 +1,71 @@
+// The one table from error codes to HTTP, and the body of an error answer. A new code does not compile until it stands here.
+import type { AccountError, CallErrorCode, FieldError } from "../errors.ts";
+
+/** The HTTP status of every code that can end a call. */
+export const ERROR_STATUS = {
+  malformed_json: 400,
+  malformed_multipart: 400,
+  malformed_request: 400,
+  validation_failed: 400,
+  too_many_parts: 400,
+  duplicate_field: 400,
+  invalid_credentials: 401,
+  not_authenticated: 401,
+  token_expired: 401,
+  token_invalid: 401,
+  session_revoked: 401,
+  cross_site_request: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  email_taken: 409,
+  body_too_large: 413,
+  avatar_too_large: 413,
+  unsupported_media_type: 415,
+  avatar_type: 415,
+  headers_too_large: 431,
+  internal: 500,
+  media_store_unavailable: 503,
+  database_unavailable: 503,
+  busy: 503,
+  shutting_down: 503,
+} as const satisfies Record<CallErrorCode, number>;
+
+/** The body of every error answer. */
+export interface ErrorBody {
+  /** A sentence for people. With exactly one bad input it is that input's message. */
+  readonly message: string;
+  readonly code: CallErrorCode;
+  readonly status: number;
+  /** What is wrong with which input; empty when the error is not about inputs. */
+  readonly errors: readonly FieldError[];
+  readonly requestId: string;
+}
+
+/** The same as RFC 9457 wants it, for clients that ask for `application/problem+json`. */
+export interface ProblemBody extends ErrorBody {
+  readonly type: string;
+  readonly title: string;
+  readonly detail: string;
+}
+
+/** The body for an error. */
+export function errorBody(error: AccountError, requestId: string): ErrorBody {
+  return { message: error.message, code: error.code, status: ERROR_STATUS[error.code], errors: error.details.fields ?? [], requestId };
+}
+
+/** The body with the members of RFC 9457 added. */
+export function problemBody(body: ErrorBody): ProblemBody {
+  return { ...body, type: `urn:account:error:${body.code}`, title: body.code.replaceAll("_", " "), detail: body.message };
+}
+
+/** The headers that belong to an error besides those of every answer. */
+export function errorHeaders(error: AccountError): Readonly<Record<string, string>> {
+  const { retryAfterSeconds, allow } = error.details;
+  return {
+    ...(retryAfterSeconds !== undefined && { "Retry-After": String(retryAfterSeconds) }),
+    ...(allow !== undefined && { Allow: allow.join(", ") }),
+    // RFC 9110 section 11.6.1 wants a challenge in every 401.
+    ...(ERROR_STATUS[error.code] === 401 && { "WWW-Authenticate": 'Cookie realm="account"' }),
+  };
+}

@@ -1,0 +1,47 @@
+// What the service keeps about a request while it answers: its id, its log, the route it matched.
+import { randomUUID } from "node:crypto";
+import type { Request, RequestHandler, Response } from "express";
+import type { Log } from "@weir/common/log/log";
+import { ipPrefix, shortUserAgent } from "../sessions/session-records.ts";
+import type { Caller } from "../users/account-deps.ts";
+
+/** Ids of callers that are taken over; anything else could be made to confuse a log. */
+const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
+
+/** What is kept about one request. */
+export interface RequestContext {
+  readonly id: string;
+  readonly caller: Caller;
+  /** Pattern of the matched route; the raw path would make a metric of every typing error. */
+  route: string;
+  /** True on routes whose refusal ends the session in the browser too. */
+  clearCookiesWhenRefused: boolean;
+}
+
+/** Gives every request its context, and its answer the id. */
+export function attachContext(log: Log): RequestHandler {
+  return (request, response, next) => {
+    const given = request.get("x-request-id");
+    const id = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
+    const device = { userAgent: shortUserAgent(request.get("user-agent")), ipPrefix: ipPrefix(request.ip) };
+    const context: RequestContext = {
+      id,
+      caller: { device, log: log.child({ requestId: id }) },
+      route: "unknown",
+      clearCookiesWhenRefused: false,
+    };
+    response.locals["context"] = context;
+    response.setHeader("X-Request-Id", id);
+    next();
+  };
+}
+
+/** The context of a request that `attachContext` has seen. */
+export function contextOf(response: Response): RequestContext {
+  return response.locals["context"] as RequestContext;
+}
+
+/** A short description of a request for the log: nothing a caller could hide a secret in. */
+export function describeRequest(request: Request, response: Response): Readonly<Record<string, unknown>> {
+  return { method: request.method, route: contextOf(response).route, status: response.statusCode };
+}

@@ -1,0 +1,107 @@
+// The service's metrics in a registry of their own, every series present at zero from the start. Labels are few and never personal.
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { AccountEvents, LoginResult, RefreshResult } from "../users/account-events.ts";
+
+/** Upper bounds of answer times, in seconds: from a token check to a queued password hash. */
+const ANSWER_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Upper bounds of hash times, in seconds: around 0.25 at the default cost. */
+const HASH_SECONDS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2];
+
+/** Upper bounds of the time to store an image, in seconds. */
+const MEDIA_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
+
+const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", "error"];
+const REFRESH_RESULTS: readonly RefreshResult[] = ["issued", "invalid", "error"];
+
+/** A route with its method and the status of its success, for the series that exist from the start. */
+export interface RouteSeries {
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+}
+
+/** Everything that is counted. */
+export interface AccountMetrics {
+  readonly events: AccountEvents;
+  answered(answer: RouteSeries & { readonly seconds: number }): void;
+  passwordsWaiting(waiting: number): void;
+  passwordHashed(seconds: number): void;
+  readonly contentType: string;
+  /** All metrics in Prometheus' text format. */
+  expose(): Promise<string>;
+}
+
+/** Registers the metrics. */
+export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: "http_requests_total",
+    help: "Answered requests by route pattern, method and status.",
+    labelNames: ["route", "method", "status"],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: "http_request_duration_seconds",
+    help: "Time from request to the end of its answer.",
+    labelNames: ["route", "method"],
+    buckets: ANSWER_SECONDS,
+    registers,
+  });
+  const passwordsWaiting = new Gauge({ name: "bcrypt_queue_depth", help: "Password hashes waiting for their turn.", registers });
+  const passwordSeconds = new Histogram({ name: "bcrypt_seconds", help: "Time of one password hash.", buckets: HASH_SECONDS, registers });
+  for (const { route, method, status } of routes) {
+    requests.inc({ route, method, status }, 0);
+    seconds.zero({ route, method });
+  }
+  collectDefaultMetrics({ register: registry });
+  return {
+    events: createEvents(registry),
+    answered: (answer) => {
+      requests.inc({ route: answer.route, method: knownMethod(answer.method), status: answer.status });
+      seconds.observe({ route: answer.route, method: knownMethod(answer.method) }, answer.seconds);
+    },
+    passwordsWaiting: (waiting) => {
+      passwordsWaiting.set(waiting);
+    },
+    passwordHashed: (duration) => {
+      passwordSeconds.observe(duration);
+    },
+    contentType: registry.contentType,
+    expose: () => registry.metrics(),
+  };
+}
+
+function createEvents(registry: Registry): AccountEvents {
+  const registers = [registry];
+  const logins = new Counter({ name: "login_total", help: "Logins by result.", labelNames: ["result"], registers });
+  const refreshes = new Counter({ name: "refresh_total", help: "Refreshes by result.", labelNames: ["result"], registers });
+  const registrations = new Counter({ name: "registrations_total", help: "Registered users.", registers });
+  const mediaSeconds = new Histogram({ name: "media_put_seconds", help: "Time to store an image.", buckets: MEDIA_SECONDS, registers });
+  const orphans = new Counter({ name: "media_orphans_total", help: "Images left behind without a user.", registers });
+  for (const result of LOGIN_RESULTS) logins.inc({ result }, 0);
+  for (const result of REFRESH_RESULTS) refreshes.inc({ result }, 0);
+  return {
+    loggedIn: (result) => {
+      logins.inc({ result });
+    },
+    refreshed: (result) => {
+      refreshes.inc({ result });
+    },
+    registered: () => {
+      registrations.inc();
+    },
+    mediaStored: (duration) => {
+      mediaSeconds.observe(duration);
+    },
+    mediaOrphaned: () => {
+      orphans.inc();
+    },
+  };
+}
+
+/** A caller can invent methods; a metric must not grow with them. */
+function knownMethod(method: string): string {
+  return ["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"].includes(method) ? method : "other";
+}

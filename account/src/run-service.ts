@@ -1,0 +1,22 @@
+// The life of the process around the service: log, start, what the operator is told, and the end.
+import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
+import type { ProgramContext } from "@weir/common/lifecycle/program";
+import { createLog } from "@weir/common/log/log";
+import type { Settings } from "./settings.ts";
+import { createService } from "./service.ts";
+
+/** Runs the service until the context's signal; resolves after a clean stop. */
+export async function runService(settings: Settings, context: ProgramContext): Promise<void> {
+  const log = createLog(settings.log);
+  context.useLog(log);
+  const service = createService(settings, { log, clock: Date.now, stopsAtOnce: () => context.signalName() === "SIGINT" });
+  for (const warning of settings.warnings) log.warn("not fit for production", { reason: warning });
+  service.lifecycle.add({
+    name: "announcement",
+    start: () => {
+      log.info("account service ready", { url: service.url(), metrics: `${service.metricsUrl()}/metrics`, data: settings.dataDirectory });
+    },
+  });
+  await runUntilAborted(service.lifecycle, context.signal);
+  log.info("account service stopped");
+}

@@ -1,0 +1,227 @@
+// Puts the service together, in the order in which a call passes through it from the inside out: keys, store, media, passwords, calls, HTTP.
+import { randomBytes, randomUUID } from "node:crypto";
+import { accessSync, constants, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createAdminServer, respondText } from "@weir/common/admin/admin-server";
+import type { AdminServer } from "@weir/common/admin/admin-server";
+import { createLifecycle } from "@weir/common/lifecycle/lifecycle";
+import type { Lifecycle, Part } from "@weir/common/lifecycle/lifecycle";
+import type { Log } from "@weir/common/log/log";
+import { StartError } from "./errors.ts";
+import { createAccountHandlers } from "./http/account-routes.ts";
+import type { AccountHandlers } from "./http/account-routes.ts";
+import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
+import type { OriginOptions } from "./http/cross-site.ts";
+import { createHealth } from "./http/health.ts";
+import type { HealthState } from "./http/health.ts";
+import { MEDIA_PATH } from "./http/media-route.ts";
+import { createHttpServer, SERVER_TIMEOUTS } from "./http/server.ts";
+import type { ServerTimeouts } from "./http/server.ts";
+import { createLocalMediaStore } from "./media/local/local-media-store.ts";
+import type { MediaStore } from "./media/media-store.ts";
+import { createAccountMetrics } from "./metrics/account-metrics.ts";
+import type { AccountMetrics, RouteSeries } from "./metrics/account-metrics.ts";
+import { fixedKeys, generatedKeys, watchedKeys } from "./sessions/key-source.ts";
+import type { KeySourcePart } from "./sessions/key-source.ts";
+import { createTokens } from "./sessions/tokens.ts";
+import type { Settings } from "./settings.ts";
+import { openEmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
+import type { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
+import type { UserStore } from "./store/user-store.ts";
+import type { AccountDeps } from "./users/account-deps.ts";
+import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
+import { loadCommonPasswords } from "./users/password-rules.ts";
+import type { PasswordRules } from "./users/password-rules.ts";
+import { createWorkQueue } from "./users/work-queue.ts";
+
+/** Time that parts besides the HTTP server may take to stop, in milliseconds. */
+const STOP_MARGIN_MS = 2000;
+
+/** How many hashes may wait, and how long, before a call is refused as busy. */
+const HASH_WAITING_MAX = 64;
+const HASH_WAIT_MAX_MS = 3000;
+
+/** What the service is given from outside. */
+export interface ServiceDeps {
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Whether the stop should skip the drain wait, as somebody at a terminal expects. */
+  readonly stopsAtOnce: () => boolean;
+}
+
+/** The assembled service. */
+export interface Service {
+  readonly lifecycle: Lifecycle;
+  /** Where it can be reached once started. */
+  url(): string;
+  metricsUrl(): string;
+}
+
+/** Assembles the service; throws a StartError when keys or data cannot be used. */
+export function createService(
+  settings: Settings,
+  deps: ServiceDeps,
+  options: { readonly timeouts: ServerTimeouts } = { timeouts: SERVER_TIMEOUTS },
+): Service {
+  const { log, clock } = deps;
+  const url = (): string => settings.publicOrigin ?? `http://localhost:${String(http.address()?.port ?? settings.http.port)}`;
+  const metrics = createAccountMetrics(ROUTE_SERIES);
+  const dataDirectory = makeDataDirectory(settings.dataDirectory);
+  const keys = openKeys(settings, dataDirectory, log);
+  const store = openEmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
+  const media = createLocalMediaStore({
+    directory: join(dataDirectory, "media"),
+    publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
+  });
+  const passwordRules = loadPasswordRules(settings);
+  const handlers = createCalls(settings, { clock, keys, store, media, metrics, passwordRules });
+  const health = createHealth({ ping: () => store.ping(), nowMs: clock });
+  const origins: OriginOptions = {
+    allowedOrigins: new Set(settings.corsOrigins),
+    publicOrigin: url,
+    requireOrigin: settings.cookies.sameSite === "none",
+  };
+  const app = createApp(
+    { handlers, media, health, log, onAnswered: metrics.answered },
+    { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
+  );
+  const http = createHttpServer(app, { ...settings.http, timeouts: options.timeouts, graceMs: settings.shutdownGraceMs });
+  const admin = createAdmin(settings, { log, metrics, health });
+
+  const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS });
+  lifecycle.add(keys);
+  lifecycle.add(storePart(store));
+  lifecycle.add({ name: "password rules", start: async () => void (await passwordRules) });
+  lifecycle.add(admin);
+  lifecycle.add(http);
+  lifecycle.add({ name: "drain", stop: () => drain(settings, health, deps) });
+  return { lifecycle, url, metricsUrl: () => `http://localhost:${String(admin.address()?.port ?? settings.metrics.port)}` };
+}
+
+/** The series that every scrape shows from the start: each route with its success. */
+const ROUTE_SERIES: readonly RouteSeries[] = Object.entries(ACCOUNT_ROUTES).map(([name, { method, path }]) => ({
+  route: path,
+  method: method.toUpperCase(),
+  status: name === "register" ? 201 : 200,
+}));
+
+function makeDataDirectory(directory: string): string {
+  const path = resolve(directory);
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new StartError("DATA_DIRECTORY_UNUSABLE", `Cannot use DATA_DIR ${path}`, { cause });
+  }
+  return path;
+}
+
+function openKeys(settings: Settings, dataDirectory: string, log: Log): KeySourcePart {
+  switch (settings.keys.kind) {
+    case "secrets":
+      return fixedKeys(settings.keys.access.reveal(), settings.keys.refresh.reveal());
+    case "file":
+      return watchedKeys(settings.keys.path, { log });
+    case "generated":
+      return generatedKeys(dataDirectory);
+  }
+}
+
+async function loadPasswordRules(settings: Settings): Promise<PasswordRules> {
+  const common = await loadCommonPasswords();
+  return { minLength: settings.passwordMinLength, isPeppered: settings.passwordPepper !== undefined, common };
+}
+
+/** What the calls are made of. */
+interface CallParts {
+  readonly clock: () => number;
+  readonly keys: KeySourcePart;
+  readonly store: UserStore;
+  readonly media: MediaStore;
+  readonly metrics: AccountMetrics;
+  readonly passwordRules: Promise<PasswordRules>;
+}
+
+function createCalls(settings: Settings, { clock, keys, store, media, metrics, passwordRules }: CallParts): AccountHandlers {
+  const tokenOptions = { issuer: settings.tokenIssuer, accessTtlMs: settings.accessTtlMs, refreshMaxMs: settings.refreshAbsoluteMs };
+  const queue = createWorkQueue({
+    concurrency: settings.bcryptConcurrency,
+    waitingMax: HASH_WAITING_MAX,
+    waitMaxMs: HASH_WAIT_MAX_MS,
+    refusal: busyError,
+    onDepth: metrics.passwordsWaiting,
+    onDone: metrics.passwordHashed,
+  });
+  const account: AccountDeps = {
+    store,
+    media,
+    hasher: createPasswordHasher(queue, { cost: settings.bcryptCost, pepper: settings.passwordPepper }),
+    tokens: createTokens(keys.current, tokenOptions),
+    events: metrics.events,
+    clock,
+    newId: randomUUID,
+    newMediaName: () => randomBytes(16).toString("hex"),
+    idKey: () => keys.current().refresh.signing.key,
+  };
+  return createAccountHandlers(account, {
+    idleMs: settings.refreshIdleMs,
+    absoluteMs: settings.refreshAbsoluteMs,
+    maxSessions: settings.maxSessions,
+    accessTtlMs: settings.accessTtlMs,
+    cookies: settings.cookies,
+    avatarMaxBytes: settings.avatarMaxBytes,
+    avatarRequired: settings.avatarRequired,
+    passwordRules,
+  });
+}
+
+/** The listener for operators. */
+function createAdmin(
+  settings: Settings,
+  { log, metrics, health }: { log: Log; metrics: AccountMetrics; health: HealthState },
+): AdminServer {
+  const admin = createAdminServer({ log }, { ...settings.metrics, setting: "METRICS_PORT", what: "metrics" });
+  admin.route({
+    path: "/metrics",
+    help: "metrics in Prometheus' text format",
+    async handle(_request, response) {
+      const text = await metrics.expose();
+      response.writeHead(200, { "Content-Type": metrics.contentType }).end(text);
+    },
+  });
+  admin.route({
+    path: "/healthz",
+    help: "200 while the process works",
+    handle: (_request, response) => {
+      respondText(response, 200, "alive\n");
+    },
+  });
+  admin.route({
+    path: "/readyz",
+    help: "200 while the service wants traffic, else 503",
+    async handle(_request, response) {
+      const isReady = await health.isReady();
+      respondText(response, isReady ? 200 : 503, isReady ? "ready\n" : "not ready\n");
+    },
+  });
+  return admin;
+}
+
+function storePart(store: EmbeddedUserStore): Part {
+  return {
+    name: "user store",
+    stop: () => {
+      store.close();
+    },
+  };
+}
+
+/** Lets load balancers see that the service is not ready before its listener closes. */
+async function drain(settings: Settings, health: HealthState, deps: ServiceDeps): Promise<void> {
+  health.drain();
+  if (deps.stopsAtOnce() || settings.shutdownDrainMs === 0) return;
+  deps.log.info("draining", { ms: settings.shutdownDrainMs });
+  await sleep(settings.shutdownDrainMs);
+}

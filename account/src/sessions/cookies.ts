@@ -1,0 +1,56 @@
+// The two cookies of a session as text: names, attributes, parsing of the Cookie header. Pure; http/ puts the text on the wire.
+
+/** Path of every call that reads the refresh cookie; it scopes the cookie with `COOKIE_SCOPE=path`. */
+const REFRESH_PATH = "/api/v1/user";
+
+/** How cookies are sent. */
+export interface CookieOptions {
+  /** `host`: `__Host-` and Path=/ for both. `path`: the refresh cookie is `__Secure-` and only sent to the account calls. */
+  readonly scope: "host" | "path";
+  readonly sameSite: "strict" | "lax" | "none";
+  /** Drops prefix and Secure, for browsers that refuse them on plain http. Never in production. */
+  readonly insecureDevelopment: boolean;
+}
+
+/** Which of the two cookies. */
+export type CookieKind = "access" | "refresh";
+
+/** What a Cookie header says about one name. */
+export type CookieRead =
+  { readonly kind: "absent" } | { readonly kind: "present"; readonly value: string } | { readonly kind: "duplicate" }; // Somebody planted a second one: which is ours cannot be told, so neither counts.
+
+/** The cookie's exact name. Browsers match the prefixes in any case; the service must not. */
+export function cookieName(kind: CookieKind, options: CookieOptions): string {
+  const name = kind === "access" ? "accessToken" : "refreshToken";
+  if (options.insecureDevelopment) return name;
+  return kind === "refresh" && options.scope === "path" ? `__Secure-${name}` : `__Host-${name}`;
+}
+
+/** The value of Set-Cookie that stores `token` for `maxAgeSeconds`. */
+export function serializeCookie(kind: CookieKind, token: string, maxAgeSeconds: number, options: CookieOptions): string {
+  return `${cookieName(kind, options)}=${token}; Max-Age=${String(Math.max(0, Math.floor(maxAgeSeconds)))}${attributes(kind, options)}`;
+}
+
+/** The value of Set-Cookie that removes the cookie; path and attributes are those of the cookie, or browsers keep it. */
+export function clearCookie(kind: CookieKind, options: CookieOptions): string {
+  return serializeCookie(kind, "", 0, options);
+}
+
+/** Reads one cookie from a Cookie header (RFC 6265 section 5.4; Node joins several headers with "; "). */
+export function readCookie(header: string | undefined, kind: CookieKind, options: CookieOptions): CookieRead {
+  const name = cookieName(kind, options);
+  const values = (header ?? "")
+    .split(";")
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(`${name}=`))
+    .map((pair) => pair.slice(name.length + 1));
+  const [value] = values;
+  if (values.length > 1) return { kind: "duplicate" };
+  return value === undefined || value === "" ? { kind: "absent" } : { kind: "present", value };
+}
+
+function attributes(kind: CookieKind, options: CookieOptions): string {
+  const path = kind === "refresh" && options.scope === "path" ? REFRESH_PATH : "/";
+  const sameSite = { strict: "Strict", lax: "Lax", none: "None" }[options.sameSite];
+  return `; Path=${path}${options.insecureDevelopment ? "" : "; Secure"}; HttpOnly; SameSite=${sameSite}`;
+}

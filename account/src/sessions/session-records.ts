@@ -1,0 +1,140 @@
+// The sessions of one user, as kept with the user's record, and the pure operations on them. Not here: reading and writing the record
+// (store), the tokens that name a session (tokens.ts).
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+
+/** Longest part of a User-Agent header that is kept, in characters: enough to tell devices apart in a list. */
+const USER_AGENT_MAX_LENGTH = 100;
+
+/** One signed-in device. All times are milliseconds since the epoch. */
+export interface SessionRecord {
+  readonly id: string;
+  /** Counts the refresh tokens of the session; the first is 0. */
+  readonly generation: number;
+  /** SHA-256, in hex, of the id of the current refresh token. The token itself is never stored. */
+  readonly tokenHash: string;
+  /** The hash before the last rotation, or null when the refresh token was never rotated. */
+  readonly previousTokenHash: string | null;
+  readonly rotatedAtMs: number | null;
+  readonly createdAtMs: number;
+  readonly lastUsedAtMs: number;
+  /** End of the current refresh token. */
+  readonly idleExpiresAtMs: number;
+  /** End of the session however often it is used. */
+  readonly absoluteExpiresAtMs: number;
+  /** Start of the User-Agent header of the login. */
+  readonly userAgent: string;
+  /** Network of the login's address (/24 or /64): enough to recognise, too little to track. */
+  readonly ipPrefix: string;
+}
+
+/** Where a login came from. */
+export interface Device {
+  readonly userAgent: string;
+  readonly ipPrefix: string;
+}
+
+/** How long sessions last, and how many a user may have. */
+export interface SessionLimits {
+  readonly idleMs: number;
+  readonly absoluteMs: number;
+  readonly maxSessions: number;
+}
+
+/** A session that starts at `nowMs` with the refresh token `tokenId`. */
+export function createSession(id: string, tokenId: string, device: Device, nowMs: number, limits: SessionLimits): SessionRecord {
+  // Tokens count in whole seconds; so do the ends of sessions, or a token could outlive its session by a fraction.
+  const startMs = Math.floor(nowMs / 1000) * 1000;
+  return {
+    id,
+    generation: 0,
+    tokenHash: hashTokenId(tokenId),
+    previousTokenHash: null,
+    rotatedAtMs: null,
+    createdAtMs: startMs,
+    lastUsedAtMs: startMs,
+    idleExpiresAtMs: startMs + Math.min(limits.idleMs, limits.absoluteMs),
+    absoluteExpiresAtMs: startMs + limits.absoluteMs,
+    userAgent: device.userAgent,
+    ipPrefix: device.ipPrefix,
+  };
+}
+
+/** The sessions after `session` was opened at `nowMs`: ended ones go, and of too many the oldest. The newest stands last. */
+export function withSession(
+  sessions: readonly SessionRecord[],
+  session: SessionRecord,
+  nowMs: number,
+  limits: SessionLimits,
+): readonly SessionRecord[] {
+  const live = sessions.filter((other) => isLive(other, nowMs));
+  return [...live, session].slice(-limits.maxSessions);
+}
+
+/** The sessions without the one called `id`. */
+export function withoutSession(sessions: readonly SessionRecord[], id: string): readonly SessionRecord[] {
+  return sessions.filter((session) => session.id !== id);
+}
+
+/** The sessions with the use of `id` at `nowMs` noted. */
+export function withUse(sessions: readonly SessionRecord[], id: string, nowMs: number): readonly SessionRecord[] {
+  return sessions.map((session) => (session.id === id ? { ...session, lastUsedAtMs: nowMs } : session));
+}
+
+/** The session called `id` if it has not ended at `nowMs`. */
+export function findLiveSession(sessions: readonly SessionRecord[], id: string, nowMs: number): SessionRecord | undefined {
+  return sessions.find((session) => session.id === id && isLive(session, nowMs));
+}
+
+/** The hash that stands as the user's own refresh token: the one of the newest session, or null without sessions. */
+export function newestTokenHash(sessions: readonly SessionRecord[]): string | null {
+  return sessions.at(-1)?.tokenHash ?? null;
+}
+
+/** Whether `tokenId` is the id of the session's current refresh token. Takes the same time for every wrong id. */
+export function isCurrentToken(session: SessionRecord, tokenId: string): boolean {
+  return timingSafeEqual(Buffer.from(session.tokenHash, "hex"), Buffer.from(hashTokenId(tokenId), "hex"));
+}
+
+/**
+ * The id of a session's refresh token. It follows from the session and its generation, so that the very same token can be signed again
+ * from stored values when an answer was lost.
+ */
+export function refreshTokenId(key: KeyObject, sessionId: string, generation: number): string {
+  return createHmac("sha256", key)
+    .update(`refresh-token-id|${sessionId}|${String(generation)}`)
+    .digest("base64url");
+}
+
+/** SHA-256 of a token id, in hex: what is stored in its place. */
+export function hashTokenId(tokenId: string): string {
+  return createHash("sha256").update(tokenId).digest("hex");
+}
+
+/** The part of a User-Agent header that is kept. */
+export function shortUserAgent(header: string | undefined): string {
+  return (header ?? "").replaceAll(/\p{C}/gu, "").slice(0, USER_AGENT_MAX_LENGTH).toWellFormed();
+}
+
+/** The network of an address: /24 of IPv4 (also when mapped into IPv6), /64 of IPv6, "" of anything else. */
+export function ipPrefix(address: string | undefined): string {
+  const plain = (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+  if (/^\d+\.\d+\.\d+\.\d+$/.test(plain)) return `${plain.slice(0, plain.lastIndexOf("."))}.0/24`;
+  const [withoutZone] = plain.split("%");
+  if (withoutZone?.includes(":") !== true) return "";
+  return `${expandIpv6(withoutZone).slice(0, 4).join(":")}::/64`;
+}
+
+function isLive(session: SessionRecord, nowMs: number): boolean {
+  return nowMs < session.idleExpiresAtMs && nowMs < session.absoluteExpiresAtMs;
+}
+
+/** The eight groups of an IPv6 address without leading zeros. */
+function expandIpv6(address: string): readonly string[] {
+  const [head = "", tail] = address.split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  const groups = [...before, ...Array.from({ length: zeros }, () => "0"), ...after];
+  return groups.map((group) => group.toLowerCase().replace(/^0+(?=.)/, ""));
+}

@@ -1,0 +1,143 @@
+// Access and refresh tokens: what they say, how they are signed, and when one counts (RFC 7519, RFC 8725). Pure but for the keys and the
+// time that are passed in. Cookies carry them (cookies.ts); which sessions live is session-records.ts.
+import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from "jose";
+import type { JWTPayload } from "jose";
+import type { KeyRing, TokenKeys } from "./key-ring.ts";
+
+/** Accepted difference between the clocks of replicas, in seconds. */
+const CLOCK_TOLERANCE_SECONDS = 5;
+
+/** What both tokens say. */
+interface CommonClaims {
+  readonly userId: string;
+  readonly sessionId: string;
+  readonly tokenId: string;
+  readonly issuedAtSeconds: number;
+  readonly expiresAtSeconds: number;
+}
+
+/** What an access token says: who, in which session, for how long. No e-mail address, no roles. */
+export type AccessClaims = CommonClaims;
+
+/** What a refresh token says. */
+export interface RefreshClaims extends CommonClaims {
+  readonly generation: number;
+}
+
+/** A token's claims, or why it does not count. */
+export type TokenCheck<Claims> =
+  { readonly ok: true; readonly claims: Claims } | { readonly ok: false; readonly reason: "expired" | "invalid" };
+
+/** Limits and names of the tokens. */
+export interface TokenOptions {
+  /** `iss` of all tokens and `aud` of access tokens. */
+  readonly issuer: string;
+  readonly accessTtlMs: number;
+  /** Longest life of a refresh token, in milliseconds. */
+  readonly refreshMaxMs: number;
+}
+
+/** Signs and verifies the tokens of the service. */
+export interface Tokens {
+  signAccess(claims: AccessClaims): Promise<string>;
+  signRefresh(claims: RefreshClaims): Promise<string>;
+  /** Never rejects for what a caller sent. */
+  verifyAccess(token: string, nowMs: number): Promise<TokenCheck<AccessClaims>>;
+  /** Never rejects for what a caller sent. */
+  verifyRefresh(token: string, nowMs: number): Promise<TokenCheck<RefreshClaims>>;
+}
+
+/** One use of tokens, as header and claims tell it. */
+interface Use {
+  readonly ring: KeyRing;
+  readonly type: "at+jwt" | "rt+jwt";
+  readonly issuer: string;
+  readonly audience: string;
+  readonly maxAgeSeconds: number;
+}
+
+/** Tokens under the keys that `keys` returns at the time of each call, so that keys can change while the service runs. */
+export function createTokens(keys: () => TokenKeys, options: TokenOptions): Tokens {
+  const issuer = options.issuer;
+  const access = (): Use => ({
+    ring: keys().access,
+    type: "at+jwt",
+    issuer,
+    audience: issuer,
+    maxAgeSeconds: Math.ceil(options.accessTtlMs / 1000),
+  });
+  const refresh = (): Use => ({
+    ring: keys().refresh,
+    type: "rt+jwt",
+    issuer,
+    audience: `${issuer}/refresh`,
+    maxAgeSeconds: Math.ceil(options.refreshMaxMs / 1000),
+  });
+  return {
+    signAccess: (claims) => sign(access(), claims, {}),
+    signRefresh: (claims) => sign(refresh(), claims, { gen: claims.generation }),
+    verifyAccess: (token, nowMs) => verify(access(), token, nowMs, readCommonClaims),
+    verifyRefresh: (token, nowMs) => verify(refresh(), token, nowMs, readRefreshClaims),
+  };
+}
+
+function sign(use: Use, claims: CommonClaims, further: Readonly<Record<string, unknown>>): Promise<string> {
+  const { id, algorithm, key } = use.ring.signing;
+  return new SignJWT({ sid: claims.sessionId, ...further })
+    .setProtectedHeader({ alg: algorithm, kid: id, typ: use.type })
+    .setIssuer(use.issuer)
+    .setAudience(use.audience)
+    .setSubject(claims.userId)
+    .setJti(claims.tokenId)
+    .setIssuedAt(claims.issuedAtSeconds)
+    .setExpirationTime(claims.expiresAtSeconds)
+    .sign(key);
+}
+
+async function verify<Claims>(
+  use: Use,
+  token: string,
+  nowMs: number,
+  read: (payload: JWTPayload) => Claims | undefined,
+): Promise<TokenCheck<Claims>> {
+  try {
+    const keyId = decodeProtectedHeader(token).kid;
+    // The key and with it the algorithm come from the ring. jose alone would take a token without a key id when one key fits.
+    const key = keyId === undefined ? undefined : use.ring.verifying.get(keyId);
+    if (key === undefined) return { ok: false, reason: "invalid" };
+    const { payload } = await jwtVerify(token, key.key, {
+      algorithms: [key.algorithm],
+      typ: use.type,
+      issuer: use.issuer,
+      audience: use.audience,
+      requiredClaims: ["sub", "sid", "jti", "iat", "exp"],
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      maxTokenAge: use.maxAgeSeconds,
+      currentDate: new Date(nowMs),
+    });
+    const claims = payload.aud === use.audience ? read(payload) : undefined;
+    return claims === undefined ? { ok: false, reason: "invalid" } : { ok: true, claims };
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) return { ok: false, reason: "expired" };
+    if (error instanceof errors.JOSEError || error instanceof TypeError) return { ok: false, reason: "invalid" }; // TypeError: not a token at all.
+    throw error;
+  }
+}
+
+function readCommonClaims(payload: JWTPayload): CommonClaims | undefined {
+  const { sub, jti, iat, exp } = payload;
+  const sid = payload["sid"];
+  if (!isFilled(sub) || !isFilled(sid) || !isFilled(jti) || iat === undefined || exp === undefined) return undefined;
+  return { userId: sub, sessionId: sid, tokenId: jti, issuedAtSeconds: iat, expiresAtSeconds: exp };
+}
+
+function readRefreshClaims(payload: JWTPayload): RefreshClaims | undefined {
+  const common = readCommonClaims(payload);
+  const generation = payload["gen"];
+  if (common === undefined || typeof generation !== "number" || !Number.isSafeInteger(generation)) return undefined;
+  return { ...common, generation };
+}
+
+function isFilled(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}

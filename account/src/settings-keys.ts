@@ -1,0 +1,65 @@
+// The settings of the token keys, and which secrets are too weak to start with.
+import type { EnvReader } from "@weir/common/settings/read-env";
+import { REDACTED } from "@weir/common/settings/secret";
+import type { Secret } from "@weir/common/settings/secret";
+import { SECRET_MIN_BYTES } from "./sessions/key-ring.ts";
+
+/** Words of examples that people forget to replace. */
+const PLACEHOLDER = /change.?(me|it|this)|replace.?(me|this)|placeholder|example|default|your.?.*(secret|key)|insecure|todo/i;
+
+/** Fewest different characters of a secret that somebody made and did not just hold a key down for. */
+const DISTINCT_MIN = 8;
+
+/** Where the keys of tokens come from. */
+export type KeySource =
+  | { readonly kind: "secrets"; readonly access: Secret; readonly refresh: Secret }
+  | { readonly kind: "file"; readonly path: string }
+  /** Made at the first start and kept in DATA_DIR; for development. */
+  | { readonly kind: "generated" };
+
+/** Reads the source of the keys. Weak secrets are a problem in production and a warning elsewhere; no message ever holds one. */
+export function readKeySource(read: EnvReader, isProduction: boolean, warnings: string[]): KeySource {
+  const access = read.secret("ACCESS_TOKEN_SECRET", { effect: `Signs access tokens; at least ${String(SECRET_MIN_BYTES)} random bytes.` });
+  const refresh = read.secret("REFRESH_TOKEN_SECRET", { effect: "Signs refresh tokens; another one than ACCESS_TOKEN_SECRET." });
+  const path = read.optionalString("TOKEN_KEYS_FILE", {
+    effect: "JSON list of {kid, use, alg, key, state} in place of the two secrets; read again when it changes.",
+  });
+  if (path !== undefined) {
+    if (access !== undefined || refresh !== undefined)
+      read.problem("TOKEN_KEYS_FILE", path, "set only without ACCESS_TOKEN_SECRET and REFRESH_TOKEN_SECRET");
+    return { kind: "file", path };
+  }
+  if (access === undefined && refresh === undefined) {
+    if (isProduction) {
+      read.problem("ACCESS_TOKEN_SECRET", undefined, "required with NODE_ENV=production, unless TOKEN_KEYS_FILE is set");
+      read.problem("REFRESH_TOKEN_SECRET", undefined, "required with NODE_ENV=production, unless TOKEN_KEYS_FILE is set");
+    }
+    return { kind: "generated" };
+  }
+  if (access === undefined || refresh === undefined) {
+    const [missing, other] =
+      access === undefined ? ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"] : ["REFRESH_TOKEN_SECRET", "ACCESS_TOKEN_SECRET"];
+    read.problem(missing, undefined, `required when ${other} is set`);
+    return { kind: "generated" };
+  }
+  for (const { name, fault } of findFaults(access.reveal(), refresh.reveal())) {
+    if (isProduction) read.problem(name, REDACTED, fault);
+    else warnings.push(`${name} must be ${fault} in production`);
+  }
+  return { kind: "secrets", access, refresh };
+}
+
+function findFaults(access: string, refresh: string): readonly { name: string; fault: string }[] {
+  const faults = [
+    { name: "ACCESS_TOKEN_SECRET", fault: faultOf(access) },
+    { name: "REFRESH_TOKEN_SECRET", fault: faultOf(refresh) },
+    { name: "REFRESH_TOKEN_SECRET", fault: access === refresh ? "another secret than ACCESS_TOKEN_SECRET" : undefined },
+  ];
+  return faults.flatMap(({ name, fault }) => (fault === undefined ? [] : [{ name, fault }]));
+}
+
+function faultOf(secret: string): string | undefined {
+  if (Buffer.byteLength(secret) < SECRET_MIN_BYTES) return `at least ${String(SECRET_MIN_BYTES)} bytes long`;
+  if (PLACEHOLDER.test(secret) || new Set(secret).size < DISTINCT_MIN) return "random, not a placeholder";
+  return undefined;
+}

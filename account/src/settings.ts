@@ -1,0 +1,287 @@
+// The settings of weir-account: every environment variable with its default and effect, read once into one frozen object.
+import { isIP } from "node:net";
+import { availableParallelism } from "node:os";
+import { readLogSettings } from "@weir/common/log/log";
+import type { LogFormat, LogLevel } from "@weir/common/log/log";
+import { readEnv } from "@weir/common/settings/read-env";
+import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
+import type { Secret } from "@weir/common/settings/secret";
+import type { CookieOptions } from "./sessions/cookies.ts";
+import { readKeySource } from "./settings-keys.ts";
+import type { KeySource } from "./settings-keys.ts";
+
+/** Front ends that may call in development: the usual ports of development servers. */
+const DEVELOPMENT_ORIGINS: readonly string[] = ["http://localhost:3000", "http://localhost:5173"];
+
+/** Longest wait that a timer takes, in milliseconds; here for drains, which nobody makes longer. */
+const DRAIN_MAX_MS = 3_600_000;
+
+/** Least cost of bcrypt in production (OWASP Password Storage Cheat Sheet). */
+const PRODUCTION_COST_MIN = 10;
+
+/** Threads of libuv's pool when UV_THREADPOOL_SIZE is not set (libuv documentation, "Thread pool work scheduling"). */
+const THREADS_DEFAULT = 4;
+
+/** Everything that can be set. Durations are milliseconds. */
+export interface Settings {
+  readonly isProduction: boolean;
+  readonly http: { readonly host: string; readonly port: number; readonly connectionsMax: number };
+  readonly metrics: { readonly host: string; readonly port: number };
+  /** Undefined: the address of the listener. */
+  readonly publicOrigin: string | undefined;
+  readonly corsOrigins: readonly string[];
+  readonly trustProxy: number | readonly string[] | false;
+  readonly dataDirectory: string;
+  /** Undefined: served by this service under /media/. */
+  readonly mediaPublicUrl: string | undefined;
+  readonly keys: KeySource;
+  readonly tokenIssuer: string;
+  readonly accessTtlMs: number;
+  readonly refreshIdleMs: number;
+  readonly refreshAbsoluteMs: number;
+  readonly maxSessions: number;
+  readonly cookies: CookieOptions;
+  readonly passwordMinLength: number;
+  readonly bcryptCost: number;
+  readonly bcryptConcurrency: number;
+  readonly passwordPepper: Secret | undefined;
+  readonly avatarMaxBytes: number;
+  readonly avatarRequired: boolean;
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly shutdownDrainMs: number;
+  readonly shutdownGraceMs: number;
+  /** What is fit for development only, in sentences for the log. */
+  readonly warnings: readonly string[];
+}
+
+/** Reads the settings; throws one SettingsError that lists every problem. */
+export function parseSettings(env: Env): Settings {
+  const read = readEnv(env);
+  const settings = readSettings(read);
+  read.done();
+  return Object.freeze(settings);
+}
+
+/** The table of all settings, for --help and the documentation. */
+export function describeSettings(): readonly SettingRow[] {
+  const read = readEnv({});
+  readSettings(read);
+  return read.rows();
+}
+
+function readSettings(read: EnvReader): Settings {
+  const environment = read.optionalString("NODE_ENV", {
+    effect: "With production, everything that is fit for development only is refused.",
+  });
+  const isProduction = environment === "production";
+  const warnings: string[] = [];
+  const listeners = readListeners(read, isProduction);
+  readStorage(read, isProduction, warnings);
+  return {
+    isProduction,
+    ...listeners,
+    ...readOrigins(read, isProduction),
+    dataDirectory: read.string("DATA_DIR", {
+      default: "./data",
+      effect: "Folder of the embedded store, the local media and generated secrets.",
+    }),
+    ...readTokens(read, isProduction, warnings),
+    cookies: readCookieOptions(read, isProduction, warnings),
+    ...readPasswords(read, isProduction),
+    avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", { default: 2_097_152, min: 1024, max: 33_554_432, effect: "Largest avatar." }),
+    avatarRequired: read.boolean("AVATAR_REQUIRED", { default: true, effect: "Whether a registration must bring an avatar." }),
+    log: readLogSettings(read, { level: "info" }),
+    shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
+      default: "5s",
+      maxMs: DRAIN_MAX_MS,
+      effect: "How long the service stays up but not ready after SIGTERM, so that load balancers turn away first.",
+    }),
+    shutdownGraceMs: read.durationMs("SHUTDOWN_GRACE", {
+      default: "15s",
+      maxMs: DRAIN_MAX_MS,
+      effect: "How long running requests may take after that.",
+    }),
+    warnings,
+  };
+}
+
+function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "http" | "metrics"> {
+  const host = isProduction ? "0.0.0.0" : "127.0.0.1";
+  const where = "127.0.0.1 (this machine only) unless NODE_ENV=production, then 0.0.0.0";
+  return {
+    http: {
+      host: read.optionalString("HOST", { effect: `Address the service listens on; ${where}.` }) ?? host,
+      port: read.port("PORT", { default: 8000, effect: "Port the service listens on; 0 takes a free one." }),
+      connectionsMax: read.integer("CONNECTIONS_MAX", {
+        default: 10_000,
+        min: 1,
+        effect: "Most open connections; further ones are closed at once.",
+      }),
+    },
+    metrics: {
+      host: read.optionalString("METRICS_HOST", { effect: `Address of /metrics and the probes; ${where}.` }) ?? host,
+      port: read.port("METRICS_PORT", { default: 9464, effect: "Port of /metrics, /healthz and /readyz for operators." }),
+    },
+  };
+}
+
+function readOrigins(
+  read: EnvReader,
+  isProduction: boolean,
+): Pick<Settings, "publicOrigin" | "corsOrigins" | "trustProxy" | "mediaPublicUrl"> {
+  const publicOrigin = read.optionalString("PUBLIC_ORIGIN", {
+    effect: "Origin under which browsers reach the service, such as https://account.example.com; not set, http://localhost with PORT.",
+  });
+  if (publicOrigin !== undefined && !isOrigin(publicOrigin)) read.problem("PUBLIC_ORIGIN", publicOrigin, ORIGIN_ALLOWED);
+  const listed = read.list("CORS_ORIGINS", {
+    effect: `Origins of front ends that may call, compared exactly; not set, ${DEVELOPMENT_ORIGINS.join(",")}, and none with NODE_ENV=production.`,
+  });
+  for (const origin of listed.filter((entry) => !isOrigin(entry))) read.problem("CORS_ORIGINS", origin, ORIGIN_ALLOWED);
+  const mediaPublicUrl = read.optionalString("MEDIA_PUBLIC_URL", {
+    effect: "URL in front of the keys of avatars, ending in a slash; not set, PUBLIC_ORIGIN with /media/.",
+  });
+  if (mediaPublicUrl !== undefined && (!/^https?:$/.test(URL.parse(mediaPublicUrl)?.protocol ?? "") || !mediaPublicUrl.endsWith("/"))) {
+    read.problem("MEDIA_PUBLIC_URL", mediaPublicUrl, "an http or https URL that ends in a slash");
+  }
+  const corsOrigins = listed.length > 0 || isProduction ? listed : DEVELOPMENT_ORIGINS;
+  return { publicOrigin, corsOrigins, trustProxy: readTrustProxy(read), mediaPublicUrl };
+}
+
+const ORIGIN_ALLOWED =
+  "an origin written in full, such as https://app.example.com: scheme, host in lower case, port if not the usual one, no path";
+
+/** Whether the text is exactly what browsers send as Origin; neither "*" nor "null" is. */
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
+}
+
+function readTrustProxy(read: EnvReader): number | readonly string[] | false {
+  const entries = read.list("TRUST_PROXY", {
+    effect: "Number of proxies in front, or their networks as 10.0.0.0/8,…, whose X-Forwarded-For is believed; not set, nobody's.",
+  });
+  const [first] = entries;
+  if (first === undefined) return false;
+  if (entries.length === 1 && /^\d{1,2}$/.test(first)) return Number(first);
+  for (const entry of entries.filter((network) => !isNetwork(network))) {
+    read.problem("TRUST_PROXY", entry, "a number of proxies up to 99, or networks such as 10.0.0.0/8; trusting everybody is not possible");
+  }
+  return entries;
+}
+
+function isNetwork(text: string): boolean {
+  const [address = "", bits, ...rest] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+/** STORE and MEDIA have one choice each today; production must say that it means it. */
+function readStorage(read: EnvReader, isProduction: boolean, warnings: string[]): void {
+  const store = read.oneOf("STORE", {
+    default: "embedded",
+    choices: ["embedded"],
+    effect: "Where users are kept: embedded is one file in DATA_DIR, for one process.",
+  });
+  const media = read.oneOf("MEDIA", {
+    default: "local",
+    choices: ["local"],
+    effect: "Where avatars are kept: local is a folder in DATA_DIR, served under /media/.",
+  });
+  const isAllowed = read.boolean("ALLOW_EMBEDDED", {
+    default: false,
+    effect: "Whether NODE_ENV=production takes the embedded store and local media.",
+  });
+  if (isProduction && !isAllowed) {
+    read.problem("STORE", store, "another store in production, or this one with ALLOW_EMBEDDED=true");
+    read.problem("MEDIA", media, "another place in production, or this one with ALLOW_EMBEDDED=true");
+  }
+  if (!isProduction) warnings.push("users and avatars are kept in DATA_DIR on this machine, which is not for production");
+}
+
+type TokenSettings = Pick<Settings, "keys" | "tokenIssuer" | "accessTtlMs" | "refreshIdleMs" | "refreshAbsoluteMs" | "maxSessions">;
+
+function readTokens(read: EnvReader, isProduction: boolean, warnings: string[]): TokenSettings {
+  const keys = readKeySource(read, isProduction, warnings);
+  const settings: TokenSettings = {
+    keys,
+    tokenIssuer: read.string("TOKEN_ISSUER", { default: "weir-account", effect: "Issuer of all tokens and audience of access tokens." }),
+    accessTtlMs: read.durationMs("ACCESS_TTL", { default: "10m", minMs: 10_000, maxMs: 86_400_000, effect: "Life of an access token." }),
+    refreshIdleMs: read.durationMs("REFRESH_IDLE", { default: "168h", minMs: 60_000, effect: "Life of a refresh token." }),
+    refreshAbsoluteMs: read.durationMs("REFRESH_ABSOLUTE", {
+      default: "720h",
+      minMs: 60_000,
+      effect: "Longest life of a session after its login.",
+    }),
+    maxSessions: read.integer("MAX_SESSIONS", {
+      default: 10,
+      min: 1,
+      max: 100,
+      effect: "Sessions a user may have; a further login ends the oldest.",
+    }),
+  };
+  if (settings.refreshIdleMs > settings.refreshAbsoluteMs) {
+    read.problem("REFRESH_IDLE", `${String(settings.refreshIdleMs)}ms`, "at most REFRESH_ABSOLUTE");
+  }
+  return settings;
+}
+
+function readCookieOptions(read: EnvReader, isProduction: boolean, warnings: string[]): CookieOptions {
+  const cookies: CookieOptions = {
+    scope: read.oneOf("COOKIE_SCOPE", {
+      default: "host",
+      choices: ["host", "path"],
+      effect: "host gives both cookies the __Host- prefix; path sends the refresh cookie, as __Secure-, to the account calls only.",
+    }),
+    sameSite: read.oneOf("COOKIE_SAMESITE", {
+      default: "strict",
+      choices: ["strict", "lax", "none"],
+      ignoreCase: true,
+      effect: "SameSite of the cookies; none makes the Origin header mandatory and still fails in some browsers.",
+    }),
+    insecureDevelopment: read.boolean("COOKIE_INSECURE_DEV", {
+      default: false,
+      effect: "Drops Secure and the prefixes, for browsers that refuse them on plain http; refused with NODE_ENV=production.",
+    }),
+  };
+  if (cookies.insecureDevelopment && isProduction) read.problem("COOKIE_INSECURE_DEV", "true", "false with NODE_ENV=production");
+  if (cookies.insecureDevelopment && cookies.sameSite === "none")
+    read.problem("COOKIE_SAMESITE", "none", "strict or lax with COOKIE_INSECURE_DEV=true");
+  if (cookies.insecureDevelopment) warnings.push("cookies are sent without Secure and can be read on the network");
+  return cookies;
+}
+
+type PasswordSettings = Pick<Settings, "passwordMinLength" | "bcryptCost" | "bcryptConcurrency" | "passwordPepper">;
+
+function readPasswords(read: EnvReader, isProduction: boolean): PasswordSettings {
+  const threads = read.integer("UV_THREADPOOL_SIZE", {
+    default: THREADS_DEFAULT,
+    min: 1,
+    max: 1024,
+    effect: "Threads shared by hashing, files, DNS and cryptography; weir-account sets it to the number of CPUs and four.",
+  });
+  const concurrency = Math.max(1, Math.min(availableParallelism(), threads - 2));
+  return {
+    passwordMinLength: read.integer("PASSWORD_MIN", { default: 8, min: 8, max: 64, effect: "Fewest characters of a new password." }),
+    bcryptCost: read.integer("BCRYPT_COST", {
+      default: 12,
+      min: isProduction ? PRODUCTION_COST_MIN : 4,
+      max: 16,
+      effect: "Base-2 logarithm of bcrypt's rounds: one more doubles the time of a login; at least 10 with NODE_ENV=production.",
+    }),
+    bcryptConcurrency: readConcurrency(read, concurrency),
+    passwordPepper: read.secret("PASSWORD_PEPPER", {
+      effect: "Mixed into passwords before bcrypt, which lifts its limit of 72 bytes; once set, it can never change.",
+    }),
+  };
+}
+
+function readConcurrency(read: EnvReader, fallback: number): number {
+  const limit = read.integer("BCRYPT_CONCURRENCY", {
+    default: 0,
+    min: 0,
+    max: 128,
+    effect: "Hashes at once; 0 takes the number of CPUs, but leaves two threads of UV_THREADPOOL_SIZE to other work.",
+  });
+  return limit === 0 ? fallback : limit;
+}

@@ -1,0 +1,41 @@
+// The tables of the embedded store and their version. A release that changes them adds a step to MIGRATIONS; steps are never edited.
+import type { DatabaseSync } from "node:sqlite";
+import { StartError } from "../../errors.ts";
+
+/** What brings a database from one version to the next; the version is the number of steps taken. */
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE users (
+     id            TEXT PRIMARY KEY,
+     email         TEXT NOT NULL,
+     email_key     TEXT NOT NULL UNIQUE,
+     name          TEXT,
+     password_hash TEXT NOT NULL,
+     avatar        TEXT,
+     avatar_key    TEXT,
+     refresh_token TEXT,
+     sessions      TEXT NOT NULL,
+     revision      INTEGER NOT NULL,
+     created_at_ms INTEGER NOT NULL,
+     updated_at_ms INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID`,
+];
+
+/** Brings the database to the current version, one transaction per step; refuses one that a newer release wrote. */
+export function migrate(database: DatabaseSync, path: string): void {
+  const version = readVersion(database);
+  if (version > MIGRATIONS.length) {
+    throw new StartError(
+      "STORE_UNUSABLE",
+      `Cannot use the database ${path}: its version is ${String(version)}, this release knows up to ${String(MIGRATIONS.length)}`,
+    );
+  }
+  for (const [index, step] of MIGRATIONS.entries()) {
+    if (index < version) continue;
+    database.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${String(index + 1)}; COMMIT`);
+  }
+}
+
+function readVersion(database: DatabaseSync): number {
+  const row = database.prepare("PRAGMA user_version").get();
+  return Number(row?.["user_version"]);
+}

@@ -1,0 +1,38 @@
+// What the calls on accounts work with. main.ts builds it once; every call takes the parts it needs.
+import type { KeyObject } from "node:crypto";
+import type { Log } from "@weir/common/log/log";
+import type { MediaStore } from "../media/media-store.ts";
+import type { Device, SessionLimits } from "../sessions/session-records.ts";
+import type { Tokens } from "../sessions/tokens.ts";
+import type { UserStore } from "../store/user-store.ts";
+import type { AccountEvents } from "./account-events.ts";
+import type { PasswordHasher } from "./password-hasher.ts";
+
+/** The parts that calls on accounts work with. */
+export interface AccountDeps {
+  readonly store: UserStore;
+  readonly media: MediaStore;
+  readonly hasher: PasswordHasher;
+  readonly tokens: Tokens;
+  readonly events: AccountEvents;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** A new random UUID. */
+  readonly newId: () => string;
+  /** 128 new random bits as 32 hexadecimal digits. */
+  readonly newMediaName: () => string;
+  /** The key that the ids of refresh tokens and the labels of accounts in the log are made with. */
+  readonly idKey: () => KeyObject;
+}
+
+/** Bounds of sessions and tokens. */
+export interface AccountOptions extends SessionLimits {
+  readonly accessTtlMs: number;
+}
+
+/** Who calls. */
+export interface Caller {
+  readonly device: Device;
+  /** A log whose lines carry the request's id. */
+  readonly log: Log;
+}

@@ -1,0 +1,90 @@
+// Registration: from checked text and an avatar to a stored user. Order matters: what is cheap and refuses comes first, the record last.
+import { AccountError, fieldError } from "../errors.ts";
+import type { CleanImage } from "../media/image.ts";
+import { IMAGE_FORMATS } from "../media/image.ts";
+import { avatarKey } from "../media/media-store.ts";
+import type { UserRecord } from "../store/user-store.ts";
+import type { AccountDeps, Caller } from "./account-deps.ts";
+import type { Registration } from "./inputs.ts";
+import { accountLabel } from "./public-user.ts";
+
+/** How long the removal of an image without a user may take, in milliseconds. */
+const REMOVE_TIMEOUT_MS = 2000;
+
+/** Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or `database_unavailable`, and then nothing is stored. */
+export async function register(
+  deps: AccountDeps,
+  input: Registration,
+  avatar: CleanImage | undefined,
+  caller: Caller,
+): Promise<UserRecord> {
+  // Saves the hash and the upload in the common case; the store's unique index decides.
+  if ((await deps.store.findByEmailKey(input.email.key)) !== undefined) throw emailTaken();
+  const passwordHash = await deps.hasher.hash(input.password);
+  const id = deps.newId();
+  const stored = avatar === undefined ? undefined : await putAvatar(deps, id, avatar);
+  const nowMs = deps.clock();
+  const user: UserRecord = {
+    id,
+    email: input.email.typed,
+    emailKey: input.email.key,
+    name: input.name,
+    passwordHash,
+    avatar: stored?.url ?? null,
+    avatarKey: stored?.key ?? null,
+    refreshToken: null,
+    sessions: [],
+    revision: 0,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+  };
+  await insertOrCleanUp(deps, user, caller);
+  deps.events.registered();
+  caller.log.info("User registered", { account: accountLabel(deps.idKey(), user.emailKey), user: user.id });
+  return user;
+}
+
+async function putAvatar(deps: AccountDeps, userId: string, avatar: CleanImage): Promise<{ key: string; url: string }> {
+  const key = avatarKey(userId, deps.newMediaName(), IMAGE_FORMATS[avatar.format].extension);
+  const startedMs = deps.clock();
+  const url = await deps.media.put(key, avatar);
+  deps.events.mediaStored((deps.clock() - startedMs) / 1000);
+  return { key, url };
+}
+
+async function insertOrCleanUp(deps: AccountDeps, user: UserRecord, caller: Caller): Promise<void> {
+  let result: "inserted" | "email_taken";
+  try {
+    result = await deps.store.insert(user);
+  } catch (error) {
+    // The write may have arrived although its answer did not. Only a store that says "no such user" makes the image an orphan.
+    const found = await deps.store.findById(user.id);
+    if (found !== undefined) return;
+    await removeAvatar(deps, user, caller);
+    throw error;
+  }
+  if (result === "inserted") return;
+  await removeAvatar(deps, user, caller);
+  throw emailTaken();
+}
+
+/** Removes the image that no user points to; when that fails it is only reported: the caller's answer is the same. */
+async function removeAvatar(deps: AccountDeps, user: UserRecord, caller: Caller): Promise<void> {
+  if (user.avatarKey === null) return;
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    timeout.reject(new AccountError("media_store_unavailable", "The avatar could not be removed in time."));
+  }, REMOVE_TIMEOUT_MS);
+  try {
+    await Promise.race([deps.media.remove(user.avatarKey), timeout.promise]);
+  } catch (error) {
+    deps.events.mediaOrphaned();
+    caller.log.warn("An image stays in the media store without a user", { key: user.avatarKey, error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function emailTaken(): AccountError {
+  return fieldError("email_taken", { field: "email", message: "An account with this e-mail address exists already.", code: "email_taken" });
+}
