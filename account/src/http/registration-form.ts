@@ -110,7 +110,8 @@ class FormReader {
       parser.end();
     };
     const onClose = (): void => {
-      this.#fail(malformed("The form ends too early.", undefined));
+      // Node closes every request; before its end means that the connection broke.
+      if (!request.readableEnded) this.#fail(malformed("The form ends too early.", undefined));
     };
     this.#stop = () => {
       request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
