@@ -63,9 +63,10 @@ export function runProgram(
     host.exit(answer);
     return;
   }
-  const context = new HostContext(host);
+  const state: ProgramState = { log: undefined, received: undefined };
+  const context = createContext(host, state);
   const fail = (error: unknown): void => {
-    reportEnd(program.name, error, host, context.log);
+    reportEnd(program.name, error, host, state.log);
     host.exit(EXIT_FAILURE);
   };
   host.onUncaught(fail);
@@ -107,70 +108,51 @@ function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? describeError(error)) : describeError(error);
 }
 
-class HostContext implements ProgramContext {
-  readonly #host: ProgramHost;
-  readonly #hangupListeners: (() => void)[] = [];
-  #abort: AbortController | undefined;
-  #received: { readonly name: StopSignal; readonly atMs: number } | undefined;
-  #log: Log | undefined;
+/** What a signal or the program itself changes while main runs. */
+interface ProgramState {
+  log: Log | undefined;
+  received: { readonly name: StopSignal; readonly atMs: number } | undefined;
+}
 
-  constructor(host: ProgramHost) {
-    this.#host = host;
-  }
+/** The context of one run. Its functions are free of `this`: main takes it apart as it likes. */
+function createContext(host: ProgramHost, state: ProgramState): ProgramContext {
+  const hangupListeners: (() => void)[] = [];
+  let abort: AbortController | undefined;
+  return {
+    args: host.args,
+    env: host.env,
+    get signal(): AbortSignal {
+      abort ??= listenToStopSignals(host, state);
+      return abort.signal;
+    },
+    signalName: () => state.received?.name,
+    onHangup(listener) {
+      hangupListeners.push(listener);
+      if (hangupListeners.length > 1) return;
+      host.onSignal("SIGHUP", () => {
+        for (const hangupListener of hangupListeners) hangupListener();
+      });
+    },
+    stdout: (text) => host.stdout(text),
+    stderr: (text) => host.stderr(text),
+    useLog(log) {
+      state.log = log;
+    },
+  };
+}
 
-  get args(): readonly string[] {
-    return this.#host.args;
-  }
-
-  get env(): Env {
-    return this.#host.env;
-  }
-
-  get signal(): AbortSignal {
-    if (this.#abort === undefined) {
-      this.#abort = new AbortController();
-      this.#host.onSignal("SIGINT", () => this.#stop("SIGINT"));
-      this.#host.onSignal("SIGTERM", () => this.#stop("SIGTERM"));
+function listenToStopSignals(host: ProgramHost, state: ProgramState): AbortController {
+  const abort = new AbortController();
+  const stop = (name: StopSignal): void => {
+    const atMs = host.nowMs();
+    if (state.received === undefined) {
+      state.received = { name, atMs };
+      abort.abort();
+    } else if (atMs - state.received.atMs >= FORCE_AFTER_MS) {
+      host.exit(EXIT_BY_SIGNAL[name]);
     }
-    return this.#abort.signal;
-  }
-
-  get log(): Log | undefined {
-    return this.#log;
-  }
-
-  signalName(): StopSignal | undefined {
-    return this.#received?.name;
-  }
-
-  onHangup(listener: () => void): void {
-    if (this.#hangupListeners.length === 0) this.#host.onSignal("SIGHUP", () => this.#hangup());
-    this.#hangupListeners.push(listener);
-  }
-
-  stdout(text: string): void {
-    this.#host.stdout(text);
-  }
-
-  stderr(text: string): void {
-    this.#host.stderr(text);
-  }
-
-  useLog(log: Log): void {
-    this.#log = log;
-  }
-
-  #stop(name: StopSignal): void {
-    const nowMs = this.#host.nowMs();
-    if (this.#received === undefined) {
-      this.#received = { name, atMs: nowMs };
-      this.#abort?.abort();
-    } else if (nowMs - this.#received.atMs >= FORCE_AFTER_MS) {
-      this.#host.exit(EXIT_BY_SIGNAL[name]);
-    }
-  }
-
-  #hangup(): void {
-    for (const listener of this.#hangupListeners) listener();
-  }
+  };
+  host.onSignal("SIGINT", () => stop("SIGINT"));
+  host.onSignal("SIGTERM", () => stop("SIGTERM"));
+  return abort;
 }

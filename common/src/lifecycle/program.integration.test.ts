@@ -1,0 +1,110 @@
+// A real process: its version, its signals and its exit codes, which the unit tests can only imitate.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { versionOf } from "./host.ts";
+
+/** A program in a folder of its own: prints "ready", waits for its signal, and does as its first argument says. */
+const SCRIPT = `
+import { runProgram } from ${JSON.stringify(fileURLToPath(new URL("./program.ts", import.meta.url)))};
+runProgram({ name: "fixture", summary: "Waits.", usage: "WHAT" }, async ({ args, signal, signalName, stdout, onHangup }) => {
+  if (args[0] === "throw") throw new TypeError("broken");
+  if (args[0] === "reject") { void Promise.reject(new TypeError("nobody caught this")); await new Promise(() => setInterval(() => {}, 1000)); }
+  if (args[0] === "flood") { for (let line = 0; line < 100000; line++) stdout("a line of text\\n"); return 0; }
+  onHangup(() => stdout("hangup\\n"));
+  const keepAlive = setInterval(() => {}, 1000);
+  stdout("ready\\n");
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  clearInterval(keepAlive);
+  stdout(signalName() + "\\n");
+});
+`;
+
+let folder = "";
+let script = "";
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "weir-program-"));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module", version: "4.5.6" }));
+  script = join(folder, "main.ts");
+  writeFileSync(script, SCRIPT);
+});
+
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly errors: () => string;
+  /** Resolves when standard output holds the text. */
+  until(text: string): Promise<void>;
+  readonly exit: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
+}
+
+function start(...args: readonly string[]): Run {
+  const child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  let errors = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  return {
+    child,
+    output: () => output,
+    errors: () => errors,
+    until: (text) => expect.poll(() => output, { timeout: 30_000 }).toContain(text),
+    exit: once(child, "close").then(([code, signal]) => [code, signal] as const),
+  };
+}
+
+describe("runProgram() in a real process", () => {
+  it("runProgram() prints the version of the script's own package.json when asked", async () => {
+    const run = start("--version");
+    expect(await run.exit).toEqual([0, null]);
+    expect(run.output()).toBe("fixture 4.5.6\n");
+  });
+
+  it.each(["SIGTERM", "SIGINT"] as const)("runProgram() lets main end and exits with 0 when %s arrives", async (signal) => {
+    const run = start("wait");
+    await run.until("ready\n");
+    run.child.kill("SIGHUP");
+    await run.until("hangup\n");
+    run.child.kill(signal);
+    expect(await run.exit).toEqual([0, null]);
+    expect(run.output()).toBe(`ready\nhangup\n${signal}\n`);
+  });
+
+  it("runProgram() exits with 1 and the stack when main throws", async () => {
+    const run = start("throw");
+    expect(await run.exit).toEqual([1, null]);
+    expect(run.errors()).toMatch(/^fixture: unexpected error, the process ends: TypeError: broken\n {4}at /);
+  });
+
+  it("runProgram() exits with 1 and the stack when a rejection is caught by nobody", async () => {
+    const run = start("reject");
+    expect(await run.exit).toEqual([1, null]);
+    expect(run.errors()).toMatch(/^fixture: unexpected error, the process ends: TypeError: nobody caught this\n {4}at /);
+  });
+
+  it("runProgram() ends quietly when the reader of its output goes away", async () => {
+    const run = start("flood");
+    run.child.stdout?.destroy();
+    expect(await run.exit).toEqual([0, null]);
+    expect(run.errors()).toBe("");
+  });
+});
+
+describe("versionOf()", () => {
+  it("versionOf() follows a link and goes up the folders when the script lies deeper", () => {
+    const link = join(folder, "link.ts");
+    symlinkSync(script, link);
+    expect(versionOf(link)).toBe("4.5.6");
+  });
+});
