@@ -1,0 +1,155 @@
+// The directory of rule files: which files belong to a load, under which names, and a fingerprint that tells whether there is something new to load.
+// It reads no file's content and watches nothing.
+import type { BigIntStats } from "node:fs";
+import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+
+/** Most entries that are looked at; a directory with more is not one of rule files. */
+const ENTRIES_MAX = 10_000;
+
+/** Name that Kubernetes gives the link which it swaps to publish a new version of a mounted ConfigMap. */
+const CONFIG_MAP_LINK = "..data";
+
+const RULE_FILE = /\.ya?ml$/;
+
+/** Where rule files are, by the settings RUNTIME_*. */
+export interface RuleDirectoryOptions {
+  /** RUNTIME_ROOT. */
+  readonly root: string;
+  /** RUNTIME_SUBDIRECTORY; "" for none. */
+  readonly subdirectory: string;
+  /** RUNTIME_APPDIRECTORY: the folder of the files, below root and subdirectory. */
+  readonly appDirectory: string;
+  /** RUNTIME_IGNOREDOTFILES: whether files and folders whose name begins with a dot are passed over. */
+  readonly ignoreDotFiles: boolean;
+  /** RUNTIME_WATCH_ROOT: whether a load is due when a link was swapped, or when any file changed. */
+  readonly watchRoot: boolean;
+}
+
+/** A file of the load. */
+export interface RuleFileEntry {
+  readonly path: string;
+  /** How errors call it: its path with dots for slashes, from below root and subdirectory when the root is watched, else from the folder of the files. */
+  readonly name: string;
+}
+
+/** The directory at one moment. */
+export interface DirectoryState {
+  /** Sorted by path. */
+  readonly files: readonly RuleFileEntry[];
+  /** Folders in which a change can matter, the folder above the root included. */
+  readonly folders: readonly string[];
+  /** Entries that look as if somebody expected them to be read, each with the reason why they are not. */
+  readonly skipped: ReadonlyMap<string, string>;
+  /** Equal fingerprints: nothing happened that asks for a load. */
+  readonly fingerprint: string;
+}
+
+/** The folder that the files are in. */
+export function ruleFolder(options: RuleDirectoryOptions): string {
+  return join(options.root, options.subdirectory, options.appDirectory);
+}
+
+/** Looks at the directory. Fails with the error of the file system when the folder cannot be read; entries that vanish meanwhile are passed over. */
+export async function readRuleDirectory(options: RuleDirectoryOptions): Promise<DirectoryState> {
+  const scan = new Scan(options);
+  await scan.walk(ruleFolder(options));
+  const above = foldersAbove(options);
+  const folders = [...above, ...scan.folders];
+  const stamps = options.watchRoot
+    ? [...(await identitiesOf([...above, ruleFolder(options)])), ...(await configMapLinksOf(folders))]
+    : scan.stamps.sort();
+  return {
+    files: scan.files.sort((a, b) => (a.path < b.path ? -1 : 1)),
+    folders,
+    skipped: scan.skipped,
+    fingerprint: stamps.join("\n"),
+  };
+}
+
+/** The folders from the one above the root down to the one above the files: a swap of any of them changes what is read. */
+function foldersAbove(options: RuleDirectoryOptions): readonly string[] {
+  const root = join(options.root, "."); // Without a slash at the end.
+  const folders = [dirname(root)];
+  const steps = relative(root, ruleFolder(options)).split(sep);
+  for (let folder = root; steps.length > 0; folder = join(folder, steps.shift() ?? "")) folders.push(folder);
+  return folders.filter((folder, index) => folders.indexOf(folder) === index && folder !== ruleFolder(options));
+}
+
+/** What each folder above the files, and their own, really is. */
+async function identitiesOf(folders: readonly string[]): Promise<string[]> {
+  return Promise.all(
+    folders.map(async (folder) => {
+      const [real, identity] = await Promise.all([
+        realpath(folder).catch(() => ""),
+        stat(folder).then(
+          (found) => `${found.dev}:${found.ino}`,
+          () => "",
+        ),
+      ]);
+      return `${folder} ${real} ${identity}`;
+    }),
+  );
+}
+
+/** Where the links of mounted ConfigMaps lead. */
+async function configMapLinksOf(folders: readonly string[]): Promise<string[]> {
+  const links = await Promise.all(folders.map(async (folder) => readlink(join(folder, CONFIG_MAP_LINK)).catch(() => undefined)));
+  return links.flatMap((link, index) => (link === undefined ? [] : [`${folders[index] ?? ""} ${link}`]));
+}
+
+class Scan {
+  readonly files: RuleFileEntry[] = [];
+  readonly folders: string[] = [];
+  readonly skipped = new Map<string, string>();
+  /** One line per file, with everything that changes when it is written, replaced or given other permissions. */
+  readonly stamps: string[] = [];
+  readonly #options: RuleDirectoryOptions;
+  readonly #nameRoot: string;
+  #entries = 0;
+
+  constructor(options: RuleDirectoryOptions) {
+    this.#options = options;
+    this.#nameRoot = options.watchRoot ? join(options.root, options.subdirectory) : ruleFolder(options);
+  }
+
+  async walk(folder: string): Promise<void> {
+    this.folders.push(folder);
+    for (const name of await readdir(folder)) {
+      this.#entries += 1;
+      if (this.#entries > ENTRIES_MAX) throw new RangeError(`it holds more than ${ENTRIES_MAX} entries`);
+      const isHidden = name.startsWith("..") || (this.#options.ignoreDotFiles && name.startsWith("."));
+      if (!isHidden) await this.#visit(join(folder, name));
+    }
+  }
+
+  async #visit(path: string): Promise<void> {
+    const found = await statOf(path);
+    if (found === undefined) return;
+    if (found.isDirectory()) await this.#visitFolder(path);
+    else if (!found.isFile()) this.skipped.set(path, "it is neither a file nor a folder");
+    else if (!RULE_FILE.test(path)) this.skipped.set(path, "its name ends in neither .yaml nor .yml");
+    else this.#add(path, found);
+  }
+
+  async #visitFolder(path: string): Promise<void> {
+    // Following links to folders could go round in circles, and would load a ConfigMap twice.
+    if ((await lstat(path)).isSymbolicLink()) this.skipped.set(path, "it is a link to a folder");
+    else await this.walk(path);
+  }
+
+  #add(path: string, found: BigIntStats): void {
+    this.files.push({ path, name: relative(this.#nameRoot, path).replaceAll(sep, ".") });
+    this.stamps.push(`${path} ${found.dev}:${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`);
+  }
+}
+
+async function statOf(path: string): Promise<BigIntStats | undefined> {
+  try {
+    return await stat(path, { bigint: true });
+  } catch (error) {
+    // Gone since the folder was listed, or a link to nothing: the next look tells what became of it.
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
