@@ -1,0 +1,189 @@
+// The configuration and decision flow as a test starts it: the real control plane over a folder of manifests with mutual TLS,
+// and as many real rate limit pods as wanted. Everything in one temporary folder and on free ports.
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { ensureCertificates } from "../stack/certificates.ts";
+import { STACK_HOST, claimPorts } from "../stack/ports.ts";
+import type { ProcessGroup } from "../stack/process-group.ts";
+import { startProcess } from "../stack/process-group.ts";
+import type { ProgramPlan, StackPlace } from "../stack/programs.ts";
+import { planPrograms } from "../stack/programs.ts";
+import { waitUntilReady } from "../stack/ready.ts";
+import type { RolloutState } from "../stack/rollout-state.ts";
+import { readRolloutState } from "../stack/rollout-state.ts";
+import type { StackPorts } from "../stack/settings.ts";
+import { eventually } from "./eventually.ts";
+
+/** Root of the repository. */
+export const ROOT = join(import.meta.dirname, "..", "..", "..");
+
+/** Longest wait for a program to be ready, in milliseconds. */
+const READY_TIMEOUT_MS = 30_000;
+
+/** How long a program may take to stop, in milliseconds. */
+const STOP_GRACE_MS = 5000;
+
+/** A rule as it stands in a manifest. */
+export interface Rule {
+  readonly key: string;
+  readonly value?: string;
+  readonly rateLimit?: { readonly unit: string; readonly requestsPerUnit: number };
+  readonly shadowMode?: boolean;
+  readonly descriptors?: readonly Rule[];
+}
+
+/** A running pod. */
+export interface Pod {
+  readonly grpcPort: number;
+  readonly httpUrl: string;
+  readonly process: ProcessGroup;
+  /** Asks over /json about one descriptor, such as `{ path: "/x", user: "ada" }`, and resolves with the HTTP status. */
+  ask(domain: string, entries: Readonly<Record<string, string>>): Promise<number>;
+}
+
+/** The running flow. */
+export interface Flow {
+  readonly controlPlane: ProcessGroup;
+  /** Writes a manifest in one step, as an editor that saves by renaming does. */
+  writeManifest(file: string, text: string): void;
+  removeManifest(file: string): void;
+  /** Starts a pod with further environment variables; the first one of a flow and all others alike. */
+  startPod(env?: Readonly<Record<string, string>>): Promise<Pod>;
+  /** What the control plane says of manifests and pods. */
+  status(): Promise<RolloutState>;
+  stop(): Promise<void>;
+}
+
+/** The text of a manifest for one domain. */
+export function manifestOf(name: string, domain: string, descriptors: readonly Rule[]): string {
+  return stringify({
+    apiVersion: "ratelimit.weir.dev/v1alpha1",
+    kind: "RateLimitConfig",
+    metadata: { name },
+    spec: { domain, descriptors },
+  });
+}
+
+/** Starts a control plane in `folder` over the manifests given by file name. */
+export async function startFlow(folder: string, manifests: Readonly<Record<string, string>>): Promise<Flow> {
+  const flow = new ProcessFlow(folder);
+  for (const [file, text] of Object.entries(manifests)) flow.writeManifest(file, text);
+  await flow.start();
+  return flow;
+}
+
+/** Starts one program of the stack and waits until it is ready; kills it when it is not. */
+export async function startPlanned(plan: ProgramPlan): Promise<ProcessGroup> {
+  const program = await startProcess({ name: plan.name, command: launcher(plan.launcher), args: [], env: plan.env, cwd: ROOT });
+  try {
+    await waitUntilReady(program, plan.readyUrl, READY_TIMEOUT_MS);
+  } catch (error) {
+    program.kill();
+    throw error;
+  }
+  return program;
+}
+
+/** The path of a program. */
+export function launcher(name: string): string {
+  return join(ROOT, "node_modules", ".bin", name);
+}
+
+/** Eight free ports, so that no two things of a test meet. */
+export function anyPorts(): Promise<StackPorts> {
+  return claimPorts({
+    ads: 0,
+    controlPlaneHttp: 0,
+    rateLimitGrpc: 0,
+    rateLimitHttp: 0,
+    rateLimitDebug: 0,
+    rateLimitMetrics: 0,
+    accountHttp: 0,
+    accountMetrics: 0,
+  });
+}
+
+class ProcessFlow implements Flow {
+  private readonly folder: string;
+  private readonly manifestFolder: string;
+  private readonly processes: ProcessGroup[] = [];
+  private place: StackPlace | undefined;
+
+  constructor(folder: string) {
+    this.folder = folder;
+    this.manifestFolder = join(folder, "manifests");
+    mkdirSync(this.manifestFolder, { recursive: true });
+  }
+
+  get controlPlane(): ProcessGroup {
+    return this.processes[0]!;
+  }
+
+  async start(): Promise<void> {
+    const certificates = await ensureCertificates(join(this.folder, "certificates"), {
+      hostNames: ["localhost", STACK_HOST],
+      now: new Date(),
+    });
+    this.place = {
+      ports: await anyPorts(),
+      certificates,
+      sourceDirectory: this.manifestFolder,
+      accountDirectory: join(this.folder, "account"),
+      // eslint-disable-next-line no-restricted-syntax -- the programs need the PATH of the test to find their tools
+      machine: process.env,
+    };
+    this.processes.push(await startPlanned(planPrograms(this.place).controlPlane));
+  }
+
+  writeManifest(file: string, text: string): void {
+    const path = join(this.manifestFolder, file);
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  }
+
+  removeManifest(file: string): void {
+    rmSync(join(this.manifestFolder, file));
+  }
+
+  async startPod(env: Readonly<Record<string, string>> = {}): Promise<Pod> {
+    const place = this.place!;
+    const { rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics } = await anyPorts();
+    const ports = { ...place.ports, rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics };
+    const plan = planPrograms({ ...place, ports }).rateLimit;
+    const pod = await startPlanned({ ...plan, env: { ...plan.env, ...env } });
+    this.processes.push(pod);
+    const httpUrl = `http://${STACK_HOST}:${ports.rateLimitHttp}`;
+    return { grpcPort: ports.rateLimitGrpc, httpUrl, process: pod, ask: (domain, entries) => ask(httpUrl, domain, entries) };
+  }
+
+  async status(): Promise<RolloutState> {
+    const response = await fetch(`http://${STACK_HOST}:${this.place!.ports.controlPlaneHttp}/status`, {
+      headers: { accept: "application/json" },
+    });
+    return readRolloutState(await response.json());
+  }
+
+  async stop(): Promise<void> {
+    for (const each of this.processes.toReversed()) await each.stop("SIGTERM", STOP_GRACE_MS);
+  }
+}
+
+async function ask(httpUrl: string, domain: string, entries: Readonly<Record<string, string>>): Promise<number> {
+  const descriptor = { entries: Object.entries(entries).map(([key, value]) => ({ key, value })) };
+  const response = await fetch(`${httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Asks until `status` comes back: for a change that a pod takes up in its own time. Give a fresh value with every attempt. */
+export async function untilAnswered(what: string, attempt: () => Promise<number>, status: number, timeoutMs?: number): Promise<void> {
+  await eventually(
+    what,
+    async () => {
+      const answered = await attempt();
+      if (answered !== status) throw new Error(`the answer is ${answered}`);
+    },
+    timeoutMs,
+  );
+}

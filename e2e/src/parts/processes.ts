@@ -1,0 +1,28 @@
+// Which processes there are, from /proc: what a test needs to prove that nothing is left behind.
+import { readFileSync, readdirSync } from "node:fs";
+
+/** The processes whose parent is `pid`. */
+export function childrenOf(pid: number): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((each) => readStat(each)?.parent === pid);
+}
+
+/** Whether the process still runs. One that ended and whose result nobody has asked for yet does not. */
+export function isRunning(pid: number): boolean {
+  const state = readStat(pid)?.state;
+  return state !== undefined && state !== "Z" && state !== "X";
+}
+
+// proc(5): the second field is the program's name in brackets and may hold anything; state and parent follow the last bracket.
+function readStat(pid: number): { readonly state: string; readonly parent: number } | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return undefined; // It ended between the listing and this look.
+  }
+  const [state = "", parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state, parent: Number(parent) };
+}

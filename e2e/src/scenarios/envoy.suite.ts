@@ -1,0 +1,178 @@
+// What a rate limit pod behind a real Envoy must do, whatever its counters are kept in.
+import { request as httpRequest, Agent } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Envoy } from "../parts/envoy.ts";
+import { startEnvoy } from "../parts/envoy.ts";
+import type { Flow, Pod } from "../parts/flow.ts";
+import { manifestOf, startFlow } from "../parts/flow.ts";
+import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import type { Upstream } from "../parts/upstream.ts";
+import { startUpstream } from "../parts/upstream.ts";
+
+/** How many requests of one user are under way at a time while a manifest is edited. */
+const TRAFFIC_WORKERS = 6;
+
+/** Requests of each user of that traffic: more than any of the limits. */
+const REQUESTS_PER_USER = 12;
+
+/** What the suite needs besides Envoy: a place for counters, told to the pod by environment. */
+export interface CounterStore {
+  readonly podEnv: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+/** The rules of the suite: a limit per day, so that no window ends during a test; every test asks about users of its own. */
+function rules(editedLimit: number): string {
+  const perUser = (requestsPerUnit: number): { key: string; rateLimit: { unit: string; requestsPerUnit: number } } => ({
+    key: "user",
+    rateLimit: { unit: "day", requestsPerUnit },
+  });
+  return manifestOf("suite", "envoy", [
+    { key: "path", value: "/limited", descriptors: [perUser(5)] },
+    { key: "path", value: "/trial", descriptors: [{ ...perUser(3), shadowMode: true }] },
+    { key: "path", value: "/edited", descriptors: [perUser(editedLimit)] },
+  ]);
+}
+
+/** Runs the suite with pods whose counters are in what `startStore` starts. */
+export function describeEnvoy(name: string, startStore: (folder: string) => Promise<CounterStore>): void {
+  describe(`a rate limit pod behind Envoy with ${name}`, () => {
+    const folder = makeTemporaryFolder();
+    const agent = new Agent({ keepAlive: true });
+    let store: CounterStore | undefined;
+    let upstream: Upstream | undefined;
+    let flow: Flow | undefined;
+    let pod: Pod;
+    let envoy: Envoy | undefined;
+
+    beforeAll(async () => {
+      store = await startStore(folder.path);
+      upstream = await startUpstream();
+      flow = await startFlow(folder.path, { "suite.yaml": rules(4) });
+      pod = await flow.startPod(store.podEnv);
+      envoy = await startEnvoy({ folder: folder.path, domain: "envoy", rateLimitPort: pod.grpcPort, upstreamPort: upstream.port });
+    });
+
+    afterAll(async () => {
+      agent.destroy();
+      await envoy?.stop();
+      await flow?.stop();
+      await upstream?.stop();
+      await store?.stop();
+      folder.remove();
+    });
+
+    it("lets exactly the configured number of requests through", async () => {
+      const statuses = await sendInTurn("/limited", "exact", 9);
+      expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429, 429]);
+      expect(upstream!.requestsOf("exact")).toBe(5);
+    });
+
+    it("lets exactly the configured number through when they come at once", async () => {
+      const statuses = await Promise.all(Array.from({ length: 40 }, () => send("/limited", "at-once")));
+      expect(statuses.filter((status) => status === 200)).toHaveLength(5);
+      expect(statuses.filter((status) => status === 429)).toHaveLength(35);
+      expect(upstream!.requestsOf("at-once")).toBe(5);
+    });
+
+    it("counts every user alone", async () => {
+      await sendInTurn("/limited", "first-user", 6);
+      expect(await send("/limited", "second-user")).toBe(200);
+    });
+
+    it("lets everything through a rule in shadow mode, and counts it", async () => {
+      expect(await sendInTurn("/trial", "shadow", 8)).toEqual([200, 200, 200, 200, 200, 200, 200, 200]);
+      expect(upstream!.requestsOf("shadow")).toBe(8);
+    });
+
+    it("lets through what no rule is about", async () => {
+      expect(await sendInTurn("/free", "nobody", 12)).toEqual(Array.from({ length: 12 }, () => 200));
+    });
+
+    it("takes an edited number into force while traffic flows, and fails no request meanwhile", async () => {
+      const traffic = startTraffic();
+      await delay(300); // Some users see the old number only.
+      const editedMs = Date.now();
+      flow!.writeManifest("suite.yaml", rules(7));
+      const tookMs = await traffic.untilAllowed(7, editedMs);
+      await delay(300); // Some users see the new number only.
+      const users = await traffic.stop();
+
+      const failures = users.flatMap(({ statuses }) => statuses).filter((status) => status !== 200 && status !== 429);
+      expect(failures).toEqual([]);
+      expect(users[0]!.allowed).toBe(4);
+      expect(users.at(-1)!.allowed).toBe(7);
+      for (const { startedMs, endedMs, allowed } of users) {
+        if (endedMs < editedMs) expect(allowed).toBe(4);
+        else if (startedMs > editedMs + tookMs) expect(allowed).toBe(7);
+        else expect([4, 5, 6, 7]).toContain(allowed); // The change came between two requests of this user.
+      }
+      // The edit holds within a second; half of that again is left to a busy test machine.
+      expect(tookMs).toBeLessThan(1500);
+      expect(await envoy!.rateLimitCounters()).not.toHaveProperty("error");
+    });
+
+    /** Users one after another, each with as many requests as show its limit; several at a time. */
+    function startTraffic(): {
+      untilAllowed(allowed: number, sinceMs: number): Promise<number>;
+      stop(): Promise<readonly UserRecord[]>;
+    } {
+      const users: UserRecord[] = [];
+      let isStopping = false;
+      let number = 0;
+      const work = async (): Promise<void> => {
+        while (!isStopping) {
+          const user = `traffic-${number++}`;
+          const startedMs = Date.now();
+          const statuses = await sendInTurn("/edited", user, REQUESTS_PER_USER);
+          users.push({ startedMs, endedMs: Date.now(), statuses, allowed: statuses.filter((status) => status === 200).length });
+        }
+      };
+      const workers = Array.from({ length: TRAFFIC_WORKERS }, work);
+      return {
+        untilAllowed: async (allowed, sinceMs) => {
+          const deadlineMs = sinceMs + 20_000;
+          while (Date.now() < deadlineMs) {
+            const first = users.find((user) => user.startedMs >= sinceMs && user.allowed === allowed);
+            if (first !== undefined) return first.endedMs - sinceMs;
+            await delay(10);
+          }
+          throw new Error(`No user was allowed ${allowed} requests within 20 s of the edit`);
+        },
+        stop: async () => {
+          isStopping = true;
+          await Promise.all(workers);
+          return users.toSorted((a, b) => a.startedMs - b.startedMs);
+        },
+      };
+    }
+
+    async function sendInTurn(path: string, user: string, count: number): Promise<number[]> {
+      const statuses: number[] = [];
+      for (let request = 0; request < count; request++) statuses.push(await send(path, user));
+      return statuses;
+    }
+
+    /** Resolves with the HTTP status, and with 0 when there was none: a reset or a refused connection. */
+    function send(path: string, user: string): Promise<number> {
+      return new Promise((resolve) => {
+        const sent = httpRequest(`${envoy!.url}${path}`, { agent, headers: { "x-user": user } }, (response) => {
+          response.resume();
+          response.once("end", () => resolve(response.statusCode ?? 0));
+          response.once("error", () => resolve(0));
+        });
+        sent.once("error", () => resolve(0));
+        sent.end();
+      });
+    }
+  });
+}
+
+/** What one user of the traffic got. */
+interface UserRecord {
+  readonly startedMs: number;
+  readonly endedMs: number;
+  readonly statuses: readonly number[];
+  readonly allowed: number;
+}

@@ -1,0 +1,205 @@
+// Both flows with the real programs: manifests → control plane → mutual TLS → pod, and questions → pod → answers.
+import { create } from "@bufbuild/protobuf";
+import type { ServiceError } from "@grpc/grpc-js";
+import { credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
+import type { RateLimitRequest, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import {
+  RateLimitRequestSchema,
+  RateLimitResponse_Code as Code,
+  RateLimitResponse_RateLimit_Unit as Unit,
+  RateLimitService,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../parts/eventually.ts";
+import type { Flow, Pod } from "../parts/flow.ts";
+import { manifestOf, startFlow } from "../parts/flow.ts";
+import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+
+/** The promise is a second; half of that again is left to a busy test machine. */
+const EDIT_TIMEOUT_MS = 1500;
+
+describe("the two flows", () => {
+  const folder = makeTemporaryFolder();
+  let flow: Flow;
+  let pod: Pod;
+
+  beforeAll(async () => {
+    flow = await startFlow(folder.path, { "mail.yaml": mail(2), "search.yaml": search(5) });
+    pod = await flow.startPod();
+  });
+
+  afterAll(async () => {
+    await flow.stop();
+    folder.remove();
+  });
+
+  it("answers 200, 200, 429 over /json with the documented body", async () => {
+    const answers = [];
+    for (let request = 0; request < 3; request++) answers.push(await askJson("json"));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers.map(({ body }) => body.overallCode)).toEqual(["OK", "OK", "OVER_LIMIT"]);
+    expect(answers[0]!.body.statuses).toEqual([
+      {
+        code: "OK",
+        currentLimit: { requestsPerUnit: 2, unit: "DAY" },
+        limitRemaining: 1,
+        durationUntilReset: expect.stringMatching(/^\d+s$/) as string,
+      },
+    ]);
+    expect(answers[2]!.body.statuses).toEqual([
+      {
+        code: "OVER_LIMIT",
+        currentLimit: { requestsPerUnit: 2, unit: "DAY" },
+        durationUntilReset: expect.stringMatching(/^\d+s$/) as string,
+      },
+    ]);
+  });
+
+  it("answers OK, OK, OVER_LIMIT over gRPC", async () => {
+    const answers: RateLimitResponse[] = [];
+    for (let request = 0; request < 3; request++) answers.push(await askGrpc("grpc"));
+    expect(answers.map(({ overallCode }) => overallCode)).toEqual([Code.OK, Code.OK, Code.OVER_LIMIT]);
+    expect(answers[0]!.statuses[0]).toMatchObject({
+      code: Code.OK,
+      limitRemaining: 1,
+      currentLimit: { requestsPerUnit: 2, unit: Unit.DAY },
+    });
+  });
+
+  it("counts the questions of both transports together", async () => {
+    expect((await askJson("both")).status).toBe(200);
+    expect((await askGrpc("both")).overallCode).toBe(Code.OK);
+    expect((await askJson("both")).status).toBe(429);
+  });
+
+  it("shows the control plane that the pod accepted", async () => {
+    const { pods, troubles } = await flow.status();
+    expect(troubles).toEqual([]);
+    expect(pods).toHaveLength(1);
+    expect(pods[0]).toMatchObject({ accepted: expect.stringMatching(/./) as string, rejected: undefined });
+  });
+
+  it("takes an edited manifest into force within a second, under a new version", async () => {
+    const before = (await flow.status()).pods[0]!.accepted;
+    flow.writeManifest("mail.yaml", mail(4));
+    await eventually(
+      "the edited limit to hold",
+      async () => expect((await askJson("probe")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(4),
+      EDIT_TIMEOUT_MS,
+    );
+    const statuses: number[] = [];
+    for (let request = 0; request < 6; request++) statuses.push((await askJson("edited")).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
+    await eventually("the status to show it", async () => expect((await flow.status()).pods[0]!.accepted).not.toBe(before));
+  });
+
+  it("keeps the old limits when a manifest is broken, and names file, line, field and reason", async () => {
+    const before = (await flow.status()).pods[0]!.accepted;
+    flow.writeManifest("mail.yaml", mail(9).replace("unit: day", "unit: fortnight"));
+    const trouble = await eventually("the trouble to be told", async () => {
+      const { troubles } = await flow.status();
+      expect(troubles).toHaveLength(1);
+      return troubles[0]!;
+    });
+    expect(trouble.place).toMatch(/mail\.yaml:12\b/);
+    expect(trouble.field).toBe("spec.descriptors[0].descriptors[0].rateLimit.unit");
+    expect(trouble.message).toContain("fortnight");
+    // The limit before the break, not the one beside the mistake, and not none.
+    expect((await askJson("broken")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(4);
+    expect((await flow.status()).pods[0]!.accepted).toBe(before);
+  });
+
+  it("goes on taking edits of the other manifests while one is broken", async () => {
+    flow.writeManifest("search.yaml", search(8));
+    await eventually("the edited limit to hold", async () => expect(await limitOfSearch()).toBe(8));
+    expect((await askJson("still-broken")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(4);
+  });
+
+  it("keeps the old limits when the file is no YAML at all", async () => {
+    flow.writeManifest("mail.yaml", "apiVersion: [unclosed\n");
+    await eventually("the trouble to be told", async () => {
+      const { troubles } = await flow.status();
+      expect(troubles[0]!.place).toMatch(/mail\.yaml:\d+/);
+      expect(troubles[0]!.field).toBe("");
+    });
+    expect((await askJson("no-yaml")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(4);
+  });
+
+  it("takes the manifest up again once it is mended", async () => {
+    flow.writeManifest("mail.yaml", mail(3));
+    await eventually("the mended limit to hold", async () =>
+      expect((await askJson("mended")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(3),
+    );
+    expect((await flow.status()).troubles).toEqual([]);
+  });
+
+  it("forgets the limits of a manifest that is deleted", async () => {
+    flow.removeManifest("search.yaml");
+    await eventually("the limit to be gone", async () => expect(await limitOfSearch()).toBeUndefined());
+    expect((await askJson("others-stay")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(3);
+  });
+
+  it("brings a second pod up to the same version", async () => {
+    const second = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "default/second" });
+    expect(await second.ask("mail", { action: "reset", account: "second" })).toBe(200);
+    await eventually("both pods to be at one version", async () => {
+      const { pods } = await flow.status();
+      expect(pods).toHaveLength(2);
+      expect(pods[0]!.accepted).toBe(pods[1]!.accepted);
+    });
+    await second.process.stop("SIGTERM", 5000);
+  });
+
+  interface JsonStatus {
+    readonly code: string;
+    readonly currentLimit: { readonly requestsPerUnit: number; readonly unit: string };
+    readonly limitRemaining?: number;
+  }
+
+  async function askJson(account: string): Promise<{ status: number; body: { overallCode: string; statuses: JsonStatus[] } }> {
+    return post("mail", { action: "reset", account });
+  }
+
+  async function limitOfSearch(): Promise<number | undefined> {
+    const { body } = await post("search", { tenant: "acme" });
+    return (body.statuses[0] as Partial<JsonStatus> | undefined)?.currentLimit?.requestsPerUnit;
+  }
+
+  async function post(
+    domain: string,
+    entries: Readonly<Record<string, string>>,
+  ): Promise<{ status: number; body: { overallCode: string; statuses: JsonStatus[] } }> {
+    const descriptor = { entries: Object.entries(entries).map(([key, value]) => ({ key, value })) };
+    const response = await fetch(`${pod.httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
+    return { status: response.status, body: (await response.json()) as { overallCode: string; statuses: JsonStatus[] } };
+  }
+
+  function askGrpc(account: string): Promise<RateLimitResponse> {
+    const Client = makeGenericClientConstructor(serviceDefinition(RateLimitService), "RateLimitService");
+    const client = new Client(`127.0.0.1:${pod.grpcPort}`, credentials.createInsecure());
+    const entries = [
+      { key: "action", value: "reset" },
+      { key: "account", value: account },
+    ];
+    const request = create(RateLimitRequestSchema, { domain: "mail", descriptors: [{ entries }] });
+    type Call = (request: RateLimitRequest, reply: (error: ServiceError | null, response?: RateLimitResponse) => void) => void;
+    return new Promise((resolve, reject) => {
+      (client["shouldRateLimit"] as Call).call(client, request, (error, response) => {
+        client.close();
+        if (error === null && response !== undefined) resolve(response);
+        else reject(error ?? new Error("There was no response"));
+      });
+    });
+  }
+});
+
+function mail(requestsPerUnit: number): string {
+  return manifestOf("mail", "mail", [
+    { key: "action", value: "reset", descriptors: [{ key: "account", rateLimit: { unit: "day", requestsPerUnit } }] },
+  ]);
+}
+
+function search(requestsPerUnit: number): string {
+  return manifestOf("search", "search", [{ key: "tenant", rateLimit: { unit: "hour", requestsPerUnit } }]);
+}
