@@ -66,7 +66,7 @@ export function createService(
   options: { readonly timeouts: ServerTimeouts } = { timeouts: SERVER_TIMEOUTS },
 ): Service {
   const { log, clock } = deps;
-  const url = (): string => settings.publicOrigin ?? `http://localhost:${String(http.address()?.port ?? settings.http.port)}`;
+  const url = (): string => settings.publicOrigin ?? `http://localhost:${http.address()?.port ?? settings.http.port}`;
   const metrics = createAccountMetrics(ROUTE_SERIES);
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
   const keys = openKeys(settings, dataDirectory, log);
@@ -93,11 +93,11 @@ export function createService(
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS });
   lifecycle.add(keys);
   lifecycle.add(storePart(store));
-  lifecycle.add({ name: "password rules", start: async () => void (await passwordRules) });
+  lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   lifecycle.add(admin);
   lifecycle.add(http);
   lifecycle.add({ name: "drain", stop: () => drain(settings, health, deps) });
-  return { lifecycle, url, metricsUrl: () => `http://localhost:${String(admin.address()?.port ?? settings.metrics.port)}` };
+  return { lifecycle, url, metricsUrl: () => `http://localhost:${admin.address()?.port ?? settings.metrics.port}` };
 }
 
 /** The series that every scrape shows from the start: each route with its success. */

@@ -19,7 +19,7 @@ export type KeySource =
 
 /** Reads the source of the keys. Weak secrets are a problem in production and a warning elsewhere; no message ever holds one. */
 export function readKeySource(read: EnvReader, isProduction: boolean, warnings: string[]): KeySource {
-  const access = read.secret("ACCESS_TOKEN_SECRET", { effect: `Signs access tokens; at least ${String(SECRET_MIN_BYTES)} random bytes.` });
+  const access = read.secret("ACCESS_TOKEN_SECRET", { effect: `Signs access tokens; at least ${SECRET_MIN_BYTES} random bytes.` });
   const refresh = read.secret("REFRESH_TOKEN_SECRET", { effect: "Signs refresh tokens; another one than ACCESS_TOKEN_SECRET." });
   const path = read.optionalString("TOKEN_KEYS_FILE", {
     effect: "JSON list of {kid, use, alg, key, state} in place of the two secrets; read again when it changes.",
@@ -59,7 +59,7 @@ function findFaults(access: string, refresh: string): readonly { name: string; f
 }
 
 function faultOf(secret: string): string | undefined {
-  if (Buffer.byteLength(secret) < SECRET_MIN_BYTES) return `at least ${String(SECRET_MIN_BYTES)} bytes long`;
+  if (Buffer.byteLength(secret) < SECRET_MIN_BYTES) return `at least ${SECRET_MIN_BYTES} bytes long`;
   if (PLACEHOLDER.test(secret) || new Set(secret).size < DISTINCT_MIN) return "random, not a placeholder";
   return undefined;
 }

@@ -221,7 +221,7 @@ function readTokens(read: EnvReader, isProduction: boolean, warnings: string[]):
     }),
   };
   if (settings.refreshIdleMs > settings.refreshAbsoluteMs) {
-    read.problem("REFRESH_IDLE", `${String(settings.refreshIdleMs)}ms`, "at most REFRESH_ABSOLUTE");
+    read.problem("REFRESH_IDLE", `${settings.refreshIdleMs}ms`, "at most REFRESH_ABSOLUTE");
   }
   return settings;
 }

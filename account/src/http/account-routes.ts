@@ -143,7 +143,7 @@ function checkAvatar(bytes: Buffer): CleanImage {
       throw fieldError("avatar_type", { field: "avatar", message: "The avatar must not be animated.", code: "avatar_animated" });
     case "dimensions": {
       const { sideMinPixels, sideMaxPixels } = AVATAR_LIMITS;
-      const message = `The avatar must measure ${String(sideMinPixels)} to ${String(sideMaxPixels)} pixels on each side.`;
+      const message = `The avatar must measure ${sideMinPixels} to ${sideMaxPixels} pixels on each side.`;
       throw fieldError("validation_failed", { field: "avatar", message, code: "avatar_dimensions" });
     }
   }

@@ -10,7 +10,7 @@ import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, PREFLIGHT_HEADERS } from "./cross-site.ts";
 import type { OriginOptions } from "./cross-site.ts";
 import { answerErrors } from "./error-answer.ts";
-import { readJsonBody } from "./json-body.ts";
+import { READ_JSON_BODY } from "./json-body.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 
@@ -87,7 +87,7 @@ function addAccountRoutes(app: Express, handlers: AccountHandlers, origins: Orig
   const guard = refuseCrossSite(origins);
   for (const [name, { method, path }] of Object.entries(ACCOUNT_ROUTES)) {
     const steps: RequestHandler[] = method === "post" ? [guard] : [];
-    if (path === ACCOUNT_ROUTES.login.path) steps.push(readJsonBody);
+    if (path === ACCOUNT_ROUTES.login.path) steps.push(...READ_JSON_BODY);
     addRoute(app, method, path, path, [...steps, handlers[name as keyof AccountHandlers]]);
   }
 }

@@ -7,6 +7,7 @@ import { clearCookie } from "../sessions/cookies.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
 import { sendJson } from "./answer.ts";
 import { ERROR_STATUS, errorBody, errorHeaders, problemBody } from "./error-status.ts";
+import { bodyErrorOf } from "./json-body.ts";
 import { contextOf, describeRequest } from "./request-context.ts";
 
 /** Answers failed calls. */
@@ -40,6 +41,8 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
 
 function toAccountError(error: unknown): AccountError {
   if (error instanceof AccountError) return error;
+  const bodyError = bodyErrorOf(error);
+  if (bodyError !== undefined) return bodyError;
   // express and its router give a status to errors in what a caller sent, such as a path that cannot be decoded.
   if (error instanceof Error && "status" in error && error.status === 400) {
     return new AccountError("malformed_request", "The request cannot be read.", { cause: error });

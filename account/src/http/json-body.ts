@@ -1,38 +1,50 @@
 // Reads a JSON body with express' parser and puts what it refuses into our own errors.
 import express from "express";
-import type { RequestHandler } from "express";
+import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AccountError } from "../errors.ts";
 
 /** Largest JSON body in bytes, after decompression. */
 const BODY_MAX_BYTES = 16 * 1024;
 
-const parse = express.json({ limit: BODY_MAX_BYTES, strict: false, type: "application/json" });
+/**
+ * Leaves the parsed body in `request.body`; only application/json is taken, which also makes foreign pages ask first (CORS). What the parser
+ * refuses arrives as its own error; `bodyErrorOf` translates it.
+ */
+export const READ_JSON_BODY: readonly RequestHandler[] = [
+  requireJson,
+  express.json({ limit: BODY_MAX_BYTES, strict: false, type: "application/json" }),
+  requireBody,
+];
 
-/** Leaves the parsed body in `request.body`; only application/json in UTF-8 is taken, which also makes foreign pages ask first (CORS). */
-export const readJsonBody: RequestHandler = (request, response, next) => {
-  if (!/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) {
-    next(new AccountError("unsupported_media_type", "Send the body as application/json."));
-    return;
-  }
-  parse(request, response, (error: unknown) => {
-    if (error !== undefined && error !== null) next(bodyError(error));
-    else if (request.body === undefined) next(malformedJson());
-    else next();
-  });
-};
-
-function bodyError(error: unknown): AccountError {
-  const status: unknown = error instanceof Error && "status" in error ? error.status : undefined;
-  switch (status) {
-    case 413:
-      return new AccountError("body_too_large", `The body must have at most ${String(BODY_MAX_BYTES)} bytes.`, { cause: error });
-    case 415:
+/** The error for what express' parser refused; undefined when the error is not the parser's. */
+export function bodyErrorOf(error: unknown): AccountError | undefined {
+  const type: unknown = error instanceof Error && "type" in error ? error.type : undefined;
+  switch (type) {
+    case "entity.too.large":
+      return new AccountError("body_too_large", `The body must have at most ${BODY_MAX_BYTES} bytes.`, { cause: error });
+    case "charset.unsupported":
+    case "encoding.unsupported":
       return new AccountError("unsupported_media_type", "Send the body in UTF-8, plain or compressed with gzip, deflate or br.", {
         cause: error,
       });
-    default:
+    case "entity.parse.failed":
+    case "request.size.invalid":
+    case "request.aborted":
       return malformedJson(error);
+    default:
+      return undefined;
   }
+}
+
+function requireJson(request: Request, _response: Response, next: NextFunction): void {
+  if (/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) next();
+  else next(new AccountError("unsupported_media_type", "Send the body as application/json."));
+}
+
+/** Without a body the parser leaves nothing behind, not even an empty object. */
+function requireBody(request: Request, _response: Response, next: NextFunction): void {
+  if (request.body === undefined) next(malformedJson());
+  else next();
 }
 
 function malformedJson(cause?: unknown): AccountError {

@@ -132,7 +132,7 @@ class FormReader {
     if (info.valueTruncated) {
       throw fieldError("validation_failed", {
         field: name,
-        message: `The field is longer than ${String(FIELD_MAX_BYTES)} bytes.`,
+        message: `The field is longer than ${FIELD_MAX_BYTES} bytes.`,
         code: `${name}_too_long`,
       });
     }
@@ -224,10 +224,10 @@ function notAFile(): AccountError {
 }
 
 function avatarTooLarge(maxBytes: number): AccountError {
-  const message = `The avatar must have at most ${String(maxBytes)} bytes.`;
+  const message = `The avatar must have at most ${maxBytes} bytes.`;
   return fieldError("avatar_too_large", { field: AVATAR_FIELD, message, code: "avatar_too_large" });
 }
 
 function bodyTooLarge(maxBytes: number): AccountError {
-  return new AccountError("body_too_large", `The body must have at most ${String(maxBytes)} bytes.`);
+  return new AccountError("body_too_large", `The body must have at most ${maxBytes} bytes.`);
 }

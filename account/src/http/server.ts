@@ -103,7 +103,7 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
     Connection: "close",
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  socket.end([`HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ""}`, ...lines, "", body].join("\r\n"));
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...lines, "", body].join("\r\n"));
 }
 
 function brokenRequestError(code: string | undefined): AccountError {

@@ -24,9 +24,9 @@ export interface RouteSeries {
 /** Everything that is counted. */
 export interface AccountMetrics {
   readonly events: AccountEvents;
-  answered(answer: RouteSeries & { readonly seconds: number }): void;
-  passwordsWaiting(waiting: number): void;
-  passwordHashed(seconds: number): void;
+  readonly answered: (answer: RouteSeries & { readonly seconds: number }) => void;
+  readonly passwordsWaiting: (waiting: number) => void;
+  readonly passwordHashed: (seconds: number) => void;
   readonly contentType: string;
   /** All metrics in Prometheus' text format. */
   expose(): Promise<string>;

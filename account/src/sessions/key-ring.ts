@@ -86,7 +86,7 @@ function ringOfEntries(use: "access" | "refresh", entries: readonly KeyFileEntry
   const own = entries.filter((entry) => entry.use === use && entry.state !== "retired");
   const before = problems.length;
   const signers = own.filter((entry) => entry.state === "sign");
-  if (signers.length !== 1) problems.push(`${String(signers.length)} keys have use "${use}" and state "sign", exactly one must`);
+  if (signers.length !== 1) problems.push(`${signers.length} keys have use "${use}" and state "sign", exactly one must`);
   if (new Set(own.map((entry) => entry.kid)).size < own.length) problems.push(`two keys of use "${use}" have the same kid`);
   if (use === "refresh" && own.some((entry) => entry.alg !== "HS256")) problems.push('keys of use "refresh" must have alg "HS256"');
   if (own.some((entry) => (entry.alg === "HS256") !== (own[0]?.alg === "HS256"))) {
@@ -106,7 +106,7 @@ function loadKey(entry: KeyFileEntry, problems: string[]): { sign: KeyObject; ve
   const none = createSecretKey(Buffer.alloc(SECRET_MIN_BYTES));
   if (entry.alg === "HS256") {
     if (Buffer.byteLength(entry.key) < SECRET_MIN_BYTES) {
-      problems.push(`key "${entry.kid}" must have at least ${String(SECRET_MIN_BYTES)} bytes`);
+      problems.push(`key "${entry.kid}" must have at least ${SECRET_MIN_BYTES} bytes`);
       return { sign: none, verify: none };
     }
     const key = createSecretKey(entry.key, "utf8");

@@ -18,7 +18,7 @@ const GENERATED_FILE = "token-secrets.json";
 /** Keys that may change while the service runs. */
 export interface KeySourcePart extends Part {
   /** The keys in force; callers ask every time. */
-  current(): TokenKeys;
+  readonly current: () => TokenKeys;
 }
 
 /** Keys from two secrets, which never change. */

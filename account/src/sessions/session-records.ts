@@ -101,9 +101,7 @@ export function isCurrentToken(session: SessionRecord, tokenId: string): boolean
  * from stored values when an answer was lost.
  */
 export function refreshTokenId(key: KeyObject, sessionId: string, generation: number): string {
-  return createHmac("sha256", key)
-    .update(`refresh-token-id|${sessionId}|${String(generation)}`)
-    .digest("base64url");
+  return createHmac("sha256", key).update(`refresh-token-id|${sessionId}|${generation}`).digest("base64url");
 }
 
 /** SHA-256 of a token id, in hex: what is stored in its place. */

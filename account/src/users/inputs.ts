@@ -47,7 +47,7 @@ const name = z
     else if (length < 1 || length > NAME_MAX_LENGTH) {
       context.addIssue({
         code: "custom",
-        message: `The name must have 1 to ${String(NAME_MAX_LENGTH)} characters.`,
+        message: `The name must have 1 to ${NAME_MAX_LENGTH} characters.`,
         params: { code: "invalid_name" },
       });
     }
@@ -62,7 +62,7 @@ const credentialsSchema = z.object({
   password: z
     .string("Enter the password.")
     .min(1, { message: "Enter the password." })
-    .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${String(LOGIN_PASSWORD_MAX_LENGTH)} characters.` }),
+    .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${LOGIN_PASSWORD_MAX_LENGTH} characters.` }),
 });
 
 /** Checks the text fields of a registration; `further` are problems of other fields, told together. Throws `validation_failed`. */

@@ -27,15 +27,15 @@ export interface PasswordProblem {
 export function findPasswordProblem(password: string, personal: readonly string[], rules: PasswordRules): PasswordProblem | undefined {
   const length = Array.from(password).length;
   if (length < rules.minLength) {
-    return { code: "password_too_short", message: `The password must have at least ${String(rules.minLength)} characters.` };
+    return { code: "password_too_short", message: `The password must have at least ${rules.minLength} characters.` };
   }
   if (rules.isPeppered && length > PEPPERED_MAX_LENGTH) {
-    return { code: "password_too_long", message: `The password must have at most ${String(PEPPERED_MAX_LENGTH)} characters.` };
+    return { code: "password_too_long", message: `The password must have at most ${PEPPERED_MAX_LENGTH} characters.` };
   }
   if (!rules.isPeppered && Buffer.byteLength(password) > BCRYPT_MAX_BYTES) {
     return {
       code: "password_too_long",
-      message: `The password must have at most ${String(BCRYPT_MAX_BYTES)} bytes in UTF-8; letters outside ASCII count two to four.`,
+      message: `The password must have at most ${BCRYPT_MAX_BYTES} bytes in UTF-8; letters outside ASCII count two to four.`,
     };
   }
   if (!password.isWellFormed()) return { code: "password_malformed", message: "The password must be well-formed Unicode text." };

@@ -26,12 +26,12 @@ export function migrate(database: DatabaseSync, path: string): void {
   if (version > MIGRATIONS.length) {
     throw new StartError(
       "STORE_UNUSABLE",
-      `Cannot use the database ${path}: its version is ${String(version)}, this release knows up to ${String(MIGRATIONS.length)}`,
+      `Cannot use the database ${path}: its version is ${version}, this release knows up to ${MIGRATIONS.length}`,
     );
   }
   for (const [index, step] of MIGRATIONS.entries()) {
     if (index < version) continue;
-    database.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${String(index + 1)}; COMMIT`);
+    database.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }
 }
 
