@@ -114,7 +114,7 @@ describe("AdminServer failures and end", () => {
     const server = await startServer([failing], { log });
     const response = await fetch(urlOf(server, "/bad"));
     expect([response.status, await response.text()]).toEqual([500, "internal error\n"]);
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
       { level: "error", "@message": "cannot answer an admin request", path: "/bad", error: "secret detail" },
     ]);
   });
@@ -149,8 +149,12 @@ describe("AdminServer failures and end", () => {
     const hanging: AdminRoute = { path: "/hang", help: "hangs", handle: () => arrived.resolve(undefined) };
     const server = await startServer([rlconfig, hanging]);
     const agent = new Agent({ keepAlive: true });
-    await new Promise((resolve) => get(urlOf(server, "/rlconfig"), { agent }, (response) => response.resume().on("end", resolve)));
-    const hung = new Promise((resolve) => request(urlOf(server, "/hang")).on("error", resolve).end());
+    await new Promise((resolve) => {
+      get(urlOf(server, "/rlconfig"), { agent }, (response) => response.resume().on("end", resolve));
+    });
+    const hung = new Promise((resolve) => {
+      request(urlOf(server, "/hang")).on("error", resolve).end();
+    });
     await arrived.promise;
     await server.stop();
     expect(await hung).toMatchObject({ code: "ECONNRESET" });

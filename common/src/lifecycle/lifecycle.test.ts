@@ -153,7 +153,7 @@ describe("Lifecycle.stop()", () => {
   });
 
   it("stop() shares one deadline among all parts when some never end", async () => {
-    const never = (): Promise<never> => new Promise(() => undefined);
+    const never = (): Promise<void> => Promise.withResolvers<never>().promise;
     const lifecycle = lifecycleOf([part("a"), part("b", { stop: never }), part("c", { stop: never })], 5000);
     await lifecycle.start();
     const stopped = expect(lifecycle.stop()).rejects.toThrow(

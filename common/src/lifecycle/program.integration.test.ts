@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { versionOf } from "./host.ts";
 
@@ -49,8 +49,17 @@ interface Run {
   readonly exit: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
 }
 
+/** Processes of the running test; what a failed test leaves behind is killed. */
+let children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL");
+  children = [];
+});
+
 function start(...args: readonly string[]): Run {
   const child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  children.push(child);
   let output = "";
   let errors = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));

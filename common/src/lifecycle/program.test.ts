@@ -73,6 +73,9 @@ async function run(program: Program, host: FakeHost, main: (context: ProgramCont
   return host.exited.promise;
 }
 
+/** What a main does that hangs; takes what it has looked at before. */
+const forever = (_seen?: unknown): Promise<number> => Promise.withResolvers<number>().promise;
+
 const unreachable = (): Promise<number> => Promise.reject(new Error("main was called"));
 
 describe("runProgram() answers", () => {
@@ -151,7 +154,7 @@ describe("runProgram() errors", () => {
     const code = await run(service, host, ({ useLog }) => {
       useLog(log);
       host.uncaught(new RangeError("rejected somewhere"));
-      return new Promise(() => undefined);
+      return forever();
     });
     expect(code).toBe(1);
     expect(JSON.parse(lines[0]!)).toMatchObject({
@@ -184,7 +187,7 @@ describe("runProgram() signals", () => {
 
   it("runProgram() leaves signals to end the process when main never looks at its signal", async () => {
     const host = new FakeHost();
-    const exited = run(service, host, ({ args }) => new Promise(() => args));
+    const exited = run(service, host, async ({ args }) => forever(args));
     host.kill("SIGINT");
     expect(await exited).toBe(128);
   });
@@ -194,7 +197,7 @@ describe("runProgram() signals", () => {
     { first: "SIGINT", second: "SIGTERM", code: 143 },
   ])("runProgram() exits with $code when $second comes a second after $first and main hangs", async ({ first, second, code }) => {
     const host = new FakeHost();
-    const exited = run(service, host, ({ signal }) => new Promise(() => signal));
+    const exited = run(service, host, async ({ signal }) => forever(signal));
     host.kill(first);
     host.timeMs = 999;
     host.kill(second); // An echo of the first: does nothing.
@@ -206,7 +209,7 @@ describe("runProgram() signals", () => {
 
   it("runProgram() takes an early second signal for an echo when main still stops", async () => {
     const host = new FakeHost();
-    const exited = run(service, host, ({ signal }) => new Promise(() => signal));
+    const exited = run(service, host, async ({ signal }) => forever(signal));
     host.kill("SIGINT");
     host.timeMs = 999;
     host.kill("SIGINT");

@@ -1,4 +1,5 @@
 // Real listeners: a free port, and one that is taken.
+import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 
 import { afterEach, describe, expect, it } from "vitest";
@@ -14,7 +15,12 @@ function newServer(): Server {
 }
 
 afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
+  const closed = servers.splice(0).map(async (server) => {
+    if (!server.listening) return;
+    server.close();
+    await once(server, "close");
+  });
+  await Promise.all(closed);
 });
 
 describe("listen()", () => {

@@ -23,6 +23,9 @@ import {
 import type { Log } from "../log/log.ts";
 import type { TraceHeaders, Tracing, TracingSettings } from "./tracing.ts";
 
+/** How long stop waits for the last spans to be sent, in milliseconds: a receiver that is down must not hold up the end of a service. */
+const FLUSH_MAX_MS = 3000;
+
 /** Starts the SDK and makes it the process's own, so that libraries which record spans use it too. */
 export async function startSdk(settings: TracingSettings, deps: { readonly log: Log }): Promise<Tracing> {
   const exporter = new ReportingExporter(await createExporter(settings.protocol), deps.log);
@@ -51,7 +54,7 @@ export async function startSdk(settings: TracingSettings, deps: { readonly log: 
       trace.disable();
       context.disable();
       propagation.disable();
-      await provider.shutdown();
+      await flush(provider, deps.log);
     },
   };
 }
@@ -70,7 +73,23 @@ const headerSetter: TextMapSetter<Record<string, string>> = {
   },
 };
 
-/** Reports when exporting begins to fail and when it works again, not every failure: the exporter tries every five seconds. */
+/** Ends the provider, which sends what is left. Spans that cannot be sent are worth a line, not a stop that fails. */
+async function flush(provider: NodeTracerProvider, log: Log): Promise<void> {
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(new Error(`the receiver did not take them within ${FLUSH_MAX_MS} ms`)), FLUSH_MAX_MS);
+  try {
+    await Promise.race([provider.shutdown(), timeout.promise]);
+  } catch (error) {
+    log.warn("cannot send the last spans, they are lost", { error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Reports when exporting begins to fail and when it works again, not every failure: the processor exports every five seconds. To the processor
+ * every export is a success, because all it does with a failure is to report it a second time and to fail the shutdown.
+ */
 class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Log;
@@ -84,7 +103,7 @@ class ReportingExporter implements SpanExporter {
   export(spans: ReadableSpan[], resultCallback: (result: ExportResult) => void): void {
     this.#exporter.export(spans, (result) => {
       this.#report(result);
-      resultCallback(result);
+      resultCallback({ code: ExportResultCode.SUCCESS });
     });
   }
 
