@@ -18,6 +18,11 @@ describe("runCommand()", () => {
     expect(await runCommand(["sh", "-c", "kill -KILL $$"])).toMatchObject({ code: 1, output: "sh was ended by SIGKILL\n" });
   });
 
+  it("finds programs on the PATH that it is given, after those of the packages", async () => {
+    const { output } = await runCommand(["sh", "-c", 'echo "$PATH"'], { env: { PATH: "/somewhere:/usr/bin:/bin" } });
+    expect(output).toMatch(/\/node_modules\/\.bin:\/somewhere:\/usr\/bin:\/bin\n$/);
+  });
+
   it("adds to the environment what it is given", async () => {
     expect(await runCommand(["sh", "-c", 'echo "$FLAVOUR"'], { env: { FLAVOUR: "sour" } })).toMatchObject({ output: "sour\n" });
   });

@@ -15,7 +15,7 @@ export interface CommandResult {
 export interface CommandOptions {
   /** Where what it writes goes: kept for the caller, or straight to this process's own outputs. Default: kept. */
   readonly output?: "keep" | "pass";
-  /** Added to the environment. */
+  /** Added to the environment. A PATH replaces the machine's; the packages' programs come first all the same. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -23,7 +23,7 @@ export interface CommandOptions {
 export function runCommand(command: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const [program = "", ...args] = command;
   const startedMs = performance.now();
-  const path = `${join(process.cwd(), "node_modules/.bin")}${delimiter}${process.env["PATH"] ?? ""}`;
+  const path = `${join(process.cwd(), "node_modules/.bin")}${delimiter}${options.env?.["PATH"] ?? process.env["PATH"] ?? ""}`;
   const stdio = options.output === "pass" ? "inherit" : "pipe";
   return new Promise((resolve) => {
     const child = spawn(program, args, { env: { ...process.env, ...options.env, PATH: path }, stdio: ["ignore", stdio, stdio] });

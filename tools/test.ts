@@ -1,5 +1,5 @@
 // `make test`: prepares the machine, then runs the gates, the build and all tests, each to its end. The last line counts everything.
-import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { formatGateResult, listGates, runGates } from "./gates.ts";
 import { runCommand } from "./run-command.ts";
 import type { CoverageSummary, Tally, VitestReport } from "./test-report.ts";
@@ -9,6 +9,9 @@ import { SetupError, setUpTests } from "./test-setup.ts";
 /** Where vitest leaves its report for this program. */
 const REPORT_FOLDER = "node_modules/.cache/weir";
 const REPORT_FILE = `${REPORT_FOLDER}/vitest.json`;
+
+/** Where the closing line is left for .ci/run. */
+const TALLY_FILE = `${REPORT_FOLDER}/tally`;
 
 /** Where vitest leaves the coverage, by vitest.config.ts. */
 const COVERAGE_FILE = "coverage/coverage-summary.json";
@@ -55,5 +58,7 @@ const startedMs = performance.now();
 const unprepared = await prepare();
 const total = unprepared ?? addTallies([await check(), await test()]);
 console.log(`==> Finished in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
+mkdirSync(REPORT_FOLDER, { recursive: true });
+writeFileSync(TALLY_FILE, `${formatTally(total)}\n`);
 console.log(formatTally(total));
 process.exitCode = total.failed > 0 ? 1 : 0;
