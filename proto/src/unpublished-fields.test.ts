@@ -1,0 +1,48 @@
+// What no published module carries, against literal bytes: the newer fields and units of envoyproxy/ratelimit's configuration, and our own two.
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+
+import { RateLimitRequestSchema } from "./generated/envoy/service/ratelimit/v3/rls_pb.ts";
+import { RateLimitConfigSchema, RateLimitDescriptorSchema } from "./generated/ratelimit/config/ratelimit/v3/rls_conf_pb.ts";
+
+describe("RateLimitDescriptor on the wire", () => {
+  it.each([
+    { field: "shadow_mode = 5", init: { shadowMode: true }, hex: "2801" },
+    { field: "detailed_metric = 6", init: { detailedMetric: true }, hex: "3001" },
+    { field: "quota_mode = 7", init: { quotaMode: true }, hex: "3801" },
+    // 8, length 10, one entry { "a": true } of a Struct.
+    { field: "metadata = 8", init: { metadata: { a: true } }, hex: "42090a070a016112022001" },
+    // (1001 << 3) = 0x1f48 and (1002 << 3) = 0x1f50, as varints.
+    { field: "value_to_metric = 1001", init: { valueToMetric: true }, hex: "c83e01" },
+    { field: "share_threshold = 1002", init: { shareThreshold: true }, hex: "d03e01" },
+    { field: "unit MONTH = 5", init: { rateLimit: { unit: 5 as const } }, hex: "1a020805" },
+    { field: "unit YEAR = 6", init: { rateLimit: { unit: 6 as const } }, hex: "1a020806" },
+    { field: "unit WEEK = 7", init: { rateLimit: { unit: 7 as const } }, hex: "1a020807" },
+    { field: "replaces = 5", init: { rateLimit: { replaces: [{ name: "x" }] } }, hex: "1a052a030a0178" },
+  ])("has $field", ({ init, hex }) => {
+    const message = create(RateLimitDescriptorSchema, init);
+    expect(Buffer.from(toBinary(RateLimitDescriptorSchema, message)).toString("hex")).toBe(hex);
+    expect(fromBinary(RateLimitDescriptorSchema, Buffer.from(hex, "hex"))).toEqual(message);
+  });
+});
+
+describe("RateLimitConfig on the wire", () => {
+  it("has name, domain and descriptors as 1, 2 and 3", () => {
+    const message = create(RateLimitConfigSchema, {
+      name: "n",
+      domain: "d",
+      descriptors: [{ key: "k", value: "v", descriptors: [{ key: "c" }] }],
+    });
+    expect(Buffer.from(toBinary(RateLimitConfigSchema, message)).toString("hex")).toBe("0a016e1201641a0b0a016b1201762203" + "0a0163");
+  });
+});
+
+describe("RateLimitDescriptor of a request on the wire", () => {
+  it("reads an override in weeks, hits_addend 0 apart from none, and is_negative_hits", () => {
+    // descriptors { limit { unit: WEEK } hits_addend {} is_negative_hits: true } descriptors {}
+    const bytes = Buffer.from("1208" + "12021007" + "1a00" + "2001" + "1200", "hex");
+    const [first, second] = fromBinary(RateLimitRequestSchema, bytes).descriptors;
+    expect(first).toMatchObject({ limit: { unit: 7 }, hitsAddend: 0n, isNegativeHits: true });
+    expect([second?.limit, second?.hitsAddend, second?.isNegativeHits]).toEqual([undefined, undefined, false]);
+  });
+});
