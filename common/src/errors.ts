@@ -32,6 +32,3 @@ export const COMMON_ERRORS = {
     remedy: "Delete both files to have new ones made, or bring the pair that belongs together.",
   },
 } as const satisfies ErrorTable;
-
-/** A code of {@link COMMON_ERRORS}. */
-export type CommonErrorCode = keyof typeof COMMON_ERRORS;

@@ -40,7 +40,9 @@ export interface AdminServerOptions {
 
 /** The listener. Routes may be added before and after start. */
 export interface AdminServer extends Part {
+  /** Opens the listener; fails with LISTEN_FAILED. */
   start(): Promise<void>;
+  /** Closes it; running requests have a second to end. */
   stop(): Promise<void>;
   /** Adds a route; a path can be taken only once. */
   route(route: AdminRoute): void;

@@ -17,11 +17,15 @@ export interface ProgramHost {
   columns(): number;
   /** A clock that only goes forward, in milliseconds. */
   nowMs(): number;
+  /** Writes to standard output. */
   stdout(text: string): void;
+  /** Writes to standard error. */
   stderr(text: string): void;
+  /** Calls the listener at every such signal, instead of what the signal does by itself. */
   onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
   /** Calls the listener with every error that nobody caught, thrown or rejected. */
   onUncaught(listener: (error: unknown) => void): void;
+  /** Ends the process. */
   exit(code: number): void;
 }
 

@@ -43,7 +43,9 @@ export interface ProgramContext {
   signalName(): StopSignal | undefined;
   /** Calls the listener at every SIGHUP; without any listener that signal ends the process. */
   onHangup(listener: () => void): void;
+  /** Writes to standard output: what the program was asked for. */
   stdout(text: string): void;
+  /** Writes to standard error: everything else. */
   stderr(text: string): void;
   /** Gives the log that is to hear of an unexpected end; before this call it goes to standard error as plain text. */
   useLog(log: Log): void;

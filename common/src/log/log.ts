@@ -14,7 +14,7 @@ const OWN_KEYS: ReadonlySet<string> = new Set(["time", "level", "msg", "@timesta
 /** The words that stand in a line for each level; the reference's. */
 const LEVEL_WORDS: Readonly<Record<string, string>> = { debug: "debug", info: "info", warn: "warning", error: "error" };
 
-/** How much a line matters: debug (a request), info (a change of state), warn (degraded but working), error (lost work). */
+/** How much a line matters; the methods of {@link Log} say which is for what. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** How lines look: `time=… level=… msg=…` or JSON with `@timestamp`, `level` and `@message`. */
@@ -25,9 +25,13 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Writes lines. Messages are constant; what varies goes into fields. */
 export interface Log {
+  /** Something about one request or step, for who looks for a fault. */
   debug(message: string, fields?: LogFields): void;
+  /** A change of state. */
   info(message: string, fields?: LogFields): void;
+  /** Degraded but working. */
   warn(message: string, fields?: LogFields): void;
+  /** Lost work. */
   error(message: string, fields?: LogFields): void;
   /** A log that adds these fields to every line; a line's own field of the same name wins. */
   child(fields: LogFields): Log;

@@ -44,7 +44,7 @@ export function listenError(cause: unknown, options: ListenOptions): ServiceErro
   return new ServiceError("LISTEN_FAILED", `${action}: ${describeError(cause)}; ${options.setting} moves it`, { cause });
 }
 
-/** "127.0.0.1:8081", "[::1]:8081". */
+/** The address as people write it: "127.0.0.1:8081", "[::1]:8081". */
 export function formatAddress({ host, port }: ListenAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -1,9 +1,6 @@
 // The texts that settings may hold, parsed as Go's strconv and time packages parse them, because existing deployments are written for those.
 // Pure; knows nothing of names, defaults or the environment: read-env.ts does.
 
-/** Longest delay of a Node timer; setTimeout with more than this fires at once. */
-export const TIMER_MAX_MS = 2 ** 31 - 1;
-
 /** Milliseconds of each unit of a Go duration. */
 const DURATION_UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3 };
 

@@ -129,6 +129,14 @@ describe("readEnv() values", () => {
   });
 
   it.each([
+    { value: "876000h", isTimer: true, ms: 2_147_483_647 },
+    { value: "876000h", isTimer: false, ms: 3_153_600_000_000 },
+    { value: "596h", isTimer: true, ms: 2_145_600_000 },
+  ])("durationMs() gives $ms when it gets $value and isTimer is $isTimer", ({ value, isTimer, ms }) => {
+    expect(readEnv({ AGE: value }).durationMs("AGE", { default: "24h", effect, isTimer })).toBe(ms);
+  });
+
+  it.each([
     { value: "99ms", allowed: "a duration such as 500ms, 10s or 1h30m from 100ms to 1000ms" },
     { value: "1001ms", allowed: "a duration such as 500ms, 10s or 1h30m from 100ms to 1000ms" },
   ])("durationMs() refuses $value when it is out of bounds", ({ value, allowed }) => {

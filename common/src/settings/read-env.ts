@@ -91,8 +91,8 @@ export interface EnvReader {
   /** A boolean in Go's syntax: 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False. */
   boolean(names: Names, described: Described<boolean>): boolean;
   /**
-   * A duration in Go's syntax, in milliseconds; the default is written in that syntax too. With `bareUnit` a number without a unit counts in
-   * that unit. There is no upper bound of its own: what becomes a timer needs `maxMs: TIMER_MAX_MS` or a Math.min.
+   * A duration in Go's syntax, in milliseconds; the default is written in that syntax too. Has no upper bound of its own: set `isTimer` for what
+   * becomes the delay of a timer.
    */
   durationMs(names: Names, described: Described<string> & DurationRange): number;
   /** A size in bytes: a whole number, with or without KiB, MiB, GiB, kB, MB, GB. */

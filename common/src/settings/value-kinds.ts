@@ -3,6 +3,9 @@ import { parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeByte
 
 const PORT_MAX = 65_535;
 
+/** Longest delay of a Node timer (24.8 days): setTimeout with more fires at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /** One kind of value. */
 export interface ValueKind<T> {
   /** A word or two for the settings table. */
@@ -19,11 +22,14 @@ export interface Range {
   readonly max?: number;
 }
 
-/** Bounds of a duration in milliseconds, both included, and the unit of a number that stands alone. */
+/** Bounds of a duration in milliseconds, both included, and how it is read. */
 export interface DurationRange {
-  readonly bareUnit?: "ms" | "s";
   readonly minMs?: number;
   readonly maxMs?: number;
+  /** The unit of a number that stands alone; default: such a number is refused. */
+  readonly bareUnit?: "ms" | "s";
+  /** True for what becomes the delay of a timer: more than a timer can wait (24.8 days), such as "876000h" for never, is read as that. */
+  readonly isTimer?: boolean;
 }
 
 /** The words that a setting may hold. */
@@ -75,14 +81,15 @@ export function sizeKind({ min, max }: Range): ValueKind<number> {
 }
 
 /** A duration in milliseconds. */
-export function durationKind({ bareUnit, minMs, maxMs }: DurationRange): ValueKind<number> {
+export function durationKind({ minMs, maxMs, bareUnit, isTimer = false }: DurationRange): ValueKind<number> {
   const bare = bareUnit === undefined ? "" : ` or a number of ${bareUnit === "s" ? "seconds" : "milliseconds"}`;
   return {
     type: "duration",
     allowed: `a duration such as 500ms, 10s or 1h30m${bare}${rangeText(minMs, maxMs, "ms")}`,
     parse(text) {
       const isBare = bareUnit !== undefined && /^[0-9.]+$/.test(text);
-      return within(parseDurationMs(isBare ? text + bareUnit : text), minMs, maxMs);
+      const ms = within(parseDurationMs(isBare ? text + bareUnit : text), minMs, maxMs);
+      return ms !== undefined && isTimer ? Math.min(ms, TIMER_MAX_MS) : ms;
     },
   };
 }

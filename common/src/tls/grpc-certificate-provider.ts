@@ -10,9 +10,13 @@ export type IdentityCertificateListener = (update: { certificate: Buffer; privat
 
 /** Satisfies grpc-js 1.14's `experimental.CertificateProvider`; one provider serves both for CA and for identity. */
 export interface GrpcCertificateProvider {
+  /** Tells the authorities in force soon after this call, and at every change. */
   addCaCertificateListener(listener: CaCertificateListener): void;
+  /** Tells this listener nothing more. */
   removeCaCertificateListener(listener: CaCertificateListener): void;
+  /** Tells the certificate in force soon after this call, and at every change. */
   addIdentityCertificateListener(listener: IdentityCertificateListener): void;
+  /** Tells this listener nothing more. */
   removeIdentityCertificateListener(listener: IdentityCertificateListener): void;
 }
 

@@ -8,7 +8,12 @@ import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
 import { checkTlsMaterial, isSameMaterial, readTlsMaterial, type TlsFilePaths, type TlsMaterial } from "./tls-material.ts";
 
-export type { TlsFilePaths, TlsMaterial };
+export type {
+  /** Which files there are. */
+  TlsFilePaths,
+  /** What they hold. */
+  TlsMaterial,
+};
 
 /** How often the files are read even when nothing was seen to happen, in milliseconds: a watch on a folder does not see a link's target change. */
 const POLL_INTERVAL_MS = 5000;
@@ -18,7 +23,9 @@ const SETTLE_MS = 50;
 
 /** The files and what they last held that was good. */
 export interface TlsFiles extends Part {
+  /** Takes over what changed since opening, and watches from now on. */
   start(): void;
+  /** Ends watching; listeners hear nothing more. */
   stop(): void;
   /** What is in force: the last content that was whole and matching. Callers must not change the buffers. */
   current(): TlsMaterial;

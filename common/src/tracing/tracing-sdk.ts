@@ -1,7 +1,16 @@
 // The OpenTelemetry SDK behind tracing.ts. Import it only through there: it is slow to load.
 import { randomUUID } from "node:crypto";
 
-import { context, propagation, ROOT_CONTEXT, type TextMapGetter, type TextMapSetter, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  type TextMapGetter,
+  type TextMapSetter,
+  trace,
+  type Tracer,
+} from "@opentelemetry/api";
 import {
   CompositePropagator,
   type ExportResult,
@@ -21,13 +30,39 @@ import {
 } from "@opentelemetry/sdk-trace-node";
 
 import type { Log } from "../log/log.ts";
-import type { TraceHeaders, Tracing, TracingSettings } from "./tracing.ts";
 
 /** How long stop waits for the last spans to be sent, in milliseconds: a receiver that is down must not hold up the end of a service. */
 const FLUSH_MAX_MS = 3000;
 
+/** Headers as Node gives them, with names in lower case. */
+export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** What the SDK is told. Where spans go is told by the standard OTEL_EXPORTER_OTLP_* variables, which the exporter reads by itself. */
+export interface SdkSettings {
+  /** http is OTLP with protobuf over HTTP. */
+  readonly protocol: "http" | "grpc";
+  readonly serviceName: string;
+  /** Empty: the attribute is left out. */
+  readonly serviceNamespace: string;
+  /** Undefined: a random version 4 UUID, drawn at start. */
+  readonly serviceInstanceId: string | undefined;
+  /** Share of the traces that begin here and are recorded, 0 to 1; a caller's decision wins over it. */
+  readonly samplingRate: number;
+}
+
+/** Tracing that is on. */
+export interface RunningTracing {
+  readonly tracer: Tracer;
+  /** The caller's place in its trace, read from its headers (tracecontext, B3, baggage); the parent to give to `tracer.startSpan`. */
+  readonly extract: (headers: TraceHeaders) => Context;
+  /** The headers that tell a callee of this place in the trace. */
+  readonly inject: (from: Context) => Record<string, string>;
+  /** Sends what is left, within three seconds, and ends. Never fails: what could not be sent is logged. */
+  stop(): Promise<void>;
+}
+
 /** Starts the SDK and makes it the process's own, so that libraries which record spans use it too. */
-export async function startSdk(settings: TracingSettings, deps: { readonly log: Log }): Promise<Tracing> {
+export async function startSdk(settings: SdkSettings, deps: { readonly log: Log }): Promise<RunningTracing> {
   const exporter = new ReportingExporter(await createExporter(settings.protocol), deps.log);
   const provider = new NodeTracerProvider({
     resource: defaultResource().merge(resourceFromAttributes(resourceAttributes(settings))),
@@ -124,7 +159,7 @@ class ReportingExporter implements SpanExporter {
   }
 }
 
-async function createExporter(protocol: TracingSettings["protocol"]): Promise<SpanExporter> {
+async function createExporter(protocol: SdkSettings["protocol"]): Promise<SpanExporter> {
   switch (protocol) {
     case "http": {
       const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-proto");
@@ -137,7 +172,7 @@ async function createExporter(protocol: TracingSettings["protocol"]): Promise<Sp
   }
 }
 
-function resourceAttributes(settings: TracingSettings): Record<string, string> {
+function resourceAttributes(settings: SdkSettings): Record<string, string> {
   return {
     "service.name": settings.serviceName,
     ...(settings.serviceNamespace !== "" && { "service.namespace": settings.serviceNamespace }),

@@ -1,35 +1,23 @@
 // Tracing as the services see it: settings, a tracer when it is on, and a stop that flushes. The OpenTelemetry SDK (0.2 s to load) is behind
 // tracing-sdk.ts and is loaded only when tracing is on.
-import type { Context, Tracer } from "@opentelemetry/api";
-
 import type { Log } from "../log/log.ts";
 import type { EnvReader } from "../settings/read-env.ts";
+import type { RunningTracing, SdkSettings } from "./tracing-sdk.ts";
 
-/** Headers as Node gives them. */
-export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
-
-/** The TRACING_* settings. Where spans go is told by the standard OTEL_EXPORTER_OTLP_* variables, which the exporter reads by itself. */
-export interface TracingSettings {
+/** The TRACING_* settings. */
+export interface TracingSettings extends SdkSettings {
   readonly enabled: boolean;
-  /** http is OTLP with protobuf over HTTP. */
-  readonly protocol: "http" | "grpc";
-  readonly serviceName: string;
-  /** Empty: the attribute is left out. */
-  readonly serviceNamespace: string;
-  /** Undefined: a random version 4 UUID, drawn at start. */
-  readonly serviceInstanceId: string | undefined;
-  /** Share of the traces that begin here and are recorded, 0 to 1; a caller's decision wins over it. */
-  readonly samplingRate: number;
 }
 
-/** Tracing while a service runs. Everything is undefined when it is off, so that a caller pays one comparison. */
-export interface Tracing {
-  readonly tracer: Tracer | undefined;
-  /** The caller's place in its trace, read from its headers (tracecontext, B3, baggage); the parent to give to `tracer.startSpan`. */
-  readonly extract: ((headers: TraceHeaders) => Context) | undefined;
-  /** The headers that tell a callee of this place in the trace. */
-  readonly inject: ((context: Context) => Record<string, string>) | undefined;
-  /** Sends what is left and ends. */
+/** Tracing while a service runs: one comparison with undefined tells whether there is anything to record. */
+export type Tracing = RunningTracing | TracingOff;
+
+/** Tracing that is off. */
+export interface TracingOff {
+  readonly tracer: undefined;
+  readonly extract: undefined;
+  readonly inject: undefined;
+  /** Does nothing. */
   stop(): Promise<void>;
 }
 
