@@ -14,6 +14,7 @@ export default defineConfig({
       include: ["*/src/**/*.ts", "tools/*.ts"],
       exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts"],
       reporter: ["json-summary"],
+      reportOnFailure: true,
     },
     projects: [
       {

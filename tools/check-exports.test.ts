@@ -1,6 +1,6 @@
 // What counts as a use of an export, and what does not.
 import { describe, expect, it } from "vitest";
-import { findUnusedExports, resolveImport } from "./check-exports.ts";
+import { findPrograms, findUnusedExports, resolveImport } from "./check-exports.ts";
 
 const MAIN = "rates/src/main.ts";
 
@@ -77,6 +77,26 @@ describe("findUnusedExports()", () => {
     { path: "rates/src/a.suite.ts", text: "export const suite = 1;" },
   ])("accepts $path when $text is looked up by its name", ({ path, text }) => {
     expect(find({ [path]: text, [MAIN]: "1;" })).toEqual([]);
+  });
+});
+
+describe("findPrograms()", () => {
+  it("finds what launchers, the Makefile and other programs start, and what asks whether it was started", () => {
+    const files = new Map([
+      ["tools/check.ts", "if (import.meta.main) run();"],
+      ["rates/src/plain.ts", "export const a = 1;"],
+    ]);
+    const starters = new Map([
+      ["rates/bin/rates", 'program="$workspace/dist/tools/client.js"'],
+      ["Makefile", "run:\n\t@exec node e2e/dist/stack/run.js\n"],
+      ["tools/generators.ts", 'fromSource("crds/src/generate.ts")'],
+    ]);
+    expect([...findPrograms(files, starters)].toSorted()).toEqual([
+      "crds/src/generate.ts",
+      "e2e/src/stack/run.ts",
+      "rates/src/tools/client.ts",
+      "tools/check.ts",
+    ]);
   });
 });
 

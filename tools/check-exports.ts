@@ -112,7 +112,7 @@ function isLookedUp(path: string, name?: string): boolean {
 }
 
 /** Files that run by themselves: named by a launcher, the Makefile, a script, or asking `import.meta.main`. */
-function findPrograms(files: Files, starters: Files): ReadonlySet<string> {
+export function findPrograms(files: Files, starters: Files): ReadonlySet<string> {
   const programs = new Set([...files].filter(([, text]) => text.includes("import.meta.main")).map(([path]) => path));
   for (const [starter, text] of starters) {
     const workspace = starter.split("/", 1)[0] ?? "";
@@ -127,7 +127,12 @@ if (import.meta.main) {
   const files = readFiles(process.cwd(), isTypeScript);
   const starters = readFiles(
     process.cwd(),
-    (path) => path === "Makefile" || /^[^/]+\/bin\//.test(path) || path.endsWith(".sh") || path === "tools/gates.ts",
+    (path) =>
+      path === "Makefile" ||
+      /^[^/]+\/bin\//.test(path) ||
+      path.endsWith(".sh") ||
+      path === "tools/gates.ts" ||
+      path === "tools/generators.ts",
   );
   reportFindings(findUnusedExports(files, findPrograms(files, starters)));
 }

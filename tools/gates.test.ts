@@ -20,14 +20,12 @@ describe("runGates()", () => {
 
 describe("formatGateResult()", () => {
   it("gives one line with the time when the gate passed", () => {
-    expect(formatGateResult({ gate: PASSING, code: 0, durationMs: 1234, output: "chatter" })).toBe(
-      "ok    passing                          1.2 s",
-    );
+    expect(formatGateResult({ gate: PASSING, code: 0, durationMs: 1234, output: "chatter" })).toBe("ok    passing                1.2 s");
   });
 
   it("adds what the gate said, indented, when it failed", () => {
     expect(formatGateResult({ gate: FAILING, code: 1, durationMs: 60_000, output: "a\n\nb\n" }).split("\n")).toEqual([
-      "FAIL  failing                         60.0 s",
+      "FAIL  failing               60.0 s",
       "        a",
       "",
       "        b",

@@ -45,7 +45,7 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
       name,
       command: ["node", `tools/check-${name}.ts`],
     })),
-    ...GENERATORS.map((generator) => ({ name: `generated: ${generator.name}`, command: generator.check })),
+    ...GENERATORS.map((generator) => ({ name: `generated-${generator.name}`, command: generator.check })),
   ];
 }
 
@@ -66,6 +66,6 @@ export async function runGates(gates: readonly Gate[], report: (result: GateResu
 
 /** One line for people: `ok    lint  20.3 s`, and below it, indented, what a failed gate said. */
 export function formatGateResult({ gate, code, durationMs, output }: GateResult): string {
-  const line = `${code === 0 ? "ok  " : "FAIL"}  ${gate.name.padEnd(30)} ${(durationMs / 1000).toFixed(1).padStart(5)} s`;
+  const line = `${code === 0 ? "ok  " : "FAIL"}  ${gate.name.padEnd(20)} ${(durationMs / 1000).toFixed(1).padStart(5)} s`;
   return code === 0 ? line : `${line}\n${output.trimEnd().replaceAll(/^(?=.)/gm, "        ")}`;
 }

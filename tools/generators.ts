@@ -15,10 +15,10 @@ const RUN_SOURCE = ["node", "--conditions=source"] as const;
 
 /** Every generator, in the order in which one builds on another. */
 export const GENERATORS: readonly Generator[] = [
-  { name: "protobuf code", write: ["sh", "proto/generate.sh"], check: ["node", "tools/check-protobuf.ts"] },
-  fromSource("CRDs", "crds/src/rate-limit-config/generate.ts"),
-  fromSource("error table", "tools/generate-error-docs.ts"),
-  fromSource("settings tables", "tools/generate-settings-docs.ts"),
+  { name: "protobuf", write: ["sh", "proto/generate.sh"], check: ["node", "tools/check-protobuf.ts"] },
+  fromSource("crds", "crds/src/rate-limit-config/generate.ts"),
+  fromSource("errors", "tools/generate-error-docs.ts"),
+  fromSource("settings", "tools/generate-settings-docs.ts"),
 ];
 
 function fromSource(name: string, program: string): Generator {
