@@ -24,6 +24,10 @@ export const RATELIMIT_ERRORS = {
     meaning: "The memory backend holds as many counters as it may, so it refuses new keys rather than forget old counts",
     remedy: "Raise MEMORY_MAX_KEYS, shorten the windows, or use the kvstore backend",
   },
+  STORE_ADDRESS_INVALID: {
+    meaning: "The address of the counter store cannot be read",
+    remedy: "Write KVSTORE_URL as the message says, and set KVSTORE_SOCKET_TYPE to fit",
+  },
   DEADLINE_EXCEEDED: {
     meaning: "The caller's deadline passed before the counter store answered",
     remedy: "Give the caller a longer timeout, or find out why the store is slow",

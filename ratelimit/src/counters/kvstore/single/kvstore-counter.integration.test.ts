@@ -1,0 +1,438 @@
+// The kvstore backend against a real redis-server: the common suite, what is stored, ways to connect, and every fault a store can have.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createAuthority } from "@weir/common/certificates/authority";
+import { silentLog } from "@weir/common/log/log";
+import { Secret } from "@weir/common/settings/secret";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createStatisticsStore } from "../../../statistics/statistics-store.ts";
+import type { Counter } from "../../counter.ts";
+import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
+import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
+import { freePort, type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { createKvstoreCounter } from "./kvstore-counter.ts";
+
+/** Limits of these tests, in milliseconds: short, so that faults show soon; `SLACK_MS` is what a busy machine may add. */
+const COMMAND_TIMEOUT_MS = 400;
+const SLACK_MS = 1500;
+const DEADLINE_MS = 15_000;
+
+interface CounterChoices {
+  readonly server?: Partial<KvstoreServerOptions>;
+  readonly perSecond?: KvstoreServerOptions;
+  readonly options?: Partial<KvstoreCounterOptions>;
+  readonly random?: () => number;
+}
+
+function serverOptions(url: string, fields: Partial<KvstoreServerOptions> = {}): KvstoreServerOptions {
+  return { socketType: "tcp", url: new Secret(url), auth: undefined, tls: undefined, poolSize: 1, connectTimeoutMs: 2000, ...fields };
+}
+
+const openCounters: Counter[] = [];
+
+/** A counter that is stopped after the test, with what it told. */
+function createCounter(url: string, { server, perSecond, options, random = () => 0 }: CounterChoices = {}) {
+  const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+  const active: number[] = [];
+  const counter = createKvstoreCounter(
+    { log: silentLog(), statistics, clock: Date.now, random, connections: (number) => active.push(number) },
+    {
+      main: serverOptions(url, server),
+      perSecond,
+      commandTimeoutMs: COMMAND_TIMEOUT_MS,
+      expiryJitterMaxSeconds: 0,
+      startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 5000 },
+      ...options,
+    },
+  );
+  openCounters.push(counter);
+  return { counter, statistics, active };
+}
+
+async function startCounter(url: string, choices: CounterChoices = {}) {
+  const created = createCounter(url, choices);
+  await created.counter.start?.();
+  return created;
+}
+
+/** How long a call took to fail, and with what. */
+async function timeFailure(counter: Counter, batch = new WaitingBatch([check("fault")])) {
+  const beganMs = performance.now();
+  counter.count(batch);
+  const error: unknown = await batch.counts.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return { error, tookMs: performance.now() - beganMs };
+}
+
+let shared: RedisServer;
+beforeAll(async () => {
+  shared = await startRedisServer();
+});
+afterEach(async () => {
+  for (const counter of openCounters.splice(0)) await counter.stop?.();
+});
+afterAll(() => shared.close());
+
+describeCounter("kvstore single", async () => {
+  const server = await startRedisServer();
+  const created = createCounter(server.url, { options: { commandTimeoutMs: 10_000 } });
+  openCounters.pop(); // The suite stops it itself.
+  return { counter: created.counter, close: () => server.close() };
+});
+
+describeCounter("kvstore single with a pool of three over a unix socket", async () => {
+  const server = await startRedisServer();
+  const created = createCounter(server.socketPath, { server: { socketType: "unix", poolSize: 3 }, options: { commandTimeoutMs: 10_000 } });
+  openCounters.pop();
+  return { counter: created.counter, close: () => server.close() };
+});
+
+describe("count() on a server", () => {
+  let redis: Redis;
+  beforeAll(() => {
+    redis = new Redis(shared.port, "127.0.0.1");
+  });
+  afterAll(() => {
+    redis.disconnect();
+  });
+
+  it("case 121: count() stores plain numbers that any client can read", async () => {
+    const { counter } = await startCounter(shared.url);
+    expect(await count(counter, check("plain"))).toEqual([1]);
+    expect(await count(counter, check("plain"))).toEqual([2]);
+    expect(await redis.get("plain_4000000200")).toBe("2");
+  });
+
+  it.each([
+    { jitterMax: 3600, draw: 100 / 3600, windowSeconds: 1, ttl: 101 },
+    { jitterMax: 0, draw: 0.99, windowSeconds: 1, ttl: 1 },
+    { jitterMax: 0, draw: 0.99, windowSeconds: 60, ttl: 60 },
+    { jitterMax: 0, draw: 0.99, windowSeconds: 3600, ttl: 3600 },
+    { jitterMax: 300, draw: 0.999, windowSeconds: 86_400, ttl: 86_699 },
+  ])("case 88: count() lets a key live $ttl s when jitter is below $jitterMax and the window $windowSeconds s", async (row) => {
+    const { counter } = await startCounter(shared.url, { options: { expiryJitterMaxSeconds: row.jitterMax }, random: () => row.draw });
+    const one = check(`ttl-${row.jitterMax}-${row.windowSeconds}`, 1, 4_000_000_200, row.windowSeconds);
+    await count(counter, one);
+    const ttlMs = await redis.pttl(one.key);
+    expect(ttlMs).toBeGreaterThan(row.ttl * 1000 - SLACK_MS);
+    expect(ttlMs).toBeLessThanOrEqual(row.ttl * 1000);
+  });
+
+  it("count() sends the expiry once per key, and again when the server has lost the key", async () => {
+    const { counter } = await startCounter(shared.url);
+    const commands = async (name: string): Promise<number> => {
+      const found = new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(await redis.info("commandstats"));
+      return Number(found?.[1] ?? 0);
+    };
+    const before = await commands("expire");
+    await count(counter, check("once"));
+    await count(counter, check("once"));
+    await count(counter, check("once"));
+    expect((await commands("expire")) - before).toBe(1);
+    await redis.del("once_4000000200");
+    expect(await count(counter, check("once"))).toEqual([1]);
+    await until(async () => (await redis.ttl("once_4000000200")) > 0, DEADLINE_MS, "the lost key expires again");
+    expect((await commands("expire")) - before).toBe(2);
+  });
+
+  it("count() sends one INCRBY when calls of one turn share a key", async () => {
+    const { counter } = await startCounter(shared.url);
+    const monitor = await redis.monitor();
+    const seen: string[] = [];
+    monitor.on("monitor", (_time: string, args: string[]) => seen.push(args.join(" ")));
+    await Promise.all([count(counter, check("merge", 2)), count(counter, check("merge", 3)), count(counter, check("single"))]);
+    await redis.get("end-of-test");
+    await until(() => seen.some((line) => line.includes("end-of-test")), DEADLINE_MS, "the monitor has seen all");
+    monitor.disconnect();
+    expect(seen.filter((line) => !line.includes("end-of-test"))).toEqual([
+      "incrby merge_4000000200 5",
+      "expire merge_4000000200 60",
+      "incrby single_4000000200 1",
+      "expire single_4000000200 60",
+    ]);
+  });
+
+  it("case 91: count() uses the per-second server for windows of a second only", async () => {
+    const perSecond = await startRedisServer();
+    const other = new Redis(perSecond.port, "127.0.0.1");
+    try {
+      const { counter } = await startCounter(shared.url, { perSecond: serverOptions(perSecond.url) });
+      expect(await count(counter, check("pair-second", 1, 4_000_000_200, 1), check("pair-minute"))).toEqual([1, 1]);
+      expect(await other.keys("pair-*")).toEqual(["pair-second_4000000200"]);
+      expect(await redis.keys("pair-*")).toEqual(["pair-minute_4000000200"]);
+    } finally {
+      other.disconnect();
+      await perSecond.close();
+    }
+  });
+
+  it("count() fails only the calls that touch a key the server refuses", async () => {
+    const { counter } = await startCounter(shared.url);
+    await redis.set("text_4000000200", "abc");
+    const [refused, mixed, fine] = await Promise.allSettled([
+      count(counter, check("text")),
+      count(counter, check("fine-too"), check("text")),
+      count(counter, check("fine")),
+    ]);
+    for (const result of [refused, mixed]) {
+      expect(result).toMatchObject({
+        status: "rejected",
+        reason: { code: "STORE_UNAVAILABLE", message: `Cannot count on ${shared.url}: ERR value is not an integer or out of range` },
+      });
+    }
+    expect(fine).toEqual({ status: "fulfilled", value: [1] });
+  });
+
+  it("start() counts its connections", async () => {
+    const { counter, statistics, active } = await startCounter(shared.url, { server: { poolSize: 2 } });
+    await until(() => statistics.gauge("ratelimit.redis_pool.cx_active").value === 2, DEADLINE_MS, "both connections stand");
+    expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBe(2);
+    await counter.stop?.();
+    expect(statistics.gauge("ratelimit.redis_pool.cx_active").value).toBe(0);
+    expect(active.at(-1)).toBe(0);
+  });
+});
+
+describe("start() with credentials", () => {
+  let locked: RedisServer;
+  beforeAll(async () => {
+    locked = await startRedisServer({ args: ["--requirepass", "pass@word", "--user", "weir", "on", ">se:cret", "~*", "+@all"] });
+  });
+  afterAll(() => locked.close());
+
+  it.each([
+    { how: "a password", url: "", auth: "pass@word" },
+    { how: "a user and a password with a colon", url: "", auth: "weir:se:cret" },
+    { how: "a URL with a password", url: "redis://:pass@word@", auth: undefined },
+    { how: "a URL with a user, a password and a database", url: "redis://weir:se%3Acret@", auth: undefined, database: "/5" },
+  ])("case 120: start() succeeds when given $how", async ({ url, auth, database = "" }) => {
+    const { counter } = await startCounter(`${url}${locked.url}${database}`, {
+      server: { auth: auth === undefined ? undefined : new Secret(auth) },
+    });
+    expect(await count(counter, check(`login-${auth}`))).toEqual([1]);
+  });
+
+  it("start() selects the database of the URL", async () => {
+    const { counter } = await startCounter(`redis://:pass%40word@${locked.url}/7`);
+    await count(counter, check("selected"));
+    const redis = new Redis({ port: locked.port, host: "127.0.0.1", password: "pass@word", db: 7 });
+    expect(await redis.get("selected_4000000200")).toBe("1");
+    redis.disconnect();
+  });
+
+  it.each([
+    { how: "none", auth: undefined, text: "NOAUTH Authentication required." },
+    { how: "a wrong password", auth: "wrong", text: "WRONGPASS invalid username-password pair or user is disabled." },
+  ])("case 120: start() fails with '$text' when given $how", async ({ auth, text }) => {
+    const { counter } = createCounter(locked.url, {
+      server: { auth: auth === undefined ? undefined : new Secret(auth) },
+      options: { startup: { initialMs: 20, maxMs: 50, maxElapsedMs: 300 } },
+    });
+    await expect(counter.start?.()).rejects.toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: `Timed out waiting for the counter store ${locked.url} after 300 ms: Cannot reach the counter store ${locked.url}: ${text}`,
+    });
+  });
+});
+
+describe("start() without a server", () => {
+  it("case 119: start() fails naming the refusal when the time for it is over", async () => {
+    const port = await freePort();
+    const { counter } = createCounter(`127.0.0.1:${port}`, { options: { startup: { initialMs: 10, maxMs: 50, maxElapsedMs: 100 } } });
+    await expect(counter.start?.()).rejects.toThrow(
+      `Timed out waiting for the counter store 127.0.0.1:${port} after 100 ms: Cannot reach the counter store 127.0.0.1:${port}: connection refused`,
+    );
+  });
+
+  it("start() waits for a server that comes late", async () => {
+    const late = await startRedisServer();
+    await late.kill();
+    const { counter } = createCounter(late.url, { options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } } });
+    const started = counter.start?.();
+    await late.start();
+    await started;
+    expect(await count(counter, check("late"))).toEqual([1]);
+    await late.close();
+  });
+
+  it("start() ends at once when stop() comes meanwhile", async () => {
+    const port = await freePort();
+    const { counter } = createCounter(`127.0.0.1:${port}`, { options: { startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 } } });
+    const started = counter.start?.();
+    await counter.stop?.();
+    await expect(started).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+  });
+
+  it("createKvstoreCounter() refuses an address it cannot read without showing it", () => {
+    expect(() => createCounter("redis://user:secret@host:99999")).toThrow(
+      "Cannot use KVSTORE_URL: it must be redis://host:port, redis://user:password@host:port or either with /database",
+    );
+  });
+});
+
+describe("count() when the server fails", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedisServer();
+  });
+  afterAll(() => server.close());
+
+  it("count() answers within the time limit when the server hangs, and works again when it goes on", async () => {
+    const { counter, statistics } = await startCounter(server.url);
+    server.pause();
+    try {
+      const { error, tookMs } = await timeFailure(counter);
+      expect(error).toMatchObject({ code: "STORE_TIMEOUT", message: `Cannot count on ${server.url}: no answer within 400 ms` });
+      expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
+      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+      expect(statistics.counter("ratelimit.redis_pool.cx_local_close").value).toBe(1);
+      const next = await timeFailure(counter); // Now a connection is under way, which hangs too.
+      expect(next.error).toMatchObject({ code: "STORE_UNAVAILABLE" });
+      expect(next.tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+    } finally {
+      server.resume();
+    }
+    await until(() => count(counter, check("resumed")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+  });
+
+  it("count() obeys a caller's deadline that is shorter than the time limit", async () => {
+    const { counter } = await startCounter(server.url);
+    server.pause();
+    try {
+      const patient = timeFailure(counter, new WaitingBatch([check("patient")]));
+      const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("hasty")], Date.now() + 50));
+      expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(tookMs).toBeGreaterThan(40);
+      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS);
+      expect((await patient).error).toMatchObject({ code: "STORE_TIMEOUT" });
+    } finally {
+      server.resume();
+    }
+  });
+
+  it("count() obeys a deadline that has passed already", async () => {
+    const { counter } = await startCounter(server.url);
+    server.pause();
+    try {
+      const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("past")], Date.now() - 1000));
+      expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS);
+    } finally {
+      server.resume();
+    }
+  });
+
+  it("case 121: count() fails the calls on their way when the server is killed, and works again when it is back", async () => {
+    const { counter, active } = await startCounter(server.url);
+    await count(counter, check("before"));
+    server.pause(); // So that the call is surely on its way when the server dies.
+    const onItsWay = timeFailure(counter);
+    await new Promise((resolve) => setImmediate(resolve));
+    await server.kill();
+    expect((await onItsWay).error).toMatchObject({ code: "STORE_UNAVAILABLE", transient: true });
+    expect(active.at(-1)).toBe(0);
+    await until(async () => (await timeFailure(counter)).tookMs < 20, DEADLINE_MS, "calls fail at once while the server is away");
+    await server.start();
+    await until(() => count(counter, check("after")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+    expect(active.at(-1)).toBe(1);
+  });
+
+  it("count() bridges an absence that is shorter than the time limit", async () => {
+    const { counter, active } = await startCounter(server.url, { options: { commandTimeoutMs: 10_000 } });
+    await server.kill();
+    await until(() => active.at(-1) === 0, DEADLINE_MS, "the loss is seen");
+    const waiting = count(counter, check("bridge"));
+    await server.start();
+    expect(await waiting).toEqual([1]);
+  });
+
+  it("stop() fails the calls on their way", async () => {
+    const { counter } = await startCounter(server.url);
+    server.pause();
+    try {
+      const onItsWay = timeFailure(counter);
+      await counter.stop?.();
+      expect((await onItsWay).error).toMatchObject({
+        code: "STORE_UNAVAILABLE",
+        message: `Cannot count on ${server.url}: the backend is stopping`,
+      });
+      expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_UNAVAILABLE" });
+    } finally {
+      server.resume();
+    }
+  });
+
+  it("count() makes a new connection when the server became a read-only replica", async () => {
+    const { counter, statistics } = await startCounter(server.url);
+    const redis = new Redis(server.port, "127.0.0.1");
+    await redis.replicaof("127.0.0.1", `${await freePort()}`);
+    const { error } = await timeFailure(counter);
+    expect(error).toMatchObject({ message: `Cannot count on ${server.url}: READONLY You can't write against a read only replica.` });
+    await redis.replicaof("NO", "ONE");
+    await until(() => count(counter, check("primary")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+    expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBeGreaterThan(1);
+    redis.disconnect();
+  });
+});
+
+describe("start() over TLS", () => {
+  let server: RedisServer;
+  let ca: Buffer;
+  let client: { cert: Buffer; key: Buffer };
+  beforeAll(async () => {
+    const now = new Date();
+    const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
+    const pair = await authority.issue({ commonName: "redis", dnsNames: ["localhost"], usage: "server", now, validDays: 1 });
+    const clientPair = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
+    ca = Buffer.from(authority.certPem);
+    client = { cert: Buffer.from(clientPair.certPem), key: Buffer.from(clientPair.keyPem) };
+    const folder = await startRedisServer();
+    await folder.kill();
+    const files = { cert: join(folder.folder, "cert.pem"), key: join(folder.folder, "key.pem"), ca: join(folder.folder, "ca.pem") };
+    await writeFile(files.cert, pair.certPem);
+    await writeFile(files.key, pair.keyPem);
+    await writeFile(files.ca, authority.certPem);
+    server = await startRedisServer({ tls: files });
+  });
+  afterAll(() => server.close());
+
+  const startup = { initialMs: 20, maxMs: 50, maxElapsedMs: 500 };
+
+  it("start() succeeds when the names and both certificates fit", async () => {
+    const { counter } = await startCounter(`localhost:${server.port}`, {
+      server: { tls: { material: () => ({ ...client, ca }), skipHostnameVerification: false } },
+    });
+    expect(await count(counter, check("tls"))).toEqual([1]);
+  });
+
+  it("start() fails when the host name does not fit, and succeeds when that is not verified", async () => {
+    const tls = { material: () => ({ ...client, ca }), skipHostnameVerification: false };
+    await expect(createCounter(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toThrow(
+      /does not match certificate's altnames/,
+    );
+    const { counter } = await startCounter(server.url, { server: { tls: { ...tls, skipHostnameVerification: true } } });
+    expect(await count(counter, check("tls-skip"))).toEqual([1]);
+  });
+
+  it("start() fails when the chain is not trusted, though the name is not verified", async () => {
+    const tls = { material: () => client, skipHostnameVerification: true };
+    await expect(createCounter(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toThrow(/certificate/);
+  });
+
+  it("start() fails when the server wants a certificate of the client", async () => {
+    const tls = { material: () => ({ ca }), skipHostnameVerification: true };
+    await expect(createCounter(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toMatchObject({
+      code: "STORE_UNAVAILABLE",
+    });
+  });
+
+  it("start() fails with a reason when the certificates cannot be read", async () => {
+    const tls = { material: () => ({ cert: Buffer.from("nonsense"), key: Buffer.from("nonsense") }), skipHostnameVerification: true };
+    await expect(createCounter(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toMatchObject({
+      code: "STORE_UNAVAILABLE",
+    });
+  });
+});

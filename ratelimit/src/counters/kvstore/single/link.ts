@@ -1,0 +1,103 @@
+// One place in the pool of a server: always on its way to a connection that works, with a back-off between attempts, until it is closed.
+import type { Backoff } from "@weir/common/backoff/backoff";
+import { type Connection, type ConnectionListener, dial } from "./connection.ts";
+import { isUselessConnection } from "./store-errors.ts";
+import type { CommandSink, Reply } from "./turn.ts";
+import type { KvstoreAddress } from "./address.ts";
+import type { KvstoreTlsOptions } from "../options.ts";
+
+/** What a link works with. */
+export interface LinkDeps {
+  readonly address: KvstoreAddress;
+  readonly tls: KvstoreTlsOptions | undefined;
+  readonly listener: LinkListener;
+  /** Waits between attempts until a connection worked for the first time. */
+  readonly startBackoff: Backoff;
+  /** Waits between attempts afterwards; it starts over after each connection that worked. */
+  readonly redialBackoff: Backoff;
+}
+
+/** What a link tells its server. */
+export interface LinkListener {
+  /** Commands can be written now. */
+  linkReady(link: Link): void;
+  /** A connection that worked is gone. What was written and not answered fails by itself; a new attempt is under way. */
+  linkLost(link: Link, cause: unknown): void;
+  /** An attempt failed; the next one comes after `waitMs`. */
+  linkFailed(link: Link, cause: unknown, waitMs: number): void;
+}
+
+type State =
+  | { readonly kind: "closed" }
+  | { readonly kind: "waiting"; readonly timer: NodeJS.Timeout }
+  | { readonly kind: "dialling" | "ready"; readonly connection: Connection };
+
+/** A place in the pool. */
+export class Link {
+  readonly #deps: LinkDeps;
+  readonly #connectTimeoutMs: number;
+  #state: State = { kind: "closed" };
+  #wasReady = false;
+
+  constructor(deps: LinkDeps, options: { readonly connectTimeoutMs: number }) {
+    this.#deps = deps;
+    this.#connectTimeoutMs = options.connectTimeoutMs;
+  }
+
+  /** Whether commands can be written. */
+  get isReady(): boolean {
+    return this.#state.kind === "ready";
+  }
+
+  /** Begins to dial. */
+  open(): void {
+    if (this.#state.kind === "closed") this.#dial();
+  }
+
+  /** Writes commands in one piece; only when ready. A reply that says the connection is of no use ends it. */
+  write(fill: (sink: CommandSink) => void, settle: (replies: readonly Reply[]) => void): void {
+    const state = this.#state;
+    if (state.kind !== "ready") throw new Error(`A link was written to while it was ${state.kind}`);
+    state.connection.write(fill, (replies) => {
+      settle(replies);
+      const useless = replies.find(([error]) => isUselessConnection(error));
+      if (useless !== undefined) state.connection.close(useless[0]);
+    });
+  }
+
+  /** Ends the connection in use, if any, and dials again. */
+  reset(cause: unknown): void {
+    if (this.#state.kind === "ready") this.#state.connection.close(cause);
+  }
+
+  /** Ends everything; nothing is told to the listener any more. */
+  close(): void {
+    const state = this.#state;
+    this.#state = { kind: "closed" };
+    if (state.kind === "waiting") clearTimeout(state.timer);
+    else if (state.kind !== "closed") state.connection.close(new Error("closed"));
+  }
+
+  #dial(): void {
+    const { address, tls } = this.#deps;
+    const listener: ConnectionListener = { ready: () => this.#ready(), closed: (cause) => this.#closed(cause) };
+    this.#state = { kind: "dialling", connection: dial({ address, tls, listener }, { connectTimeoutMs: this.#connectTimeoutMs }) };
+  }
+
+  #ready(): void {
+    if (this.#state.kind !== "dialling") return;
+    this.#state = { kind: "ready", connection: this.#state.connection };
+    this.#wasReady = true;
+    this.#deps.redialBackoff.reset();
+    this.#deps.listener.linkReady(this);
+  }
+
+  #closed(cause: unknown): void {
+    const { kind } = this.#state;
+    if (kind !== "dialling" && kind !== "ready") return;
+    const waitMs = (this.#wasReady ? this.#deps.redialBackoff : this.#deps.startBackoff).nextMs();
+    this.#state = { kind: "waiting", timer: setTimeout(() => this.#dial(), waitMs) };
+    if (kind === "ready") this.#deps.listener.linkLost(this, cause);
+    else this.#deps.listener.linkFailed(this, cause, waitMs);
+  }
+}

@@ -1,0 +1,54 @@
+// The memory backend: the common suite, its bound and the end of its windows.
+import { describe, expect, it } from "vitest";
+import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
+import { createMemoryCounter } from "./memory-counter.ts";
+
+describeCounter("memory", () => Promise.resolve({ counter: createMemoryCounter({ maxKeys: 1_000_000 }), close: () => Promise.resolve() }));
+
+describe("createMemoryCounter()", () => {
+  it("count() answers before it returns", () => {
+    const batch = new WaitingBatch([check("key")]);
+    createMemoryCounter({ maxKeys: 10 }).count(batch);
+    expect(batch.isAnswered).toBe(true);
+  });
+
+  it("count() refuses new keys and goes on with known ones when the table is full", async () => {
+    const counter = createMemoryCounter({ maxKeys: 2 });
+    expect(await count(counter, check("a"), check("b"))).toEqual([1, 1]);
+    await expect(count(counter, check("c"))).rejects.toMatchObject({
+      code: "STORE_FULL",
+      transient: true,
+      message: "Cannot count a new key: the memory backend holds its maximum of 2 keys",
+    });
+    expect(await count(counter, check("a"))).toEqual([2]);
+    expect(await count(counter, check("c", 0))).toEqual([0]);
+  });
+
+  it("count() has room again when the window that filled the table has ended", async () => {
+    const counter = createMemoryCounter({ maxKeys: 2 });
+    await count(counter, check("a", 1, 1200), check("b", 1, 1200));
+    expect(await count(counter, check("a", 1, 1260), check("b", 1, 1260))).toEqual([1, 1]);
+    await expect(count(counter, check("c", 1, 1260))).rejects.toMatchObject({ code: "STORE_FULL" });
+  });
+
+  it("count() has room again when the windows of another length have ended", async () => {
+    const counter = createMemoryCounter({ maxKeys: 2 });
+    await count(counter, check("a", 1, 1200), check("b", 1, 1200));
+    await expect(count(counter, check("c", 1, 1259, 1))).rejects.toMatchObject({ code: "STORE_FULL" });
+    expect(await count(counter, check("c", 1, 1260, 1))).toEqual([1]);
+  });
+
+  it("count() still knows the previous window when the clock steps back by one", async () => {
+    const counter = createMemoryCounter({ maxKeys: 10 });
+    expect(await count(counter, check("a", 5, 1200))).toEqual([5]);
+    expect(await count(counter, check("a", 1, 1260))).toEqual([1]);
+    expect(await count(counter, check("a", 1, 1200))).toEqual([6]);
+    expect(await count(counter, check("a", 1, 1260))).toEqual([2]);
+  });
+
+  it("count() stops at the largest exact number", async () => {
+    const counter = createMemoryCounter({ maxKeys: 10 });
+    await count(counter, check("a", Number.MAX_SAFE_INTEGER));
+    expect(await count(counter, check("a", 5))).toEqual([9_007_199_254_740_991]);
+  });
+});
