@@ -2,7 +2,7 @@
 // load generator alone: it trusts the server it measures, and it is no HTTP/2 client for anything else.
 
 /** What a client sends first on a connection (RFC 9113, section 3.4). */
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** Bytes of a frame header (RFC 9113, section 4.1). */
 const FRAME_HEADER_BYTES = 9;
@@ -110,7 +110,8 @@ function hpackString(text: string): Buffer {
   return Buffer.concat([Buffer.from([text.length]), Buffer.from(text, "latin1")]);
 }
 
-function frame(type: number, flags: number, streamId: number, payload: Buffer): Buffer {
+/** One frame. */
+export function frame(type: number, flags: number, streamId: number, payload: Buffer): Buffer {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
   header.writeUIntBE(payload.length, 0, 3);
   header[3] = type;

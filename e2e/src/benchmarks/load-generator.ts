@@ -36,7 +36,7 @@ export interface LoadReport {
   readonly endedMs: number;
 }
 
-/** Latencies kept for the percentiles; later ones overwrite earlier ones at random places of the same density. */
+/** Latencies kept for the percentiles; with more answers than that, those of the last million count. */
 const LATENCIES_MAX = 1 << 20;
 
 /** Calls in flight per connection beyond which an open loop gives up: the server cannot keep up with the rate. */

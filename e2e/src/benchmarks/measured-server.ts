@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { eventually } from "../parts/eventually.ts";
 import { startRedis } from "../parts/redis.ts";
 import { STACK_HOST, findFreePort } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
@@ -23,20 +24,35 @@ descriptors:
       requests_per_unit: 4000000000
 `;
 
-/** Where the counters are. */
-export type Backend = "memory" | "redis";
+/** What is measured: the service with its counters in memory or in Redis, or a server that decides nothing. */
+export type Variant = "memory" | "redis" | "ceiling";
 
 /** A running server to measure. */
 export interface MeasuredServer {
-  readonly backend: Backend;
+  readonly variant: Variant;
   readonly grpcPort: number;
   readonly pid: number;
   stop(): Promise<void>;
 }
 
-/** Starts a server with its files in `folder`. `pinned` goes in front of its command line, for example to give it one core, and `pinnedOther` in front of the store's. */
+/** Starts the server that decides nothing; see ceiling-server.ts. */
+export async function startCeilingServer(options: { readonly path: string; readonly pinned: readonly string[] }): Promise<MeasuredServer> {
+  const args = [...options.pinned, process.execPath, join(import.meta.dirname, "ceiling-server.js")];
+  const program = await startProcess({ name: "ceiling", command: "env", args, env: { PATH: options.path } });
+  const grpcPort = await eventually("the ceiling server to listen", () => {
+    const [line] = program.lastLines();
+    if (line === undefined) throw new Error("it has written nothing");
+    return Number(line);
+  });
+  const stop = async (): Promise<void> => {
+    await program.stop("SIGTERM", 1000);
+  };
+  return { variant: "ceiling", grpcPort, pid: program.pid, stop };
+}
+
+/** Starts the service with its files in `folder`. `pinned` goes in front of its command line, for example to give it one core, and `pinnedOther` in front of the store's. */
 export async function startMeasuredServer(
-  backend: Backend,
+  variant: Exclude<Variant, "ceiling">,
   options: {
     readonly folder: string;
     readonly root: string;
@@ -48,7 +64,7 @@ export async function startMeasuredServer(
   const rules = join(options.folder, "rules", "config");
   mkdirSync(rules, { recursive: true });
   writeFileSync(join(rules, "bench.yaml"), RULES);
-  const redis = backend === "redis" ? await startRedis(options.folder, options.pinnedOther) : undefined;
+  const redis = variant === "redis" ? await startRedis(options.folder, options.pinnedOther) : undefined;
   const [httpPort, grpcPort, debugPort, metricsPort] = [
     await findFreePort(),
     await findFreePort(),
@@ -76,7 +92,7 @@ export async function startMeasuredServer(
       : { BACKEND_TYPE: "kvstore", KVSTORE_TYPE: "SINGLE", KVSTORE_SOCKET_TYPE: "unix", KVSTORE_URL: redis.socketPath }),
   };
   const args = [...options.pinned, join(options.root, "node_modules", ".bin", "weir-ratelimit")];
-  const program: ProcessGroup = await startProcess({ name: `weir-ratelimit (${backend})`, command: "env", args, env });
+  const program: ProcessGroup = await startProcess({ name: `weir-ratelimit (${variant})`, command: "env", args, env });
   const stop = async (): Promise<void> => {
     await program.stop("SIGTERM", 3000);
     await redis?.stop();
@@ -87,7 +103,7 @@ export async function startMeasuredServer(
     await stop();
     throw error;
   }
-  return { backend, grpcPort, pid: program.pid, stop };
+  return { variant, grpcPort, pid: program.pid, stop };
 }
 
 /** The request every call sends, but for the number of the key. */

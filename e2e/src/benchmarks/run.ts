@@ -11,11 +11,12 @@ import { RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { E2eError } from "../errors.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { startGuard } from "../stack/guard.ts";
 import { STACK_HOST } from "../stack/ports.ts";
 import { cpuTimeMs } from "./cpu-time.ts";
 import type { LoadOrder, LoadReport } from "./load-generator.ts";
-import type { Backend, MeasuredServer } from "./measured-server.ts";
-import { benchmarkRequest, startMeasuredServer } from "./measured-server.ts";
+import type { MeasuredServer, Variant } from "./measured-server.ts";
+import { benchmarkRequest, startCeilingServer, startMeasuredServer } from "./measured-server.ts";
 import { formatNumber, formatTable, formatThousands, spreadOf } from "./summary.ts";
 
 /** Root of the repository, seen from dist/benchmarks as well as from src/benchmarks. */
@@ -37,7 +38,12 @@ const LOADS = [
   { name: "open loop, 5 k/s", connections: 8, load: { kind: "open", perSecond: 5000 } },
 ] as const satisfies readonly (Pick<LoadOrder, "connections" | "load"> & { readonly name: string })[];
 
-const BACKENDS: readonly Backend[] = ["memory", "redis"];
+/** What is measured, with its name in the table. */
+const VARIANTS: readonly { readonly variant: Variant; readonly name: string }[] = [
+  { variant: "memory", name: "grpc-js, memory" },
+  { variant: "redis", name: "grpc-js, Redis" },
+  { variant: "ceiling", name: "nothing (ceiling of the generator)" },
+];
 
 /** One measurement. */
 interface Sample {
@@ -59,24 +65,18 @@ async function bench(context: ProgramContext): Promise<number> {
   const folder = makeTemporaryFolder();
   const cores = pinning();
   const servers: MeasuredServer[] = [];
+  // Servers in process groups of their own would outlive a crash of this program.
+  const guard = startGuard({});
   process.on("exit", () => folder.remove());
   const stopAll = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()));
+    guard.release();
   };
   context.signal.addEventListener("abort", () => void stopAll().finally(() => process.exit(130)), { once: true });
   try {
-    for (const backend of BACKENDS) {
-      const own = join(folder.path, backend);
-      mkdirSync(own);
-      servers.push(
-        await startMeasuredServer(backend, {
-          folder: own,
-          root: ROOT,
-          path: context.env["PATH"] ?? "",
-          pinned: cores.server,
-          pinnedOther: cores.generator,
-        }),
-      );
+    for await (const server of startServers(folder.path, context.env["PATH"] ?? "", cores)) {
+      guard.watch(server.pid);
+      servers.push(server);
     }
     context.stdout(`${describeMachine(cores.note, rounds)}\n\n`);
     const samples = await measureAll(servers, rounds, cores.generator, (text) => context.stderr(text));
@@ -86,6 +86,16 @@ async function bench(context: ProgramContext): Promise<number> {
   }
   context.stdout(`${await measureAllocation()}\n`);
   return 0;
+}
+
+// One by one, so that those which run already are known and stopped when a later one fails.
+async function* startServers(folder: string, path: string, cores: ReturnType<typeof pinning>): AsyncGenerator<MeasuredServer> {
+  yield await startCeilingServer({ path, pinned: cores.server });
+  for (const variant of ["memory", "redis"] as const) {
+    const own = join(folder, variant);
+    mkdirSync(own);
+    yield await startMeasuredServer(variant, { folder: own, root: ROOT, path, pinned: cores.server, pinnedOther: cores.generator });
+  }
 }
 
 function parseRounds(text: string | undefined): number {
@@ -104,8 +114,8 @@ async function measureAll(
   for (let round = 1; round <= rounds; round++) {
     for (const load of LOADS) {
       for (const server of servers) {
-        progress(`round ${round} of ${rounds}: ${load.name} over ${server.backend}\n`);
-        const name = `${load.name}|${server.backend}`;
+        progress(`round ${round} of ${rounds}: ${load.name} over ${server.variant}\n`);
+        const name = `${load.name}|${server.variant}`;
         samples.set(name, [...(samples.get(name) ?? []), await measure(server, load, pinned)]);
       }
     }
@@ -137,7 +147,7 @@ async function measure(server: MeasuredServer, load: (typeof LOADS)[number], pin
   } catch (cause) {
     if (cause instanceof E2eError) throw cause;
     const reason = (cause as { stderr?: string }).stderr?.trim() ?? String(cause);
-    throw new E2eError("BENCHMARK_FAILED", `Cannot measure ${load.name} over ${server.backend}: ${reason}`, { cause });
+    throw new E2eError("BENCHMARK_FAILED", `Cannot measure ${load.name} over ${server.variant}: ${reason}`, { cause });
   } finally {
     cpu.stop();
   }
@@ -168,12 +178,12 @@ function watchCpu(pid: number): { between(beganMs: number, endedMs: number): num
 
 function describeSamples(samples: ReadonlyMap<string, readonly Sample[]>): string {
   const rows = LOADS.flatMap((load) =>
-    BACKENDS.map((backend) => {
-      const all = samples.get(`${load.name}|${backend}`) ?? [];
+    VARIANTS.map(({ variant, name }) => {
+      const all = samples.get(`${load.name}|${variant}`) ?? [];
       const spread = (read: (sample: Sample) => number): ReturnType<typeof spreadOf> => spreadOf(all.map(read));
       return [
         load.name,
-        backend,
+        name,
         formatThousands(spread(({ report }) => report.answers / report.seconds)),
         formatNumber(
           spread((sample) => sample.cpuMicrosPerDecision),
@@ -191,7 +201,7 @@ function describeSamples(samples: ReadonlyMap<string, readonly Sample[]>): strin
       ];
     }),
   );
-  return formatTable(["Load", "Counters", "Decisions per second", "CPU µs per decision", "p50 ms", "p99 ms", "Generator"], rows);
+  return formatTable(["Load", "Server", "Decisions per second", "CPU µs per decision", "p50 ms", "p99 ms", "Generator"], rows);
 }
 
 // Server on one core, load and Redis on another, where the machine has two and the tool to say so.

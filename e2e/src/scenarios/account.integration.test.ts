@@ -36,7 +36,6 @@ describe("the account service under curl", () => {
     const none = { cert: "", key: "" };
     const certificates = { ca: none, controlPlane: none, rateLimit: none, renewed: [] };
     const accountDirectory = join(folder.path, "account");
-    // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the test
     plan = planPrograms({ ports, certificates, sourceDirectory: folder.path, accountDirectory, machine: process.env }).account;
     base = `http://localhost:${ports.accountHttp}/api/v1/user`;
     service = await startPlanned(plan);

@@ -32,7 +32,8 @@ export function describeStack(place: GuidePlace): string {
     "To try, in another terminal in this folder",
     ...guideSteps(place).flatMap((step) => [`  # ${step.title}`, ...step.commands.map((command) => `  ${command}`)]),
     "",
-    "Ctrl-C stops everything. Accounts stay in " + `${place.runDirectory}/account until you delete it.`,
+    "Ctrl-C stops everything. This is for trying Weir out, not for production. Accounts stay in " +
+      `${place.runDirectory}/account until you delete it.`,
     "",
   ].join("\n");
 }

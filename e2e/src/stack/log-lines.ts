@@ -4,6 +4,9 @@
 /** Fields of a log line that say nothing to a person here: the time is in front already, the rest is noise at a terminal. */
 const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["@timestamp", "@message", "level", "service", "pid", "hostname", "stack", "code"]);
 
+/** Warnings that are right in production and say nothing new here: the page of the stack says itself that it is for development. */
+const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["not fit for production"]);
+
 /** Longest text of one field, in characters. */
 const FIELD_MAX = 300;
 
@@ -32,10 +35,16 @@ export function describeLogLine(line: string): string | undefined {
   const parsed = parseLogLine(line);
   if (parsed === undefined) return line.trim() === "" ? undefined : line;
   if (parsed.level !== "warn" && parsed.level !== "error") return undefined;
+  if (EXPECTED_MESSAGES.has(parsed.message) || isAboutManifest(parsed)) return undefined;
   const fields = Object.entries(parsed.fields)
     .filter(([name]) => !HIDDEN_FIELDS.has(name))
     .map(([name, value]) => `${name}=${describeField(value)}`);
   return `${parsed.level === "warn" ? "warning" : "error"}: ${parsed.message}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`;
+}
+
+// A line with a place in a file is about a manifest; rollout-watch.ts tells of it, with what that means for the limits.
+function isAboutManifest({ fields }: LogLine): boolean {
+  return typeof fields["file"] === "string" && typeof fields["line"] === "number";
 }
 
 function describeField(value: unknown): string {

@@ -1,0 +1,250 @@
+// The local stack as a newcomer meets it: started as `make run` starts it, every printed command pasted into a shell, a manifest
+// edited and broken, stopped with Ctrl-C, started again. What it prints is the promise, so the commands are taken from there.
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../parts/eventually.ts";
+import { ROOT, anyPorts } from "../parts/flow.ts";
+import { childrenOf, isRunning } from "../parts/processes.ts";
+import { runCommand } from "../parts/shell.ts";
+import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import type { ProcessExit, ProcessGroup } from "../stack/process-group.ts";
+import { startProcess } from "../stack/process-group.ts";
+import { PORT_OWNERS } from "../stack/settings.ts";
+
+/** The page says so last; everything runs by then. */
+const READY_LINE = "Ctrl-C stops everything.";
+
+/** Start when everything is built. The promise is 10 s on two cores; the rest is left to a busy test machine. */
+const START_TIMEOUT_MS = 20_000;
+
+/** The promise for Ctrl-C. */
+const STOP_TIMEOUT_MS = 5000;
+
+/** A stack started as a child process, and what it wrote. */
+interface RunningStack {
+  readonly process: ProcessGroup;
+  readonly lines: readonly string[];
+  /** The programs it started. */
+  readonly programs: readonly number[];
+}
+
+const running: RunningStack[] = [];
+
+afterEach(() => {
+  for (const stack of running.splice(0)) {
+    stack.process.kill();
+    for (const pid of stack.programs) if (isRunning(pid)) process.kill(pid, "SIGKILL");
+  }
+});
+
+describe("make run", () => {
+  const folder = makeTemporaryFolder();
+  const manifests = join(folder.path, "limits");
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    cpSync(join(ROOT, "examples", "limits"), manifests, { recursive: true });
+    env = await stackEnv(folder.path, manifests);
+  });
+  afterAll(() => folder.remove());
+
+  it("starts, prints commands that all work, tells about edits, and stops", async () => {
+    const stack = await startStack(env);
+    const commands = printedCommands(stack.lines);
+    expect(commands).toHaveLength(10);
+    const [askThrice, askGrpc, raise, breakIt, mend, register, logIn, whoAmI, refresh, logOut] = commands as CommandTuple;
+
+    expect(await statusesOf(askThrice)).toEqual([200, 200, 429]);
+    expect(await outputOf(askGrpc)).toMatch(/overall_?code: ?OK/i);
+
+    const accepted = countLines(stack, /rate limit +accepted version/);
+    expect(await outputOf(raise)).toBe("");
+    await eventually(
+      "the new version to be told",
+      () => expect(countLines(stack, /rate limit +accepted version/)).toBe(accepted + 1),
+      5000,
+    );
+    expect(await statusesOf(askThrice)).toEqual([200, 200, 429]); // Three of five are used up, refused ones included.
+
+    expect(await outputOf(breakIt)).toBe("");
+    const line =
+      readFileSync(join(manifests, "login-protection.yaml"), "utf8")
+        .split("\n")
+        .findIndex((each) => each.includes("fortnight")) + 1;
+    await eventually("the mistake to be told", () =>
+      expect(stack.lines.join("\n")).toMatch(
+        new RegExp(`login-protection\\.yaml:${line}\\b.*spec\\.descriptors\\[1\\]\\.descriptors\\[0\\]\\.rateLimit\\.unit.*fortnight`),
+      ),
+    );
+    expect(stack.lines.join("\n")).toContain("old limits of this manifest stay in force");
+    expect(await statusesOf(askThrice)).toEqual([429, 429, 429]); // A limit that was lost would let them through.
+    expect(await outputOf(mend)).toBe("");
+    await eventually("the mending to be told", () => expect(countLines(stack, /every manifest is good again/)).toBe(1));
+
+    expect(JSON.parse(await outputOf(register))).toMatchObject({ user: { email: "ada@example.com", name: "Ada Lovelace" } });
+    expect(JSON.parse(await outputOf(logIn))).toMatchObject({ user: { email: "ada@example.com" } });
+    expect(JSON.parse(await outputOf(whoAmI))).toMatchObject({ user: { name: "Ada Lovelace" } });
+    expect(JSON.parse(await outputOf(refresh))).toHaveProperty("accessTokenExpiresAt");
+    expect(JSON.parse(await outputOf(logOut))).toHaveProperty("message");
+    expect(JSON.parse(await outputOf(whoAmI))).toMatchObject({ status: 401 });
+
+    // Nothing but what a person should read: no log lines, no stack traces.
+    expect(stack.lines.filter((each) => each.includes("@timestamp") || /^\s+at /.test(each))).toEqual([]);
+    expect(await interrupt(stack)).toEqual({ code: 0, signal: null });
+    expect(stack.lines.at(-1)).toBe("Everything is stopped");
+    expect(stack.programs.filter(isRunning)).toEqual([]);
+  });
+
+  it("still has the accounts when it is started again", async () => {
+    const stack = await startStack(env);
+    const logIn = printedCommands(stack.lines).find((command) => command.includes("/login"))!;
+    expect(JSON.parse(await outputOf(logIn))).toMatchObject({ user: { email: "ada@example.com" } });
+    expect(stack.lines.some((line) => /certificates +still good/.test(line))).toBe(true);
+    await interrupt(stack);
+  });
+
+  it("names a port in use with the setting that moves it, and starts nothing", async () => {
+    const blocker = createServer();
+    await new Promise<void>((resolve) => {
+      blocker.listen(Number(env["GRPC_PORT"]), "127.0.0.1", resolve);
+    });
+    try {
+      const { process: refused, lines } = await spawnStack(env);
+      expect(await refused.exited).toEqual({ code: 1, signal: null });
+      expect(lines).toEqual([
+        "Cannot start the stack, nothing was started:",
+        `  port ${env["GRPC_PORT"]!} for rate limit gRPC is in use; GRPC_PORT moves it`,
+        expect.stringMatching(/^For example: GRPC_PORT=\d+ make run$/) as string,
+      ]);
+    } finally {
+      blocker.close();
+    }
+  });
+
+  it("stops the rest and shows the last lines when a program ends by itself", async () => {
+    const stack = await startStack(env);
+    process.kill(stack.programs[0]!, "SIGKILL");
+    const exit = await withDeadline(stack.process.exited, STOP_TIMEOUT_MS);
+    expect(exit).toEqual({ code: 1, signal: null });
+    expect(stack.lines.join("\n")).toMatch(/(account|control plane|rate limit) ended by itself with signal SIGKILL; its last lines:/);
+    expect(stack.programs.filter(isRunning)).toEqual([]);
+  });
+
+  it("leaves nothing behind when it is interrupted twice", async () => {
+    const stack = await startStack(env);
+    process.kill(stack.programs[0]!, "SIGSTOP"); // A program that cannot end by itself.
+    process.kill(stack.process.pid, "SIGINT");
+    await eventually("the stop to begin", () => expect(stack.lines.some((line) => line.startsWith("Stopping"))).toBe(true));
+    const interrupting = setInterval(() => process.kill(stack.process.pid, "SIGINT"), 300);
+    const exit = await withDeadline(stack.process.exited, STOP_TIMEOUT_MS).finally(() => clearInterval(interrupting));
+    expect(exit.code).not.toBeNull();
+    expect(stack.programs.filter(isRunning)).toEqual([]);
+  });
+
+  it("leaves nothing behind when it is killed", async () => {
+    const stack = await startStack(env);
+    process.kill(stack.process.pid, "SIGKILL");
+    await stack.process.exited;
+    await eventually("the programs to be gone", () => expect(stack.programs.filter(isRunning)).toEqual([]), STOP_TIMEOUT_MS);
+  });
+
+  it("leaves nothing behind when it is interrupted while it starts", async () => {
+    const { process: starting, lines } = await spawnStack(env);
+    await eventually("the first program to be started", () => expect(childrenOf(starting.pid).length).toBeGreaterThan(1));
+    const programs = childrenOf(starting.pid);
+    process.kill(starting.pid, "SIGINT");
+    expect((await withDeadline(starting.exited, STOP_TIMEOUT_MS)).code).toBe(0);
+    expect(programs.filter(isRunning)).toEqual([]);
+    expect(lines.at(-1)).toBe("Everything is stopped");
+  });
+});
+
+type CommandTuple = [string, string, string, string, string, string, string, string, string, string];
+
+async function stackEnv(folder: string, manifests: string): Promise<Record<string, string>> {
+  const ports = await anyPorts();
+  const env: Record<string, string> = { PATH: process.env["PATH"] ?? "", RUN_DIRECTORY: join(folder, "run"), SOURCE_DIRECTORY: manifests };
+  for (const { port, setting } of PORT_OWNERS) env[setting] = setting.endsWith("_ADDR") ? `:${ports[port]}` : String(ports[port]);
+  writeFileSync(join(folder, "ports.json"), JSON.stringify(ports)); // For whoever looks into a failed test.
+  return env;
+}
+
+async function spawnStack(env: Readonly<Record<string, string>>): Promise<RunningStack> {
+  const lines: string[] = [];
+  const node = join(ROOT, "node_modules", ".bin", "node");
+  const program = join(ROOT, "e2e", "dist", "stack", "run.js");
+  const started = await startProcess({
+    name: "make run",
+    command: node,
+    args: [program],
+    env,
+    cwd: ROOT,
+    onLine: (line) => lines.push(line),
+  });
+  const stack = { process: started, lines, programs: [] };
+  running.push(stack);
+  return stack;
+}
+
+async function startStack(env: Readonly<Record<string, string>>): Promise<RunningStack> {
+  const { process: started, lines } = await spawnStack(env);
+  await eventually(
+    "the stack to run",
+    () => {
+      if (!started.isRunning()) throw new Error(`it ended:\n${lines.join("\n")}`);
+      expect(
+        lines.some((line) => line.startsWith(READY_LINE)),
+        lines.join("\n"),
+      ).toBe(true);
+    },
+    START_TIMEOUT_MS,
+  );
+  const stack = { process: started, lines, programs: childrenOf(started.pid) };
+  expect(stack.programs.length).toBeGreaterThanOrEqual(3);
+  running.push(stack);
+  return stack;
+}
+
+async function interrupt(stack: RunningStack): Promise<ProcessExit> {
+  process.kill(stack.process.pid, "SIGINT");
+  return withDeadline(stack.process.exited, STOP_TIMEOUT_MS);
+}
+
+async function withDeadline<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Not done within ${timeoutMs} ms`)), timeoutMs);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** The commands of the page: the lines of its part "To try" that are no comments. */
+function printedCommands(lines: readonly string[]): readonly string[] {
+  const from = lines.findIndex((line) => line.startsWith("To try"));
+  const to = lines.findIndex((line) => line.startsWith(READY_LINE));
+  return lines
+    .slice(from + 1, to)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+async function outputOf(command: string): Promise<string> {
+  const { code, stdout, stderr } = await runCommand(command, { cwd: ROOT });
+  expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
+  return stdout;
+}
+
+async function statusesOf(command: string): Promise<number[]> {
+  const lines = (await outputOf(command)).trim().split("\n");
+  return lines.map((line) => {
+    const [, body, status] = /^(\{.*\}) (\d{3})$/.exec(line) ?? [];
+    expect(JSON.parse(body ?? "null"), line).toHaveProperty("overallCode");
+    return Number(status);
+  });
+}
+
+function countLines(stack: RunningStack, pattern: RegExp): number {
+  return stack.lines.filter((line) => pattern.test(line)).length;
+}

@@ -1,0 +1,142 @@
+// What every program promises whatever it does: help and version at once, a start that nobody waits for, and clear refusals.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROOT, anyPorts, launcher, startPlanned } from "../parts/flow.ts";
+import { runCommand } from "../parts/shell.ts";
+import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { ensureCertificates } from "../stack/certificates.ts";
+import type { ProcessGroup } from "../stack/process-group.ts";
+import type { ProgramPlan } from "../stack/programs.ts";
+import { planPrograms } from "../stack/programs.ts";
+
+const PROGRAMS = ["weir-control-plane", "weir-ratelimit", "weir-account", "weir-client", "weir", "weir-config-check"] as const;
+
+/** The promise is 0.5 s on a quiet machine (docs/benchmarks.md has real numbers); a test machine is not quiet. */
+const ANSWER_MAX_MS = 2000;
+
+/** The promise is 1.5 s on a quiet machine. */
+const READY_MAX_MS = 5000;
+
+describe.each(PROGRAMS)("%s", (program) => {
+  it("answers --help with its name and how it is used", async () => {
+    const { code, stdout, tookMs } = await fastest(`${launcher(program)} --help`);
+    expect(code).toBe(0);
+    expect(stdout).toContain(program);
+    expect(stdout).toMatch(/usage/i);
+    expect(tookMs).toBeLessThan(ANSWER_MAX_MS);
+  });
+
+  it("answers --version with its name and version", async () => {
+    const { code, stdout, tookMs } = await fastest(`${launcher(program)} --version`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${program} ${versionOfRepository()}\n` });
+    expect(tookMs).toBeLessThan(ANSWER_MAX_MS);
+  });
+
+  it("runs from any folder", async () => {
+    const { code } = await runCommand(`${launcher(program)} --version`, { cwd: "/" });
+    expect(code).toBe(0);
+  });
+});
+
+describe("the services", () => {
+  const folder = makeTemporaryFolder();
+  const started: ProcessGroup[] = [];
+  let plans: ReturnType<typeof planPrograms>;
+
+  beforeAll(async () => {
+    const certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["127.0.0.1"], now: new Date() });
+    const place = { ports: await anyPorts(), certificates, sourceDirectory: join(ROOT, "examples", "limits") };
+    plans = planPrograms({ ...place, accountDirectory: join(folder.path, "account"), machine: process.env });
+  });
+
+  afterAll(async () => {
+    for (const each of started.toReversed()) await each.stop("SIGTERM", 5000);
+    folder.remove();
+  });
+
+  it("are ready soon after their start", async () => {
+    for (const plan of [plans.controlPlane, plans.rateLimit, plans.account]) {
+      const beganMs = performance.now();
+      started.push(await startPlanned(plan));
+      expect(performance.now() - beganMs, plan.name).toBeLessThan(READY_MAX_MS);
+    }
+  });
+
+  it.each(["controlPlane", "rateLimit", "account"] as const)("end with exit code 0 when %s is told to stop", async (name) => {
+    const position = (["controlPlane", "rateLimit", "account"] as const).indexOf(name);
+    expect(await started[position]!.stop("SIGTERM", 5000)).toEqual({ code: 0, signal: null });
+  });
+
+  it.each([
+    { name: "controlPlane", setting: "ADS_PORT" },
+    { name: "rateLimit", setting: "GRPC_PORT" },
+    { name: "account", setting: "PORT" },
+  ] as const)("refuse a bad setting of $name by its name, at once and without a stack trace", async ({ name, setting }) => {
+    const { code, stderr } = await runPlanned(plans[name], { [setting]: "eighty" });
+    expect(code).toBe(1);
+    expect(stderr).toContain(setting);
+    expect(stderr).toContain("eighty");
+    expect(stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it.each([
+    { name: "controlPlane", setting: "HTTP_PORT" },
+    { name: "rateLimit", setting: "PORT" },
+    { name: "account", setting: "PORT" },
+  ] as const)("name the port in use and the setting that moves it when $name cannot listen", async ({ name, setting }) => {
+    const { createServer } = await import("node:net");
+    const blocker = createServer();
+    await new Promise<void>((resolve) => {
+      blocker.listen(Number(plans[name].env[setting]), "127.0.0.1", resolve);
+    });
+    try {
+      // A pod binds its ports once it has a configuration, so it gets one without waiting.
+      const { code, stderr } = await runPlanned(plans[name], { FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
+      expect(code).toBe(1);
+      expect(stderr).toContain(plans[name].env[setting]!);
+      expect(stderr).toMatch(new RegExp(`\\b${setting}\\b`));
+    } finally {
+      blocker.close();
+    }
+  });
+});
+
+describe("weir check", () => {
+  it("finds nothing wrong with the examples", async () => {
+    const { code, stderr } = await runCommand(`${launcher("weir")} check examples/limits/*.yaml`, { cwd: ROOT });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
+  it("names file, line, field and reason when a manifest is broken", async () => {
+    const folder = makeTemporaryFolder();
+    const text = readFileSync(join(ROOT, "examples", "limits", "per-address.yaml"), "utf8").replace("unit: minute", "unit: fortnight");
+    const line = text.split("\n").findIndex((each) => each.includes("fortnight")) + 1;
+    const path = join(folder.path, "broken.yaml");
+    writeFileSync(path, text);
+    const { code, stdout, stderr } = await runCommand(`${launcher("weir")} check ${path}`, { cwd: ROOT });
+    folder.remove();
+    expect(code).toBe(1);
+    expect(stdout + stderr).toMatch(new RegExp(`broken\\.yaml:${line}:\\d+.*spec\\.descriptors\\[1\\]\\.rateLimit\\.unit.*fortnight`));
+  });
+});
+
+/** The fastest of three runs: what the program needs, not what the machine did meanwhile. */
+async function fastest(command: string): Promise<{ readonly code: number | null; readonly stdout: string; readonly tookMs: number }> {
+  let best: { readonly code: number | null; readonly stdout: string; readonly tookMs: number } | undefined;
+  for (let run = 0; run < 3; run++) {
+    const beganMs = performance.now();
+    const { code, stdout } = await runCommand(command, { cwd: ROOT });
+    const tookMs = performance.now() - beganMs;
+    if (best === undefined || tookMs < best.tookMs) best = { code, stdout, tookMs };
+  }
+  return best!;
+}
+
+function runPlanned(plan: ProgramPlan, changes: Readonly<Record<string, string>>): ReturnType<typeof runCommand> {
+  return runCommand(launcher(plan.launcher), { cwd: ROOT, env: { ...plan.env, ...changes } });
+}
+
+function versionOfRepository(): string {
+  return (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
+}
