@@ -29,19 +29,8 @@ const EMPTY_NAME = /(^|-)(utils?|helpers?|misc|types?|managers?|index|common|stu
 /** A file name: words in small letters joined by hyphens, with dotted qualifiers (`.test`, `.integration.test`, `.suite`, `.config`). */
 const KEBAB_NAME = /^\.?[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/;
 
-/** Text that is refused on any line of any text file. Put together from parts, so that this file does not find itself. */
-const LINE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; readonly message: string }[] = [
-  {
-    rule: "leftover",
-    pattern: new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|")})\\b`),
-    message: "Do it now, or say in a sentence what is so and why",
-  },
-  {
-    rule: "machine-path",
-    pattern: new RegExp(`(^|[\\s"'\`=(:])/(${["home", "Users", "root"].join("|")})/\\w`),
-    message: "The path of one machine does not belong in the repository",
-  },
-];
+/** Words for what is not done, refused on any line of any text file. Put together from parts, so that this file does not find itself. */
+const LEFTOVER = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|")})\\b`);
 
 /** Text that is refused in TypeScript. */
 const CODE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; readonly message: string; readonly only?: RegExp }[] = [
@@ -71,31 +60,37 @@ const CODE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; re
   },
 ];
 
-/** Everything untidy in `files`. `hosts` are host names that must not appear. */
-export function findUntidiness(files: Files, hosts: readonly string[] = []): readonly Finding[] {
+/** Everything untidy in `files`. `names` are hosts and folders of this machine, which must not appear. */
+export function findUntidiness(files: Files, names: readonly string[] = []): readonly Finding[] {
   return [...files].flatMap(([path, text]) => {
     if (GENERATED_FILE.test(path) || path === "package-lock.json") return [];
-    return [...checkText(path, text, hosts), ...checkName(path), ...(isTypeScript(path) ? checkCode(path, text) : [])];
+    return [
+      ...checkOpening(path, text, files),
+      ...checkText(path, text, names),
+      ...checkName(path),
+      ...(isTypeScript(path) ? checkCode(path, text) : []),
+    ];
   });
 }
 
-function checkText(file: string, text: string, hosts: readonly string[]): readonly Finding[] {
+/** A file of code starts with a comment. A test may leave that to the file beside it that it tests. */
+function checkOpening(file: string, text: string, files: Files): readonly Finding[] {
+  if (!/(\.(ts|js|sh)|\/bin\/[\w-]+)$/.test(file) || /^(#!.*\n)?(\/\/|\/\*|# )/.test(text)) return [];
+  if (file.endsWith(".test.ts") && files.has(file.replace(/(\.integration)?\.test\.ts$/, ".ts"))) return [];
+  return [{ file, line: 1, rule: "first-comment", message: "Say in a first comment what the file is for, and what it is not" }];
+}
+
+function checkText(file: string, text: string, names: readonly string[]): readonly Finding[] {
   const findings: Finding[] = [];
   if (Buffer.byteLength(text) > FILE_BYTES_MAX)
     findings.push({ file, rule: "large-file", message: `The file is larger than ${FILE_BYTES_MAX} bytes` });
-  if (/(\.(ts|js|sh)|\/bin\/[\w-]+)$/.test(file) && !/^(#!.*\n)?(\/\/|\/\*|# )/.test(text)) {
-    findings.push({ file, line: 1, rule: "first-comment", message: "Say in a first comment what the file is for, and what it is not" });
-  }
-  for (const [index, line] of text.split("\n").entries()) {
-    for (const { rule, pattern, message } of LINE_RULES) if (pattern.test(line)) findings.push({ file, line: index + 1, rule, message });
-    const host = hosts.find((name) => line.includes(name));
-    if (host !== undefined)
-      findings.push({
-        file,
-        line: index + 1,
-        rule: "registry-host",
-        message: `${host} is where this machine gets packages: it does not belong in the repository`,
-      });
+  for (const [index, content] of text.split("\n").entries()) {
+    const line = index + 1;
+    if (LEFTOVER.test(content))
+      findings.push({ file, line, rule: "leftover", message: "Do it now, or say in a sentence what is so and why" });
+    const name = names.find((candidate) => content.includes(candidate));
+    if (name !== undefined)
+      findings.push({ file, line, rule: "this-machine", message: `${name} belongs to this machine and not into the repository` });
   }
   return findings;
 }
