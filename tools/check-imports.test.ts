@@ -140,6 +140,13 @@ describe("findImportProblems()", () => {
   });
 });
 
+describe("findImportProblems() on folders", () => {
+  it("reports a folder when it has no place in the order", async () => {
+    const problems = await findProblemsWith({ "other/src/extra/one.ts": 'import "node:fs"; export const one = 1;' });
+    expect(problems).toEqual([{ file: "other/src/extra", rule: "unlisted-folder" }]);
+  });
+});
+
 describe("findFolderCycles()", () => {
   it("names the folders of the circle when three folders form one", () => {
     const modules = [

@@ -1,6 +1,6 @@
 // Gate: who imports whom. Runs dependency-cruiser with the rules of import-rules.ts over the workspaces and the tools, and looks for circles of folders,
 // which need a view of the whole. Which imports are allowed is said in layout.ts.
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import type { IModule, IViolation } from "dependency-cruiser";
 import { cruise } from "dependency-cruiser";
 import type { Finding } from "./findings.ts";
@@ -36,7 +36,11 @@ export async function findImportProblems(root: string, workspaces: readonly Work
   );
   if (typeof output === "string") throw new Error(`Cannot check imports: dependency-cruiser answered with text: ${output}`);
   const comments = new Map(forbidden.map((rule) => [rule.name ?? "", rule.comment ?? ""]));
-  return [...output.summary.violations.map((violation) => toFinding(violation, comments)), ...findFolderCycles(output.modules)];
+  return [
+    ...output.summary.violations.map((violation) => toFinding(violation, comments)),
+    ...findFolderCycles(output.modules),
+    ...findUnlistedFolders(folders, root, workspaces),
+  ];
 }
 
 /** Circles between the folders of one workspace, tests left out: `decide → counters → decide`. Types count. */
@@ -62,6 +66,22 @@ export function findFolderCycles(modules: readonly Pick<IModule, "source" | "dep
     return [
       { file, rule: "no-folder-cycle", message: `Folders must not import each other in a circle: ${[...circle, start].join(" → ")}` },
     ];
+  });
+}
+
+/** Folders that have no place in the order of their workspace: no rule would hold for them. */
+function findUnlistedFolders(folders: readonly string[], root: string, workspaces: readonly Workspace[]): readonly Finding[] {
+  return workspaces.flatMap(({ name, order }) => {
+    const source = `${name}/src`;
+    if (!folders.includes(source)) return [];
+    const present = readdirSync(`${root}/${source}`, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return present
+      .filter((folder) => !order.includes(folder.name))
+      .map((folder) => ({
+        file: `${source}/${folder.name}`,
+        rule: "unlisted-folder",
+        message: `Give ${folder.name} its place in the order of ${name} in tools/layout.ts`,
+      }));
   });
 }
 

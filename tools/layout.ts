@@ -9,7 +9,7 @@ export interface Workspace {
   readonly name: string;
   /** Workspaces that its sources and tests may import. */
   readonly mayImport: readonly Import[];
-  /** Folders and files under `src/`, in dependency order: each may import what stands before it. What is not listed comes last, beside main.ts. */
+  /** Folders and files under `src/`, in dependency order: each may import what stands before it. Files that are not listed come last, beside main.ts. */
   readonly order: readonly string[];
   /** Folders under `src/` whose sub-folders are alternatives of each other and must not know each other. */
   readonly alternatives: readonly string[];
@@ -34,7 +34,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "ratelimit",
     mayImport: ["proto", "common"],
-    order: ["errors.ts", "statistics", "rules", "config", "counters", "decide", "health", "transport", "tools"],
+    order: ["errors.ts", "statistics", "rules", "config", "counters", "decide", "health", "transport", "settings", "tools"],
     alternatives: ["config", "counters", "counters/kvstore", "transport"],
   },
   {
@@ -46,7 +46,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "cli",
     mayImport: ["proto", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
-    order: ["errors.ts", "check"],
+    order: ["errors.ts", "check", "config-check"],
     alternatives: [],
   },
   {
