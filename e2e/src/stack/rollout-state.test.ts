@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { RolloutState } from "./rollout-state.ts";
-import { describeChanges } from "./rollout-state.ts";
+import { describeChanges, readRolloutState } from "./rollout-state.ts";
 
-const TROUBLE = { place: "limits/login.yaml:12:9", field: "spec.descriptors[0].rateLimit.unit", message: "must be one of second, minute" };
-const POD = { id: "default/ratelimit-1", accepted: "aaaaaaaaaaaaaaaa", rejected: undefined };
+const TROUBLE = {
+  place: "limits/login.yaml:12:9",
+  field: "spec.descriptors[0].rateLimit.unit",
+  message: "must be one of second, minute",
+  keepsOld: true,
+};
+const POD = { id: "default/ratelimit-1", accepted: "aaaaaaaaaaaaaaaa", resources: 5, rejected: undefined };
 
 function state(changes: Partial<RolloutState>): RolloutState {
   return { troubles: [], pods: [], ...changes };
@@ -16,7 +21,7 @@ describe("describeChanges()", () => {
   });
 
   it("tells which version a pod accepted when it accepted the first or another one", () => {
-    const remarks = [{ speaker: "rate limit", text: "accepted version aaaaaaaaaaaa" }];
+    const remarks = [{ speaker: "rate limit", text: "accepted version aaaaaaaaaaaa (5 manifests)" }];
     expect(describeChanges(undefined, state({ pods: [POD] }))).toEqual(remarks);
     expect(describeChanges(state({ pods: [{ ...POD, accepted: undefined }] }), state({ pods: [POD] }))).toEqual(remarks);
     expect(describeChanges(state({ pods: [{ ...POD, accepted: "b" }] }), state({ pods: [POD] }))).toEqual(remarks);
@@ -31,19 +36,61 @@ describe("describeChanges()", () => {
 
   it("tells file, line, field and message of a mistake, once, and that the old limits stay", () => {
     expect(describeChanges(state({}), state({ troubles: [TROUBLE] }))).toEqual([
-      { speaker: "control plane", text: "limits/login.yaml:12:9: spec.descriptors[0].rateLimit.unit: must be one of second, minute" },
-      { speaker: "control plane", text: "the old limits of this manifest stay in force" },
+      {
+        speaker: "control plane",
+        text: "limits/login.yaml:12:9: spec.descriptors[0].rateLimit.unit: must be one of second, minute\nthe old limits of this manifest stay in force",
+      },
     ]);
   });
 
-  it("leaves the field out when the file as a whole is wrong", () => {
-    const [first] = describeChanges(state({}), state({ troubles: [{ place: "a.yaml:3:1", field: "", message: "no YAML" }] }));
-    expect(first?.text).toBe("a.yaml:3:1: no YAML");
+  it("leaves the field out when the file as a whole is wrong, and says so when there is no older form", () => {
+    const trouble = { place: "a.yaml:3:1", field: "", message: "no YAML", keepsOld: false };
+    expect(describeChanges(state({}), state({ troubles: [trouble] }))).toEqual([
+      { speaker: "control plane", text: "a.yaml:3:1: no YAML\nthere is no older form of it, so none of its limits are in force" },
+    ]);
   });
 
   it("says so when all is good again", () => {
     expect(describeChanges(state({ troubles: [TROUBLE] }), state({}))).toEqual([
       { speaker: "control plane", text: "every manifest is good again" },
     ]);
+  });
+});
+
+describe("readRolloutState()", () => {
+  it("takes from a status what the terminal tells", () => {
+    const version = "1f2e3d";
+    const status = {
+      replica: "r",
+      fleets: [
+        { fleet: "*", version, resources: 5, pods: 1 },
+        { fleet: "edge", version: "other", resources: 7, pods: 1 },
+      ],
+      refusals: [
+        {
+          reason: "Invalid",
+          resource: null,
+          file: "a.yaml",
+          line: 3,
+          column: 7,
+          field: "spec.domain",
+          message: "required",
+          keepsLastGood: true,
+        },
+      ],
+      pods: [
+        { node: "default/one", fleet: "default", accepted: { version, at: "t" }, rejected: null },
+        { node: "edge/two", fleet: "edge", accepted: { version, at: "t" }, rejected: { version: "other", at: "t", message: "no" } },
+        { node: "default/three", fleet: "default", accepted: null, rejected: null },
+      ],
+    };
+    expect(readRolloutState(status)).toEqual({
+      troubles: [{ place: "a.yaml:3:7", field: "spec.domain", message: "required", keepsOld: true }],
+      pods: [
+        { id: "default/one", accepted: version, resources: 5, rejected: undefined },
+        { id: "edge/two", accepted: version, resources: undefined, rejected: { version: "other", message: "no" } },
+        { id: "default/three", accepted: undefined, resources: undefined, rejected: undefined },
+      ],
+    });
   });
 });

@@ -7,12 +7,16 @@ export interface ManifestTrouble {
   readonly place: string;
   readonly field: string;
   readonly message: string;
+  /** Whether an earlier good form of it stays in force. */
+  readonly keepsOld: boolean;
 }
 
 /** What one pod has made of the configuration. */
 export interface PodState {
   readonly id: string;
   readonly accepted: string | undefined;
+  /** How many resources the accepted version holds; undefined when it is no longer the newest. */
+  readonly resources: number | undefined;
   readonly rejected: { readonly version: string; readonly message: string } | undefined;
 }
 
@@ -28,6 +32,25 @@ export interface Remark {
   readonly text: string;
 }
 
+/** The part of the control plane's `/status` that is read here. */
+interface StatusReport {
+  readonly fleets: readonly { readonly fleet: string; readonly version: string | null; readonly resources: number }[];
+  readonly refusals: readonly {
+    readonly file: string;
+    readonly line: number;
+    readonly column: number;
+    readonly field: string;
+    readonly message: string;
+    readonly keepsLastGood: boolean;
+  }[];
+  readonly pods: readonly {
+    readonly node: string;
+    readonly fleet: string;
+    readonly accepted: { readonly version: string } | null;
+    readonly rejected: { readonly version: string; readonly message: string } | null;
+  }[];
+}
+
 /** Hexadecimal digits of a version that are shown: enough to tell two apart. */
 const VERSION_SHOWN = 12;
 
@@ -36,20 +59,43 @@ export function describeChanges(previous: RolloutState | undefined, next: Rollou
   return [...describeTroubles(previous?.troubles ?? [], next.troubles), ...next.pods.flatMap((pod) => describePod(previous, pod))];
 }
 
+/** Reads the body of the control plane's `/status`, which comes from a program of the same build. */
+export function readRolloutState(status: unknown): RolloutState {
+  const { fleets, refusals, pods } = status as StatusReport;
+  return {
+    troubles: refusals.map(({ file, line, column, field, message, keepsLastGood }) => {
+      return { place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
+    }),
+    pods: pods.map(({ node, fleet, accepted, rejected }) => {
+      // "*" stands for every fleet that no manifest names.
+      const newest = fleets.find((each) => each.fleet === fleet) ?? fleets.find((each) => each.fleet === "*");
+      return {
+        id: node,
+        accepted: accepted?.version,
+        resources: newest?.version === accepted?.version ? newest?.resources : undefined,
+        rejected: rejected === null ? undefined : { version: rejected.version, message: rejected.message },
+      };
+    }),
+  };
+}
+
 function describeTroubles(before: readonly ManifestTrouble[], now: readonly ManifestTrouble[]): readonly Remark[] {
-  const textOf = ({ place, field, message }: ManifestTrouble): string => `${place}: ${field === "" ? "" : `${field}: `}${message}`;
-  const known = new Set(before.map(textOf));
-  const fresh = now.map(textOf).filter((text) => !known.has(text));
-  const remarks = fresh.map((text) => ({ speaker: "control plane", text }));
-  if (fresh.length > 0) return [...remarks, { speaker: "control plane", text: "the old limits of this manifest stay in force" }];
+  const known = new Set(before.map(describeTrouble));
+  const fresh = now.filter((trouble) => !known.has(describeTrouble(trouble)));
+  if (fresh.length > 0) return fresh.map((trouble) => ({ speaker: "control plane", text: describeTrouble(trouble) }));
   return before.length > 0 && now.length === 0 ? [{ speaker: "control plane", text: "every manifest is good again" }] : [];
+}
+
+function describeTrouble({ place, field, message, keepsOld }: ManifestTrouble): string {
+  const what = `${place}: ${field === "" ? "" : `${field}: `}${message}`;
+  return `${what}\n${keepsOld ? "the old limits of this manifest stay in force" : "there is no older form of it, so none of its limits are in force"}`;
 }
 
 function describePod(previous: RolloutState | undefined, pod: PodState): readonly Remark[] {
   const before = previous?.pods.find(({ id }) => id === pod.id);
   const remarks: Remark[] = [];
   if (pod.accepted !== undefined && pod.accepted !== before?.accepted) {
-    remarks.push({ speaker: "rate limit", text: `accepted version ${shorten(pod.accepted)}` });
+    remarks.push({ speaker: "rate limit", text: `accepted version ${shorten(pod.accepted)}${describeCount(pod)}` });
   }
   if (pod.rejected !== undefined && pod.rejected.version !== before?.rejected?.version) {
     remarks.push({ speaker: "rate limit", text: `rejected version ${shorten(pod.rejected.version)}: ${pod.rejected.message}` });
@@ -57,11 +103,10 @@ function describePod(previous: RolloutState | undefined, pod: PodState): readonl
   return remarks;
 }
 
-function shorten(version: string): string {
-  return version.slice(0, VERSION_SHOWN);
+function describeCount({ resources }: PodState): string {
+  return resources === undefined ? "" : ` (${resources} ${resources === 1 ? "manifest" : "manifests"})`;
 }
 
-/** Reads the control plane's status. */
-export function readRolloutState(_status: unknown): RolloutState {
-  return { troubles: [], pods: [] };
+function shorten(version: string): string {
+  return version.slice(0, VERSION_SHOWN);
 }

@@ -83,7 +83,8 @@ class LocalStack implements Stack {
     const plans = planPrograms({
       ports,
       certificates,
-      sourceDirectory: this.sourceDirectory,
+      // As the person wrote it, so that messages name files as the person does; programs run in the root.
+      sourceDirectory: options.settings.sourceDirectory,
       accountDirectory: join(this.runDirectory, "account"),
       machine: options.machine,
     });
