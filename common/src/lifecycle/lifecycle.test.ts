@@ -134,6 +134,21 @@ describe("Lifecycle.stop()", () => {
     expect(events).toEqual(["start a", "stop a"]);
   });
 
+  it("stop() stops every part once when a part calls it again", async () => {
+    const lifecycle = lifecycleOf([
+      part("a"),
+      part("b", {
+        stop: () => {
+          events.push("stop b");
+          void lifecycle.stop();
+        },
+      }),
+    ]);
+    await lifecycle.start();
+    await lifecycle.stop();
+    expect(events).toEqual(["start a", "start b", "stop b", "stop a"]);
+  });
+
   it("stop() gives every part its turn and names those that failed when some fail", async () => {
     const lifecycle = lifecycleOf([
       part("a", { stop: () => Promise.reject(new Error("disk full")) }),

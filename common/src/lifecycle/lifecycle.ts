@@ -80,8 +80,9 @@ class OrderedLifecycle implements Lifecycle {
 
   stop(): Promise<void> {
     if (this.#state.kind === "stopping") return this.#state.stopped;
-    const stopped = this.#stopStarted();
-    this.#state = { kind: "stopping", stopped };
+    const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
+    this.#state = { kind: "stopping", stopped }; // Before the first part hears of it, which may itself call stop().
+    this.#stopStarted().then(resolve, reject);
     return stopped;
   }
 

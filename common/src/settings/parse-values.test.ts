@@ -1,7 +1,7 @@
 // The grammar of values, by tables. Where a text is allowed and what it means is Go's; see strconv.ParseInt, ParseBool and time.ParseDuration.
 import { describe, expect, it } from "vitest";
 
-import { parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes } from "./parse-values.ts";
+import { formatDurationMs, parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes } from "./parse-values.ts";
 
 describe("parseInteger()", () => {
   it.each([
@@ -90,8 +90,8 @@ describe("parseDurationMs()", () => {
     { text: "1.s", ms: 1000 },
     { text: "500ms", ms: 500 },
     { text: "150us", ms: 0.15 },
-    { text: "150µs", ms: 0.15 },
-    { text: "150μs", ms: 0.15 },
+    { text: "150\u00b5s", ms: 0.15 },
+    { text: "150\u03bcs", ms: 0.15 },
     { text: "5ns", ms: 0.000005 },
     { text: "1s200ms", ms: 1200 },
     { text: "0.1s0.2s", ms: 300 },
@@ -102,6 +102,20 @@ describe("parseDurationMs()", () => {
 
   it.each(["", "10", "s", "10 s", "-5s", "+5s", "1d", "10S", "1h30", "1.2.3s", ".s", "1e3s"])("parseDurationMs() refuses %j", (text) => {
     expect(parseDurationMs(text)).toBeUndefined();
+  });
+});
+
+describe("formatDurationMs()", () => {
+  it.each([
+    { ms: 0, text: "0ms" },
+    { ms: 0.5, text: "0.5ms" },
+    { ms: 250, text: "250ms" },
+    { ms: 1500, text: "1500ms" },
+    { ms: 90_000, text: "90s" },
+    { ms: 300_000, text: "5m" },
+    { ms: 86_400_000, text: "24h" },
+  ])("formatDurationMs() gives $text when it gets $ms", ({ ms, text }) => {
+    expect(formatDurationMs(ms)).toBe(text);
   });
 });
 

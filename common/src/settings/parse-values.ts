@@ -1,8 +1,20 @@
 // The texts that settings may hold, parsed as Go's strconv and time packages parse them, because existing deployments are written for those.
 // Pure; knows nothing of names, defaults or the environment: read-env.ts does.
 
-/** Milliseconds of each unit of a Go duration. */
-const DURATION_UNIT_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 60e3, h: 3600e3 };
+/** Milliseconds of each unit of a Go duration; micro has the micro sign and the Greek letter mu, which look the same. */
+const DURATION_UNIT_MS: ReadonlyMap<string, number> = new Map([
+  ["h", 3_600_000],
+  ["m", 60_000],
+  ["s", 1000],
+  ["ms", 1],
+  ["us", 1e-3],
+  ["\u00b5s", 1e-3],
+  ["\u03bcs", 1e-3],
+  ["ns", 1e-6],
+]);
+
+/** One amount with its unit in a Go duration. */
+const DURATION_TERM = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/gy;
 
 /** Bytes of each suffix of a size, in lower case. */
 const SIZE_UNIT_BYTES: Readonly<Record<string, number>> = {
@@ -47,13 +59,17 @@ export function parseNumber(text: string): number | undefined {
 /** Milliseconds of a duration in Go's syntax: "0", "1h30m", "1.5s", "150us"; signs are refused, no setting is a negative time. */
 export function parseDurationMs(text: string): number | undefined {
   if (text === "0") return 0;
-  if (!/^((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/.test(text)) return undefined;
-  let totalMs = 0;
-  for (const [, amount = "", unit = ""] of text.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) {
-    totalMs += Number(amount) * (DURATION_UNIT_MS[unit] ?? Number.NaN);
-  }
+  const terms = [...text.matchAll(DURATION_TERM)]; // Sticky: each begins where the one before ends.
+  if (text === "" || terms.map(([term]) => term).join("") !== text) return undefined;
+  const totalMs = terms.reduce((sumMs, [, amount, unit = ""]) => sumMs + Number(amount) * (DURATION_UNIT_MS.get(unit) ?? Number.NaN), 0);
   // Rounded to whole nanoseconds, the finest unit there is, so that 0.1 and 0.2 add up as written.
   return Number.isFinite(totalMs) ? Math.round(totalMs * 1e6) / 1e6 : undefined;
+}
+
+/** The duration in Go's syntax, in the largest unit of which it is a whole number: 90000 is "90s", 7200000 is "2h". */
+export function formatDurationMs(ms: number): string {
+  const [unit, unitMs] = [...DURATION_UNIT_MS].find(([, candidateMs]) => ms >= candidateMs && ms % candidateMs === 0) ?? ["ms", 1];
+  return `${ms / unitMs}${unit}`;
 }
 
 /** Bytes of a size: a whole number with an optional suffix (KiB, MiB, GiB, kB, MB, GB; any letter case). */

@@ -214,7 +214,7 @@ class EnvSettings implements EnvReader {
     this.#rows.push({ names: namesOf(names), type: kind.type, default: shownDefault, effect });
     const found = this.#find(names);
     if (found === undefined) return fallback;
-    const value = kind.parse(kind === TEXT ? found.text : found.text.trim());
+    const value = kind.parse(found.text);
     if (value === undefined) this.problem(found.name, found.text, kind.allowed);
     return value ?? fallback;
   }

@@ -1,5 +1,5 @@
 // The kinds of value that a setting can have: how each is called in tables, which texts it allows in words, and how it is read. Pure.
-import { parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes } from "./parse-values.ts";
+import { formatDurationMs, parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes } from "./parse-values.ts";
 
 const PORT_MAX = 65_535;
 
@@ -41,57 +41,45 @@ export interface Choices<T extends string> {
   readonly ignoreCase?: boolean;
 }
 
-/** Any text. */
+/** Any text, as it is. */
 export const TEXT: ValueKind<string> = { type: "text", allowed: "any text", parse: (text) => text };
 
 /** A boolean. */
-export const BOOLEAN: ValueKind<boolean> = {
-  type: "boolean",
-  allowed: "true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)",
-  parse: parseBoolean,
-};
+export const BOOLEAN = kindOf("boolean", "true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)", parseBoolean);
 
 /** A number from 0 to 1. */
-export const RATIO: ValueKind<number> = { ...numberKind({ min: 0, max: 1 }), type: "ratio" };
+export const RATIO = kindOf("ratio", "a number from 0 to 1", (text) => within(parseNumber(text), 0, 1));
 
 /** A port; 0 takes any free one. */
-export const PORT: ValueKind<number> = {
-  type: "port",
-  allowed: `a port number${rangeText(0, PORT_MAX)}`,
-  parse: (text) => within(parseInteger(text), 0, PORT_MAX),
-};
+export const PORT = kindOf("port", `a port number from 0 to ${PORT_MAX}`, (text) => within(parseInteger(text), 0, PORT_MAX));
 
 /** Words separated by commas; spaces around them and empty words do not count. */
-export const LIST: ValueKind<readonly string[]> = { type: "list", allowed: "words separated by commas", parse: splitList };
+export const LIST = kindOf("list", "words separated by commas", splitList);
 
 /** A whole number. */
 export function integerKind({ min, max }: Range): ValueKind<number> {
-  return { type: "integer", allowed: `a whole number${rangeText(min, max)}`, parse: (text) => within(parseInteger(text), min, max) };
+  return kindOf("integer", `a whole number${rangeText(min, max, String)}`, (text) => within(parseInteger(text), min, max));
 }
 
 /** A decimal number. */
 export function numberKind({ min, max }: Range): ValueKind<number> {
-  return { type: "number", allowed: `a number${rangeText(min, max)}`, parse: (text) => within(parseNumber(text), min, max) };
+  return kindOf("number", `a number${rangeText(min, max, String)}`, (text) => within(parseNumber(text), min, max));
 }
 
 /** A size in bytes. */
 export function sizeKind({ min, max }: Range): ValueKind<number> {
-  const allowed = `a size such as 65536, 512KiB or 4MiB${rangeText(min, max, " bytes")}`;
-  return { type: "size", allowed, parse: (text) => within(parseSizeBytes(text), min, max) };
+  const allowed = `a size such as 65536, 512KiB or 4MiB${rangeText(min, max, (bytes) => `${bytes} bytes`)}`;
+  return kindOf("size", allowed, (text) => within(parseSizeBytes(text), min, max));
 }
 
 /** A duration in milliseconds. */
 export function durationKind({ minMs, maxMs, bareUnit, isTimer = false }: DurationRange): ValueKind<number> {
   const bare = bareUnit === undefined ? "" : ` or a number of ${bareUnit === "s" ? "seconds" : "milliseconds"}`;
-  return {
-    type: "duration",
-    allowed: `a duration such as 500ms, 10s or 1h30m${bare}${rangeText(minMs, maxMs, "ms")}`,
-    parse(text) {
-      const isBare = bareUnit !== undefined && /^[0-9.]+$/.test(text);
-      const ms = within(parseDurationMs(isBare ? text + bareUnit : text), minMs, maxMs);
-      return ms !== undefined && isTimer ? Math.min(ms, TIMER_MAX_MS) : ms;
-    },
-  };
+  return kindOf("duration", `a duration such as 500ms, 10s or 1h30m${bare}${rangeText(minMs, maxMs, formatDurationMs)}`, (text) => {
+    const isBare = bareUnit !== undefined && /^[0-9.]+$/.test(text);
+    const ms = within(parseDurationMs(isBare ? text + bareUnit : text), minMs, maxMs);
+    return ms !== undefined && isTimer ? Math.min(ms, TIMER_MAX_MS) : ms;
+  });
 }
 
 /** One of some words. */
@@ -102,29 +90,30 @@ export function choiceKind<T extends string>({ choices, synonyms, ignoreCase = f
     [...further, ...choices.map((choice) => [choice, choice] as const)].map(([text, choice]) => [fold(text), choice]),
   );
   const also = further.length === 0 ? "" : ` (also ${further.map(([text]) => text).join(", ")})`;
-  return { type: choices.join(" | "), allowed: `one of ${choices.join(", ")}${also}`, parse: (text) => meanings.get(fold(text)) };
+  return kindOf(choices.join(" | "), `one of ${choices.join(", ")}${also}`, (text) => meanings.get(fold(text)));
 }
 
 /** Pairs separated by commas; a value may be empty and may hold the separator, and of equal keys the last stands. */
 export function pairsKind(separator: ":" | "="): ValueKind<ReadonlyMap<string, string>> {
-  return {
-    type: `list of key${separator}value`,
-    allowed: `pairs key${separator}value separated by commas`,
-    parse(text) {
-      const pairs = splitList(text).map((pair) => splitPair(pair, separator));
-      return pairs.every((pair) => pair !== undefined) ? new Map(pairs) : undefined;
-    },
-  };
+  return kindOf(`list of key${separator}value`, `pairs key${separator}value separated by commas`, (text) => {
+    const pairs = splitList(text).map((pair) => splitPair(pair, separator));
+    return pairs.every((pair) => pair !== undefined) ? new Map(pairs) : undefined;
+  });
+}
+
+/** A kind of value around which spaces do not count. */
+function kindOf<T>(type: string, allowed: string, parse: (text: string) => T | undefined): ValueKind<T> {
+  return { type, allowed, parse: (text) => parse(text.trim()) };
 }
 
 function within(value: number | undefined, min = -Infinity, max = Infinity): number | undefined {
   return value !== undefined && value >= min && value <= max ? value : undefined;
 }
 
-function rangeText(min: number | undefined, max: number | undefined, unit = ""): string {
-  if (min !== undefined && max !== undefined) return ` from ${min}${unit} to ${max}${unit}`;
-  if (min !== undefined) return ` of at least ${min}${unit}`;
-  return max === undefined ? "" : ` of at most ${max}${unit}`;
+function rangeText(min: number | undefined, max: number | undefined, show: (value: number) => string): string {
+  if (min !== undefined && max !== undefined) return ` from ${show(min)} to ${show(max)}`;
+  if (min !== undefined) return ` of at least ${show(min)}`;
+  return max === undefined ? "" : ` of at most ${show(max)}`;
 }
 
 function splitList(text: string): readonly string[] {

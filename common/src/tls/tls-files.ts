@@ -71,7 +71,7 @@ class WatchedTlsFiles implements TlsFiles {
     this.#pollTimer = setInterval(() => {
       this.#watchFolders(); // A folder that was gone may be back.
       this.#refresh();
-    }, this.#pollIntervalMs);
+    }, this.#pollIntervalMs).unref(); // Watching files alone keeps no process alive.
     this.#refresh(); // What changed between opening and watching.
   }
 

@@ -55,13 +55,13 @@ async function open(server: Server): Promise<void> {
   vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 }
 
-/** An OTLP/HTTP receiver that answers with `status`. */
-async function openHttpReceiver(status = 200): Promise<ReceivedSpan[]> {
+/** An OTLP/HTTP receiver; `status` is asked at each export. */
+async function openHttpReceiver(status: () => number = () => 200): Promise<ReceivedSpan[]> {
   const spans: ReceivedSpan[] = [];
   const server = createHttpServer((request, response) => {
     void buffer(request).then((body) => {
       if (request.url === "/v1/traces" && request.headers["content-type"] === "application/x-protobuf") spans.push(...decodeSpans(body));
-      response.writeHead(status, { "content-type": "application/x-protobuf" }).end();
+      response.writeHead(status(), { "content-type": "application/x-protobuf" }).end();
     });
   });
   await open(server);
@@ -128,7 +128,7 @@ describe("startTracing() export", () => {
   });
 
   it("startTracing() warns once when the receiver refuses spans", async () => {
-    await openHttpReceiver(400);
+    await openHttpReceiver(() => 400);
     const { log, lines } = recordedLog();
     const tracing = await startTracing(settings, { log });
     tracing.tracer!.startSpan("a").end();
@@ -136,6 +136,25 @@ describe("startTracing() export", () => {
     expect(lines).toMatchObject([
       { level: "warning", "@message": "cannot export spans, they are lost until this works again", error: "Bad Request" },
     ]);
+  });
+
+  it("startTracing() says when exporting works again after it has warned", async () => {
+    vi.stubEnv("OTEL_BSP_SCHEDULE_DELAY", "20");
+    const statuses = [400, 400, 200];
+    const received = await openHttpReceiver(() => statuses.shift() ?? 200);
+    const { log, lines } = recordedLog();
+    const tracing = await startTracing(settings, { log });
+    closers.push(() => tracing.stop());
+    for (const count of [1, 2, 3]) {
+      tracing.tracer!.startSpan("a").end();
+      await expect.poll(() => received.length).toBe(count);
+    }
+    await expect
+      .poll(() => lines)
+      .toMatchObject([
+        { level: "warning", "@message": "cannot export spans, they are lost until this works again" },
+        { level: "info", "@message": "exporting spans works again" },
+      ]);
   });
 
   it("stop() gives up with a warning when the receiver takes the spans and never answers", async () => {
