@@ -56,8 +56,7 @@ export function crdYaml(): string {
   return GENERATED_NOTICE + stringify(customResourceDefinition(), { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** The CustomResourceDefinition as a value. */
-export function customResourceDefinition(): Readonly<Record<string, unknown>> {
+function customResourceDefinition(): Readonly<Record<string, unknown>> {
   const [group, version] = API_VERSION.split("/");
   return {
     apiVersion: "apiextensions.k8s.io/v1",

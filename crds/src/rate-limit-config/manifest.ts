@@ -70,7 +70,7 @@ function readCandidate({ document, value, path }: Candidate, index: number): Man
   const found = { index, line: locate([]).line, locate };
   const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] =>
     problems.map(located).toSorted((left, right) => left.line - right.line || left.column - right.column);
-  const syntax = document.problems.map((problem) => ({ ...problem, field: "" }));
+  const syntax = document.problems.map(({ line, column, message }) => ({ line, column, field: "", message }));
   if (value === undefined || syntax.length > 0) return { ...found, problems: syntax };
   const parsed = parseRateLimitConfigResource(value);
   if (!parsed.ok) return { ...found, problems: inOrder(parsed.problems) };

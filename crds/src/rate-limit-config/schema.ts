@@ -13,7 +13,7 @@ export const API_VERSION = "ratelimit.weir.dev/v1alpha1";
 export const KIND = "RateLimitConfig";
 
 /** Deepest nesting of rules. CRD schemas cannot be recursive, so each level is written out. */
-export const DESCRIPTOR_DEPTH_MAX = 6;
+const DESCRIPTOR_DEPTH_MAX = 6;
 
 /** Longest key and value of a rule, in characters. */
 const KEY_LENGTH_MAX = 256;

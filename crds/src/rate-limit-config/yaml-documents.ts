@@ -75,6 +75,7 @@ interface Conversion {
   /** Anchored nodes that were converted, with their size in values. */
   readonly converted: Map<Node, { readonly value: PlainValue; readonly nodes: number }>;
   readonly report: (offset: number, message: string) => void;
+  readonly lineOf: (offset: number) => number;
   depth: number;
   /** Values so far, what aliases stand for included. */
   nodes: number;
@@ -99,6 +100,7 @@ function convertDocument(document: Document, lines: LineCounter): YamlDocument {
     places: new WeakMap(),
     converted: new Map(),
     report: (offset, message) => void problems.push({ ...position(lines, offset), message }),
+    lineOf: (offset) => position(lines, offset).line,
     depth: 0,
     nodes: 0,
     aliasedNodes: 0,
@@ -200,7 +202,7 @@ function convertMapping(node: YAMLMap, conversion: Conversion): PlainValue {
     }
     const key = keyText(pair.key, conversion);
     const first = written.get(key);
-    if (first !== undefined) conversion.report(at.key, `duplicate key "${key}"`);
+    if (first !== undefined) conversion.report(at.key, `duplicate key ${JSON.stringify(key)}, first on line ${conversion.lineOf(first)}`);
     written.set(key, at.key);
     entries.set(key, pair.value === null ? null : convert(pair.value, conversion));
     parts.set(key, at);
