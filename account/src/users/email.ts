@@ -27,12 +27,12 @@ export interface EmailAddress {
 /** Reads an address; undefined when it is not one the service takes. Gmail's dots and "+tags" are part of an address. */
 export function parseEmail(text: string): EmailAddress | undefined {
   if (/\p{C}/u.test(text)) return undefined; // Controls and invisible characters, before anything could strip them.
-  const typed = text.trim().normalize("NFC");
+  const typed = text.trim();
   const at = typed.lastIndexOf("@");
   const local = typed.slice(0, Math.max(at, 0));
-  // ASCII is checked before lower-casing: the Kelvin sign lower-cases to an ordinary k.
+  // ASCII is checked before anything is folded: normalisation and lower-casing turn the Kelvin sign into an ordinary k.
   if (typed.length > ADDRESS_MAX_LENGTH || local.length > LOCAL_MAX_LENGTH || !DOT_ATOM.test(local)) return undefined;
-  const domain = parseDomain(typed.slice(at + 1));
+  const domain = parseDomain(typed.slice(at + 1).normalize("NFC"));
   if (domain === undefined) return undefined;
   const key = `${local.toLowerCase()}@${domain}`;
   return key.length > ADDRESS_MAX_LENGTH ? undefined : { typed, key };

@@ -67,7 +67,10 @@ const credentialsSchema = z.object({
 
 /** Checks the text fields of a registration; `further` are problems of other fields, told together. Throws `validation_failed`. */
 export function parseRegistration(fields: ReadonlyMap<string, string>, further: readonly FieldError[], rules: PasswordRules): Registration {
-  const parsed = registrationSchema.safeParse({ email: fields.get("email"), password: fields.get("password"), name: fields.get("name") });
+  const parsed = registrationSchema.safeParse(
+    { email: fields.get("email"), password: fields.get("password"), name: fields.get("name") },
+    { reportInput: true },
+  );
   const problems = parsed.success ? [] : fieldErrors(parsed.error);
   const password = fields.get("password");
   if (password !== undefined) {
@@ -85,7 +88,7 @@ export function parseCredentials(body: unknown): Credentials {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new AccountError("malformed_json", "The body must be a JSON object with email and password.");
   }
-  const parsed = credentialsSchema.safeParse(body);
+  const parsed = credentialsSchema.safeParse(body, { reportInput: true });
   if (!parsed.success) throw validationError(fieldErrors(parsed.error));
   return parsed.data;
 }

@@ -1,6 +1,6 @@
 // Images in a folder of this machine: for one process, with the embedded store. http/media-route.ts serves them.
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { constants, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AccountError } from "../../errors.ts";
 import { IMAGE_FORMATS } from "../image.ts";
@@ -52,7 +52,7 @@ export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaSto
       const format = Object.values(IMAGE_FORMATS).find(({ extension }) => extension === match?.[1]);
       if (format === undefined) return undefined;
       try {
-        const bytes = await readFile(pathOf(options.directory, key));
+        const bytes = await readPlainFile(pathOf(options.directory, key));
         return { mimeType: format.mimeType, fileName: `avatar.${format.extension}`, bytes };
       } catch (cause) {
         if (isMissing(cause)) return undefined;
@@ -83,6 +83,16 @@ async function writeDurably(path: string, image: CleanImage): Promise<void> {
   }
 }
 
+/** Reads a file that is one: a link could lead out of the folder. */
+async function readPlainFile(path: string): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
 /** Makes the new name itself durable: without it the record of a user could outlive the image it points to. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
@@ -98,8 +108,9 @@ function pathOf(directory: string, key: string): string {
   return join(directory, ...key.split("/"));
 }
 
+/** Nothing there, or something that is no file of ours: a folder, or a link (ELOOP). */
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR" || error.code === "EISDIR");
+  return error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR", "EISDIR", "ELOOP"].includes(String(error.code));
 }
 
 function unavailable(message: string, cause: unknown): AccountError {

@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { createHealth } from "./health.ts";
+
+describe("createHealth()", () => {
+  it("asks the store at most once a second and follows its answer", async () => {
+    let nowMs = 0;
+    let pings = 0;
+    let isUp = true;
+    const ping = (): Promise<void> => {
+      pings += 1;
+      return isUp ? Promise.resolve() : Promise.reject(new Error("down"));
+    };
+    const health = createHealth({ ping, nowMs: () => nowMs });
+    expect([await health.isReady(), await health.isReady(), pings]).toEqual([true, true, 1]);
+    isUp = false;
+    nowMs = 1000;
+    expect([await health.isReady(), pings]).toEqual([false, 2]);
+    isUp = true;
+    nowMs = 2000;
+    expect(await health.isReady()).toBe(true);
+  });
+
+  it("is not ready from the drain on", async () => {
+    const health = createHealth({ ping: () => Promise.resolve(), nowMs: () => 0 });
+    health.drain();
+    expect([await health.isReady(), health.isDraining()]).toEqual([false, true]);
+  });
+});

@@ -1,0 +1,48 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeMediaStore } from "../media-store.suite.ts";
+import { createLocalMediaStore } from "./local-media-store.ts";
+
+const KEY = "avatars/22222222-2222-4222-8222-222222222222/0123456789abcdef0123456789abcdef.png";
+const IMAGE = { format: "png", width: 16, height: 16, bytes: Buffer.from("picture") } as const;
+const publicUrl = "http://localhost/media/";
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "weir-media-"));
+});
+
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
+
+describeMediaStore("createLocalMediaStore()", () => {
+  const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+  return Promise.resolve({ store, publicUrl, read: async (key) => (await store.read(key))?.bytes, close: () => Promise.resolve() });
+});
+
+describe("createLocalMediaStore()", () => {
+  it("leaves no unfinished file behind and hides images from other users", async () => {
+    await createLocalMediaStore({ directory, publicUrl: () => publicUrl }).put(KEY, IMAGE);
+    expect(readdirSync(join(directory, KEY, ".."))).toEqual(["0123456789abcdef0123456789abcdef.png"]);
+    expect(statSync(join(directory, KEY)).mode & 0o777).toBe(0o600);
+  });
+
+  it("fails with media_store_unavailable when the folder cannot be written", async () => {
+    writeFileSync(join(directory, "avatars"), "a file where a folder should be");
+    const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+    await expect(store.put(KEY, IMAGE)).rejects.toMatchObject({ code: "media_store_unavailable", transient: true });
+    expect(await store.read(KEY)).toBeUndefined();
+  });
+
+  it("T98 does not follow a link out of its folder", async () => {
+    const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+    await store.put(KEY, IMAGE);
+    const link = KEY.replace("0123", "4567");
+    symlinkSync("/etc/passwd", join(directory, link));
+    expect(await store.read(link)).toBeUndefined();
+  });
+});

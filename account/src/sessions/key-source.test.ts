@@ -1,0 +1,71 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { generatedKeys, watchedKeys } from "./key-source.ts";
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "weir-keys-"));
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(directory, { recursive: true });
+});
+
+function keyFile(kid: string): string {
+  const access = { kid, use: "access", alg: "HS256", key: `access-secret-of-32-bytes-or-more-${kid}`, state: "sign" };
+  return JSON.stringify([access, { ...access, use: "refresh", key: `refresh-secret-of-32-bytes-or-more-${kid}` }]);
+}
+
+describe("generatedKeys()", () => {
+  it("makes secrets once, for the owner's eyes only, and finds them again", () => {
+    const first = generatedKeys(directory).current();
+    expect(generatedKeys(directory).current().access.signing.id).toBe(first.access.signing.id);
+    expect(statSync(join(directory, "token-secrets.json")).mode & 0o777).toBe(0o600);
+    expect(first.access.signing.id).not.toBe(first.refresh.signing.id);
+  });
+
+  it.each(["", "{", '{"access":"short","refresh":"short"}'])("refuses a damaged file %j by name and leaves it alone", (text) => {
+    const path = join(directory, "token-secrets.json");
+    writeFileSync(path, text);
+    expect(() => generatedKeys(directory)).toThrow(`Cannot use the secrets in ${path}: the file is damaged`);
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+});
+
+describe("watchedKeys()", () => {
+  it("T20 takes over a changed file and keeps the old keys when the change is bad", async () => {
+    vi.useFakeTimers();
+    const path = join(directory, "keys.json");
+    writeFileSync(path, keyFile("one"));
+    const keys = watchedKeys(path, { log: silentLog() }, { pollIntervalMs: 1000 });
+    await keys.start?.();
+    expect(keys.current().access.signing.id).toBe("one");
+    writeFileSync(path, keyFile("second"));
+    vi.advanceTimersByTime(1000);
+    expect(keys.current().access.signing.id).toBe("second");
+    writeFileSync(path, "[]");
+    vi.advanceTimersByTime(1000);
+    expect(keys.current().access.signing.id).toBe("second");
+    rmSync(path);
+    vi.advanceTimersByTime(1000);
+    expect(keys.current().access.signing.id).toBe("second");
+    writeFileSync(path, keyFile("third"));
+    vi.advanceTimersByTime(1000);
+    expect(keys.current().access.signing.id).toBe("third");
+    await keys.stop?.();
+  });
+
+  it("names a file that cannot be read or used", () => {
+    const path = join(directory, "keys.json");
+    expect(() => watchedKeys(path, { log: silentLog() })).toThrow(`Cannot read the key file ${path}`);
+    writeFileSync(path, "[]");
+    expect(() => watchedKeys(path, { log: silentLog() })).toThrow(
+      `Cannot use the key file ${path}: 0 keys have use "access" and state "sign", exactly one must; 0 keys have use "refresh" and state "sign", exactly one must`,
+    );
+  });
+});

@@ -1,0 +1,133 @@
+import { SettingsError } from "@weir/common/settings/read-env";
+import type { Env } from "@weir/common/settings/read-env";
+import { describe, expect, it } from "vitest";
+import { describeSettings, parseSettings } from "./settings.ts";
+
+const ACCESS = "rT7-long-enough-access-value-0123456789";
+const REFRESH = "zQ9-long-enough-refresh-value-987654321";
+const PRODUCTION: Env = { NODE_ENV: "production", ALLOW_EMBEDDED: "true", ACCESS_TOKEN_SECRET: ACCESS, REFRESH_TOKEN_SECRET: REFRESH };
+
+function problems(env: Env): readonly string[] {
+  try {
+    parseSettings(env);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems.map(({ name }) => name);
+    throw error;
+  }
+  return [];
+}
+
+function messageOf(env: Env): string {
+  try {
+    parseSettings(env);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.message;
+    throw error;
+  }
+  return "";
+}
+
+describe("parseSettings()", () => {
+  it("starts from nothing for development", () => {
+    expect(parseSettings({})).toMatchObject({
+      isProduction: false,
+      http: { host: "127.0.0.1", port: 8000, connectionsMax: 10_000 },
+      metrics: { host: "127.0.0.1", port: 9464 },
+      publicOrigin: undefined,
+      corsOrigins: ["http://localhost:3000", "http://localhost:5173"],
+      trustProxy: false,
+      dataDirectory: "./data",
+      keys: { kind: "generated" },
+      accessTtlMs: 600_000,
+      refreshIdleMs: 604_800_000,
+      refreshAbsoluteMs: 2_592_000_000,
+      maxSessions: 10,
+      cookies: { scope: "host", sameSite: "strict", insecureDevelopment: false },
+      passwordMinLength: 8,
+      bcryptCost: 12,
+      avatarMaxBytes: 2_097_152,
+      avatarRequired: true,
+      shutdownDrainMs: 5000,
+    });
+  });
+
+  it("listens everywhere and lets no front end in by default in production", () => {
+    expect(parseSettings(PRODUCTION)).toMatchObject({
+      http: { host: "0.0.0.0" },
+      metrics: { host: "0.0.0.0" },
+      corsOrigins: [],
+      warnings: [],
+    });
+  });
+
+  it("leaves two threads to other work than hashing", () => {
+    expect(parseSettings({ UV_THREADPOOL_SIZE: "3" }).bcryptConcurrency).toBe(1);
+    expect(parseSettings({ UV_THREADPOOL_SIZE: "3", BCRYPT_CONCURRENCY: "5" }).bcryptConcurrency).toBe(5);
+  });
+
+  it.each([
+    { value: "2", trust: 2 },
+    { value: "10.0.0.0/8,::1", trust: ["10.0.0.0/8", "::1"] },
+  ])("trusts proxies as $value says", ({ value, trust }) => {
+    expect(parseSettings({ TRUST_PROXY: value }).trustProxy).toEqual(trust);
+  });
+
+  it.each([
+    { name: "T17 the same secret twice", env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
+    { name: "T17 a secret of 8 characters", env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "Xy3!hq8Z" }, names: ["ACCESS_TOKEN_SECRET"] },
+    { name: "T17 a placeholder", env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "changeme" }, names: ["ACCESS_TOKEN_SECRET"] },
+    {
+      name: "T17 a long placeholder",
+      env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "change-me-change-me-change-me-change-me" },
+      names: ["ACCESS_TOKEN_SECRET"],
+    },
+    { name: "T17 one key held down", env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: "a".repeat(64) }, names: ["REFRESH_TOKEN_SECRET"] },
+    {
+      name: "T17 no secrets",
+      env: { NODE_ENV: "production", ALLOW_EMBEDDED: "true" },
+      names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"],
+    },
+    { name: "one of two secrets", env: { ACCESS_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
+    { name: "secrets beside a key file", env: { ...PRODUCTION, TOKEN_KEYS_FILE: "/keys" }, names: ["TOKEN_KEYS_FILE"] },
+    { name: "T95 the embedded store", env: { ...PRODUCTION, ALLOW_EMBEDDED: "false" }, names: ["STORE", "MEDIA"] },
+    { name: "T95 insecure cookies", env: { ...PRODUCTION, COOKIE_INSECURE_DEV: "true" }, names: ["COOKIE_INSECURE_DEV"] },
+    { name: "T95 every origin", env: { ...PRODUCTION, CORS_ORIGINS: "*" }, names: ["CORS_ORIGINS"] },
+    { name: "the null origin", env: { CORS_ORIGINS: "null" }, names: ["CORS_ORIGINS"] },
+    { name: "an origin with a path", env: { CORS_ORIGINS: "https://a.example/,https://b.example" }, names: ["CORS_ORIGINS"] },
+    { name: "an origin in capitals", env: { PUBLIC_ORIGIN: "HTTPS://A.EXAMPLE" }, names: ["PUBLIC_ORIGIN"] },
+    { name: "T95 trust in every proxy", env: { ...PRODUCTION, TRUST_PROXY: "true" }, names: ["TRUST_PROXY"] },
+    { name: "a network of no bits", env: { TRUST_PROXY: "0.0.0.0/0" }, names: ["TRUST_PROXY"] },
+    { name: "a cost below 10 in production", env: { ...PRODUCTION, BCRYPT_COST: "9" }, names: ["BCRYPT_COST"] },
+    { name: "a refresh token beyond its session", env: { REFRESH_IDLE: "48h", REFRESH_ABSOLUTE: "24h" }, names: ["REFRESH_IDLE"] },
+    { name: "an address of images without slash", env: { MEDIA_PUBLIC_URL: "https://cdn.example.com" }, names: ["MEDIA_PUBLIC_URL"] },
+    { name: "insecure cookies for other sites", env: { COOKIE_INSECURE_DEV: "true", COOKIE_SAMESITE: "none" }, names: ["COOKIE_SAMESITE"] },
+    {
+      name: "three things at once",
+      env: { PORT: "x", BCRYPT_COST: "99", MAX_SESSIONS: "0" },
+      names: ["PORT", "MAX_SESSIONS", "BCRYPT_COST"],
+    },
+  ])("refuses $name", ({ env, names }) => {
+    expect(problems(env)).toEqual(names);
+  });
+
+  it("T17 names the setting and not the value", () => {
+    const message = messageOf({ ...PRODUCTION, ACCESS_TOKEN_SECRET: "tiny-value" });
+    expect(message).toContain("ACCESS_TOKEN_SECRET");
+    expect(message).not.toContain("tiny-value");
+  });
+
+  it("only warns of weak secrets in development", () => {
+    expect(parseSettings({ ACCESS_TOKEN_SECRET: "changeme", REFRESH_TOKEN_SECRET: REFRESH }).warnings).toContain(
+      "ACCESS_TOKEN_SECRET must be at least 32 bytes long in production",
+    );
+  });
+});
+
+describe("describeSettings()", () => {
+  it("lists every setting once with what it does", () => {
+    const names = describeSettings().flatMap((row) => row.names);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toContain("ACCESS_TOKEN_SECRET");
+    expect(describeSettings().every((row) => row.effect.endsWith("."))).toBe(true);
+  });
+});

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describeUserStore } from "../user-store.suite.ts";
+import { openEmbeddedUserStore } from "./embedded-user-store.ts";
+import type { EmbeddedUserStore } from "./embedded-user-store.ts";
+
+let directory: string;
+let path: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "weir-store-"));
+  path = join(directory, "accounts.sqlite");
+});
+
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+describeUserStore("openEmbeddedUserStore()", () => {
+  let store: EmbeddedUserStore = openEmbeddedUserStore(path);
+  const close = (): Promise<void> => {
+    store.close();
+    return Promise.resolve();
+  };
+  return Promise.resolve({
+    store,
+    async reopen() {
+      await close();
+      store = openEmbeddedUserStore(path);
+      return store;
+    },
+    close,
+  });
+});
+
+describe("openEmbeddedUserStore()", () => {
+  it("writes ahead, syncs before a write counts, and hides the file from other users", () => {
+    openEmbeddedUserStore(path).close();
+    const database = new DatabaseSync(path);
+    expect([
+      database.prepare("PRAGMA journal_mode").get()?.["journal_mode"],
+      database.prepare("PRAGMA user_version").get()?.["user_version"],
+    ]).toEqual(["wal", 1]);
+    database.close();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("refuses a database of a newer release and leaves it as it is", () => {
+    openEmbeddedUserStore(path).close();
+    const database = new DatabaseSync(path);
+    database.exec("PRAGMA user_version = 99");
+    database.close();
+    expect(() => openEmbeddedUserStore(path)).toThrow(`Cannot use the database ${path}: its version is 99, this release knows up to 1`);
+  });
+
+  it("refuses a file that is no database, by name", () => {
+    writeFileSync(path, "this is not a database, whatever its name says");
+    expect(() => openEmbeddedUserStore(path)).toThrow(`Cannot open the database ${path}`);
+  });
+
+  it("refuses a folder that does not exist, by name", () => {
+    const missing = join(directory, "none", "accounts.sqlite");
+    expect(() => openEmbeddedUserStore(missing)).toThrow(`Cannot open the database ${missing}`);
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { AccountError } from "../errors.ts";
+import { parseCredentials, parseRegistration } from "./inputs.ts";
+
+const RULES = { minLength: 8, isPeppered: false, common: new Set(["password"]) };
+const GOOD = { email: "Ada@Example.com", password: "correct horse", name: " Ada " };
+
+function errorOf(run: () => unknown): AccountError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof AccountError) return error;
+    throw error;
+  }
+  throw new Error("expected an error");
+}
+
+function registration(fields: Readonly<Record<string, string>>): unknown {
+  return parseRegistration(new Map(Object.entries(fields)), [], RULES);
+}
+
+function fieldCodes(error: AccountError): readonly string[] {
+  return (error.details.fields ?? []).map(({ field, code }) => `${field}: ${code}`);
+}
+
+describe("parseRegistration()", () => {
+  it("gives the checked values", () => {
+    expect(registration(GOOD)).toEqual({
+      email: { typed: "Ada@Example.com", key: "ada@example.com" },
+      password: "correct horse",
+      name: "Ada",
+    });
+  });
+
+  it("gives null for a name that was not sent", () => {
+    expect(registration({ email: GOOD.email, password: GOOD.password })).toMatchObject({ name: null });
+  });
+
+  it("reports every field once, in the order of the form", () => {
+    const error = errorOf(() =>
+      parseRegistration(new Map([["name", "\u0007"]]), [{ field: "avatar", message: "Choose an image.", code: "avatar_required" }], RULES),
+    );
+    expect(fieldCodes(error)).toEqual([
+      "email: email_required",
+      "password: password_required",
+      "name: invalid_name",
+      "avatar: avatar_required",
+    ]);
+    expect(error.message).toBe("Correct these fields: email, password, name, avatar.");
+  });
+
+  it("makes the only field's message the message", () => {
+    const error = errorOf(() => registration({ ...GOOD, email: "nobody" }));
+    expect([error.code, error.message, fieldCodes(error)]).toEqual([
+      "validation_failed",
+      "Enter a valid e-mail address, such as ada@example.com.",
+      ["email: invalid_email"],
+    ]);
+  });
+
+  it.each([
+    { name: "an empty name", value: "" },
+    { name: "a blank name", value: "   " },
+    { name: "81 characters", value: "x".repeat(81) },
+    { name: "a line end", value: "Ada\nLovelace" },
+    { name: "a bidi override", value: "Ada\u202e" },
+  ])("refuses $name as name", ({ value }) => {
+    expect(fieldCodes(errorOf(() => registration({ ...GOOD, name: value })))).toEqual(["name: invalid_name"]);
+  });
+
+  it("counts a name in characters, not in units", () => {
+    expect(registration({ ...GOOD, name: "😀".repeat(80) })).toMatchObject({ name: "😀".repeat(80) });
+  });
+
+  it("does not trim the password", () => {
+    expect(registration({ ...GOOD, password: " correct horse " })).toMatchObject({ password: " correct horse " });
+  });
+
+  it("T61 compares the password with the trimmed e-mail address", () => {
+    const error = errorOf(() => registration({ email: " ada@example.com ", password: "ada@example.com" }));
+    expect(fieldCodes(error)).toEqual(["password: password_personal"]);
+  });
+
+  it("never repeats what was sent", () => {
+    const error = errorOf(() => registration({ email: "SECRET-IN", password: "SECRET1", name: "SECRET\u0007" }));
+    expect(JSON.stringify([error.message, error.details])).not.toContain("SECRET");
+  });
+});
+
+describe("parseCredentials()", () => {
+  it("gives the checked values and ignores the rest", () => {
+    const body: unknown = JSON.parse('{"email":"a@x.com","password":"p","__proto__":{"isAdmin":true},"role":"admin"}');
+    expect(parseCredentials(body)).toEqual({ email: { typed: "a@x.com", key: "a@x.com" }, password: "p" });
+  });
+
+  it("applies no rule for new passwords", () => {
+    expect(parseCredentials({ email: "a@x.com", password: "password" })).toMatchObject({ password: "password" });
+  });
+
+  it.each([
+    {
+      name: "T51 operators",
+      body: { email: { $gt: "" }, password: { $ne: null } },
+      codes: ["email: invalid_email", "password: invalid_password"],
+    },
+    { name: "T52 a list", body: { email: "a@x.com", password: ["correct horse"] }, codes: ["password: invalid_password"] },
+    { name: "T52 a number", body: { email: "a@x.com", password: 1 }, codes: ["password: invalid_password"] },
+    { name: "T52 true", body: { email: "a@x.com", password: true }, codes: ["password: invalid_password"] },
+    { name: "T52 null", body: { email: "a@x.com", password: null }, codes: ["password: invalid_password"] },
+    { name: "T54 code", body: { email: { $where: "sleep(5000)" }, password: "p" }, codes: ["email: invalid_email"] },
+    { name: "nothing", body: {}, codes: ["email: email_required", "password: password_required"] },
+    { name: "an empty password", body: { email: "a@x.com", password: "" }, codes: ["password: password_required"] },
+    { name: "1025 characters", body: { email: "a@x.com", password: "x".repeat(1025) }, codes: ["password: password_too_long"] },
+  ])("refuses $name", ({ body, codes }) => {
+    const error = errorOf(() => parseCredentials(body));
+    expect([error.code, fieldCodes(error)]).toEqual(["validation_failed", codes]);
+  });
+
+  it.each([{ body: "str" }, { body: [1] }, { body: null }, { body: 7 }])("T56 refuses $body as no object", ({ body }) => {
+    expect(errorOf(() => parseCredentials(body)).code).toBe("malformed_json");
+  });
+});

@@ -1,0 +1,86 @@
+import { Secret } from "@weir/common/settings/secret";
+import { describe, expect, it } from "vitest";
+import { createPasswordHasher } from "./password-hasher.ts";
+import type { PasswordHasher } from "./password-hasher.ts";
+
+function hasher(options: { cost?: number; pepper?: string } = {}): PasswordHasher {
+  const queue = { run: <T>(work: () => Promise<T>): Promise<T> => work() };
+  return createPasswordHasher(queue, {
+    cost: options.cost ?? 4,
+    pepper: options.pepper === undefined ? undefined : new Secret(options.pepper),
+  });
+}
+
+describe("createPasswordHasher()", () => {
+  it("T34 stores a bcrypt hash of the cost and verifies it", async () => {
+    const hash = await hasher().hash("correct horse");
+    expect(hash).toMatch(/^\$2b\$04\$.{53}$/);
+    expect([await hasher().verify("correct horse", hash), await hasher().verify("correct hors", hash)]).toEqual([true, false]);
+  });
+
+  it("T59 refuses what only begins like a password of 72 bytes", async () => {
+    const password = "x".repeat(72);
+    const hash = await hasher().hash(password);
+    expect([await hasher().verify(password, hash), await hasher().verify(`${password}X`, hash)]).toEqual([true, false]);
+    await expect(hasher().hash(`${password}X`)).rejects.toThrow("Cannot hash the password: bcrypt would ignore its end");
+  });
+
+  it("T60 counts what follows a NUL", async () => {
+    const hash = await hasher().hash("a\u0000bcdefgh");
+    expect([await hasher().verify("a\u0000bcdefgh", hash), await hasher().verify("a", hash)]).toEqual([true, false]);
+  });
+
+  it.each([undefined, "", "not a hash", "$2b$04$short"])("is false for the stored hash %j", async (stored) => {
+    expect(await hasher().verify("anything", stored)).toBe(false);
+  });
+
+  it("T58 works as long for an unknown user as for a known one", async () => {
+    const known = hasher({ cost: 10 });
+    const hash = await known.hash("correct horse");
+    const time = async (stored: string | undefined): Promise<number> => {
+      const startedAt = performance.now();
+      await known.verify("wrong", stored);
+      return performance.now() - startedAt;
+    };
+    const times = { known: 0, unknown: 0 };
+    for (let round = 0; round < 5; round++) {
+      times.known += await time(hash);
+      times.unknown += await time(undefined);
+    }
+    // Without the dummy hash the ratio is near zero; machines under load are noisy, so the bound is wide.
+    expect(times.unknown / times.known).toBeGreaterThan(0.5);
+    expect(times.unknown / times.known).toBeLessThan(2);
+  });
+
+  it("takes long passwords with a pepper, and marks their hashes", async () => {
+    const peppered = hasher({ pepper: "pepper" });
+    const hash = await peppered.hash("é".repeat(100));
+    expect(hash).toMatch(/^\{hmac-sha384\}\$2b\$04\$/);
+    expect([await peppered.verify("é".repeat(100), hash), await peppered.verify("é".repeat(99), hash)]).toEqual([true, false]);
+    expect([await hasher({ pepper: "other" }).verify("é".repeat(100), hash), await hasher().verify("é".repeat(100), hash)]).toEqual([
+      false,
+      false,
+    ]);
+  });
+
+  it("still verifies hashes from before the pepper", async () => {
+    const hash = await hasher().hash("correct horse");
+    expect(await hasher({ pepper: "pepper" }).verify("correct horse", hash)).toBe(true);
+  });
+});
+
+describe("isOutdated()", () => {
+  it.each([
+    { stored: `$2b$12$${"x".repeat(53)}`, isOutdated: false },
+    { stored: `$2b$13$${"x".repeat(53)}`, isOutdated: false },
+    { stored: `$2b$11$${"x".repeat(53)}`, isOutdated: true },
+    { stored: `{hmac-sha384}$2b$12$${"x".repeat(53)}`, isOutdated: true },
+    { stored: "garbage", isOutdated: true },
+  ])("is $isOutdated for $stored at cost 12", ({ stored, isOutdated }) => {
+    expect(hasher({ cost: 12 }).isOutdated(stored)).toBe(isOutdated);
+  });
+
+  it("is true for a hash without the pepper that is set", () => {
+    expect(hasher({ cost: 12, pepper: "p" }).isOutdated(`$2b$12$${"x".repeat(53)}`)).toBe(true);
+  });
+});
