@@ -1,6 +1,9 @@
 // The texts that settings may hold, parsed as Go's strconv and time packages parse them, because existing deployments are written for those.
 // Pure; knows nothing of names, defaults or the environment: read-env.ts does.
 
+/** Longest delay of a Node timer, in milliseconds (24.8 days): setTimeout with more fires at once. */
+export const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /** Milliseconds of each unit of a Go duration; micro has the micro sign and the Greek letter mu, which look the same. */
 const DURATION_UNIT_MS: ReadonlyMap<string, number> = new Map([
   ["h", 3_600_000],

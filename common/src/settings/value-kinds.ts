@@ -1,10 +1,7 @@
 // The kinds of value that a setting can have: how each is called in tables, which texts it allows in words, and how it is read. Pure.
-import { formatDurationMs, parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes } from "./parse-values.ts";
+import { formatDurationMs, parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes, TIMER_MAX_MS } from "./parse-values.ts";
 
 const PORT_MAX = 65_535;
-
-/** Longest delay of a Node timer (24.8 days): setTimeout with more fires at once. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** One kind of value. */
 export interface ValueKind<T> {
