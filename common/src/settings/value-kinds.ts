@@ -1,5 +1,13 @@
 // The kinds of value that a setting can have: how each is called in tables, which texts it allows in words, and how it is read. Pure.
-import { formatDurationMs, parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes, TIMER_MAX_MS } from "./parse-values.ts";
+import {
+  formatDurationMs,
+  parseBoolean,
+  parseDurationMs,
+  parseInteger,
+  parseNumber,
+  parseSizeBytes,
+  TIMER_MAX_MS,
+} from "./parse-values.ts";
 
 const PORT_MAX = 65_535;
 
