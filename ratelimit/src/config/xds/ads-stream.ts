@@ -1,0 +1,130 @@
+// One connection to the configuration server with one stream on it. It moves messages; what they mean is ads-client-state.ts, what follows an end is
+// xds-source.ts.
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { type ChannelCredentials, type ChannelOptions, Client, type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
+import { describeError } from "@weir/common/errors/service-error";
+import { checkTlsMaterial, readTlsMaterial } from "@weir/common/tls/tls-material";
+import { type Node, NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
+import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
+import {
+  type DiscoveryRequest,
+  DiscoveryRequestSchema,
+  type DiscoveryResponse,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { StatusSchema } from "@weir/proto/generated/google/rpc/status_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+
+import type { RequestContent } from "./ads-client-state.ts";
+import type { XdsOptions, XdsTlsOptions } from "./xds-options.ts";
+
+/** The status code in a rejection: INVALID_ARGUMENT. */
+const REJECTION_CODE = 3;
+
+/** How long a server may be silent before it is pinged, and then may take to answer, in milliseconds. Go servers end connections that ping more often than every five minutes. */
+const KEEPALIVE_TIME_MS = 310_000;
+const KEEPALIVE_TIMEOUT_MS = 20_000;
+
+const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
+
+/** Hears what happens on a stream. */
+export interface AdsStreamListener {
+  /** The connection stands. Not called for a connection that fails. */
+  connected(): void;
+  /** A response arrived; the answer is sent at once, undefined sends none. */
+  received(response: DiscoveryResponse): RequestContent | undefined;
+  /** The stream is over, exactly once, unless it was closed from here. */
+  ended(reason: string): void;
+}
+
+/** A stream. */
+export interface AdsStream {
+  /** Ends stream and connection; the listener hears nothing more. */
+  close(): void;
+}
+
+type Call = ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
+
+/** Connects, sends `first` and goes on until the stream ends. Fails with TLS_FILE_INVALID when the files are not usable. */
+export function openAdsStream(options: XdsOptions, first: RequestContent, listener: AdsStreamListener): AdsStream {
+  return new GrpcAdsStream(options, first, listener);
+}
+
+class GrpcAdsStream implements AdsStream {
+  readonly #client: Client;
+  readonly #call: Call;
+  readonly #node: Node;
+  #listener: AdsStreamListener | undefined;
+
+  constructor(options: XdsOptions, first: RequestContent, listener: AdsStreamListener) {
+    this.#listener = listener;
+    this.#node = create(NodeSchema, { id: options.nodeId, ...metadataOf(options.nodeMetadata) });
+    this.#client = new Client(options.serverUrl, credentialsOf(options.tls), channelOptions(options));
+    const { path, requestSerialize, responseDeserialize } = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+    this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
+    this.#call.on("data", (response: DiscoveryResponse) => this.#receive(response));
+    // After an error comes no "end" that matters: the first of the two ends the stream.
+    this.#call.on("error", (error) => this.#end(describeError(error)));
+    this.#call.on("end", () => this.#end("the server ended the stream"));
+    this.#watchConnection();
+    this.#send(first);
+  }
+
+  close(): void {
+    this.#listener = undefined;
+    this.#call.cancel();
+    this.#client.close();
+  }
+
+  #watchConnection(): void {
+    this.#client.waitForReady(Infinity, (error) => {
+      if (error === undefined || error === null) this.#listener?.connected();
+    });
+  }
+
+  #receive(response: DiscoveryResponse): void {
+    const answer = this.#listener?.received(response);
+    if (answer !== undefined) this.#send(answer);
+  }
+
+  #send({ versionInfo, responseNonce, errorMessage }: RequestContent): void {
+    const request = create(DiscoveryRequestSchema, { versionInfo, responseNonce, node: this.#node, typeUrl: RATE_LIMIT_CONFIG_TYPE_URL });
+    if (errorMessage !== undefined) request.errorDetail = create(StatusSchema, { code: REJECTION_CODE, message: errorMessage });
+    this.#call.write(request);
+  }
+
+  #end(reason: string): void {
+    const listener = this.#listener;
+    this.close();
+    listener?.ended(reason);
+  }
+}
+
+function metadataOf(metadata: ReadonlyMap<string, string>): { metadata?: JsonObject } {
+  return metadata.size === 0 ? {} : { metadata: Object.fromEntries(metadata) };
+}
+
+function headersOf(options: XdsOptions): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of options.headers) metadata.set(name, value);
+  return metadata;
+}
+
+/** Only the given authority is trusted, or the public ones when none is given. */
+function credentialsOf(tls: XdsTlsOptions | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  const material = readTlsMaterial(tls.paths);
+  checkTlsMaterial(material, tls.paths);
+  return credentials.createSsl(material.ca ?? null, material.key ?? null, material.cert ?? null);
+}
+
+function channelOptions({ tls, messageMaxBytes }: XdsOptions): ChannelOptions {
+  return {
+    "grpc.max_receive_message_length": messageMaxBytes ?? MESSAGE_MAX_BYTES,
+    "grpc.keepalive_time_ms": KEEPALIVE_TIME_MS,
+    "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
+    "grpc.use_local_subchannel_pool": 1, // Each connection is a new one, with the TLS files as they are now.
+    "grpc.enable_channelz": 0,
+    ...(tls?.serverName === undefined ? {} : { "grpc.ssl_target_name_override": tls.serverName }),
+  };
+}

@@ -1,0 +1,51 @@
+// All settings of the service, read once at the start. The names are those of the specification, with the reference's as aliases, so that an existing
+// deployment starts unchanged. Settings of parts that this build does not have are not read.
+import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
+import { type Env, type EnvReader, readEnv, type SettingRow } from "@weir/common/settings/read-env";
+import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
+
+import type { DecideOptions } from "./decide/decider.ts";
+import { type BackendSettings, readBackendSettings } from "./settings/backend-settings.ts";
+import { type ConfigSettings, readConfigSettings } from "./settings/config-settings.ts";
+import { readDecideSettings } from "./settings/decide-settings.ts";
+import { readServerSettings, type ServerSettings } from "./settings/server-settings.ts";
+import { readStatisticsSettings, type StatisticsSettings } from "./settings/statistics-settings.ts";
+
+/** The settings. */
+export interface Settings {
+  readonly server: ServerSettings;
+  readonly config: ConfigSettings;
+  readonly backend: BackendSettings;
+  readonly decide: DecideOptions;
+  readonly statistics: StatisticsSettings;
+  /** LOG_LEVEL (default warn, as in the reference) and LOG_FORMAT. */
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly tracing: TracingSettings;
+}
+
+/** The settings in `env`. Throws one SettingsError that lists every problem. */
+export function parseSettings(env: Env): Settings {
+  const read = readEnv(env);
+  const settings = readSettings(read);
+  read.done();
+  return Object.freeze(settings);
+}
+
+/** Every setting with its default and effect: for --help and the documentation. */
+export function describeSettings(): readonly SettingRow[] {
+  const read = readEnv({});
+  readSettings(read);
+  return read.rows();
+}
+
+function readSettings(read: EnvReader): Settings {
+  return {
+    server: readServerSettings(read),
+    config: readConfigSettings(read),
+    backend: readBackendSettings(read),
+    decide: readDecideSettings(read),
+    statistics: readStatisticsSettings(read),
+    log: readLogSettings(read, { level: "warn" }),
+    tracing: readTracingSettings(read, { serviceName: "RateLimit" }),
+  };
+}

@@ -1,0 +1,156 @@
+// Settings of where the configuration comes from: files, or a configuration server.
+import type { EnvReader } from "@weir/common/settings/read-env";
+
+import type { RuleDirectoryOptions } from "../config/files/rule-directory.ts";
+import type { XdsOptions, XdsTlsOptions } from "../config/xds/xds-options.ts";
+
+/** Where the configuration comes from. */
+export type ConfigSourceSettings =
+  { readonly kind: "files"; readonly directory: RuleDirectoryOptions } | { readonly kind: "xds"; readonly client: XdsOptions };
+
+/** The configuration and how it is taken. */
+export interface ConfigSettings {
+  /** CONFIG_TYPE; default FILE. */
+  readonly source: ConfigSourceSettings;
+  /** FORCE_START_WITHOUT_INITIAL_CONFIG: gRPC and HTTP open before the first configuration; default false. */
+  readonly forceStart: boolean;
+  /** MERGE_DOMAIN_CONFIG: several files or resources may define one domain; default false. */
+  readonly mergeDomains: boolean;
+}
+
+/** Reads them. Settings of the source that is not chosen are read too, so that a mistake in them is told. */
+export function readConfigSettings(read: EnvReader): ConfigSettings {
+  const kind = read.oneOf("CONFIG_TYPE", {
+    default: "FILE",
+    choices: ["FILE", "GRPC_XDS_SOTW"],
+    effect: "Where rules come from: files, or a configuration server.",
+  });
+  const directory = readDirectory(read);
+  const client = readXds(read, kind === "GRPC_XDS_SOTW");
+  return {
+    source: kind === "FILE" ? { kind: "files", directory } : { kind: "xds", client },
+    forceStart: read.boolean("FORCE_START_WITHOUT_INITIAL_CONFIG", {
+      default: false,
+      effect: "Opens gRPC and HTTP before the first configuration is in; calls fail until then.",
+    }),
+    mergeDomains: read.boolean("MERGE_DOMAIN_CONFIG", { default: false, effect: "Several files or resources may define one domain." }),
+  };
+}
+
+function readDirectory(read: EnvReader): RuleDirectoryOptions {
+  return {
+    root: read.string("RUNTIME_ROOT", {
+      default: "/srv/runtime_data/current",
+      effect: "Root of the rule files, often a link that is swapped.",
+    }),
+    subdirectory: read.string("RUNTIME_SUBDIRECTORY", { default: "", effect: "Folder below the root." }),
+    appDirectory: read.string("RUNTIME_APPDIRECTORY", { default: "config", effect: "Folder below that with the *.yaml and *.yml files." }),
+    ignoreDotFiles: read.boolean("RUNTIME_IGNOREDOTFILES", {
+      default: false,
+      effect: "Passes over files and folders that begin with a dot.",
+    }),
+    watchRoot: read.boolean("RUNTIME_WATCH_ROOT", {
+      default: true,
+      effect: "true: rules are read again when the root, or the ..data link of a ConfigMap, is swapped; false: when any file changes.",
+    }),
+  };
+}
+
+function readXds(read: EnvReader, isChosen: boolean): XdsOptions {
+  const serverUrl = read.string("CONFIG_GRPC_XDS_SERVER_URL", { default: "localhost:18000", effect: "Configuration server, host:port." });
+  if (isChosen && !/^[^/\s]+:\d{1,5}$/.test(serverUrl))
+    read.problem("CONFIG_GRPC_XDS_SERVER_URL", serverUrl, "host:port, such as localhost:18000");
+  const messageMaxBytes = read.integer("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", {
+    default: 0,
+    min: 0,
+    max: 2 ** 31 - 1,
+    effect: "Largest message from the configuration server; 0 means 4 MiB.",
+  });
+  return {
+    serverUrl,
+    nodeId: read.string("CONFIG_GRPC_XDS_NODE_ID", {
+      default: "default",
+      effect: "Id of this node; what stands before the first slash is its fleet.",
+    }),
+    nodeMetadata: read.map("CONFIG_GRPC_XDS_NODE_METADATA", { separator: "=", effect: "Metadata of this node, such as fleet=gateway." }),
+    headers: readHeaders(read),
+    tls: readXdsTls(read, isChosen),
+    messageMaxBytes: messageMaxBytes === 0 ? undefined : messageMaxBytes,
+    connectRetryMs: read.durationMs("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", {
+      default: "3s",
+      minMs: 1,
+      isTimer: true,
+      effect: "First wait after a connection to the configuration server could not be made; later ones are longer.",
+    }),
+    backoff: readBackoff(read),
+  };
+}
+
+function readHeaders(read: EnvReader): ReadonlyMap<string, string> {
+  const name = "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS";
+  const headers = read.map(name, { effect: "Headers added to requests to the configuration server, for example for authorization." });
+  for (const key of headers.keys()) {
+    // The value may be a credential, so only the name is shown.
+    if (!/^[0-9a-z_.-]+$/i.test(key) || key.toLowerCase().endsWith("-bin")) {
+      read.problem(name, key, "header names of letters, digits, '-', '_' and '.' that do not end in -bin");
+    }
+  }
+  return headers;
+}
+
+function readXdsTls(read: EnvReader, isChosen: boolean): XdsTlsOptions | undefined {
+  const useTls = read.boolean("CONFIG_GRPC_XDS_SERVER_USE_TLS", { default: true, effect: "TLS to the configuration server." });
+  const certPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", { effect: "File of the client's certificate chain." });
+  const keyPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", { effect: "File of its private key." });
+  const caPath = read.optionalString("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", {
+    effect: "File of the authority of the server; the public ones when not set.",
+  });
+  const serverName = read.optionalString("CONFIG_GRPC_XDS_SERVER_TLS_SAN", {
+    effect: "Name that the server's certificate must be valid for, instead of its host name.",
+  });
+  if (!useTls) return undefined;
+  if (isChosen && (certPath === undefined) !== (keyPath === undefined)) {
+    const missing = certPath === undefined ? "CONFIG_GRPC_XDS_CLIENT_TLS_CERT" : "CONFIG_GRPC_XDS_CLIENT_TLS_KEY";
+    read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");
+  }
+  return {
+    paths: {
+      ...(certPath !== undefined && { certPath }),
+      ...(keyPath !== undefined && { keyPath }),
+      ...(caPath !== undefined && { caPath }),
+    },
+    serverName,
+  };
+}
+
+function readBackoff(read: EnvReader): XdsOptions["backoff"] {
+  const initialMs = read.durationMs("XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", {
+    default: "10s",
+    minMs: 1,
+    isTimer: true,
+    effect: "First wait after a stream from the configuration server broke.",
+  });
+  const maxMs = read.durationMs("XDS_CLIENT_BACKOFF_MAX_INTERVAL", {
+    default: "60s",
+    minMs: 1,
+    isTimer: true,
+    effect: "Longest such wait.",
+  });
+  if (maxMs < initialMs) {
+    read.problem("XDS_CLIENT_BACKOFF_MAX_INTERVAL", `${maxMs}ms`, `at least XDS_CLIENT_BACKOFF_INITIAL_INTERVAL, which is ${initialMs}ms`);
+  }
+  return {
+    initialMs,
+    maxMs: Math.max(initialMs, maxMs),
+    factor: read.number("XDS_CLIENT_BACKOFF_RANDOM_FACTOR", {
+      default: 0.5,
+      min: 0,
+      max: 100,
+      effect: "How much longer each wait is than the one before.",
+    }),
+    jitter: read.boolean("XDS_CLIENT_BACKOFF_JITTER", {
+      default: true,
+      effect: "Draws each wait from its upper half, so that pods do not come back together.",
+    }),
+  };
+}

@@ -1,0 +1,65 @@
+// Settings of decisions and of what is counted about them.
+import type { EnvReader } from "@weir/common/settings/read-env";
+
+import type { DecideOptions, LimitHeaderNames } from "../decide/decider.ts";
+import { readFailureMode } from "./backend-settings.ts";
+
+/** A header name as RFC 9110 allows it. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** Reads the settings of decisions. */
+export function readDecideSettings(read: EnvReader): DecideOptions {
+  return {
+    shadowMode: read.boolean("SHADOW_MODE", {
+      default: false,
+      effect: "Answers OK whatever the limits say, and counts what was overridden.",
+    }),
+    quotaMode: read.boolean("QUOTA_MODE", {
+      default: false,
+      effect: "Judges every limit as a quota: a call fails only when all are used up.",
+    }),
+    nearLimitRatio: read.ratio("NEAR_LIMIT_RATIO", { default: 0.8, effect: "Share of a limit from which on hits count as near_limit." }),
+    responseHeaders: readHeaderNames(read),
+    ruleHeader: readHeaderName(read, "LIMIT_RULE_HEADER", {
+      default: "",
+      effect: "Name of a response header that tells which rule rejected; empty sends none.",
+    }),
+    dynamicMetadata: read.boolean("RESPONSE_DYNAMIC_METADATA", { default: false, effect: "Answers dynamic metadata with each decision." }),
+    keyPrefix: read.string("CACHE_KEY_PREFIX", { default: "", effect: "Text before every counter key." }),
+    maxDescriptors: read.integer("MAX_DESCRIPTORS_PER_REQUEST", { default: 1000, min: 1, effect: "Most descriptors of a request." }),
+    maxEntries: read.integer("MAX_ENTRIES_PER_DESCRIPTOR", { default: 100, min: 1, effect: "Most entries of a descriptor." }),
+    failureMode: readFailureMode(read),
+  };
+}
+
+function readHeaderNames(read: EnvReader): LimitHeaderNames | undefined {
+  const isEnabled = read.boolean("LIMIT_RESPONSE_HEADERS_ENABLED", {
+    default: false,
+    effect: "Answers headers with limit, remaining hits and reset.",
+  });
+  const headers = {
+    limit: readHeaderName(read, "LIMIT_LIMIT_HEADER", { default: "RateLimit-Limit", effect: "Name of the header with the limit." }),
+    remaining: readHeaderName(read, "LIMIT_REMAINING_HEADER", {
+      default: "RateLimit-Remaining",
+      effect: "Name of the header with the hits left.",
+    }),
+    reset: readHeaderName(read, "LIMIT_RESET_HEADER", {
+      default: "RateLimit-Reset",
+      effect: "Name of the header with the seconds until the window ends.",
+    }),
+  };
+  const { limit, remaining, reset } = headers;
+  return isEnabled && limit !== undefined && remaining !== undefined && reset !== undefined ? { limit, remaining, reset } : undefined;
+}
+
+function readHeaderName(
+  read: EnvReader,
+  name: string,
+  described: { readonly default: string; readonly effect: string },
+): string | undefined {
+  const header = read.string(name, described);
+  if (header === "") return undefined;
+  if (HEADER_NAME.test(header)) return header;
+  read.problem(name, header, "a header name of letters, digits and -");
+  return undefined;
+}

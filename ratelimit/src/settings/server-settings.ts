@@ -1,0 +1,133 @@
+// Settings of the listeners and of the life of the process: where they listen, TLS, how long connections and the end may last.
+import type { EnvReader } from "@weir/common/settings/read-env";
+import type { TlsFilePaths } from "@weir/common/tls/tls-files";
+
+import type { HealthOptions } from "../health/health.ts";
+import type { ListenerAddress } from "../transport/connection-listener.ts";
+
+/** A TCP address to listen on. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The gRPC listener. */
+export interface GrpcSettings {
+  /** GRPC_UDS, or GRPC_HOST and GRPC_PORT; default 0.0.0.0:8081. */
+  readonly address: ListenerAddress;
+  /** GRPC_SERVER_USE_TLS with its files; undefined = plain text, the default. */
+  readonly tls: GrpcTlsSettings | undefined;
+  /** GRPC_MAX_CONNECTION_AGE, in milliseconds; default 24 hours. */
+  readonly connectionAgeMaxMs: number;
+  /** GRPC_MAX_CONNECTION_AGE_GRACE, in milliseconds; default 1 hour. */
+  readonly connectionAgeGraceMs: number;
+}
+
+/** TLS of the gRPC listener. With a CA, clients must show a certificate of it. */
+export interface GrpcTlsSettings {
+  readonly paths: TlsFilePaths;
+  /** GRPC_CLIENT_TLS_SAN; undefined = any client of the CA. */
+  readonly clientName: string | undefined;
+}
+
+/** Everything about listeners and the end of the process. */
+export interface ServerSettings {
+  /** HOST and PORT; default 0.0.0.0:8080. */
+  readonly http: HostPort;
+  readonly grpc: GrpcSettings;
+  /** DEBUG_HOST and DEBUG_PORT; default 0.0.0.0:6070. */
+  readonly debug: HostPort;
+  readonly health: HealthOptions;
+  readonly shutdown: {
+    /** SHUTDOWN_DRAIN: how long listeners stay open after SIGTERM, in milliseconds; default 5 s. */
+    readonly drainMs: number;
+    /** SHUTDOWN_GRACE: how long running calls, and then everything else, may take, in milliseconds; default 10 s. */
+    readonly graceMs: number;
+  };
+}
+
+/** Reads them. */
+export function readServerSettings(read: EnvReader): ServerSettings {
+  return {
+    http: {
+      host: read.string("HOST", { default: "0.0.0.0", effect: "Address of the HTTP listener (/json, /healthcheck)." }),
+      port: read.port("PORT", { default: 8080, effect: "Port of the HTTP listener; 0 takes a free one." }),
+    },
+    grpc: readGrpc(read),
+    debug: {
+      host: read.string("DEBUG_HOST", { default: "0.0.0.0", effect: "Address of the debug listener." }),
+      port: read.port("DEBUG_PORT", { default: 6070, effect: "Port of the debug listener; 0 takes a free one." }),
+    },
+    health: {
+      withConfig: read.boolean("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", {
+        default: false,
+        effect: "Unhealthy while no domain is loaded.",
+      }),
+      withActiveConnection: read.boolean(["KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION", "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION"], {
+        default: false,
+        effect: "Unhealthy while there is no connection to the counter store.",
+      }),
+    },
+    shutdown: {
+      drainMs: read.durationMs("SHUTDOWN_DRAIN", {
+        default: "5s",
+        isTimer: true,
+        effect: "How long the listeners stay open after SIGTERM, unhealthy, so that proxies go elsewhere.",
+      }),
+      graceMs: read.durationMs("SHUTDOWN_GRACE", {
+        default: "10s",
+        isTimer: true,
+        effect: "How long running calls, and after them the other parts, may take to end.",
+      }),
+    },
+  };
+}
+
+function readGrpc(read: EnvReader): GrpcSettings {
+  const path = read.optionalString("GRPC_UDS", { effect: "Path of a unix socket for gRPC; GRPC_HOST and GRPC_PORT are not used then." });
+  const host = read.string("GRPC_HOST", { default: "0.0.0.0", effect: "Address of the gRPC listener." });
+  const port = read.port("GRPC_PORT", { default: 8081, effect: "Port of the gRPC listener; 0 takes a free one." });
+  return {
+    address: path === undefined ? { kind: "tcp", host, port } : { kind: "unix", path },
+    connectionAgeMaxMs: read.durationMs("GRPC_MAX_CONNECTION_AGE", {
+      default: "24h",
+      minMs: 1,
+      // A tenth is added at random, and a timer cannot wait longer than 24.8 days.
+      maxMs: 22 * 24 * 3600 * 1000,
+      effect: "Age at which a gRPC connection is told to go away, plus or minus a tenth at random.",
+    }),
+    connectionAgeGraceMs: read.durationMs("GRPC_MAX_CONNECTION_AGE_GRACE", {
+      default: "1h",
+      isTimer: true,
+      effect: "How long its running calls have then before it is closed.",
+    }),
+    tls: readGrpcTls(read),
+  };
+}
+
+function readGrpcTls(read: EnvReader): GrpcTlsSettings | undefined {
+  const useTls = read.boolean("GRPC_SERVER_USE_TLS", { default: false, effect: "TLS on the gRPC listener." });
+  const certPath = read.optionalString("GRPC_SERVER_TLS_CERT", {
+    effect: "File of the server's certificate chain; reloaded when it changes.",
+  });
+  const keyPath = read.optionalString("GRPC_SERVER_TLS_KEY", { effect: "File of its private key." });
+  const caPath = read.optionalString("GRPC_CLIENT_TLS_CACERT", {
+    effect: "File of the authority of clients; when set, clients must show a certificate of it.",
+  });
+  const clientName = read.optionalString("GRPC_CLIENT_TLS_SAN", { effect: "DNS name that the client's certificate must be valid for." });
+  if (!useTls) return undefined;
+  if (certPath === undefined)
+    read.problem("GRPC_SERVER_TLS_CERT", certPath, "the path of a certificate file, because GRPC_SERVER_USE_TLS is true");
+  if (keyPath === undefined) read.problem("GRPC_SERVER_TLS_KEY", keyPath, "the path of a key file, because GRPC_SERVER_USE_TLS is true");
+  if (clientName !== undefined && caPath === undefined) {
+    read.problem("GRPC_CLIENT_TLS_CACERT", caPath, "the path of a CA file, because GRPC_CLIENT_TLS_SAN is set");
+  }
+  return {
+    paths: {
+      ...(certPath !== undefined && { certPath }),
+      ...(keyPath !== undefined && { keyPath }),
+      ...(caPath !== undefined && { caPath }),
+    },
+    clientName,
+  };
+}

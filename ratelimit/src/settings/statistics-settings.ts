@@ -1,0 +1,65 @@
+// Settings of statistics and of how they go out.
+import type { EnvReader } from "@weir/common/settings/read-env";
+
+import type { HostPort } from "./server-settings.ts";
+
+/** The pull endpoint. */
+export interface PullSettings extends HostPort {
+  /** PULLSTATS_PATH; default /metrics. */
+  readonly path: string;
+  /** PULLSTATS_MAPPER_YAML: a mapping file; undefined = the default mapping. */
+  readonly mappingPath: string | undefined;
+  /** PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS: response times are not scaled to seconds; default false. */
+  readonly responseTimeAsMilliseconds: boolean;
+}
+
+/** Everything about statistics. */
+export interface StatisticsSettings {
+  /** STATS_MAX_DYNAMIC_KEYS; default 100000. */
+  readonly maxDynamicKeys: number;
+  /** USE_PULLSTATS; undefined = off, the default. */
+  readonly pull: PullSettings | undefined;
+}
+
+/** Reads them. */
+export function readStatisticsSettings(read: EnvReader): StatisticsSettings {
+  const maxDynamicKeys = read.integer("STATS_MAX_DYNAMIC_KEYS", {
+    default: 100_000,
+    min: 0,
+    effect: "Most statistics made by request values; hits beyond it count under their rule.",
+  });
+  const isEnabled = read.boolean(["USE_PULLSTATS", "USE_PROMETHEUS"], { default: false, effect: "Serves statistics for scraping." });
+  const pull = readPull(read);
+  return { maxDynamicKeys, pull: isEnabled ? pull : undefined };
+}
+
+function readPull(read: EnvReader): PullSettings {
+  const address = read.string(["PULLSTATS_ADDR", "PROMETHEUS_ADDR"], {
+    default: ":9090",
+    effect: "Address of that endpoint, host:port or :port.",
+  });
+  const path = read.string(["PULLSTATS_PATH", "PROMETHEUS_PATH"], { default: "/metrics", effect: "Path of that endpoint." });
+  if (!path.startsWith("/")) read.problem("PULLSTATS_PATH", path, "a path that begins with /");
+  return {
+    ...readAddress(read, "PULLSTATS_ADDR", address),
+    path,
+    mappingPath: read.optionalString(["PULLSTATS_MAPPER_YAML", "PROMETHEUS_MAPPER_YAML"], {
+      effect: "File that maps statistics to metrics, in the format of statsd_exporter; replaces the default mapping.",
+    }),
+    responseTimeAsMilliseconds: read.boolean(["PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS", "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS"], {
+      default: false,
+      effect: "Serves response times in milliseconds under the same name; default mapping only.",
+    }),
+  };
+}
+
+/** `host:port`, `[::1]:port` or `:port`, which is every address. */
+function readAddress(read: EnvReader, name: string, text: string): HostPort {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) {
+    read.problem(name, text, "host:port or :port, such as 127.0.0.1:9090");
+    return { host: "0.0.0.0", port: 0 };
+  }
+  return { host: match[1] ?? (match[2] === "" || match[2] === undefined ? "0.0.0.0" : match[2]), port };
+}

@@ -1,0 +1,48 @@
+// One ShouldRateLimit call of grpc-js while it is being decided.
+import type { sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
+import type { Log } from "@weir/common/log/log";
+import type { RateLimitRequest, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+
+import type { DecideError } from "../../decide/decide-error.ts";
+import type { DecisionCall } from "../../decide/decider.ts";
+import type { Decision } from "../../decide/decision.ts";
+import type { StatisticsTimer } from "../../statistics/statistics-store.ts";
+import { GRPC_STATUS, GRPC_STATUS_OF } from "../grpc-status.ts";
+import { responseMessage } from "../response-message.ts";
+
+/** The caller who waits at the other end of a grpc-js call. */
+export class GrpcCall implements DecisionCall {
+  readonly deadlineMs: number | undefined;
+  readonly #callback: sendUnaryData<RateLimitResponse>;
+  readonly #responseTime: StatisticsTimer;
+  readonly #nowMs: () => number;
+  readonly #startMs: number;
+  readonly #log: Log;
+
+  constructor(
+    call: ServerUnaryCall<RateLimitRequest, RateLimitResponse>,
+    callback: sendUnaryData<RateLimitResponse>,
+    responseTime: StatisticsTimer,
+    nowMs: () => number,
+    log: Log,
+  ) {
+    const deadline = Number(call.getDeadline()); // A Date becomes its milliseconds.
+    this.deadlineMs = Number.isFinite(deadline) ? deadline : undefined;
+    this.#callback = callback;
+    this.#responseTime = responseTime;
+    this.#nowMs = nowMs;
+    this.#startMs = nowMs();
+    this.#log = log;
+  }
+
+  decided(decision: Decision): void {
+    this.#callback(null, responseMessage(decision));
+    this.#responseTime.record(this.#nowMs() - this.#startMs);
+  }
+
+  failed(error: DecideError): void {
+    if (error.code === "INTERNAL") this.#log.error("a call could not be decided", { error });
+    this.#callback({ code: GRPC_STATUS[GRPC_STATUS_OF[error.code]], details: error.message });
+    this.#responseTime.record(this.#nowMs() - this.#startMs);
+  }
+}

@@ -1,0 +1,128 @@
+// gRPC over the library @grpc/grpc-js: ShouldRateLimit and the health service. It decides nothing; requests go to the decider as they were decoded.
+import type { Socket } from "node:net";
+
+import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
+import type { Log } from "@weir/common/log/log";
+import { Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
+import { type RateLimitRequest, type RateLimitResponse, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+
+import type { Decider } from "../../decide/decider.ts";
+import type { Health } from "../../health/health.ts";
+import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
+import { type ConnectionListener, createConnectionListener, type ListenerAddress, type ListenerTls } from "../connection-listener.ts";
+import type { Transport } from "../transport.ts";
+import { GrpcCall } from "./grpc-call.ts";
+import { createHealthHandlers, type HealthHandlers } from "./health-service.ts";
+
+/** Longest request message, in bytes: gRPC's own default. */
+const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
+
+/** Most calls that one connection may have open; Envoy keeps one connection per worker thread. */
+const STREAMS_MAX = 100_000;
+
+/** When an idle peer is pinged and how long it has to answer, in milliseconds: gRPC's defaults for servers. */
+const KEEPALIVE_TIME_MS = 2 * 60 * 60 * 1000;
+const KEEPALIVE_TIMEOUT_MS = 20_000;
+
+/** What the transport needs. `nowMs` is a clock that only goes forward. */
+export interface GrpcTransportDeps {
+  readonly decider: Decider;
+  readonly health: Health;
+  readonly statistics: ServiceStatistics;
+  readonly nowMs: () => number;
+  readonly log: Log;
+}
+
+/** Settings of a gRPC engine. */
+export interface GrpcTransportOptions {
+  readonly address: ListenerAddress;
+  readonly tls: ListenerTls | undefined;
+  /** GRPC_MAX_CONNECTION_AGE: when a connection is told to go away, plus or minus a tenth. Default 24 hours. */
+  readonly connectionAgeMaxMs: number;
+  /** GRPC_MAX_CONNECTION_AGE_GRACE: how long its running calls have then. Default 1 hour. */
+  readonly connectionAgeGraceMs: number;
+}
+
+/** Makes the transport. */
+export function createGrpcJsTransport(deps: GrpcTransportDeps, options: GrpcTransportOptions): Transport {
+  return new GrpcJsTransport(deps, options);
+}
+
+class GrpcJsTransport implements Transport {
+  readonly name = "gRPC listener";
+  readonly #server: Server;
+  readonly #listener: ConnectionListener;
+  readonly #health: HealthHandlers;
+  readonly #sockets = new Set<Socket>();
+  #address: string | undefined;
+  #drained: Promise<void> | undefined;
+
+  constructor(deps: GrpcTransportDeps, options: GrpcTransportOptions) {
+    this.#server = new Server(serverOptions(options));
+    this.#health = createHealthHandlers(deps);
+    this.#server.addService(serviceDefinition(HealthService), this.#health.handlers);
+    this.#server.addService(serviceDefinition(RateLimitService), { shouldRateLimit: createShouldRateLimit(deps) });
+    // Connections are opened here and injected: the library checks no client names and tells badly why it cannot listen.
+    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    const { address, tls } = options;
+    const listenerOptions = { address, tls, what: "gRPC", portSetting: "GRPC_PORT", pathSetting: "GRPC_UDS" };
+    this.#listener = createConnectionListener(deps, listenerOptions, (socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+      // Resets by the peer; the session above ends its calls.
+      socket.on("error", (error) => deps.log.debug("a gRPC connection broke", { error }));
+      injector.injectConnection(socket);
+    });
+  }
+
+  address(): string | undefined {
+    return this.#address;
+  }
+
+  async start(): Promise<void> {
+    this.#address = await this.#listener.open();
+  }
+
+  drain(): Promise<void> {
+    this.#drained ??= new Promise((resolve) => {
+      if (this.#address !== undefined) this.#listener.close();
+      // Watches are streams without an end, which would keep their connections open.
+      this.#health.endWatches();
+      this.#server.tryShutdown(() => resolve());
+    });
+    return this.#drained;
+  }
+
+  async stop(): Promise<void> {
+    const drained = this.drain();
+    this.#server.forceShutdown();
+    for (const socket of this.#sockets) socket.destroy();
+    await drained;
+  }
+}
+
+function createShouldRateLimit({
+  decider,
+  statistics,
+  nowMs,
+  log,
+}: GrpcTransportDeps): handleUnaryCall<RateLimitRequest, RateLimitResponse> {
+  const method = statistics.method("ShouldRateLimit");
+  return (call, callback) => {
+    method.totalRequests.add(1);
+    decider.decide(call.request, new GrpcCall(call, callback, method.responseTime, nowMs, log));
+  };
+}
+
+function serverOptions(options: GrpcTransportOptions): ServerOptions {
+  return {
+    "grpc.max_receive_message_length": MESSAGE_MAX_BYTES,
+    "grpc.max_concurrent_streams": STREAMS_MAX,
+    "grpc.max_connection_age_ms": options.connectionAgeMaxMs, // The library adds the jitter of a tenth itself.
+    "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs,
+    "grpc.keepalive_time_ms": KEEPALIVE_TIME_MS,
+    "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
+    "grpc.enable_channelz": 0, // Books about every call that nobody reads.
+  };
+}

@@ -1,0 +1,123 @@
+// HTTP/1.1: the decision as JSON on /json, and the health of the process on /healthcheck. What a body means is request-body.ts, what is answered
+// json-call.ts.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+
+import { respondText } from "@weir/common/admin/admin-server";
+import type { Log } from "@weir/common/log/log";
+import { formatAddress, listen } from "@weir/common/net/listen";
+
+import type { Decider } from "../../decide/decider.ts";
+import type { Health } from "../../health/health.ts";
+import { respondHealth } from "../plain-answers.ts";
+import type { Transport } from "../transport.ts";
+import { JsonCall, respondError } from "./json-call.ts";
+import { parseRequestBody, readBody } from "./request-body.ts";
+
+/** How long a client may take for its headers, for its whole request, and between two requests, in milliseconds. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+
+/** Most connections at a time. */
+const CONNECTIONS_MAX = 10_000;
+
+/** What the transport needs. */
+export interface JsonTransportDeps {
+  readonly decider: Decider;
+  readonly health: Health;
+  readonly log: Log;
+}
+
+/** HOST and PORT. */
+export interface JsonTransportOptions {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Makes the transport. */
+export function createJsonTransport(deps: JsonTransportDeps, options: JsonTransportOptions): Transport {
+  return new JsonTransport(deps, options);
+}
+
+class JsonTransport implements Transport {
+  readonly name = "HTTP listener";
+  readonly #deps: JsonTransportDeps;
+  readonly #options: JsonTransportOptions;
+  readonly #server: Server;
+  #address: string | undefined;
+  #drained: Promise<void> | undefined;
+
+  constructor(deps: JsonTransportDeps, options: JsonTransportOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#server = createServer(
+      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
+      (request, response) => this.#handle(request, response),
+    );
+    this.#server.maxConnections = CONNECTIONS_MAX;
+  }
+
+  address(): string | undefined {
+    return this.#address;
+  }
+
+  async start(): Promise<void> {
+    this.#address = formatAddress(await listen(this.#server, { ...this.#options, setting: "PORT", what: "HTTP" }));
+  }
+
+  drain(): Promise<void> {
+    this.#drained ??= new Promise((resolve) => {
+      if (this.#server.listening) this.#server.close(() => resolve());
+      else resolve();
+      this.#server.closeIdleConnections();
+    });
+    return this.#drained;
+  }
+
+  async stop(): Promise<void> {
+    const drained = this.drain();
+    this.#server.closeAllConnections();
+    await drained;
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    // While draining, a kept connection would keep the server open until its client tires of it.
+    if (this.#drained !== undefined) response.setHeader("Connection", "close");
+    switch (pathOf(request)) {
+      case "/json":
+        this.#decide(request, response).catch((error: unknown) => {
+          this.#deps.log.error("a JSON request could not be answered", { error });
+          if (response.headersSent) response.destroy();
+          else respondError(response, 500, "INTERNAL", "internal error");
+        });
+        return;
+      case "/healthcheck":
+        respondHealth(response, this.#deps.health);
+        return;
+      default:
+        respondText(response, 404, "404 page not found\n");
+    }
+  }
+
+  async #decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readBody(request);
+    switch (body.kind) {
+      case "aborted":
+        return;
+      case "too large":
+        respondError(response, 413, "RESOURCE_EXHAUSTED", body.message);
+        return;
+      case "read": {
+        const parsed = parseRequestBody(body.text);
+        if (parsed.ok) this.#deps.decider.decide(parsed.request, new JsonCall(response, this.#deps.log));
+        else respondError(response, 400, "INVALID_ARGUMENT", parsed.message);
+      }
+    }
+  }
+}
+
+function pathOf(request: IncomingMessage): string {
+  const target = request.url ?? "/";
+  const query = target.indexOf("?");
+  return query === -1 ? target : target.slice(0, query);
+}
