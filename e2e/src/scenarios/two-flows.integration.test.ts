@@ -102,7 +102,7 @@ describe("the two flows", () => {
       expect(troubles).toHaveLength(1);
       return troubles[0]!;
     });
-    expect(trouble.place).toMatch(/mail\.yaml:12\b/);
+    expect(trouble.place).toMatch(/mail\.yaml:13\b/);
     expect(trouble.field).toBe("spec.descriptors[0].descriptors[0].rateLimit.unit");
     expect(trouble.message).toContain("fortnight");
     // The limit before the break, not the one beside the mistake, and not none.

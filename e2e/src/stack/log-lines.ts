@@ -34,12 +34,12 @@ export function parseLogLine(line: string): LogLine | undefined {
 export function describeLogLine(line: string): string | undefined {
   const parsed = parseLogLine(line);
   if (parsed === undefined) return line.trim() === "" ? undefined : line;
-  if (parsed.level !== "warn" && parsed.level !== "error") return undefined;
+  if (parsed.level !== "warning" && parsed.level !== "error") return undefined;
   if (EXPECTED_MESSAGES.has(parsed.message) || isAboutManifest(parsed)) return undefined;
   const fields = Object.entries(parsed.fields)
     .filter(([name]) => !HIDDEN_FIELDS.has(name))
     .map(([name, value]) => `${name}=${describeField(value)}`);
-  return `${parsed.level === "warn" ? "warning" : "error"}: ${parsed.message}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`;
+  return `${parsed.level}: ${parsed.message}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`;
 }
 
 // A line with a place in a file is about a manifest; rollout-watch.ts tells of it, with what that means for the limits.
