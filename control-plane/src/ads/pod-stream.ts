@@ -1,0 +1,160 @@
+// One ADS stream: hands requests to the protocol, writes what it says, and reports what the pod answers. At most one response is being written; whatever
+// comes in force meanwhile is looked at when that is done, so that a slow reader costs one response and never delays the others.
+import type { Log } from "@weir/common/log/log";
+import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+
+import type { PodRegistry, PodReport } from "../rollout/pod-registry.ts";
+import { encodeResponse } from "../snapshot/response-bytes.ts";
+import { encodeSubset, type Snapshot } from "../snapshot/snapshot.ts";
+import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
+import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
+
+/** Most names that one request may list; pods list none. */
+const NAMES_MAX = 10_000;
+
+/** The other end, as the stream needs it. */
+export interface PodChannel {
+  /** Address of the client. */
+  readonly peer: string;
+  /** Sends one serialised DiscoveryResponse and calls back when the next one may follow. Never called again before that. */
+  send(response: Buffer, written: () => void): void;
+}
+
+/** What a client did that the protocol forbids; the stream ends with INVALID_ARGUMENT and this text. */
+export interface ProtocolViolation {
+  readonly message: string;
+}
+
+/** Counts what happens on all streams. */
+export interface AdsCounters {
+  pushed(): void;
+  acknowledged(): void;
+  rejected(): void;
+}
+
+/** What a stream works with. */
+export interface PodStreamDeps {
+  readonly channel: PodChannel;
+  readonly snapshotFor: (fleet: string) => Snapshot | undefined;
+  readonly pods: PodRegistry;
+  readonly counters: AdsCounters;
+  readonly log: Log;
+}
+
+/** A stream of one pod. */
+export interface PodStream {
+  /** Takes in a request; answers what is wrong with it, if the stream must end for that. */
+  receive(request: DiscoveryRequest): ProtocolViolation | undefined;
+  /** Something else is in force. */
+  published(): void;
+  /** The stream has ended, whoever ended it. May be called more than once. */
+  ended(): void;
+}
+
+/** Makes a stream; `identifier` tells clients which replica they talk to. */
+export function createPodStream(deps: PodStreamDeps, options: { readonly identifier: string }): PodStream {
+  return new SotwPodStream(deps, options.identifier);
+}
+
+/** A pod is known from the first request on. */
+interface KnownPod {
+  readonly identity: PodIdentity;
+  readonly report: PodReport;
+  readonly log: Log;
+}
+
+class SotwPodStream implements PodStream {
+  readonly #deps: PodStreamDeps;
+  readonly #identifier: string;
+  #pod: KnownPod | undefined;
+  /** The one type that is served; requests for others are not answered and leave nothing behind. */
+  #type: TypeState = NEW_TYPE;
+  #responses = 0;
+  #isWriting = false;
+  #isEnded = false;
+
+  constructor(deps: PodStreamDeps, identifier: string) {
+    this.#deps = deps;
+    this.#identifier = identifier;
+  }
+
+  receive(request: DiscoveryRequest): ProtocolViolation | undefined {
+    if (this.#isEnded) return undefined;
+    if (request.typeUrl === "") return { message: "type_url is missing: it is required on an aggregated stream" };
+    if (request.resourceNames.length > NAMES_MAX) {
+      return { message: `resource_names holds ${request.resourceNames.length} names, at most ${NAMES_MAX} are allowed` };
+    }
+    const pod = (this.#pod ??= this.#meet(request));
+    if (request.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL) {
+      pod.log.debug("Ignored a request for another type", { type: request.typeUrl });
+      return undefined;
+    }
+    const { state, meaning } = receiveRequest(this.#type, request);
+    this.#type = state;
+    this.#note(pod, meaning);
+    this.#send();
+    return undefined;
+  }
+
+  published(): void {
+    this.#send();
+  }
+
+  ended(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#pod?.report.left();
+    this.#pod?.log.info("Pod left");
+  }
+
+  /** Only the first request of a stream must say who the client is; later ones cannot change it. */
+  #meet(request: DiscoveryRequest): KnownPod {
+    const identity = identityOf(request.node);
+    const { peer } = this.#deps.channel;
+    const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
+    log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });
+    return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }) };
+  }
+
+  #note({ report, log }: KnownPod, meaning: Meaning): void {
+    switch (meaning.kind) {
+      case "ack":
+        report.accepted(meaning.version);
+        this.#deps.counters.acknowledged();
+        log.info("Pod accepted snapshot", { version: meaning.version });
+        break;
+      case "nack":
+        report.rejected(meaning.version, meaning.message);
+        this.#deps.counters.rejected();
+        log.error("Pod rejected snapshot", { version: meaning.version, text: meaning.message });
+        break;
+      case "subscribe":
+      case "update":
+      case "stale":
+        log.debug("Pod asked", { kind: meaning.kind });
+        break;
+    }
+  }
+
+  #send(): void {
+    const pod = this.#pod;
+    if (pod === undefined || this.#isWriting || this.#isEnded) return;
+    const snapshot = this.#deps.snapshotFor(pod.identity.fleet);
+    if (snapshot === undefined) return; // Nothing is in force yet: the answer comes when something is.
+    const next = nextResponse(this.#type, snapshot);
+    if (!next.send) return;
+    const { names } = next;
+    this.#responses += 1;
+    const nonce = String(this.#responses);
+    const body = names === undefined ? snapshot.body : encodeSubset(snapshot, (name) => names.has(name));
+    this.#type = afterSending(this.#type, snapshot, { nonce, names });
+    this.#isWriting = true;
+    pod.report.sent(snapshot.version);
+    this.#deps.counters.pushed();
+    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#identifier }), () => {
+      this.#isWriting = false;
+      this.#send();
+    });
+  }
+}

@@ -1,0 +1,101 @@
+// From resources to what is served: validation, one owner for each domain, translation to messages. Pure: the same resources in any order give the same
+// assembly.
+import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
+import { messageOfModel } from "@weir/proto/rate-limit-config/message";
+import { findProblems } from "@weir/proto/rate-limit-config/validate";
+
+import { compareCodeUnits } from "../source/code-unit-order.ts";
+import type { Place, SourceResource, SourceState } from "../source/source.ts";
+import { resourceKey } from "../source/source.ts";
+import type { AcceptedResource, Assembly, Refusal } from "./assembly.ts";
+import { canonicalModel } from "./canonical.ts";
+import { createOwnership } from "./ownership.ts";
+
+/** Assembles what a source knows. */
+export function assemble(state: SourceState): Assembly {
+  const refusals: Refusal[] = state.refusals.map((refusal) => ({ ...refusal, reason: "Invalid" }));
+  const unique = refuseDuplicates(state.resources, refusals);
+  const valid = unique.filter((resource) => isValid(resource, refusals));
+  const accepted = settleOwnership(valid.toSorted(compareAge), refusals);
+  return {
+    accepted: accepted.toSorted((left, right) => compareCodeUnits(left.key, right.key)),
+    refusals: refusals.toSorted(comparePlaces),
+    fleets: [...new Set(accepted.flatMap((resource) => resource.fleets ?? []))].toSorted(compareCodeUnits),
+  };
+}
+
+/** Of resources with the same name the first by place stays. */
+function refuseDuplicates(resources: readonly SourceResource[], refusals: Refusal[]): readonly SourceResource[] {
+  const first = new Map<string, SourceResource>();
+  for (const resource of resources.toSorted(comparePlaces)) {
+    const key = resourceKey(resource);
+    const known = first.get(key);
+    if (known === undefined) first.set(key, resource);
+    else refuse(resource, ["metadata", "name"], { reason: "DuplicateResource", message: duplicateMessage(key, known, resource) }, refusals);
+  }
+  return [...first.values()];
+}
+
+function duplicateMessage(key: string, known: SourceResource, resource: SourceResource): string {
+  return `${key} is defined twice: ${formatPlace(known.place)} stands, ${formatPlace(resource.place)} is refused; rename one of them`;
+}
+
+function isValid(resource: SourceResource, refusals: Refusal[]): boolean {
+  const problems = findProblems(modelOfResource(resource.resource));
+  for (const { path, message } of problems) refuse(resource, ["spec", ...path], { reason: "Invalid", message }, refusals);
+  return problems.length === 0;
+}
+
+/** Walks from the oldest to the youngest; a resource gets its domain in all of its fleets or is refused. */
+function settleOwnership(resources: readonly SourceResource[], refusals: Refusal[]): readonly AcceptedResource[] {
+  const ownership = createOwnership();
+  return resources.flatMap((resource) => {
+    const candidate = translate(resource);
+    const conflict = ownership.claim(candidate);
+    if (conflict === undefined) return [candidate];
+    const fleet = conflict.fleet === undefined ? "" : ` in fleet ${JSON.stringify(conflict.fleet)}`;
+    const owner = `${conflict.owner.key} (${formatPlace(conflict.owner.place)})`;
+    const message = `domain ${JSON.stringify(candidate.domain)} belongs to ${owner}${fleet}: the oldest resource owns a domain, then the first by namespace and name`;
+    refuse(resource, ["spec", "domain"], { reason: "DomainConflict", message }, refusals);
+    return [];
+  });
+}
+
+function translate(resource: SourceResource): AcceptedResource {
+  const { namespace, name, place, isLastGood } = resource;
+  const key = resourceKey(resource);
+  const { domain, fleets } = resource.resource.spec;
+  return {
+    namespace,
+    name,
+    key,
+    domain,
+    fleets: fleets === undefined ? undefined : fleets.toSorted(compareCodeUnits),
+    place,
+    isLastGood,
+    message: messageOfModel({ ...canonicalModel(modelOfResource(resource.resource)), name: key }),
+  };
+}
+
+function refuse(
+  resource: SourceResource,
+  path: readonly (string | number)[],
+  what: Pick<Refusal, "reason" | "message">,
+  refusals: Refusal[],
+): void {
+  refusals.push({ ...what, resource: resourceKey(resource), place: resource.locate(path), field: fieldPath(path), keepsLastGood: false });
+}
+
+function formatPlace({ file, line }: Place): string {
+  return `${file}:${line}`;
+}
+
+function comparePlaces(left: { readonly place: Place }, right: { readonly place: Place }): number {
+  return (
+    compareCodeUnits(left.place.file, right.place.file) || left.place.line - right.place.line || left.place.column - right.place.column
+  );
+}
+
+function compareAge(left: SourceResource, right: SourceResource): number {
+  return left.createdMs - right.createdMs || compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name);
+}

@@ -1,0 +1,42 @@
+// What assemble gives: the resources that are served, and why the others are not.
+import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+
+import type { RefusalReason } from "../errors.ts";
+import type { Place } from "../source/source.ts";
+
+/** A resource that is served. */
+export interface AcceptedResource {
+  readonly namespace: string;
+  readonly name: string;
+  /** `<namespace>/<name>`, its name on the wire. */
+  readonly key: string;
+  readonly domain: string;
+  /** The fleets it is for, sorted; undefined means every fleet, known or not. */
+  readonly fleets: readonly string[] | undefined;
+  readonly place: Place;
+  /** True when an older form is served, because the present one is refused. */
+  readonly isLastGood: boolean;
+  readonly message: RateLimitConfig;
+}
+
+/** Why something is not served as it is written. */
+export interface Refusal {
+  readonly reason: RefusalReason;
+  /** `<namespace>/<name>`, or undefined when not even that could be read. */
+  readonly resource: string | undefined;
+  readonly place: Place;
+  /** For example `spec.descriptors[2].rateLimit.unit`; empty when the whole document or file is meant. */
+  readonly field: string;
+  readonly message: string;
+  /** True when an earlier form goes on being served. */
+  readonly keepsLastGood: boolean;
+}
+
+/** The whole of what should be served, at one moment. */
+export interface Assembly {
+  /** Sorted by key. */
+  readonly accepted: readonly AcceptedResource[];
+  readonly refusals: readonly Refusal[];
+  /** Every fleet that an accepted resource names, sorted. */
+  readonly fleets: readonly string[];
+}

@@ -1,0 +1,30 @@
+// One form for equal rules: what a message holds must not depend on the order in which somebody wrote the keys of a mapping.
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { DescriptorModel, RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+
+import { compareCodeUnits } from "../source/code-unit-order.ts";
+
+/** The same rules with the keys of all metadata sorted. The order of rules means something and stays. */
+export function canonicalModel(model: RateLimitConfigModel): RateLimitConfigModel {
+  return { ...model, descriptors: model.descriptors.map(canonicalDescriptor) };
+}
+
+function canonicalDescriptor(descriptor: DescriptorModel): DescriptorModel {
+  const { metadata, descriptors, ...rest } = descriptor;
+  return {
+    ...rest,
+    descriptors: descriptors.map(canonicalDescriptor),
+    ...(metadata === undefined ? {} : { metadata: canonicalObject(metadata) }),
+  };
+}
+
+function canonicalObject(object: JsonObject): JsonObject {
+  const entries = Object.entries(object).toSorted(([left], [right]) => compareCodeUnits(left, right));
+  // Not by assignment: a key may be called "__proto__".
+  return Object.fromEntries(entries.map(([key, value]) => [key, canonicalValue(value)]));
+}
+
+function canonicalValue(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(canonicalValue);
+  return typeof value === "object" && value !== null ? canonicalObject(value) : value;
+}

@@ -1,0 +1,102 @@
+// The parts of the control plane, put together in the order of the flow. The one place where implementations are chosen; main.ts runs it.
+import { hostname } from "node:os";
+
+import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
+import { createLifecycle, type Lifecycle } from "@weir/common/lifecycle/lifecycle";
+import type { Log, LogFields } from "@weir/common/log/log";
+import { formatAddress } from "@weir/common/net/listen";
+import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import type { Tracing } from "@weir/common/tracing/tracing";
+
+import { type AdsSecurity, type AdsServer, createAdsServer } from "./ads/ads-server.ts";
+import { createPodRegistry } from "./rollout/pod-registry.ts";
+import type { AdsSecuritySettings, Settings } from "./settings.ts";
+import { createPublisher } from "./snapshot/publisher.ts";
+import { createDirectorySource } from "./source/directory/directory-source.ts";
+import { createMetrics } from "./status/metrics.ts";
+import { reportStatus, type StatusReport } from "./status/status-report.ts";
+import { statusRoutes } from "./status/status-routes.ts";
+
+/** A control plane that is not started yet. */
+export interface ControlPlane {
+  readonly lifecycle: Lifecycle;
+  readonly ads: AdsServer;
+  readonly http: AdminServer;
+  /** Makes /readyz fail, before anything stops. */
+  drain(): void;
+  /** Reads certificates and resources again, for SIGHUP. */
+  reload(): void;
+  /** What it serves and where, for the log. */
+  describe(): LogFields;
+}
+
+/** What comes from the process. */
+export interface ControlPlaneDeps {
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Records a span for each publication; undefined records none. */
+  readonly tracer: Tracing["tracer"];
+}
+
+/** Builds it. Fails with TLS_FILE_INVALID when a certificate cannot be used. */
+export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, settings: Settings): ControlPlane {
+  const tls = openTls(settings.ads.security, log);
+  const publisher = createPublisher({ log, clock, tracer }, settings);
+  const source = createDirectorySource({ log, listener: publisher }, { directory: settings.source.directory });
+  publisher.use(source);
+  const pods = createPodRegistry({ clock });
+  const replica = hostname();
+  let isDraining = false;
+  const report = (): StatusReport =>
+    reportStatus({
+      replica,
+      isReady: !isDraining && publisher.state().assembly !== undefined && ads.address() !== undefined,
+      sourceLocation: source.location,
+      publisher: publisher.state(),
+      pods: pods.list(),
+    });
+  const metrics = createMetrics({ report, streams: () => ads.streams() });
+  const ads: AdsServer = createAdsServer(
+    { log, security: securityOf(settings.ads.security, tls), snapshots: publisher, pods, counters: metrics.counters },
+    { ...settings.ads, identifier: replica },
+  );
+  const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
+  for (const route of statusRoutes({ report, metrics })) http.route(route);
+
+  const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
+  // HTTP first, so that a start that waits can be looked at; pods last, when there is something to send.
+  for (const part of [http, ...(tls === undefined ? [] : [tls]), source, publisher, ads]) lifecycle.add(part);
+  return {
+    lifecycle,
+    ads,
+    http,
+    drain: () => {
+      isDraining = true;
+    },
+    reload: () => {
+      tls?.reload();
+      publisher.changed();
+    },
+    describe: () => ({
+      source: source.location,
+      ads: addressOf(ads),
+      security: settings.ads.security.kind,
+      status: `http://${addressOf(http)}/status`,
+    }),
+  };
+}
+
+function openTls(security: AdsSecuritySettings, log: Log): TlsFiles | undefined {
+  return security.kind === "plaintext" ? undefined : openTlsFiles(security, { log });
+}
+
+function securityOf(security: AdsSecuritySettings, files: TlsFiles | undefined): AdsSecurity {
+  if (security.kind === "plaintext" || files === undefined) return { kind: "plaintext" };
+  return { kind: "mutual-tls", files, allowedNames: security.allowedNames };
+}
+
+function addressOf(listener: AdsServer | AdminServer): string {
+  const address = listener.address();
+  return address === undefined ? "not open" : formatAddress(address);
+}

@@ -1,0 +1,36 @@
+// Every error code and every refusal reason of this workspace, explained. Not thrown from here: the files that throw or refuse name them.
+import type { ErrorTable } from "@weir/common/errors/service-error";
+
+/** The error codes of the control plane. */
+export const CONTROL_PLANE_ERRORS = {
+  SOURCE_UNREADABLE: {
+    meaning: "The place that resources come from cannot be read: it is missing, not permitted, or holds more than is read.",
+    remedy: "Correct what the message names. A running control plane goes on serving what it read last, and tries again by itself.",
+  },
+} as const satisfies ErrorTable;
+
+/** A code of {@link CONTROL_PLANE_ERRORS}. */
+export type ControlPlaneErrorCode = keyof typeof CONTROL_PLANE_ERRORS;
+
+/** Why a resource, or a whole file, is not served as it is written. These are told in the log, on the status page and in metrics. */
+export const RESOURCE_ERRORS = {
+  Invalid: {
+    meaning: "The manifest or the rules in it are wrong; the message names file, line and field.",
+    remedy: "Correct the field. Until then the last good form of the resource is served, if this process has seen one.",
+  },
+  DuplicateResource: {
+    meaning: "Two manifests have the same namespace and name; the first, by path, is served.",
+    remedy: "Rename or delete one of the two places that the message names.",
+  },
+  DomainConflict: {
+    meaning: "The domain belongs to another resource: the oldest one that claims it, by creation time, then namespace, then name.",
+    remedy: "Use another domain, or move the rules into the resource that the message names.",
+  },
+  TooLarge: {
+    meaning: "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the configuration before it stays in force.",
+    remedy: "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods.",
+  },
+} as const satisfies ErrorTable;
+
+/** A reason of {@link RESOURCE_ERRORS}. */
+export type RefusalReason = keyof typeof RESOURCE_ERRORS;

@@ -1,0 +1,78 @@
+// What every connected pod has made of what it was sent. One entry for each stream: two pods may say that they have the same node id. Kept in memory, for
+// this replica, as long as the stream lasts.
+
+/** Longest rejection text that is kept, in characters. */
+const MESSAGE_MAX = 4096;
+
+/** Who connected. */
+export interface ConnectedPod {
+  readonly nodeId: string;
+  readonly fleet: string;
+  readonly namespace: string;
+  readonly pod: string;
+  /** Address of the connection. */
+  readonly peer: string;
+}
+
+/** A version, and when the pod got it or answered. Milliseconds since the epoch. */
+export interface VersionEvent {
+  readonly version: string;
+  readonly atMs: number;
+}
+
+/** A pod as it stands. */
+export interface PodState extends ConnectedPod {
+  readonly connectedMs: number;
+  /** What it was sent last. */
+  readonly sent: VersionEvent | undefined;
+  /** What it accepted last. */
+  readonly accepted: VersionEvent | undefined;
+  /** What it rejected last, if it has accepted nothing since. */
+  readonly rejected: (VersionEvent & { readonly message: string }) | undefined;
+}
+
+/** Where a stream reports to. */
+export interface PodReport {
+  sent(version: string): void;
+  accepted(version: string): void;
+  rejected(version: string, message: string): void;
+  /** The stream has ended; the entry goes. */
+  left(): void;
+}
+
+/** All pods of this replica. */
+export interface PodRegistry {
+  connected(pod: ConnectedPod): PodReport;
+  /** Every connected pod, by node id and then by age of its stream. */
+  list(): readonly PodState[];
+}
+
+/** Makes an empty registry; `clock` gives milliseconds since the epoch. */
+export function createPodRegistry(deps: { readonly clock: () => number }): PodRegistry {
+  const entries = new Map<symbol, PodState>();
+  return {
+    connected: (pod) => {
+      const id = Symbol(pod.nodeId);
+      const initial = { ...pod, connectedMs: deps.clock(), sent: undefined, accepted: undefined, rejected: undefined };
+      entries.set(id, initial);
+      const change = (difference: Partial<PodState>): void => {
+        const entry = entries.get(id);
+        // A report after the end of the stream is late, not wrong: there is nobody left to tell of.
+        if (entry !== undefined) entries.set(id, { ...entry, ...difference });
+      };
+      const at = (version: string): VersionEvent => ({ version, atMs: deps.clock() });
+      return {
+        sent: (version) => change({ sent: at(version) }),
+        accepted: (version) => change({ accepted: at(version), rejected: undefined }),
+        rejected: (version, message) => change({ rejected: { ...at(version), message: cut(message) } }),
+        left: () => void entries.delete(id),
+      };
+    },
+    // Sorting is stable, and a map remembers the order in which streams came.
+    list: () => [...entries.values()].toSorted((left, right) => (left.nodeId < right.nodeId ? -1 : left.nodeId > right.nodeId ? 1 : 0)),
+  };
+}
+
+function cut(text: string): string {
+  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
+}

@@ -1,0 +1,169 @@
+// The settings of the control plane: names, units, defaults, and what contradicts what.
+import type { LogFormat, LogLevel } from "@weir/common/log/log";
+import { readLogSettings } from "@weir/common/log/log";
+import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
+import { readEnv } from "@weir/common/settings/read-env";
+import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
+
+/** 4 MiB, the receive limit of a gRPC client in Go that sets none, less room for what surrounds the resources. */
+const SNAPSHOT_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024;
+
+/** Where resources come from. */
+export interface SourceSettings {
+  readonly kind: "directory";
+  /** Folder with manifests. */
+  readonly directory: string;
+}
+
+/** How the ADS listener is protected. */
+export type AdsSecuritySettings =
+  | {
+      readonly kind: "mutual-tls";
+      readonly certPath: string;
+      readonly keyPath: string;
+      /** Authorities of client certificates. */
+      readonly caPath: string;
+      /** Empty: every certificate of the authorities. */
+      readonly allowedNames: readonly string[];
+    }
+  | { readonly kind: "plaintext" };
+
+/** All settings. */
+export interface Settings {
+  readonly source: SourceSettings;
+  readonly ads: { readonly host: string; readonly port: number; readonly security: AdsSecuritySettings };
+  readonly http: { readonly host: string; readonly port: number };
+  /** Milliseconds. */
+  readonly debounceQuietMs: number;
+  /** Milliseconds. */
+  readonly debounceMaxMs: number;
+  readonly snapshotMaxBytes: number;
+  /** Milliseconds; 0 publishes empty sets at once. */
+  readonly allowEmptyAfterMs: number;
+  /** How long after SIGTERM streams go on while no new ones are wanted, in milliseconds. */
+  readonly shutdownDrainMs: number;
+  /** How long everything may take to stop after that, in milliseconds. */
+  readonly shutdownGraceMs: number;
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly tracing: TracingSettings;
+}
+
+/** Reads the settings; throws one SettingsError with everything that is wrong. */
+export function parseSettings(env: Env): Settings {
+  const read = readEnv(env);
+  const settings = readSettings(read);
+  read.done();
+  return Object.freeze(settings);
+}
+
+/** Every setting with its default and effect. */
+export function describeSettings(): readonly SettingRow[] {
+  const read = readEnv({});
+  readSettings(read);
+  return read.rows();
+}
+
+function readSettings(read: EnvReader): Settings {
+  return {
+    source: readSource(read),
+    ads: {
+      host: read.string("ADS_HOST", { default: "0.0.0.0", effect: "Address of the listener for rate limit pods." }),
+      port: read.port("ADS_PORT", { default: 18_000, effect: "Port of the listener for rate limit pods (ADS)." }),
+      security: readSecurity(read),
+    },
+    http: {
+      host: read.string("HTTP_HOST", { default: "0.0.0.0", effect: "Address of the listener for status, probes and metrics." }),
+      port: read.port("HTTP_PORT", { default: 8090, effect: "Port of the listener for status, probes and metrics." }),
+    },
+    ...readPublishing(read),
+    shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
+      default: "5s",
+      isTimer: true,
+      effect: "How long after SIGTERM streams go on while /readyz already fails, so that pods connect elsewhere.",
+    }),
+    shutdownGraceMs: read.durationMs("SHUTDOWN_GRACE", {
+      default: "10s",
+      isTimer: true,
+      effect: "How long everything may take to stop after that.",
+    }),
+    log: readLogSettings(read, { level: "info" }),
+    tracing: readTracingSettings(read, { serviceName: "weir-control-plane" }),
+  };
+}
+
+function readSource(read: EnvReader): SourceSettings {
+  const kind = read.oneOf("SOURCE", {
+    default: "directory",
+    choices: ["directory"],
+    effect: "Where RateLimitConfig resources come from: directory reads manifests below SOURCE_DIRECTORY.",
+  });
+  const directory = read.optionalString("SOURCE_DIRECTORY", {
+    effect: "Folder whose *.yaml, *.yml and *.json files are read, sub-folders included, and watched; required with SOURCE=directory.",
+  });
+  if (directory === undefined) read.problem("SOURCE_DIRECTORY", directory, "the path of a folder with RateLimitConfig manifests");
+  return { kind, directory: directory ?? "" };
+}
+
+function readSecurity(read: EnvReader): AdsSecuritySettings {
+  const paths = {
+    certPath: read.optionalString("ADS_TLS_CERT", {
+      effect: "File with the certificate of the ADS listener, PEM; required with mutual TLS.",
+    }),
+    keyPath: read.optionalString("ADS_TLS_KEY", { effect: "File with the key of that certificate, PEM; required with mutual TLS." }),
+    caPath: read.optionalString("ADS_TLS_CLIENT_CACERT", {
+      effect: "File with the authorities whose client certificates are accepted, PEM; required with mutual TLS.",
+    }),
+  };
+  const allowedNames = read.list("ADS_ALLOWED_SANS", {
+    effect:
+      "Names of which a client certificate must have one (DNS name, URI or IP address, exact). Not set: every certificate of the authorities.",
+  });
+  const isPlaintext = read.boolean("ADS_PLAINTEXT", {
+    default: false,
+    effect: "Serves pods without TLS: whoever reaches the port may read all rules. Excludes the other ADS_ settings on TLS.",
+  });
+  const named = { ADS_TLS_CERT: paths.certPath, ADS_TLS_KEY: paths.keyPath, ADS_TLS_CLIENT_CACERT: paths.caPath };
+  if (isPlaintext) {
+    const given = { ...named, ADS_ALLOWED_SANS: allowedNames.join(",") || undefined };
+    for (const [name, value] of Object.entries(given)) {
+      if (value !== undefined) read.problem(name, value, "nothing, because ADS_PLAINTEXT=true serves without TLS");
+    }
+    return { kind: "plaintext" };
+  }
+  for (const [name, value] of Object.entries(named)) {
+    if (value === undefined) read.problem(name, value, "the path of a PEM file; only ADS_PLAINTEXT=true serves without TLS");
+  }
+  const { certPath = "", keyPath = "", caPath = "" } = paths;
+  return { kind: "mutual-tls", certPath, keyPath, caPath, allowedNames };
+}
+
+function readPublishing(read: EnvReader): Pick<Settings, "debounceQuietMs" | "debounceMaxMs" | "snapshotMaxBytes" | "allowEmptyAfterMs"> {
+  const debounceQuietMs = read.durationMs("DEBOUNCE_QUIET", {
+    default: "100ms",
+    isTimer: true,
+    effect: "How long changes must be quiet before they are published.",
+  });
+  const debounceMaxMs = read.durationMs("DEBOUNCE_MAX", {
+    default: "1s",
+    isTimer: true,
+    effect: "How long an endless burst of changes can put off publishing.",
+  });
+  if (debounceMaxMs < debounceQuietMs) {
+    read.problem("DEBOUNCE_MAX", `${debounceMaxMs}ms`, `a duration not shorter than DEBOUNCE_QUIET, which is ${debounceQuietMs}ms`);
+  }
+  return {
+    debounceQuietMs,
+    debounceMaxMs,
+    snapshotMaxBytes: read.sizeBytes("SNAPSHOT_MAX_BYTES", {
+      default: SNAPSHOT_MAX_BYTES,
+      min: 1,
+      effect:
+        "Largest configuration for one fleet, serialised; a larger one is not published. The default is what a Go gRPC client receives.",
+    }),
+    allowEmptyAfterMs: read.durationMs("ALLOW_EMPTY_AFTER", {
+      default: "10s",
+      isTimer: true,
+      effect: "How long there must be no resource at all before pods are told to drop every rule; 0 tells them at once.",
+    }),
+  };
+}

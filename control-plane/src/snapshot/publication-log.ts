@@ -1,0 +1,76 @@
+// What a person at the terminal hears of changes: each once, when it comes, and not again while it lasts.
+import type { Log } from "@weir/common/log/log";
+
+import type { Assembly, Refusal } from "../assemble/assembly.ts";
+import { OTHER_FLEETS, publicationFor } from "./publication.ts";
+import type { FleetPublication, Publication } from "./publication.ts";
+
+/** How {@link OTHER_FLEETS} is called where people read it. */
+const OTHER_FLEETS_NAME = "*";
+
+/** A fleet as people read it. */
+export function fleetName(fleet: string): string {
+  return fleet === OTHER_FLEETS ? OTHER_FLEETS_NAME : fleet;
+}
+
+/** Tells what has newly been refused, and when everything is good again. */
+export function logRefusals(log: Log, before: Assembly | undefined, after: Assembly): void {
+  const known = new Set(before?.refusals.map(identityOf));
+  for (const refusal of after.refusals) {
+    if (known.has(identityOf(refusal))) continue;
+    const { place, field, message, reason, resource, keepsLastGood } = refusal;
+    log.warn(keepsLastGood ? "Refused a manifest, its last good resources stay in force" : "Refused a manifest", {
+      file: place.file,
+      line: place.line,
+      column: place.column,
+      field: field === "" ? undefined : field,
+      message,
+      reason,
+      resource,
+    });
+  }
+  if (known.size > 0 && after.refusals.length === 0) log.info("All manifests are good again", { resources: after.accepted.length });
+}
+
+/** Tells which fleets have another snapshot, and which are kept from one; returns the former. */
+export function logPublication(log: Log, before: Publication, after: Publication): readonly string[] {
+  const changed: string[] = [];
+  for (const [fleet, now] of after) {
+    const earlier = publicationFor(before, fleet);
+    const { snapshot } = now;
+    // A fleet that is named for the first time has a line of its own, even when it is sent the same as before.
+    if (snapshot !== undefined && (snapshot.version !== earlier?.snapshot?.version || !before.has(fleet))) {
+      changed.push(fleet);
+      const fields = {
+        version: snapshot.version,
+        resources: snapshot.resources.length,
+        bytes: snapshot.body.length,
+        fleet: fleetName(fleet),
+      };
+      log.info("Published snapshot", fields);
+    }
+    if (now.hold !== undefined) logHold(log, fleet, earlier, now.hold);
+  }
+  return changed;
+}
+
+function logHold(log: Log, fleet: string, earlier: FleetPublication | undefined, hold: NonNullable<FleetPublication["hold"]>): void {
+  if (earlier?.hold?.kind === hold.kind) return;
+  const fields = { fleet: fleetName(fleet), version: earlier?.snapshot?.version };
+  switch (hold.kind) {
+    case "empty":
+      log.warn("No resource is left, which is published only if it stays so", { ...fields, waitMs: hold.untilMs - hold.sinceMs });
+      break;
+    case "too-large":
+      log.error("The snapshot is too large and not published, the one before stays in force", {
+        ...fields,
+        bytes: hold.sizeBytes,
+        resources: hold.resources,
+      });
+      break;
+  }
+}
+
+function identityOf({ place, field, message, reason }: Refusal): string {
+  return JSON.stringify([place.file, place.line, place.column, field, message, reason]);
+}

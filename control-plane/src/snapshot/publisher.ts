@@ -1,0 +1,179 @@
+// The loop from source to snapshot: a change is noted, the source is read, the whole is assembled and published. It knows no streams: they ask for what is
+// in force and are told when that changes.
+import { describeError } from "@weir/common/errors/service-error";
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+import type { Log } from "@weir/common/log/log";
+import type { Tracing } from "@weir/common/tracing/tracing";
+
+import { assemble } from "../assemble/assemble.ts";
+import type { Assembly } from "../assemble/assembly.ts";
+import type { Source, SourceListener, SourceState } from "../source/source.ts";
+import { createDebounce, type Debounce } from "./debounce.ts";
+import { logPublication, logRefusals } from "./publication-log.ts";
+import { nextReleaseMs, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
+import type { Publication, PublicationOptions } from "./publication.ts";
+import { buildSnapshots } from "./snapshot.ts";
+import type { Snapshot, SnapshotSet } from "./snapshot.ts";
+
+/** How long changes are collected, and the bounds of what is published. */
+export interface PublisherOptions extends PublicationOptions {
+  readonly debounceQuietMs: number;
+  readonly debounceMaxMs: number;
+}
+
+/** What the publisher has made of the source, for people. */
+export interface PublisherState {
+  /** undefined until the source was read for the first time. */
+  readonly assembly: Assembly | undefined;
+  readonly publication: Publication;
+  /** When each fleet was last given another snapshot, milliseconds since the epoch, by fleet. */
+  readonly publishedMs: ReadonlyMap<string, number>;
+  /** Why the source cannot be read at present; what was read before stays in force. */
+  readonly sourceError: string | undefined;
+}
+
+/** Publishes snapshots. */
+export interface Publisher extends Part, SourceListener {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  state(): PublisherState;
+  /** What is in force for a fleet; undefined when nothing is yet. */
+  snapshotFor(fleet: string): Snapshot | undefined;
+  /** Calls the listener after every change of what is in force; returns the function that ends this. */
+  onPublished(listener: () => void): () => void;
+}
+
+/** What the publisher works with. `clock` gives milliseconds since the epoch. */
+export interface PublisherDeps {
+  readonly log: Log;
+  readonly clock: () => number;
+  /** Records a span for each look at the source; undefined records none. */
+  readonly tracer?: Tracing["tracer"];
+}
+
+/** Makes a publisher; the source is handed over by {@link SourcePublisher.use}, because it needs the publisher as its listener. */
+export function createPublisher(deps: PublisherDeps, options: PublisherOptions): SourcePublisher {
+  return new SourcePublisher(deps, options);
+}
+
+/** The publisher of one source. */
+export class SourcePublisher implements Publisher {
+  readonly name = "publisher";
+  readonly #log: Log;
+  readonly #clock: () => number;
+  readonly #tracer: Tracing["tracer"];
+  readonly #options: PublisherOptions;
+  readonly #debounce: Debounce;
+  readonly #listeners = new Set<() => void>();
+  readonly #publishedMs = new Map<string, number>();
+  #source: Source | undefined;
+  #read: SourceState | undefined;
+  #assembly: Assembly | undefined;
+  #wanted: SnapshotSet | undefined;
+  #publication: Publication = UNPUBLISHED;
+  #sourceError: string | undefined;
+  #releaseTimer: NodeJS.Timeout | undefined;
+
+  constructor({ log, clock, tracer }: PublisherDeps, options: PublisherOptions) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#tracer = tracer;
+    this.#options = options;
+    this.#debounce = createDebounce(() => this.#refresh(), clock, { quietMs: options.debounceQuietMs, maxMs: options.debounceMaxMs });
+  }
+
+  /** Names the source; before start. */
+  use(source: Source): void {
+    this.#source = source;
+  }
+
+  /** Reads the source for the first time; fails when it cannot be read. */
+  async start(): Promise<void> {
+    this.#take(await this.#readSource());
+  }
+
+  async stop(): Promise<void> {
+    this.#debounce.stop();
+    await this.#debounce.settled();
+    clearTimeout(this.#releaseTimer);
+  }
+
+  changed(): void {
+    this.#debounce.changed();
+  }
+
+  state(): PublisherState {
+    return {
+      assembly: this.#assembly,
+      publication: this.#publication,
+      publishedMs: this.#publishedMs,
+      sourceError: this.#sourceError,
+    };
+  }
+
+  snapshotFor(fleet: string): Snapshot | undefined {
+    return publicationFor(this.#publication, fleet)?.snapshot;
+  }
+
+  onPublished(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  /** Never rejects: a source that cannot be read leaves everything as it is. */
+  async #refresh(): Promise<void> {
+    const span = this.#tracer?.startSpan("publish");
+    try {
+      const state = await this.#readSource();
+      if (this.#sourceError !== undefined) this.#log.info("The source can be read again");
+      this.#sourceError = undefined;
+      this.#take(state);
+    } catch (error) {
+      const message = describeError(error);
+      if (message !== this.#sourceError) this.#log.error("Cannot read the source, what was read before stays in force", { error });
+      this.#sourceError = message;
+    } finally {
+      span?.setAttributes({
+        "weir.resources": this.#assembly?.accepted.length ?? 0,
+        "weir.refusals": this.#assembly?.refusals.length ?? 0,
+      });
+      span?.end();
+    }
+  }
+
+  async #readSource(): Promise<SourceState> {
+    if (this.#source === undefined) throw new TypeError("Cannot read the source: none was named");
+    return this.#source.read();
+  }
+
+  #take(state: SourceState): void {
+    if (state === this.#read) return;
+    this.#read = state;
+    const assembly = assemble(state);
+    logRefusals(this.#log, this.#assembly, assembly);
+    this.#assembly = assembly;
+    this.#wanted = buildSnapshots(assembly);
+    this.#publish();
+  }
+
+  #publish(): void {
+    if (this.#wanted === undefined) return;
+    const nowMs = this.#clock();
+    const before = this.#publication;
+    this.#publication = publish(before, this.#wanted, nowMs, this.#options);
+    const changed = logPublication(this.#log, before, this.#publication);
+    for (const fleet of changed) this.#publishedMs.set(fleet, nowMs);
+    for (const fleet of [...this.#publishedMs.keys()]) if (!this.#publication.has(fleet)) this.#publishedMs.delete(fleet);
+    this.#scheduleRelease(nowMs);
+    if (changed.length > 0 || before.size !== this.#publication.size) for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** An empty set that waits is looked at again when its time has come. */
+  #scheduleRelease(nowMs: number): void {
+    clearTimeout(this.#releaseTimer);
+    const dueMs = nextReleaseMs(this.#publication);
+    if (dueMs !== undefined) this.#releaseTimer = setTimeout(() => this.#publish(), Math.max(0, dueMs - nowMs));
+  }
+}

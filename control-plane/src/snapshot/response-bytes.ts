@@ -1,0 +1,42 @@
+// Bytes of a DiscoveryResponse, in pieces: what is equal for every stream is made once per snapshot, what differs is appended for each. Protobuf allows
+// fields in any order, and a message may be cut between any two of them.
+import { toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+
+/** Field numbers of envoy.service.discovery.v3.DiscoveryResponse, of google.protobuf.Any and of envoy.config.core.v3.ControlPlane. */
+const RESPONSE = { versionInfo: 1, resources: 2, typeUrl: 4, nonce: 5, controlPlane: 6 } as const;
+const ANY = { typeUrl: 1, value: 2 } as const;
+const CONTROL_PLANE = { identifier: 1 } as const;
+
+/** One resource as a field of a response. */
+export function encodeResource(message: RateLimitConfig): Buffer {
+  const any = new BinaryWriter();
+  any.tag(ANY.typeUrl, WireType.LengthDelimited).string(RATE_LIMIT_CONFIG_TYPE_URL);
+  any.tag(ANY.value, WireType.LengthDelimited).bytes(toBinary(RateLimitConfigSchema, message));
+  return bufferOf(new BinaryWriter().tag(RESPONSE.resources, WireType.LengthDelimited).bytes(any.finish()));
+}
+
+/** Version, type and resources of a response. */
+export function encodeBody(version: string, resources: readonly Uint8Array[]): Buffer {
+  const head = new BinaryWriter();
+  head.tag(RESPONSE.versionInfo, WireType.LengthDelimited).string(version);
+  head.tag(RESPONSE.typeUrl, WireType.LengthDelimited).string(RATE_LIMIT_CONFIG_TYPE_URL);
+  return Buffer.concat([head.finish(), ...resources]);
+}
+
+/** A whole response: a body, then what is only for one stream. */
+export function encodeResponse(body: Uint8Array, own: { readonly nonce: string; readonly identifier: string }): Buffer {
+  const identifier = new BinaryWriter().tag(CONTROL_PLANE.identifier, WireType.LengthDelimited).string(own.identifier).finish();
+  const tail = new BinaryWriter();
+  tail.tag(RESPONSE.nonce, WireType.LengthDelimited).string(own.nonce);
+  tail.tag(RESPONSE.controlPlane, WireType.LengthDelimited).bytes(identifier);
+  return Buffer.concat([body, tail.finish()]);
+}
+
+function bufferOf(writer: BinaryWriter): Buffer {
+  const bytes = writer.finish();
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

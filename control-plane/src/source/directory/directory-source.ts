@@ -1,0 +1,78 @@
+// The source that reads manifests below a folder: on a laptop, in a test, or mounted from a ConfigMap. Changes are found by watching folders, and by
+// looking every few seconds where watching does not work (network file systems).
+import type { Log } from "@weir/common/log/log";
+
+import type { Source, SourceListener, SourceState } from "../source.ts";
+import { createManifestMemory } from "./manifest-memory.ts";
+import type { FileText } from "./read-manifest-file.ts";
+import { readFileText } from "./read-manifest-file.ts";
+import { scanFolder } from "./scan-folder.ts";
+import { createFolderWatch, type FolderWatch } from "./watch-folders.ts";
+
+/** How often the folder is looked at when nothing was seen to happen, in milliseconds. */
+const POLL_INTERVAL_MS = 5000;
+
+/** Files that are read at the same time: enough to hide the latency of a disk, few enough for every limit on open files. */
+const READ_CONCURRENCY = 16;
+
+/** Which folder, and how often to look at it unasked. */
+export interface DirectorySourceOptions {
+  readonly directory: string;
+  readonly pollIntervalMs?: number;
+}
+
+/** Makes the source; it looks at the folder at the first read and watches it from start to stop. */
+export function createDirectorySource(
+  deps: { readonly log: Log; readonly listener: SourceListener },
+  options: DirectorySourceOptions,
+): Source {
+  return new DirectorySource(deps, options);
+}
+
+class DirectorySource implements Source {
+  readonly name = "directory source";
+  readonly location: string;
+  readonly #listener: SourceListener;
+  readonly #pollIntervalMs: number;
+  readonly #memory = createManifestMemory();
+  readonly #watch: FolderWatch;
+  #pollTimer: NodeJS.Timeout | undefined;
+  #isWatching = false;
+
+  constructor(deps: { readonly log: Log; readonly listener: SourceListener }, options: DirectorySourceOptions) {
+    this.location = options.directory;
+    this.#listener = deps.listener;
+    this.#pollIntervalMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
+    this.#watch = createFolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
+  }
+
+  async start(): Promise<void> {
+    const { folders } = await scanFolder(this.location);
+    this.#isWatching = true;
+    this.#watch.watch(folders);
+    this.#pollTimer = setInterval(() => this.#listener.changed(), this.#pollIntervalMs);
+  }
+
+  stop(): void {
+    this.#isWatching = false;
+    clearInterval(this.#pollTimer);
+    this.#watch.close();
+  }
+
+  async read(): Promise<SourceState> {
+    const { files, folders } = await scanFolder(this.location);
+    if (this.#isWatching && this.#watch.watch(folders)) this.#listener.changed();
+    return this.#memory.update(await readAll(files));
+  }
+}
+
+/** The texts of all files, in the order of `paths`. */
+async function readAll(paths: readonly string[]): Promise<ReadonlyMap<string, FileText>> {
+  const texts = new Map<string, FileText>();
+  for (let first = 0; first < paths.length; first += READ_CONCURRENCY) {
+    const batch = paths.slice(first, first + READ_CONCURRENCY);
+    const read = await Promise.all(batch.map((path) => readFileText(path)));
+    batch.forEach((path, index) => texts.set(path, read[index] ?? { kind: "gone" }));
+  }
+  return texts;
+}

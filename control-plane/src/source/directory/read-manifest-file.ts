@@ -1,0 +1,99 @@
+// One manifest file: its text, and what the text says. What it said before is the business of manifest-memory.ts.
+import { open } from "node:fs/promises";
+
+import { describeError } from "@weir/common/errors/service-error";
+import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
+import { readManifests } from "@weir/crds/rate-limit-config/manifest";
+import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
+
+import type { Place, SourceRefusal, SourceResource } from "../source.ts";
+import { resourceKey } from "../source.ts";
+
+/** Namespace of a manifest that names none. */
+const DEFAULT_NAMESPACE = "default";
+
+/** The text of a file, or why there is none. */
+export type FileText =
+  { readonly kind: "text"; readonly text: string } | { readonly kind: "gone" } | { readonly kind: "unreadable"; readonly message: string };
+
+/** What is wrong in a file; whether older forms stay is not known here. */
+export type FileProblem = Omit<SourceRefusal, "keepsLastGood">;
+
+/** What a file says. */
+export interface FileContent {
+  /** The resources that are good; none when the file as a whole cannot be understood. */
+  readonly resources: readonly SourceResource[];
+  readonly problems: readonly FileProblem[];
+}
+
+/** Reads the text of a file. Never rejects: what is wrong with one file is a matter of that file. */
+export async function readFileText(path: string): Promise<FileText> {
+  try {
+    const file = await open(path, "r");
+    try {
+      const { size } = await file.stat();
+      if (size > TEXT_MAX_BYTES) return { kind: "unreadable", message: `the file has ${size} bytes, at most ${TEXT_MAX_BYTES} are read` };
+      return { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile()) };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return textOfFailure(error);
+  }
+}
+
+/**
+ * The resources of a text. A document with a problem gives no resource, the others do; where the YAML itself is broken, none does, because the
+ * borders of the documents are in doubt as well.
+ */
+export function readContent(path: string, text: string): FileContent {
+  const documents = readManifests(text);
+  const problems = documents.flatMap((document) =>
+    document.problems.map(({ line, column, field, message }) => ({
+      place: { file: path, line, column },
+      field,
+      message,
+      resource: document.resource === undefined ? undefined : resourceKey(identityOf(document.resource)),
+    })),
+  );
+  const isBroken = documents.some((document) => document.resource === undefined && document.problems.some(({ field }) => field === ""));
+  return { problems, resources: isBroken ? [] : documents.flatMap((document) => resourceOf(path, document)) };
+}
+
+function resourceOf(path: string, document: ManifestDocument): readonly SourceResource[] {
+  const { resource, problems, line } = document;
+  if (resource === undefined || problems.length > 0) return [];
+  const { creationTimestamp } = resource.metadata;
+  return [
+    {
+      ...identityOf(resource),
+      createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
+      resource,
+      place: { file: path, line, column: 1 },
+      isLastGood: false,
+      locate: (field): Place => ({ file: path, ...document.locate(field) }),
+    },
+  ];
+}
+
+function identityOf(resource: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } }): {
+  readonly namespace: string;
+  readonly name: string;
+} {
+  return { namespace: resource.metadata.namespace ?? DEFAULT_NAMESPACE, name: resource.metadata.name };
+}
+
+function textOfFailure(error: unknown): FileText {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  switch (code) {
+    case "ENOENT":
+      return { kind: "gone" };
+    case "ERR_ENCODING_INVALID_ENCODED_DATA":
+      return { kind: "unreadable", message: "the file is not UTF-8 text" };
+    case "EACCES":
+    case "EPERM":
+      return { kind: "unreadable", message: "this user may not read the file" };
+    default:
+      return { kind: "unreadable", message: describeError(error) };
+  }
+}

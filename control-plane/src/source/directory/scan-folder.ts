@@ -1,0 +1,127 @@
+// Finds the manifest files below a folder, and the folders to watch for them. It reads no file.
+import type { Dirent, Stats } from "node:fs";
+import { readdir, readlink, realpath, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
+
+import { compareCodeUnits } from "../code-unit-order.ts";
+
+/** Names of files that are read. */
+const MANIFEST_NAME = /\.(yaml|yml|json)$/;
+
+/**
+ * Entries that are not looked at: those that begin with ".." are the versions behind a mounted ConfigMap, which is read through the links beside
+ * them; ".#name" is the lock that an editor keeps beside a file while it has unsaved changes.
+ */
+const SKIPPED_NAME = /^\.[.#]/;
+
+/** Most files below one folder; far above any rule set, so that a wrong folder is told instead of read. */
+const FILES_MAX = 10_000;
+
+/** Deepest nesting of folders. */
+const DEPTH_MAX = 32;
+
+/** What was found. */
+export interface FolderScan {
+  /** Paths of all manifest files, below the folder as it was given, in the order of their code units. */
+  readonly files: readonly string[];
+  /** Real paths of the folders where a change of anything found shows. */
+  readonly folders: readonly string[];
+}
+
+/** Looks through a folder and everything below it. Rejects with SOURCE_UNREADABLE when a folder cannot be read: a part is never taken for the whole. */
+export async function scanFolder(folder: string): Promise<FolderScan> {
+  const found: Found = { root: folder, files: [], folders: new Set() };
+  await scan(folder, [], found);
+  return { files: found.files.toSorted(compareCodeUnits), folders: [...found.folders] };
+}
+
+interface Found {
+  readonly root: string;
+  readonly files: string[];
+  readonly folders: Set<string>;
+}
+
+/** `above` holds the real paths of the folders that lead here: a link to one of them would never end. */
+async function scan(folder: string, above: readonly string[], found: Found): Promise<void> {
+  const listing = await list(folder, found.root);
+  if (listing === undefined || above.includes(listing.path)) return;
+  if (above.length >= DEPTH_MAX) throw unreadable(found.root, `${folder} nests deeper than ${DEPTH_MAX} folders`);
+  found.folders.add(listing.path);
+  for (const entry of listing.entries) {
+    if (SKIPPED_NAME.test(entry.name)) continue;
+    const path = join(folder, entry.name);
+    const kind = entry.isSymbolicLink() ? await followLink(path, found) : kindOf(entry);
+    if (kind === "folder") await scan(path, [...above, listing.path], found);
+    else if (kind === "file" && MANIFEST_NAME.test(entry.name)) addFile(path, found);
+  }
+}
+
+function addFile(path: string, found: Found): void {
+  if (found.files.length >= FILES_MAX) throw unreadable(found.root, `it holds more than ${FILES_MAX} files`);
+  found.files.push(path);
+}
+
+/** The entries of a folder; undefined when a folder below the root went away meanwhile. */
+async function list(folder: string, root: string): Promise<{ path: string; entries: readonly Dirent[] } | undefined> {
+  try {
+    return { path: await realpath(folder), entries: await readdir(folder, { withFileTypes: true }) };
+  } catch (cause) {
+    if (folder !== root && codeOf(cause) === "ENOENT") return undefined;
+    throw unreadable(root, reasonOf(folder, root, cause), cause);
+  }
+}
+
+/** What a link leads to. The folder of its target is watched too: the target changes without an event in the folder of the link. */
+async function followLink(path: string, found: Found): Promise<"file" | "folder" | "other"> {
+  try {
+    const target = await stat(path);
+    found.folders.add(dirname(await realpath(path)));
+    return kindOf(target);
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code !== "ENOENT" && code !== "ELOOP" && code !== "ENOTDIR") throw unreadable(found.root, reasonOf(path, found.root, cause), cause);
+    // Leads nowhere: reading it as a file tells so, and keeps what it held before.
+    await watchTarget(path, found);
+    return "file";
+  }
+}
+
+/** Watches the folder in which the target of a link is missing, so that its coming back is seen. */
+async function watchTarget(path: string, found: Found): Promise<void> {
+  try {
+    found.folders.add(await realpath(dirname(resolve(dirname(path), await readlink(path)))));
+  } catch (cause) {
+    // That folder is missing as well, or the link itself: then only the regular look at the folder sees the change.
+    if (codeOf(cause) === undefined) throw cause;
+  }
+}
+
+function kindOf(entry: Dirent | Stats): "file" | "folder" | "other" {
+  if (entry.isFile()) return "file";
+  return entry.isDirectory() ? "folder" : "other";
+}
+
+function reasonOf(path: string, root: string, cause: unknown): string {
+  const at = path === root ? "" : `${path}: `;
+  switch (codeOf(cause)) {
+    case "ENOENT":
+      return `${at}it does not exist`;
+    case "ENOTDIR":
+      return `${at}it is not a folder`;
+    case "EACCES":
+    case "EPERM":
+      return `${at}this user may not read it`;
+    default:
+      return `${at}${describeError(cause)}`;
+  }
+}
+
+function unreadable(root: string, reason: string, cause?: unknown): ServiceError<"SOURCE_UNREADABLE"> {
+  return new ServiceError("SOURCE_UNREADABLE", `Cannot read the folder ${root}: ${reason}`, { transient: true, cause });
+}
+
+function codeOf(cause: unknown): string | undefined {
+  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : undefined;
+}

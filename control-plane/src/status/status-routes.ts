@@ -1,0 +1,82 @@
+// What the HTTP listener answers: status, probes, metrics. The listener itself is common's.
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/admin-server";
+
+import type { Metrics } from "./metrics.ts";
+import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
+import type { StatusReport } from "./status-report.ts";
+
+/** What the routes answer from. */
+export interface StatusRouteDeps {
+  readonly report: () => StatusReport;
+  readonly metrics: Metrics;
+}
+
+/** The routes. */
+export function statusRoutes({ report, metrics }: StatusRouteDeps): readonly AdminRoute[] {
+  return [
+    {
+      path: "/status",
+      help: "what is served, what is refused, and which pod has accepted which version (JSON with ?format=json)",
+      handle: (request, response) => answerStatus(request, response, report()),
+    },
+    { path: "/healthz", help: "200 while the process works", handle: (_request, response) => respondText(response, 200, "ok\n") },
+    {
+      path: "/readyz",
+      help: "200 when the source was read and pods can connect",
+      handle: (_request, response) => answerReady(response, report()),
+    },
+    {
+      path: "/metrics",
+      help: "metrics for Prometheus",
+      handle: async (_request, response) => {
+        const { contentType, text } = await metrics.scrape();
+        response.writeHead(200, { "Content-Type": contentType, "Cache-Control": "no-store" });
+        response.end(text);
+      },
+    },
+    { path: "/", help: "leads to /status", handle: (_request, response) => redirect(response, "/status") },
+  ];
+}
+
+/** Whether the client asks for JSON: by the query, or because it accepts JSON and not HTML. */
+export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): boolean {
+  const format = new URL(request.url ?? "/", "http://localhost").searchParams.get("format");
+  if (format !== null) return format === "json";
+  const accept = request.headers.accept ?? "";
+  return accept.includes("application/json") && !accept.includes("text/html");
+}
+
+function answerStatus(request: IncomingMessage, response: ServerResponse, report: StatusReport): void {
+  response.setHeader("Vary", "Accept");
+  if (wantsJson(request)) {
+    respondJson(response, 200, report);
+    return;
+  }
+  const page = renderStatusPage(report);
+  response.writeHead(200, {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Length": Buffer.byteLength(page),
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+  });
+  response.end(page);
+}
+
+/** Tells the versions too, so that replicas can be compared by looking at their probes. */
+function answerReady(response: ServerResponse, report: StatusReport): void {
+  if (!report.ready) {
+    respondText(response, 503, "not ready\n");
+    return;
+  }
+  const versions = report.fleets.map(({ fleet, version }) => `${fleet} ${version ?? "none yet"}\n`).join("");
+  respondText(response, 200, `ready\n${versions}`);
+}
+
+function redirect(response: ServerResponse, location: string): void {
+  response.writeHead(302, { Location: location, "Content-Length": 0 });
+  response.end();
+}
