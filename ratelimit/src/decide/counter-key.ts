@@ -17,8 +17,9 @@ export function counterKey(
     for (const entry of entries) key += entry.key + "_" + entry.value + "_";
     return key + windowStartSeconds;
   }
-  entries.forEach((entry, index) => {
-    key += `${entry.key}_${sharedValues[index] || entry.value}_`;
+  entries.forEach(({ key: name, value }, index) => {
+    const shared = sharedValues[index] ?? "";
+    key += `${name}_${shared === "" ? value : shared}_`;
   });
   return key + windowStartSeconds;
 }

@@ -6,7 +6,7 @@ import type { StoreError } from "../counters/store-error.ts";
 import { compileRules } from "../rules/compile.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics-store.ts";
 import type { DecideError } from "./decide-error.ts";
 import { createDecider, type DecideOptions, type Decider, type DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
@@ -126,9 +126,13 @@ export class Scene {
   /** Every counter that is not zero, by its name without `ratelimit.service.`. */
   counted(): Record<string, number> {
     const found: Record<string, number> = {};
+    const note = (name: string, value: number): void => {
+      if (value !== 0) found[name.replace("ratelimit.service.", "")] = value;
+    };
     this.store.visit({
-      counter: (name, value) => {
-        if (value !== 0) found[name.replace("ratelimit.service.", "")] = value;
+      counter: note,
+      rule: (counters) => {
+        for (const { name, field } of RULE_STATISTICS) note(`${counters.prefix}.${name}`, counters[field]);
       },
       gauge: () => undefined,
       timer: () => undefined,

@@ -122,15 +122,14 @@ class RuleDecider implements Decider {
   /** One check per descriptor, replaced rules already out; or what is wrong with an override. */
   #toChecks(request: RateLimitRequest, rules: DomainRules | undefined): Check[] | DecideError {
     const { descriptors } = request;
-    const checks: Check[] = [];
     if (rules === undefined) {
-      for (let index = 0; index < descriptors.length; index++) checks.push(NO_RULE);
       this.#context.statistics.domainNotFound(request.domain, descriptors.length);
-      return checks;
+      return descriptors.map(() => NO_RULE);
     }
     const { clock, options } = this.#context;
     const nowSeconds = Math.floor(clock() / 1000);
     const scope = `${options.keyPrefix}${request.domain}_`;
+    const checks: Check[] = [];
     let replacing: RuleMatch[] | undefined;
     for (const descriptor of descriptors) {
       const { limit } = descriptor;

@@ -5,7 +5,7 @@ import type { Log } from "@weir/common/log/log";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { type Check, LimitedCheck, NO_RULE } from "./check.ts";
+import { type Check, type LimitedCheck, NO_RULE } from "./check.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, DecisionCall } from "./decider.ts";
 import { type Code, type Decision, type HeaderToAdd, OK, OVER_LIMIT } from "./decision.ts";

@@ -129,19 +129,24 @@ describe("compileRules()", () => {
     const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
     compileRules([CONFIGURATION_B], { statistics });
     const names: string[] = [];
-    statistics.visit({ counter: (name) => names.push(name), gauge: () => undefined, timer: () => undefined });
-    expect(names.filter((name) => name.endsWith(".total_hits")).toSorted()).toEqual(
+    statistics.visit({
+      counter: () => undefined,
+      rule: ({ prefix }) => names.push(prefix),
+      gauge: () => undefined,
+      timer: () => undefined,
+    });
+    expect(names.toSorted()).toEqual(
       [
-        "ratelimit.service.rate_limit.test-domain.key1_value1.subkey1.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key1_value1.subkey1_subvalue1.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key2.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key2_value2.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key3.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key4.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key5_value5.subkey5_subvalue5.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key5_value5.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key6.total_hits",
-        "ratelimit.service.rate_limit.test-domain.key7.total_hits",
+        "ratelimit.service.rate_limit.test-domain.key1_value1.subkey1",
+        "ratelimit.service.rate_limit.test-domain.key1_value1.subkey1_subvalue1",
+        "ratelimit.service.rate_limit.test-domain.key2",
+        "ratelimit.service.rate_limit.test-domain.key2_value2",
+        "ratelimit.service.rate_limit.test-domain.key3",
+        "ratelimit.service.rate_limit.test-domain.key4",
+        "ratelimit.service.rate_limit.test-domain.key5_value5.subkey5_subvalue5",
+        "ratelimit.service.rate_limit.test-domain.key5_value5",
+        "ratelimit.service.rate_limit.test-domain.key6",
+        "ratelimit.service.rate_limit.test-domain.key7",
       ].toSorted(),
     );
   });

@@ -28,14 +28,12 @@ export function createDynamicMatch(domain: string, steps: readonly Step[], rule:
 
 /** Per entry the pattern's value part where a shared wildcard matched, else ""; undefined when none did. */
 function sharedValuesOf(steps: readonly Step[]): readonly string[] | undefined {
-  let isShared = false;
   const values = steps.map(({ node, entry }) => {
     if (!node.shareThreshold || reachOf(node, entry) !== "wildcard") return "";
-    isShared = true;
     const prefix = `${entry.key}_`;
     return node.composite.startsWith(prefix) ? node.composite.slice(prefix.length) : node.composite;
   });
-  return isShared ? values : undefined;
+  return values.some((value) => value !== "") ? values : undefined;
 }
 
 /** Every level with its request value, save shared ones. */

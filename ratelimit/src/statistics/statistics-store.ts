@@ -38,7 +38,7 @@ export interface StatisticsTimer {
 
 /** The six counters of a rule, kept as plain fields because every decision adds to two of them. Add with `+=` only. */
 export interface RuleStatistics {
-  /** `ratelimit.service.rate_limit.<key>`, cleaned; each field below is this name, a dot and the field in snake case. */
+  /** `ratelimit.service.rate_limit.<key>`, cleaned; see RULE_STATISTICS for the rest of each name. */
   readonly prefix: string;
   totalHits: number;
   overLimit: number;
@@ -48,9 +48,21 @@ export interface RuleStatistics {
   shadowMode: number;
 }
 
-/** Reads a store: called once per statistic, in no particular order. The six counters of a rule come as six calls of `counter`. */
+/** The counters of a rule: the last part of each one's name, and its field. */
+export const RULE_STATISTICS = [
+  { name: "total_hits", field: "totalHits" },
+  { name: "over_limit", field: "overLimit" },
+  { name: "near_limit", field: "nearLimit" },
+  { name: "over_limit_with_local_cache", field: "overLimitWithLocalCache" },
+  { name: "within_limit", field: "withinLimit" },
+  { name: "shadow_mode", field: "shadowMode" },
+] as const;
+
+/** Reads a store: called once per statistic, in no particular order. */
 export interface StatisticsVisitor {
   counter(name: string, value: number): void;
+  /** The six counters of a rule; RULE_STATISTICS has their names. */
+  rule(statistics: RuleStatistics): void;
   gauge(name: string, value: number): void;
   timer(timer: StatisticsTimer): void;
 }
@@ -236,7 +248,7 @@ class MemoryStatisticsStore implements StatisticsStore {
   visit(visitor: StatisticsVisitor): void {
     for (const counter of this.#counters.values()) visitor.counter(counter.name, counter.value);
     for (const counter of this.#dynamicByName.values()) visitor.counter(counter.name, counter.value);
-    for (const counters of this.#byPrefix.values()) visitRule(counters, visitor);
+    for (const counters of this.#byPrefix.values()) visitor.rule(counters);
     for (const gauge of this.#gauges.values()) visitor.gauge(gauge.name, gauge.value);
     for (const timer of this.#timers.values()) visitor.timer(timer);
   }
@@ -260,13 +272,4 @@ class MemoryStatisticsStore implements StatisticsStore {
     if (!hasRoom) this.#droppedKeys.add(1);
     return hasRoom;
   }
-}
-
-function visitRule(counters: RuleCounters, visitor: StatisticsVisitor): void {
-  visitor.counter(`${counters.prefix}.total_hits`, counters.totalHits);
-  visitor.counter(`${counters.prefix}.over_limit`, counters.overLimit);
-  visitor.counter(`${counters.prefix}.near_limit`, counters.nearLimit);
-  visitor.counter(`${counters.prefix}.over_limit_with_local_cache`, counters.overLimitWithLocalCache);
-  visitor.counter(`${counters.prefix}.within_limit`, counters.withinLimit);
-  visitor.counter(`${counters.prefix}.shadow_mode`, counters.shadowMode);
 }

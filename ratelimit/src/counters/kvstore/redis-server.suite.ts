@@ -68,7 +68,7 @@ export class RedisServer {
   async kill(): Promise<void> {
     const running = this.#process;
     this.#process = undefined;
-    if (running === undefined || running.exitCode !== null) return;
+    if (running?.exitCode !== null) return; // Not started, or gone already.
     const gone = once(running, "exit");
     running.kill("SIGKILL");
     await gone;

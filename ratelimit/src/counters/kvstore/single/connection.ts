@@ -57,7 +57,7 @@ export class Connection {
     this.#redis.on("error", (cause) => (this.#cause ??= cause));
     this.#redis.on("ready", () => this.#introduce());
     this.#redis.on("end", () => this.#end());
-    this.#redis.connect((cause) => {
+    void this.#redis.connect((cause) => {
       // A refused connection also emits "end"; a socket that could not even be made, as with an unreadable certificate, does not always.
       if (cause !== undefined && cause !== null) this.close(cause);
     });

@@ -242,9 +242,10 @@ export class KvstoreServer implements LinkListener {
 
   /** The next ready link, in turn. */
   #pickLink(): Link | undefined {
-    for (let tries = 0; tries < this.#links.length; tries++) {
+    const { length } = this.#links;
+    for (let tries = 0; tries < length; tries++) {
+      this.#nextLink = (this.#nextLink + 1) % length;
       const link = this.#links[this.#nextLink];
-      this.#nextLink = (this.#nextLink + 1) % this.#links.length;
       if (link?.isReady === true) return link;
     }
     return undefined;

@@ -1,0 +1,50 @@
+// The text format of Prometheus, version 0.0.4: families with help and type, series with labels. Pure text; what is in it comes from snapshot.ts.
+
+/** Content type of the format. */
+export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** One metric with its series. */
+export interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram" | "summary";
+  /** By the text of the labels, `a="b",c="d"`. */
+  readonly series: ReadonlyMap<string, SeriesValue>;
+}
+
+/** A number, or durations; bucket counts are cumulative and stand in the order of their bounds. */
+export type SeriesValue =
+  | number
+  | { readonly sum: number; readonly count: number; readonly buckets: readonly { readonly bound: number; readonly count: number }[] };
+
+/** Labels as they stand between braces. */
+export function labelsText(labels: readonly (readonly [name: string, value: string])[]): string {
+  return labels.map(([name, value]) => `${name}="${escapeValue(value)}"`).join(",");
+}
+
+/** A family in the text format, ready to be joined with others. */
+export function renderFamily({ name, help, type, series }: Family): string {
+  let text = `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}\n# TYPE ${name} ${type}\n`;
+  for (const [labels, value] of series) {
+    text += typeof value === "number" ? line(name, labels, value) : renderDurations(name, type, labels, value);
+  }
+  return text;
+}
+
+function renderDurations(name: string, type: Family["type"], labels: string, value: Exclude<SeriesValue, number>): string {
+  let text = "";
+  if (type === "histogram") {
+    const separator = labels === "" ? "" : ",";
+    for (const { bound, count } of value.buckets) text += line(`${name}_bucket`, `${labels}${separator}le="${bound}"`, count);
+    text += line(`${name}_bucket`, `${labels}${separator}le="+Inf"`, value.count);
+  }
+  return text + line(`${name}_sum`, labels, value.sum) + line(`${name}_count`, labels, value.count);
+}
+
+function line(name: string, labels: string, value: number): string {
+  return labels === "" ? `${name} ${value}\n` : `${name}{${labels}} ${value}\n`;
+}
+
+function escapeValue(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}

@@ -1,0 +1,94 @@
+// Pull statistics: answers scrapes of Prometheus with what is so at that moment. Nothing is kept between scrapes but the buckets of durations.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { createAdminServer } from "@weir/common/admin/admin-server";
+import type { Log } from "@weir/common/log/log";
+import type { StatisticsSink } from "../statistics-sink.ts";
+import type { StatisticsStore } from "../statistics-store.ts";
+import { CONTENT_TYPE, renderFamily } from "./exposition.ts";
+import { type Mapping, sanitizeName } from "./mapping.ts";
+import { observeProcess, type ProcessMetrics } from "./process-metrics.ts";
+import { openSnapshots, type Snapshots } from "./snapshot.ts";
+
+/** Length of text after which a scrape lets decisions go on, in UTF-16 units. */
+const CHUNK_LENGTH = 65_536;
+
+/** Settings of pull statistics. */
+export interface PullSinkOptions {
+  /** PULLSTATS_ADDR: host ("" and "0.0.0.0" = all interfaces) and port. Default :9090. */
+  readonly host: string;
+  readonly port: number;
+  /** PULLSTATS_PATH. Default /metrics. */
+  readonly path: string;
+  /** EXTRA_TAGS: labels on every series of the service. */
+  readonly extraTags: ReadonlyMap<string, string>;
+}
+
+/** Creates the sink; it listens from `start` on and counts durations from now on. */
+export function createPullSink(
+  deps: { readonly store: StatisticsStore; readonly mapping: Mapping; readonly log: Log },
+  options: PullSinkOptions,
+): StatisticsSink {
+  return new PullSink(deps.store, deps.mapping, deps.log, options);
+}
+
+class PullSink implements StatisticsSink {
+  readonly name = "pull statistics";
+  readonly #snapshots: Snapshots;
+  readonly #server;
+  #process: ProcessMetrics | undefined;
+
+  constructor(store: StatisticsStore, mapping: Mapping, log: Log, { host, port, path, extraTags }: PullSinkOptions) {
+    const extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
+    this.#snapshots = openSnapshots({ store, mapping }, { extraLabels });
+    this.#server = createAdminServer(
+      { log },
+      { host: host === "" ? "0.0.0.0" : host, port, setting: "PULLSTATS_ADDR", what: "pull statistics" },
+    );
+    this.#server.route({
+      path,
+      help: "statistics in the text format of Prometheus",
+      handle: (request, response) => this.#answer(request, response),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#process = await observeProcess();
+    try {
+      await this.#server.start();
+    } catch (error) {
+      this.#process.close();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#snapshots.close();
+    this.#process?.close();
+    await this.#server.stop();
+  }
+
+  address(): string | undefined {
+    const address = this.#server.address();
+    return address === undefined ? undefined : `${address.host}:${address.port}`;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.writeHead(200, { "content-type": CONTENT_TYPE });
+    if (request.method === "HEAD") {
+      response.end();
+      return;
+    }
+    let chunk = (await this.#process?.render()) ?? "";
+    if (chunk !== "" && !chunk.endsWith("\n")) chunk += "\n";
+    // Collected at one moment, written in pieces: with many rules the text takes longer than decisions should wait.
+    for (const family of this.#snapshots.collect()) {
+      chunk += renderFamily(family);
+      if (chunk.length < CHUNK_LENGTH) continue;
+      response.write(chunk);
+      chunk = "";
+      await nextTurn();
+    }
+    response.end(chunk);
+  }
+}

@@ -1,0 +1,162 @@
+// What a scrape shows: the statistics of the store as they are at this moment, gathered into families. Statistics that are mapped to one series are
+// added up. Durations are sorted into buckets when they are recorded, everything else is read when it is asked for.
+import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, type StatisticsTimer } from "../statistics-store.ts";
+import { type Family, labelsText, type SeriesValue } from "./exposition.ts";
+import { type MappedName, type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
+
+/** Where one statistic goes, with its labels already as text. */
+interface Target {
+  readonly family: string;
+  readonly labels: string;
+  readonly help: string;
+  readonly timer: TimerOptions;
+}
+
+/** Durations of one series so far. */
+class Durations {
+  readonly options: TimerOptions;
+  sum = 0;
+  count = 0;
+  /** Per bound, and one more for what is above the last; not cumulative. */
+  readonly #counts: Float64Array;
+
+  constructor(options: TimerOptions) {
+    this.options = options;
+    this.#counts = new Float64Array(options.kind === "histogram" ? options.buckets.length + 1 : 0);
+  }
+
+  record(durationMs: number): void {
+    const value = durationMs * this.options.scale;
+    this.sum += value;
+    this.count += 1;
+    if (this.options.kind !== "histogram") return;
+    const found = this.options.buckets.findIndex((bound) => value <= bound);
+    const index = found === -1 ? this.options.buckets.length : found;
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+  }
+
+  read(): SeriesValue {
+    const { options, sum, count } = this;
+    let below = 0;
+    const bounds = options.kind === "histogram" ? options.buckets : [];
+    const buckets = bounds.map((bound, index) => ({ bound, count: (below += this.#counts[index] ?? 0) }));
+    return { sum, count, buckets };
+  }
+}
+
+/** A view of a store through a mapping. Create it before anything is recorded: durations recorded earlier are not in its histograms. */
+export interface Snapshots {
+  /** The families as they are now, sorted by name. */
+  collect(): readonly Family[];
+  /** Ends listening to the store. */
+  close(): void;
+}
+
+/** Opens a view. `extraLabels` stand on every series (EXTRA_TAGS). */
+export function openSnapshots(
+  deps: { readonly store: StatisticsStore; readonly mapping: Mapping },
+  options: { readonly extraLabels: ReadonlyMap<string, string> },
+): Snapshots {
+  return new StoreSnapshots(deps.store, deps.mapping, options.extraLabels);
+}
+
+type Kind = "counter" | "gauge" | "histogram" | "summary";
+
+interface GatheredFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: Kind;
+  readonly series: Map<string, SeriesValue>;
+}
+
+class StoreSnapshots implements Snapshots {
+  readonly #store: StatisticsStore;
+  readonly #mapping: Mapping;
+  readonly #extraLabels: ReadonlyMap<string, string>;
+  readonly #unsubscribe: () => void;
+  /** The six targets of a rule are found once; rules may be many and scrapes frequent. */
+  readonly #ruleTargets = new WeakMap<RuleStatistics, readonly (Target | undefined)[]>();
+  readonly #timerTargets = new WeakMap<StatisticsTimer, { readonly target: Target; readonly durations: Durations } | null>();
+  /** Durations by family and labels: several timers may share them. */
+  readonly #durations = new Map<string, Durations>();
+
+  constructor(store: StatisticsStore, mapping: Mapping, extraLabels: ReadonlyMap<string, string>) {
+    this.#store = store;
+    this.#mapping = mapping;
+    this.#extraLabels = extraLabels;
+    this.#unsubscribe = store.onTimer((timer, durationMs) => this.#timerTarget(timer)?.durations.record(durationMs));
+  }
+
+  collect(): readonly Family[] {
+    const families = new Map<string, GatheredFamily>();
+    const addNumber = (target: Target | undefined, type: Kind, value: number): void => {
+      const series = target && familyOf(families, target, type)?.series;
+      const present = series?.get(target?.labels ?? "");
+      if (target !== undefined) series?.set(target.labels, value + (typeof present === "number" ? present : 0));
+    };
+    this.#store.visit({
+      counter: (name, value) => addNumber(this.#target(name, "counter"), "counter", value),
+      rule: (statistics) => {
+        const targets = this.#targetsOfRule(statistics);
+        RULE_STATISTICS.forEach(({ field }, index) => addNumber(targets[index], "counter", statistics[field]));
+      },
+      gauge: (name, value) => addNumber(this.#target(name, "gauge"), "gauge", value),
+      timer: (timer) => {
+        const found = this.#timerTarget(timer);
+        if (found === undefined) return;
+        const { target, durations } = found;
+        familyOf(families, target, durations.options.kind)?.series.set(target.labels, durations.read());
+      },
+    });
+    return Array.from(families.values()).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  #targetsOfRule(statistics: RuleStatistics): readonly (Target | undefined)[] {
+    let targets = this.#ruleTargets.get(statistics);
+    if (targets === undefined) {
+      targets = RULE_STATISTICS.map(({ name }) => this.#target(`${statistics.prefix}.${name}`, "counter"));
+      this.#ruleTargets.set(statistics, targets);
+    }
+    return targets;
+  }
+
+  #timerTarget(timer: StatisticsTimer): { readonly target: Target; readonly durations: Durations } | undefined {
+    const known = this.#timerTargets.get(timer);
+    if (known !== undefined) return known ?? undefined;
+    const target = this.#target(timer.name, "timer");
+    if (target === undefined) {
+      this.#timerTargets.set(timer, null);
+      return undefined;
+    }
+    const key = `${target.family}{${target.labels}}`;
+    let durations = this.#durations.get(key);
+    if (durations === undefined) this.#durations.set(key, (durations = new Durations(target.timer)));
+    const found = { target, durations };
+    this.#timerTargets.set(timer, found);
+    return found;
+  }
+
+  #target(name: string, kind: StatisticKind): Target | undefined {
+    const mapped = mapName(this.#mapping, name, kind);
+    return mapped && { family: mapped.family, labels: labelsText(this.#withExtra(mapped)), help: mapped.help, timer: mapped.timer };
+  }
+
+  /** A label of the mapping wins over an extra one of the same name: a series may have a name only once. */
+  #withExtra({ labels }: MappedName): readonly (readonly [string, string])[] {
+    const own = new Set(labels.map(([name]) => name));
+    return [...labels, ...Array.from(this.#extraLabels).filter(([name]) => !own.has(name))];
+  }
+}
+
+/** The family of a target; undefined when its name is taken by a family of another type, which cannot be shown then. */
+function familyOf(families: Map<string, GatheredFamily>, target: Target, type: Kind): GatheredFamily | undefined {
+  const family = families.get(target.family);
+  if (family !== undefined) return family.type === type ? family : undefined;
+  const created: GatheredFamily = { name: target.family, help: target.help, type, series: new Map() };
+  families.set(target.family, created);
+  return created;
+}
