@@ -1,0 +1,77 @@
+// What every statistics sink must do, as tests that run over each of them.
+import { afterEach, describe, expect, it } from "vitest";
+import type { StatisticsSink } from "./statistics-sink.ts";
+import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
+
+/** A sink under test, and what its receiver has got from it by now. */
+export interface OpenedSink {
+  readonly sink: StatisticsSink;
+  /** The total of a counter, the value of a gauge or the count of a timer as the receiver knows it; undefined when it knows none. */
+  received(name: string): Promise<number | undefined>;
+  /** Ends the receiver. */
+  close(): Promise<void>;
+}
+
+/** The tests, over a sink that `open` makes for a store. */
+export function describeSink(name: string, open: (store: StatisticsStore) => Promise<OpenedSink>): void {
+  describe(`StatisticsSink: ${name}`, () => {
+    let opened: OpenedSink | undefined;
+    const start = async (): Promise<{ store: StatisticsStore; received: OpenedSink["received"] }> => {
+      const store = createStatisticsStore({ maxDynamicKeys: 10 });
+      opened = await open(store);
+      await opened.sink.start?.();
+      const { received } = opened;
+      return { store, received };
+    };
+    afterEach(async () => {
+      await opened?.sink.stop?.();
+      await opened?.close();
+      opened = undefined;
+    });
+
+    it("start() gives the sink an address", async () => {
+      await start();
+      expect(opened?.sink.address()).toMatch(/:\d+$/);
+    });
+
+    it("start() delivers totals of counters, also when they grow later", async () => {
+      const { store, received } = await start();
+      store.counter("some.counter").add(2);
+      await expect.poll(() => received("some.counter")).toBe(2);
+      store.counter("some.counter").add(3);
+      await expect.poll(() => received("some.counter")).toBe(5);
+    });
+
+    it("start() delivers the last value of a gauge", async () => {
+      const { store, received } = await start();
+      store.gauge("some.gauge").set(7);
+      await expect.poll(() => received("some.gauge")).toBe(7);
+      store.gauge("some.gauge").set(4);
+      await expect.poll(() => received("some.gauge")).toBe(4);
+    });
+
+    it("start() delivers every duration of a timer", async () => {
+      const { store, received } = await start();
+      store.timer("some.timer").record(1.5);
+      store.timer("some.timer").record(20);
+      await expect.poll(() => received("some.timer")).toBe(2);
+    });
+
+    it("start() delivers the counters of a rule", async () => {
+      const { store, received } = await start();
+      store.rule("domain.key_value").totalHits += 3;
+      await expect.poll(() => received("ratelimit.service.rate_limit.domain.key_value.total_hits")).toBe(3);
+    });
+
+    it("stop() ends it, and statistics may still be recorded", async () => {
+      const { store } = await start();
+      await opened?.sink.stop?.();
+      expect(() => {
+        store.timer("some.timer").record(1);
+        store.counter("some.counter").add(1);
+      }).not.toThrow();
+      await opened?.close();
+      opened = undefined;
+    });
+  });
+}

@@ -1,0 +1,133 @@
+// The store of statistics: identity by name, bounds, and what a visit shows.
+import { describe, expect, it } from "vitest";
+import { createServiceStatistics } from "./service-statistics.ts";
+import { renderStatisticsJson, renderStatisticsText } from "./stats-page.ts";
+import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
+
+const DROPPED = "ratelimit.service.stats_keys_dropped";
+
+function ruleNames(store: StatisticsStore): string[] {
+  const names: string[] = [];
+  store.visit({ counter: () => undefined, rule: ({ prefix }) => names.push(prefix), gauge: () => undefined, timer: () => undefined });
+  return names.sort();
+}
+
+describe("createStatisticsStore()", () => {
+  it("counter(), gauge() and timer() give the same object when the name is the same", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    expect(store.counter("a")).toBe(store.counter("a"));
+    expect(store.gauge("a")).toBe(store.gauge("a"));
+    expect(store.timer("a")).toBe(store.timer("a"));
+    store.counter("a").add(2);
+    store.counter("a").add(3);
+    expect(store.counter("a").value).toBe(5);
+  });
+
+  it("timer() keeps count, sum and maximum, and tells its listeners until they leave", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const heard: string[] = [];
+    const leave = store.onTimer(({ name }, durationMs) => heard.push(`${name} ${durationMs}`));
+    store.timer("t").record(2.5);
+    store.timer("t").record(1);
+    leave();
+    store.timer("t").record(4);
+    expect(store.timer("t")).toMatchObject({ count: 3, sumMs: 7.5, maxMs: 4 });
+    expect(heard).toEqual(["t 2.5", "t 1"]);
+  });
+
+  it("replaceRules() keeps the counters of keys that stay and drops those of keys that go", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const first = store.replaceRules(["d.a", "d.b"]);
+    const kept = first.get("d.a");
+    if (kept !== undefined) kept.totalHits = 3;
+    const second = store.replaceRules(["d.a", "d.c"]);
+    expect(second.get("d.a")).toBe(kept);
+    expect(second.get("d.b")).toBeUndefined();
+    expect(ruleNames(store)).toEqual(["ratelimit.service.rate_limit.d.a", "ratelimit.service.rate_limit.d.c"]);
+  });
+
+  it("replaceRules() gives two keys the same counters when cleaning makes their names equal", () => {
+    const rules = createStatisticsStore({ maxDynamicKeys: 1 }).replaceRules(["d.a:b", "d.a|b"]);
+    expect(rules.get("d.a:b")).toBe(rules.get("d.a|b"));
+  });
+
+  it("dynamicRule() gives the counters of the rule when the key is a rule's", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 0 });
+    expect(store.replaceRules(["d.a"]).get("d.a")).toBe(store.dynamicRule("d.a"));
+  });
+
+  it("dynamicRule() keeps its counters when the rules are replaced", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const counters = store.dynamicRule("d.k_v");
+    store.replaceRules(["d.k"]);
+    expect(store.dynamicRule("d.k_v")).toBe(counters);
+    expect(ruleNames(store)).toEqual(["ratelimit.service.rate_limit.d.k", "ratelimit.service.rate_limit.d.k_v"]);
+  });
+
+  it("dynamicRule() is undefined and counts it when the limit of keys is reached", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 2 });
+    expect(store.dynamicRule("d.1")).toBeDefined();
+    expect(store.dynamicCounter("scope", "x", "missing")).toBeDefined();
+    expect(store.dynamicRule("d.2")).toBeUndefined();
+    expect(store.dynamicCounter("scope", "y", "missing")).toBeUndefined();
+    expect(store.dynamicRule("d.1")).toBeDefined();
+    expect(store.counter(DROPPED).value).toBe(2);
+  });
+
+  it("dynamicRule() refuses a key that is longer than 1024", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 10 });
+    expect(store.dynamicRule("k".repeat(1024))).toBeDefined();
+    expect(store.dynamicRule("k".repeat(1025))).toBeUndefined();
+    expect(store.counter(DROPPED).value).toBe(1);
+  });
+
+  it("dynamicCounter() shows one counter when cleaning makes two names equal", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 10 });
+    store.dynamicCounter("s", "a:b", "n")?.add(1);
+    store.dynamicCounter("s", "a_b", "n")?.add(2);
+    expect(renderStatisticsText(store)).toContain("s.a_b.n: 3\n");
+    expect(renderStatisticsText(store).match(/s\.a_b\.n/g)).toHaveLength(1);
+  });
+});
+
+describe("createServiceStatistics()", () => {
+  it("createServiceStatistics() makes every counter at zero and counts domains that are not found", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 10 });
+    const statistics = createServiceStatistics(store);
+    statistics.domainNotFound("foo:1", 2);
+    statistics.method("ShouldRateLimit").totalRequests.add(5);
+    statistics.method("ShouldRateLimit").responseTime.record(1.5);
+    store.replaceRules(["d.k"]);
+    store.gauge("ratelimit.redis_pool.cx_active").set(3);
+    expect(renderStatisticsText(store)).toBe(
+      [
+        "ratelimit.redis_pool.cx_active: 3",
+        "ratelimit.service.backend_failure.allow: 0",
+        "ratelimit.service.backend_failure.deny: 0",
+        "ratelimit.service.backend_failure.error: 0",
+        "ratelimit.service.call.should_rate_limit.memcache_error: 0",
+        "ratelimit.service.call.should_rate_limit.memory_error: 0",
+        "ratelimit.service.call.should_rate_limit.redis_error: 0",
+        "ratelimit.service.call.should_rate_limit.service_error: 0",
+        "ratelimit.service.config_load_error: 0",
+        "ratelimit.service.config_load_success: 0",
+        "ratelimit.service.global_shadow_mode: 0",
+        "ratelimit.service.rate_limit.d.k.near_limit: 0",
+        "ratelimit.service.rate_limit.d.k.over_limit: 0",
+        "ratelimit.service.rate_limit.d.k.over_limit_with_local_cache: 0",
+        "ratelimit.service.rate_limit.d.k.shadow_mode: 0",
+        "ratelimit.service.rate_limit.d.k.total_hits: 0",
+        "ratelimit.service.rate_limit.d.k.within_limit: 0",
+        "ratelimit.service.rate_limit.foo_1.domain_not_found: 2",
+        "ratelimit.service.stats_keys_dropped: 0",
+        "ratelimit_server.ShouldRateLimit.response_time: count=1 sum_ms=1.5 max_ms=1.5",
+        "ratelimit_server.ShouldRateLimit.total_requests: 5",
+        "",
+      ].join("\n"),
+    );
+    expect(JSON.parse(renderStatisticsJson(store))).toMatchObject({
+      "ratelimit_server.ShouldRateLimit.total_requests": 5,
+      "ratelimit_server.ShouldRateLimit.response_time": { count: 1, sumMs: 1.5, maxMs: 1.5 },
+    });
+  });
+});
