@@ -1,13 +1,15 @@
 // The debug listener: what an operator may look at in a running process. It opens before everything else, so that a process which waits for its
 // configuration can be looked into.
-import { type AdminServer, createAdminServer, respondJson, respondText } from "@weir/common/admin/admin-server";
+import type { ServerResponse } from "node:http";
+
+import { type AdminServer, createAdminServer, respondText } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 
 import type { Health } from "../../health/health.ts";
 import type { RuleSet } from "../../rules/rule-set.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
+import { renderStatisticsJson, renderStatisticsText } from "../../statistics/stats-page.ts";
 import { respondHealth } from "../plain-answers.ts";
-import { readStatistics } from "./statistics-dump.ts";
 
 /** What the listener shows. */
 export interface DebugListenerDeps {
@@ -35,9 +37,8 @@ export function createDebugListener(deps: DebugListenerDeps, options: DebugListe
     path: "/stats",
     help: "print out stats, one per line; /stats?format=json as JSON",
     handle: (request, response) => {
-      const statistics = readStatistics(deps.statistics);
-      if (formatOf(request.url) === "json") respondJson(response, 200, Object.fromEntries(statistics));
-      else respondText(response, 200, statistics.map(([name, value]) => `${name}: ${value}\n`).join(""));
+      if (formatOf(request.url) === "json") respondJson(response, `${renderStatisticsJson(deps.statistics)}\n`);
+      else respondText(response, 200, renderStatisticsText(deps.statistics));
     },
   });
   server.route({
@@ -50,4 +51,9 @@ export function createDebugListener(deps: DebugListenerDeps, options: DebugListe
 
 function formatOf(url: string | undefined): string | null {
   return new URL(url ?? "/", "http://debug").searchParams.get("format");
+}
+
+function respondJson(response: ServerResponse, body: string): void {
+  response.writeHead(200, { "Content-Type": "application/json", "Cache-Control": "no-store" });
+  response.end(body);
 }

@@ -1,0 +1,39 @@
+// What weir-client prints: the answer in words, one line per descriptor. Pure.
+import type { RateLimitResponse, RateLimitResponse_DescriptorStatus } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
+
+import type { ClientEntry } from "./client-arguments.ts";
+
+/** Limit remaining that means no limit at all. */
+const UNLIMITED = 2 ** 32 - 1;
+
+/** The answer. */
+export function formatAnswer(response: RateLimitResponse, descriptors: readonly (readonly ClientEntry[])[]): string {
+  const lines = response.statuses.map((status, index) => {
+    const entries = (descriptors[index] ?? []).map(({ key, value }) => `${key}=${value}`).join(",");
+    return `${entries}: ${formatStatus(status)}`;
+  });
+  const headers = response.responseHeadersToAdd.map(({ key, value }) => `header ${key}: ${value}`);
+  return [...lines, ...headers, `overall: ${formatCode(response.overallCode)}`].map((line) => `${line}\n`).join("");
+}
+
+function formatStatus(status: RateLimitResponse_DescriptorStatus): string {
+  const { currentLimit, limitRemaining, durationUntilReset } = status;
+  const code = formatCode(status.code);
+  if (currentLimit === undefined) return limitRemaining === UNLIMITED ? `${code}, unlimited` : `${code}, no limit`;
+  const unit = unitOfNumber(currentLimit.unit) ?? `unit ${currentLimit.unit}`;
+  const name = currentLimit.name === "" ? "" : ` (${currentLimit.name})`;
+  const reset = durationUntilReset === undefined ? "" : `, resets in ${durationUntilReset.seconds} s`;
+  return `${code}, ${limitRemaining} left of ${currentLimit.requestsPerUnit} per ${unit.toLowerCase()}${name}${reset}`;
+}
+
+function formatCode(code: number): string {
+  switch (code) {
+    case 1:
+      return "OK";
+    case 2:
+      return "OVER_LIMIT";
+    default:
+      return `UNKNOWN (${code})`;
+  }
+}
