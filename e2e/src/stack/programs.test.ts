@@ -42,7 +42,7 @@ describe("planPrograms()", () => {
     });
     expect(rateLimit.env).toMatchObject({
       CONFIG_TYPE: "GRPC_XDS_SOTW",
-      CONFIG_GRPC_XDS_SERVER_URL: "127.0.0.1:1",
+      CONFIG_GRPC_XDS_SERVER_URL: "localhost:1",
       CONFIG_GRPC_XDS_SERVER_USE_TLS: "true",
       CONFIG_GRPC_XDS_SERVER_TLS_CACERT: "/c/ca.crt",
       CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c/ratelimit.crt",

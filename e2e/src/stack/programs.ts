@@ -91,12 +91,13 @@ function planRateLimit({ ports, certificates, machine }: StackPlace): ProgramPla
       BACKEND_TYPE: "memory",
       CONFIG_TYPE: "GRPC_XDS_SOTW",
       CONFIG_GRPC_XDS_NODE_ID: POD_NODE_ID,
-      CONFIG_GRPC_XDS_SERVER_URL: `${STACK_HOST}:${ports.ads}`,
+      CONFIG_GRPC_XDS_SERVER_URL: `localhost:${ports.ads}`, // A name, as TLS knows servers by name.
       CONFIG_GRPC_XDS_SERVER_USE_TLS: "true",
       CONFIG_GRPC_XDS_SERVER_TLS_CACERT: certificates.ca.cert,
       CONFIG_GRPC_XDS_CLIENT_TLS_CERT: certificates.rateLimit.cert,
       CONFIG_GRPC_XDS_CLIENT_TLS_KEY: certificates.rateLimit.key,
       // The control plane is on this machine: a lost stream is worth trying again soon.
+      CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: "200ms",
       XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: "200ms",
       XDS_CLIENT_BACKOFF_MAX_INTERVAL: "2s",
       HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: "true",
