@@ -39,7 +39,7 @@ export async function runCheck(
 }
 
 /** Checks files, each by itself and all together. */
-export function checkFiles(files: readonly InputFile[], options: { readonly mergeDomains: boolean }): CheckReport {
+function checkFiles(files: readonly InputFile[], options: { readonly mergeDomains: boolean }): CheckReport {
   const texts = files.map((file) => ("text" in file ? checkText(file.path, file.text) : unreadableText(file)));
   const resources = texts.flatMap((text) => text.resources);
   const rules = texts.flatMap((text) => text.rules ?? []);

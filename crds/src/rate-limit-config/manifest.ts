@@ -7,7 +7,8 @@ import { API_VERSION, KIND, parseRateLimitConfigResource } from "./schema.ts";
 import type { RateLimitConfigResource } from "./schema.ts";
 import { fieldPath, modelOfResource } from "./translate.ts";
 import { readYamlDocuments } from "./yaml-documents.ts";
-import type { PlainValue, Position, YamlDocument } from "./yaml-documents.ts";
+import type { Position, YamlDocument } from "./yaml-documents.ts";
+import type { PlainValue } from "./yaml-values.ts";
 
 /** What is wrong in a text, and where. */
 export interface LocatedProblem {

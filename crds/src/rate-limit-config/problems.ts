@@ -12,7 +12,7 @@ const NAME_LENGTH_MAX = 64;
 
 const EXPECTED: Readonly<Record<string, string>> = {
   string: "a string",
-  number: "a number",
+  number: "a whole number", // Every number of the schema is one.
   int: "a whole number",
   boolean: "true or false",
   object: "a mapping",
@@ -99,24 +99,22 @@ function nearestName(name: string, known: readonly string[]): string | undefined
   return nearest?.candidate;
 }
 
-/** Insertions, deletions and replacements that turn one text into another (Levenshtein). */
+/** Insertions, deletions, replacements and swaps of neighbours that turn one text into another (optimal string alignment). */
 function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
+  const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
   for (let row = 1; row <= from.length; row += 1) {
     const current = [row];
+    rows.push(current);
     for (let column = 1; column <= to.length; column += 1) {
-      const replaced = at(previous, column - 1) + (from[row - 1] === to[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, at(previous, column) + 1, at(current, column - 1) + 1));
+      const isEqual = from[row - 1] === to[column - 1];
+      const isSwap = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      const replaced = at(row - 1, column - 1) + (isEqual ? 0 : 1);
+      const swapped = isSwap ? at(row - 2, column - 2) + 1 : Infinity;
+      current.push(Math.min(replaced, swapped, at(row - 1, column) + 1, at(row, column - 1) + 1));
     }
-    previous = current;
   }
-  return at(previous, to.length);
-}
-
-function at(numbers: readonly number[], index: number): number {
-  const number = numbers[index];
-  if (number === undefined) throw new RangeError(`No number at ${index}`);
-  return number;
+  return at(from.length, to.length);
 }
 
 function messageOfIssue(issue: z.core.$ZodIssue): string {
@@ -145,7 +143,9 @@ function messageOfIssue(issue: z.core.$ZodIssue): string {
 
 /** YAML reads some texts without quotes as something else; who meets this for the first time needs to be told. */
 function quotesHint(expected: string, input: unknown): string {
-  return expected === "string" && (typeof input === "boolean" || typeof input === "number") ? ": put it in quotes" : "";
+  if (expected === "string") return typeof input === "boolean" || typeof input === "number" ? ": put it in quotes" : "";
+  const isQuotedNumber = expected === "number" && typeof input === "string" && /^[0-9]+$/.test(input);
+  return isQuotedNumber ? ": leave out the quotes" : "";
 }
 
 function describe(value: unknown): string {

@@ -1,5 +1,6 @@
 // Tests of the way between message and model.
 import { create, equals, fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -77,6 +78,13 @@ describe("messageOfModel()", () => {
     );
   });
 
+  it("stays readable when rules nest six levels deep, and their metadata twenty", () => {
+    // Decoders stop at 100 levels of messages; the custom resource allows as much as this.
+    const model = { name: "n", domain: "d", descriptors: [deepRule(6, 11)] };
+    const bytes = toBinary(RateLimitConfigSchema, messageOfModel(model));
+    expect(modelOfMessage(fromBinary(RateLimitConfigSchema, bytes))).toEqual(model);
+  });
+
   it("gives the same message when it is turned into a model and back", () => {
     fc.assert(
       fc.property(randomConfig, (model) => {
@@ -87,6 +95,16 @@ describe("messageOfModel()", () => {
     );
   });
 });
+
+/** A rule with so many levels of rules and, at the bottom, of metadata. */
+function deepRule(levels: number, metadataLevels: number): DescriptorModel {
+  let metadata: JsonObject = {};
+  for (let level = 1; level < metadataLevels; level += 1) metadata = { a: [metadata] };
+  const flags = { value: "", shadowMode: false, detailedMetric: false, quotaMode: false, valueToMetric: false, shareThreshold: false };
+  let rule: DescriptorModel = { key: "k", ...flags, descriptors: [], metadata };
+  for (let level = 1; level < levels; level += 1) rule = { key: "k", ...flags, descriptors: [rule] };
+  return rule;
+}
 
 /** The model with units as messages name them. */
 function withUnitNames(model: RateLimitConfigModel): RateLimitConfigModel {

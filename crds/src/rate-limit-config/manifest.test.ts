@@ -1,0 +1,121 @@
+// Tests of reading manifests: which resources a text holds, and line, column and field of everything that is wrong.
+import { describe, expect, it } from "vitest";
+
+import { readManifests } from "./manifest.ts";
+
+function problemsOf(text: string): readonly string[] {
+  return readManifests(text).flatMap(({ problems }) =>
+    problems.map(({ line, column, field, message }) => `${line}:${column}: ${field}: ${message}`),
+  );
+}
+
+const HEAD = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: shop}\n";
+
+describe("readManifests() on texts", () => {
+  it("reads each document, with its index and line", () => {
+    const text = `# A comment\n${HEAD}spec: {domain: a}\n---\n# Nothing here\n---\n${HEAD}spec: {domain: b}\n`;
+    const found = readManifests(text).map(({ index, line, resource, problems }) => [index, line, resource?.spec.domain, problems]);
+    expect(found).toEqual([
+      [0, 2, "a", []],
+      [1, 9, "b", []],
+    ]);
+  });
+
+  it.each(["", "---\n", "# nothing\n"])("finds nothing in %j", (text) => {
+    expect(readManifests(text)).toEqual([]);
+  });
+
+  it("reads JSON", () => {
+    const resource = {
+      apiVersion: "ratelimit.weir.dev/v1alpha1",
+      kind: "RateLimitConfig",
+      metadata: { name: "shop" },
+      spec: { domain: "a" },
+    };
+    expect(readManifests(JSON.stringify(resource, undefined, "\t")).map((document) => document.resource)).toEqual([resource]);
+  });
+
+  it("reads the items of a list", () => {
+    const item = "- {apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConfig, metadata: {name: a}, spec: {domain: DOMAIN}}\n";
+    const text = `apiVersion: v1\nkind: List\nitems:\n${item.replace("DOMAIN", "a")}${item.replace("DOMAIN", "''")}- {kind: ConfigMap, apiVersion: v1}\n`;
+    expect(readManifests(text).map(({ index, line, resource }) => [index, line, resource?.spec.domain])).toEqual([
+      [0, 4, "a"],
+      [1, 5, undefined],
+      [2, 6, undefined],
+    ]);
+    expect(problemsOf(text)).toEqual([
+      "5:104: items[1].spec.domain: must not be empty",
+      '6:10: items[2].kind: must be "RateLimitConfig", is "ConfigMap"',
+      '6:33: items[2].apiVersion: must be "ratelimit.weir.dev/v1alpha1", is "v1"',
+    ]);
+  });
+
+  it("lets the items of a typed list leave out their type", () => {
+    const text = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfigList\nitems: [{metadata: {name: a}, spec: {domain: d}}]\n";
+    expect(readManifests(text)[0]?.resource).toMatchObject({ kind: "RateLimitConfig", spec: { domain: "d" } });
+  });
+});
+
+describe("readManifests() on problems", () => {
+  it("places a broken document at its syntax error, and reads the next", () => {
+    const text = `${HEAD}spec: {domain: a\n---\n${HEAD}spec: {domain: b}\n`;
+    const [broken, whole] = readManifests(text);
+    expect(broken?.resource).toBeUndefined();
+    expect(broken?.problems).toMatchObject([{ line: 5, field: "" }]);
+    expect(whole?.resource?.spec.domain).toBe("b");
+  });
+
+  it("places what is wrong with fields, in the order of the text", () => {
+    const text = `${HEAD}spec:
+  domian: shop
+  descriptors:
+    - key: user
+      value: yes
+      rateLimit:
+        unit: fortnight
+        requestPerUnit: 5
+    - value: x
+      rateLimit: {unit: day}
+`;
+    expect(problemsOf(text)).toEqual([
+      "4:1: spec.domain: is required",
+      '5:3: spec.domian: unknown field "domian", did you mean "domain"?',
+      "8:14: spec.descriptors[0].value: must be a string, is the boolean true: put it in quotes",
+      '10:15: spec.descriptors[0].rateLimit.unit: must be one of "second", "minute", "hour", "day", "week", "month", "year", is "fortnight"',
+      '11:9: spec.descriptors[0].rateLimit.requestPerUnit: unknown field "requestPerUnit", did you mean "requestsPerUnit"?',
+      "12:7: spec.descriptors[1].key: is required",
+      "13:7: spec.descriptors[1].rateLimit.requestsPerUnit: is required, unless unlimited is true; 0 rejects every request",
+    ]);
+  });
+
+  it("places what the validator finds, and gives the resource all the same", () => {
+    const text = `${HEAD}spec:
+  domain: shop
+  descriptors:
+    - key: a
+      value: b
+      rateLimit: {unlimited: true, unit: day, name: one, replaces: [{name: one}]}
+      shareThreshold: true
+    - {key: a_b, descriptors: [{key: x}, {key: x}]}
+`;
+    const [document] = readManifests(text);
+    expect(document?.resource?.metadata.name).toBe("shop");
+    expect(problemsOf(text)).toEqual([
+      "9:42: spec.descriptors[0].rateLimit.unit: should not specify rate limit unit when unlimited",
+      "9:76: spec.descriptors[0].rateLimit.replaces[0].name: replaces should not contain name of same descriptor",
+      "10:23: spec.descriptors[0].shareThreshold: share_threshold can only be used with wildcard values (containing '*'), but found key 'a_b'",
+      "11:13: spec.descriptors[1].key: duplicate descriptor composite key 'shop.a_b'",
+      "11:48: spec.descriptors[1].descriptors[1].key: duplicate descriptor composite key 'shop.a_b.x'",
+    ]);
+  });
+
+  it("names a duplicate key instead of taking the last one", () => {
+    expect(problemsOf(`${HEAD}spec: {domain: a, domain: b}\n`)).toEqual(['4:19: : duplicate key "domain", first on line 4']);
+  });
+
+  it("locates fields of the resource for its callers", () => {
+    const [document] = readManifests(`${HEAD}spec:\n  domain: shop\n`);
+    expect(document?.locate(["spec", "domain"])).toEqual({ line: 5, column: 11 });
+    expect(document?.locate(["metadata", "namespace"])).toEqual({ line: 3, column: 1 });
+  });
+});
