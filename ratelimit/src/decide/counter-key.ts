@@ -1,25 +1,51 @@
 // The key of a counter. Its text is shared with other pods on the same store, so it follows the field to the letter: nothing is escaped, the unit and
 // the limit are not in it.
-import type { Entry } from "../rules/rule-set.ts";
+import type { DomainRules, Entry, RuleMatch } from "../rules/rule-set.ts";
 
-/**
- * `<prefix><domain>_<key>_<value>_…_<window start>`. A value is the request's, save where `sharedValues` has a text for it. `scope` is the prefix,
- * the domain and an underscore.
- */
-export function counterKey(
-  scope: string,
-  entries: readonly Entry[],
-  sharedValues: readonly string[] | undefined,
-  windowStartSeconds: number,
-): string {
-  let key = scope;
-  if (sharedValues === undefined) {
-    for (const entry of entries) key += entry.key + "_" + entry.value + "_";
-    return key + windowStartSeconds;
+/** The end of the keys of one unit: an underscore and the start of the window. */
+interface KeyEnd {
+  readonly startSeconds: number;
+  readonly text: string;
+}
+
+/** Builds keys `<prefix><domain>_<key>_<value>_…_<window start>`. It keeps the parts that are the same for many calls. */
+export class CounterKeys {
+  readonly #prefix: string;
+  #rules: DomainRules | undefined;
+  #scope = "";
+  /** By unit number. */
+  readonly #ends: (KeyEnd | undefined)[] = [];
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
   }
-  entries.forEach(({ key: name, value }, index) => {
-    const shared = sharedValues[index] ?? "";
-    key += `${name}_${shared === "" ? value : shared}_`;
-  });
-  return key + windowStartSeconds;
+
+  /** The key. A value is the request's, save where the match shares its counter with other values. */
+  key(rules: DomainRules, match: RuleMatch, entries: readonly Entry[], startSeconds: number): string {
+    let key = this.#scopeOf(rules);
+    const { sharedValues } = match;
+    if (sharedValues === undefined) {
+      for (const entry of entries) key += `_${entry.key}_${entry.value}`;
+    } else {
+      entries.forEach((entry, index) => {
+        const shared = sharedValues[index] ?? "";
+        key += `_${entry.key}_${shared === "" ? entry.value : shared}`;
+      });
+    }
+    return key + this.#endOf(match.rule.limit.unit, startSeconds);
+  }
+
+  #scopeOf(rules: DomainRules): string {
+    if (rules !== this.#rules) {
+      this.#rules = rules;
+      this.#scope = this.#prefix + rules.domain;
+    }
+    return this.#scope;
+  }
+
+  #endOf(unit: number, startSeconds: number): string {
+    let end = this.#ends[unit];
+    if (end?.startSeconds !== startSeconds) this.#ends[unit] = end = { startSeconds, text: `_${startSeconds}` };
+    return end.text;
+  }
 }

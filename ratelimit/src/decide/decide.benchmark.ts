@@ -118,13 +118,13 @@ const decider = createDecider(
   },
 );
 
-console.log(`${"case".padEnd(32)} ${"decisions/s".padStart(12)} ${"ns".padStart(8)} ${"bytes".padStart(8)}`);
+print(`${"case".padEnd(32)} ${"decisions/s".padStart(12)} ${"ns".padStart(8)} ${"bytes".padStart(8)}`);
 for (const { name, requests } of CASES) {
   run(requests, WARM_UP);
   const rounds = Array.from({ length: ROUNDS }, () => measure(requests)).sort((a, b) => a.ns - b.ns);
   const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
   const perSecond = Math.round(1e9 / ns).toLocaleString("en");
-  console.log(`${name.padEnd(32)} ${perSecond.padStart(12)} ${ns.toFixed(0).padStart(8)} ${bytes.toFixed(0).padStart(8)}`);
+  print(`${name.padEnd(32)} ${perSecond.padStart(12)} ${ns.toFixed(0).padStart(8)} ${bytes.toFixed(0).padStart(8)}`);
 }
 
 /** One round: nanoseconds of wall clock and bytes allocated on the heap, per decision. */
@@ -134,6 +134,10 @@ function measure(requests: readonly RateLimitRequest[]): { ns: number; bytes: nu
   run(requests, ROUND);
   const ns = Number(process.hrtime.bigint() - began) / ROUND;
   return { ns, bytes: (getHeapStatistics().total_allocated_bytes - bytesBefore) / ROUND };
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 function run(requests: readonly RateLimitRequest[], decisions: number): void {

@@ -2,16 +2,16 @@
 // through the rules to its checks; counting and answering are in decision-job.ts.
 import type { Log } from "@weir/common/log/log";
 import type { Counter } from "../counters/counter.ts";
-import type { DomainRules, RuleMatch, RuleSet } from "../rules/rule-set.ts";
+import type { DomainRules, Entry, RuleMatch, RuleSet } from "../rules/rule-set.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { hitsAddend } from "./addend.ts";
 import { type Check, LimitedCheck, NO_RULE, UnlimitedCheck } from "./check.ts";
-import { counterKey } from "./counter-key.ts";
+import { CounterKeys } from "./counter-key.ts";
 import { DecideError } from "./decide-error.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
 import type { Decision } from "./decision.ts";
 import { dropReplaced } from "./replaces.ts";
-import type { RateLimitRequest, RequestDescriptor } from "./request.ts";
+import type { RateLimitRequest } from "./request.ts";
 import { windowStartSeconds } from "./window.ts";
 
 /**
@@ -89,10 +89,12 @@ export function createDecider(deps: DeciderDeps, options: DecideOptions): Decide
 class RuleDecider implements Decider {
   readonly #rules: () => RuleSet | undefined;
   readonly #context: JobContext;
+  readonly #keys: CounterKeys;
 
   constructor(rules: () => RuleSet | undefined, context: JobContext) {
     this.#rules = rules;
     this.#context = context;
+    this.#keys = new CounterKeys(context.options.keyPrefix);
   }
 
   decide(request: RateLimitRequest, call: DecisionCall): void {
@@ -100,58 +102,64 @@ class RuleDecider implements Decider {
     const rules = this.#rules();
     const error = findRequestError(request, rules, this.#context.options);
     if (error !== undefined) {
-      this.#context.statistics.callErrors.service_error.add(1);
-      call.failed(error);
+      this.#refuse(call, error);
       return;
     }
+    const nowSeconds = Math.floor(this.#context.clock() / 1000);
     let job: DecisionJob | undefined;
     try {
-      const checks = this.#toChecks(request, rules?.domain(request.domain));
+      const checks = this.#toChecks(request, rules?.domain(request.domain), nowSeconds);
       if (checks instanceof DecideError) {
-        this.#context.statistics.callErrors.service_error.add(1);
-        call.failed(checks);
+        this.#refuse(call, checks);
         return;
       }
-      job = new DecisionJob(this.#context, request, call, checks);
+      job = new DecisionJob(this.#context, request, call, checks, nowSeconds);
       job.run();
     } catch (cause) {
-      (job ?? new DecisionJob(this.#context, request, call, [])).fail(cause);
+      (job ?? new DecisionJob(this.#context, request, call, [], nowSeconds)).fail(cause);
+    }
+  }
+
+  #refuse(call: DecisionCall, error: DecideError): void {
+    this.#context.statistics.callErrors.service_error.add(1);
+    try {
+      call.failed(error);
+    } catch (cause) {
+      this.#context.log.error("Cannot deliver the refusal of a rate limit request", { error: cause });
     }
   }
 
   /** One check per descriptor, replaced rules already out; or what is wrong with an override. */
-  #toChecks(request: RateLimitRequest, rules: DomainRules | undefined): Check[] | DecideError {
+  #toChecks(request: RateLimitRequest, rules: DomainRules | undefined, nowSeconds: number): Check[] | DecideError {
     const { descriptors } = request;
+    // Of the right length at once: an array that grows from nothing takes room for seventeen.
+    const checks = new Array<Check>(descriptors.length).fill(NO_RULE);
     if (rules === undefined) {
       this.#context.statistics.domainNotFound(request.domain, descriptors.length);
-      return descriptors.map(() => NO_RULE);
+      return checks;
     }
-    const { clock, options } = this.#context;
-    const nowSeconds = Math.floor(clock() / 1000);
-    const scope = `${options.keyPrefix}${request.domain}_`;
-    const checks: Check[] = [];
     let replacing: RuleMatch[] | undefined;
+    let index = 0;
     for (const descriptor of descriptors) {
-      const { limit } = descriptor;
-      const match = limit === undefined ? rules.match(descriptor.entries) : rules.override(descriptor.entries, limit);
-      if (match === undefined) {
-        if (limit !== undefined) return unitError(limit.unit);
-        checks.push(NO_RULE);
-        continue;
+      const { limit, entries } = descriptor;
+      const match = limit === undefined ? rules.match(entries) : rules.override(entries, limit);
+      if (match !== undefined) {
+        if (match.rule.replaces.length > 0) (replacing ??= []).push(match);
+        checks[index] = this.#toCheck(rules, match, entries, hitsAddend(request, descriptor), nowSeconds);
+      } else if (limit !== undefined) {
+        return unitError(limit.unit);
       }
-      if (match.rule.replaces.length > 0) (replacing ??= []).push(match);
-      checks.push(toCheck(request, descriptor, match, scope, nowSeconds));
+      index += 1;
     }
     if (replacing !== undefined) dropReplaced(checks, replacing);
     return checks;
   }
-}
 
-function toCheck(request: RateLimitRequest, descriptor: RequestDescriptor, match: RuleMatch, scope: string, nowSeconds: number): Check {
-  const addend = hitsAddend(request, descriptor);
-  if (match.rule.unlimited) return new UnlimitedCheck(match, addend);
-  const windowStart = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
-  return new LimitedCheck(match, counterKey(scope, descriptor.entries, match.sharedValues, windowStart), windowStart, addend);
+  #toCheck(rules: DomainRules, match: RuleMatch, entries: readonly Entry[], addend: number, nowSeconds: number): Check {
+    if (match.rule.unlimited) return new UnlimitedCheck(match, addend);
+    const startSeconds = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
+    return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, addend);
+  }
 }
 
 /** What makes a request undecidable, in the order the field checks it. */

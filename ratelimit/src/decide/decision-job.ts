@@ -41,9 +41,12 @@ export class DecisionJob implements CountBatch, Decision {
   readonly #context: JobContext;
   readonly #call: DecisionCall;
   readonly #request: RateLimitRequest;
+  /** The time of the call while counting may still be synchronous; then undefined, for the time has moved on. */
+  #nowSeconds: number | undefined;
   #isAnswered = false;
 
-  constructor(context: JobContext, request: RateLimitRequest, call: DecisionCall, statuses: Check[]) {
+  constructor(context: JobContext, request: RateLimitRequest, call: DecisionCall, statuses: Check[], nowSeconds: number) {
+    this.#nowSeconds = nowSeconds;
     this.#context = context;
     this.#request = request;
     this.#call = call;
@@ -61,14 +64,18 @@ export class DecisionJob implements CountBatch, Decision {
       statistics.totalHits += check.addend;
       if (check.kind === "unlimited") statistics.withinLimit += check.addend;
     }
-    if (this.checks.length === 0) this.#answer();
-    else this.#context.counter.count(this);
+    if (this.checks.length === 0) {
+      this.#answer();
+      return;
+    }
+    this.#context.counter.count(this);
+    this.#nowSeconds = undefined;
   }
 
   counted(): void {
     try {
-      const { nearLimitRatio, clock } = this.#context;
-      const nowSeconds = Math.floor(clock() / 1000);
+      const { nearLimitRatio } = this.#context;
+      const nowSeconds = this.#readClock();
       for (const check of this.checks) judge(check, nearLimitRatio, nowSeconds);
       this.#answer();
     } catch (cause) {
@@ -97,7 +104,7 @@ export class DecisionJob implements CountBatch, Decision {
   }
 
   #answerFailure(error: StoreError): void {
-    const { clock, options } = this.#context;
+    const { options } = this.#context;
     switch (options.failureMode) {
       case "error":
         this.#isAnswered = true;
@@ -109,7 +116,7 @@ export class DecisionJob implements CountBatch, Decision {
         });
         break;
       case "deny": {
-        const nowSeconds = Math.floor(clock() / 1000);
+        const nowSeconds = this.#readClock();
         for (const check of this.checks) deny(check, nowSeconds);
         break;
       }
@@ -125,6 +132,10 @@ export class DecisionJob implements CountBatch, Decision {
     else this.overallCode = code;
     this.#isAnswered = true;
     this.#call.decided(this);
+  }
+
+  #readClock(): number {
+    return this.#nowSeconds ?? Math.floor(this.#context.clock() / 1000);
   }
 
   #addExtras(code: Code): void {

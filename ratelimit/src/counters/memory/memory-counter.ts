@@ -15,7 +15,13 @@ export interface MemoryCounterOptions {
 /** The counts of one window. */
 interface Window {
   readonly startSeconds: number;
-  readonly counts: Map<string, number>;
+  /** Cells, so that an increment looks its key up once. */
+  readonly counts: Map<string, Cell>;
+}
+
+/** One counter. */
+interface Cell {
+  count: number;
 }
 
 /** The windows of one length. The previous one stays until the next turn, for calls that began before it and for clocks that step back. */
@@ -54,19 +60,18 @@ class MemoryCounter implements Counter {
   /** Adds to a counter and writes the sum to the check; false when the key is new and the table full. */
   #increment(check: CountedCheck): boolean {
     const { counts } = this.#windowOf(check);
-    const before = counts.get(check.key);
-    if (before === undefined) {
+    const cell = counts.get(check.key);
+    if (cell === undefined) {
       // Reading a counter that does not exist creates none.
       if (check.addend > 0) {
         if (!this.#hasRoom(check)) return false;
-        counts.set(check.key, check.addend);
+        counts.set(check.key, { count: check.addend });
       }
       check.after = check.addend;
       return true;
     }
-    const after = Math.min(before + check.addend, Number.MAX_SAFE_INTEGER);
-    if (check.addend > 0) counts.set(check.key, after);
-    check.after = after;
+    cell.count = Math.min(cell.count + check.addend, Number.MAX_SAFE_INTEGER);
+    check.after = cell.count;
     return true;
   }
 
