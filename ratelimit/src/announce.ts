@@ -5,7 +5,7 @@ import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 
 /** A part that listens somewhere once it has started. */
 export interface Listener extends Part {
-  start(): Promise<void>;
+  start?(): void | Promise<void>;
   address(): string | ListenAddress | undefined;
 }
 
@@ -14,7 +14,7 @@ export function announced(listener: Listener, what: string, log: Log): Part {
   return {
     name: listener.name,
     async start() {
-      await listener.start();
+      await listener.start?.();
       const address = listener.address();
       log.info(`Listening for ${what} on ${typeof address === "object" ? formatAddress(address) : (address ?? "no address")}`);
     },

@@ -17,7 +17,11 @@ import { kvstoreOptions } from "./kvstore-options.ts";
 import { createRulesInForce } from "./rules-in-force.ts";
 import { createServing } from "./serving.ts";
 import { describeSettings, parseSettings, type Settings } from "./settings.ts";
+import type { PullSettings } from "./settings/statistics-settings.ts";
+import { createDefaultMapping } from "./statistics/pull/default-mapping.ts";
+import { createPullSink } from "./statistics/pull/pull-sink.ts";
 import { createServiceStatistics } from "./statistics/service-statistics.ts";
+import type { StatisticsSink } from "./statistics/statistics-sink.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
 import { createDebugListener } from "./transport/debug/debug-listener.ts";
 import { createGrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
@@ -63,6 +67,9 @@ async function main(context: ProgramContext): Promise<void> {
 
   // Debug first, so that a process which waits for its store or its configuration can be looked into.
   lifecycle.add(announced(debug, "debug", startLog));
+  if (settings.statistics.pull !== undefined) {
+    lifecycle.add(announced(createStatisticsSink(settings.statistics.pull, settings, { store, log }), "statistics", startLog));
+  }
   for (const files of tls.all()) lifecycle.add(files);
   lifecycle.add(counter);
   lifecycle.add(source);
@@ -97,6 +104,15 @@ function createCounter(
         kvstoreOptions(backend, deps.tls.open(backend.tls.paths)),
       );
   }
+}
+
+function createStatisticsSink(
+  pull: PullSettings,
+  { statistics }: Settings,
+  deps: { readonly store: StatisticsStore; readonly log: Log },
+): StatisticsSink {
+  const mapping = createDefaultMapping({ isMilliseconds: pull.responseTimeAsMilliseconds });
+  return createPullSink({ ...deps, mapping }, { ...pull, extraTags: statistics.extraTags });
 }
 
 function createConfigSource({ config }: Settings, deps: { readonly listener: ConfigListener; readonly log: Log }): ConfigSource {

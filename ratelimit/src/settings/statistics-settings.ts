@@ -17,6 +17,8 @@ export interface PullSettings extends HostPort {
 export interface StatisticsSettings {
   /** STATS_MAX_DYNAMIC_KEYS; default 100000. */
   readonly maxDynamicKeys: number;
+  /** EXTRA_TAGS: tags of every statistic. */
+  readonly extraTags: ReadonlyMap<string, string>;
   /** USE_PULLSTATS; undefined = off, the default. */
   readonly pull: PullSettings | undefined;
 }
@@ -28,9 +30,10 @@ export function readStatisticsSettings(read: EnvReader): StatisticsSettings {
     min: 0,
     effect: "Most statistics made by request values; hits beyond it count under their rule.",
   });
+  const extraTags = read.map("EXTRA_TAGS", { effect: "Tags of every statistic." });
   const isEnabled = read.boolean(["USE_PULLSTATS", "USE_PROMETHEUS"], { default: false, effect: "Serves statistics for scraping." });
   const pull = readPull(read);
-  return { maxDynamicKeys, pull: isEnabled ? pull : undefined };
+  return { maxDynamicKeys, extraTags, pull: isEnabled ? pull : undefined };
 }
 
 function readPull(read: EnvReader): PullSettings {
