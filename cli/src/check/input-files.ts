@@ -23,65 +23,82 @@ export type InputStream = AsyncIterable<Uint8Array>;
 
 /**
  * Reads what the paths name, directories in the order of their names. At most `sizeMaxBytes` are read of each; more is a reason not to. The same file
- * is read once, however often it is named.
+ * or folder is read once, however often it is named or linked.
  */
 export async function readInputFiles(
   paths: readonly string[],
   from: { readonly stdin: () => InputStream; readonly sizeMaxBytes: number },
 ): Promise<readonly InputFile[]> {
-  const found: (InputFile | string)[] = [];
-  for (const path of paths) found.push(...(path === STANDARD_INPUT ? [path] : await filesAt(path, DEPTH_MAX)));
-  const seen = new Set<string>();
+  const search: Search = { found: [], seen: new Set() };
+  for (const path of paths) await findAt(path, search);
   const files: InputFile[] = [];
-  for (const entry of found) {
-    if (typeof entry !== "string") {
-      files.push(entry);
-      continue;
-    }
-    const identity = entry === STANDARD_INPUT ? entry : await identityOf(entry);
-    if (seen.has(identity)) continue;
-    seen.add(identity);
-    if (seen.size > FILES_MAX)
-      return [...files, { path: entry, unreadable: `more than ${FILES_MAX} files are named, the rest is left out` }];
-    files.push(await readInput(entry, from));
-  }
+  for (const entry of search.found) files.push(typeof entry === "string" ? await readInput(entry, from) : entry);
   return files;
 }
 
-async function filesAt(path: string, depthLeft: number): Promise<readonly (InputFile | string)[]> {
+/** What a search has come across. */
+interface Search {
+  /** Paths still to be read, and what cannot be. */
+  readonly found: (string | InputFile)[];
+  /** Real paths of the files and folders that were found. */
+  readonly seen: Set<string>;
+}
+
+async function findAt(path: string, search: Search): Promise<void> {
+  const foundBefore = search.found.length;
+  if (path === STANDARD_INPUT) {
+    if (!search.found.includes(path)) search.found.push(path);
+    return;
+  }
   try {
-    if (!(await stat(path)).isDirectory()) return [path];
-    const found = await filesBelow(path, depthLeft);
-    return found.length > 0 ? found : [{ path, unreadable: "the directory holds no .yaml, .yml or .json file" }];
+    const isFolder = (await stat(path)).isDirectory();
+    if (await wasSeen(path, search)) return;
+    if (!isFolder) search.found.push(path);
+    else if (!(await findBelow(path, DEPTH_MAX, search)) && search.found.length === foundBefore) {
+      search.found.push({ path, unreadable: "the directory holds no .yaml, .yml or .json file" });
+    }
   } catch (error) {
-    return [{ path, unreadable: reasonOf(error) }];
+    search.found.push({ path, unreadable: reasonOf(error) });
   }
 }
 
-async function filesBelow(folder: string, depthLeft: number): Promise<readonly (InputFile | string)[]> {
-  if (depthLeft === 0) return [{ path: folder, unreadable: `folders nest deeper than ${DEPTH_MAX} levels` }];
-  const names = (await readdir(folder)).filter((name) => !name.startsWith(".")).toSorted();
-  const found: (InputFile | string)[] = [];
-  for (const name of names) {
+/** Finds the files below a folder; true when any is there, also one that was found before. */
+async function findBelow(folder: string, depthLeft: number, search: Search): Promise<boolean> {
+  if (depthLeft === 0) {
+    search.found.push({ path: folder, unreadable: `folders nest deeper than ${DEPTH_MAX} levels` });
+    return true;
+  }
+  let holdsAny = false;
+  for (const name of (await readdir(folder)).toSorted()) {
     const path = join(folder, name);
+    if (name.startsWith(".")) continue;
+    if (search.found.length > FILES_MAX) return true;
+    if (search.found.length === FILES_MAX) {
+      search.found.push({ path, unreadable: `more than ${FILES_MAX} files are named, the rest is left out` });
+      return true;
+    }
     try {
       // Follows links, as a mounted ConfigMap is made of them.
-      if ((await stat(path)).isDirectory()) found.push(...(await filesBelow(path, depthLeft - 1)));
-      else if (FILE_ENDING.test(name)) found.push(path);
+      const isFolder = (await stat(path)).isDirectory();
+      if (!isFolder && !FILE_ENDING.test(name)) continue;
+      if (await wasSeen(path, search)) holdsAny ||= !isFolder;
+      else if (isFolder) holdsAny = (await findBelow(path, depthLeft - 1, search)) || holdsAny;
+      else {
+        search.found.push(path);
+        holdsAny = true;
+      }
     } catch (error) {
-      found.push({ path, unreadable: reasonOf(error) });
+      search.found.push({ path, unreadable: reasonOf(error) });
     }
-    if (found.length > FILES_MAX) break;
   }
-  return found;
+  return holdsAny;
 }
 
-async function identityOf(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch {
-    return path; // Gone meanwhile: reading it says so.
-  }
+async function wasSeen(path: string, search: Search): Promise<boolean> {
+  const identity = await realpath(path);
+  const isKnown = search.seen.has(identity);
+  search.seen.add(identity);
+  return isKnown;
 }
 
 async function readInput(path: string, from: { readonly stdin: () => InputStream; readonly sizeMaxBytes: number }): Promise<InputFile> {

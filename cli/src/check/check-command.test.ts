@@ -1,0 +1,229 @@
+// Tests of `weir check` on real files: what it finds, in which order, and how it ends.
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { runCheck } from "./check-command.ts";
+
+const MANIFEST = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: NAME}\nspec: {domain: DOMAIN}\n";
+const RULES = "domain: DOMAIN\ndescriptors:\n  - key: user\n    rate_limit: {unit: minute, requests_per_unit: 5}\n";
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "weir-check-"));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function manifest(name: string, domain: string): string {
+  return MANIFEST.replace("NAME", name).replace("DOMAIN", domain);
+}
+
+function rules(domain: string): string {
+  return RULES.replace("DOMAIN", domain);
+}
+
+function write(files: Readonly<Record<string, string | Uint8Array>>): void {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  }
+}
+
+/** Runs the command; paths in its output are relative to the folder of the test. */
+async function check(args: readonly string[], input = ""): Promise<{ code: number; stdout: string; stderr: string }> {
+  const output = { stdout: "", stderr: "" };
+  const context = { stdout: (text: string) => void (output.stdout += text), stderr: (text: string) => void (output.stderr += text) };
+  const inFolder = args.map((arg) => (arg.startsWith("-") ? arg : join(folder, arg)));
+  const code = await runCheck(context, inFolder, () => chunksOf(input));
+  return { code, stdout: output.stdout.replaceAll(`${folder}/`, ""), stderr: output.stderr };
+}
+
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
+  // In two parts, to show that a character may be cut.
+  const bytes = await Promise.resolve(Buffer.from(text));
+  const middle = Math.floor(bytes.length / 2);
+  yield bytes.subarray(0, middle);
+  yield bytes.subarray(middle);
+}
+
+describe("runCheck() on files", () => {
+  it("accepts manifests and rules side by side", async () => {
+    write({ "a.yaml": manifest("a", "shop"), "rules.yaml": rules("shop") });
+    expect(await check(["a.yaml", "rules.yaml"])).toEqual({
+      code: 0,
+      stdout: "2 files with 1 resource and 1 rule file: no problems\n",
+      stderr: "",
+    });
+  });
+
+  it("reads folders below, sorted by name, and only what can be a manifest or rules", async () => {
+    write({
+      "b/c.yml": rules("one"),
+      "a.json": JSON.stringify({ domain: "two", descriptors: [] }),
+      "notes.txt": "hello",
+      ".hidden/x.yaml": "[",
+    });
+    expect(await check([""])).toEqual({ code: 0, stdout: "2 files with 0 resources and 2 rule files: no problems\n", stderr: "" });
+  });
+
+  it("takes a named file whatever its ending, and standard input", async () => {
+    write({ rules: rules("one") });
+    expect((await check(["rules", "-"], manifest("é", "two"))).stdout).toBe(
+      '-:3:18: metadata.name: must consist of lower-case letters, digits, "-" and ".", and begin and end with a letter or digit, is "é"\n' +
+        "2 files with 0 resources and 1 rule file: 1 problem\n",
+    );
+  });
+
+  it("reads a file once that is named twice, or linked", async () => {
+    write({ "a.yaml": manifest("a", "shop") });
+    symlinkSync(join(folder, "a.yaml"), join(folder, "b.yaml"));
+    expect((await check(["a.yaml", "", "b.yaml"])).stdout).toBe("1 file with 1 resource and 0 rule files: no problems\n");
+  });
+
+  it("reads a folder once when links go in a circle", async () => {
+    write({ "a.yaml": manifest("a", "shop"), "b/c.yaml": manifest("c", "other") });
+    symlinkSync(folder, join(folder, "loop"));
+    symlinkSync(folder, join(folder, "b/loop"));
+    expect((await check(["", "b"])).stdout).toBe("2 files with 2 resources and 0 rule files: no problems\n");
+  });
+
+  it("follows the links of a mounted ConfigMap", async () => {
+    write({ "..2026_01_31/rules.yaml": rules("one") });
+    symlinkSync("..2026_01_31", join(folder, "..data"));
+    symlinkSync("..data/rules.yaml", join(folder, "rules.yaml"));
+    expect((await check([""])).stdout).toBe("1 file with 0 resources and 1 rule file: no problems\n");
+  });
+
+  it("says why it cannot read a file, and goes on", async () => {
+    write({
+      "good.yaml": rules("one"),
+      "empty/readme.md": "",
+      "binary.yaml": Uint8Array.of(0xff, 0xfe),
+      "big.yaml": "x".repeat(4 * 1024 * 1024 + 1),
+    });
+    expect(await check(["missing.yaml", "empty", "binary.yaml", "big.yaml", "good.yaml"])).toEqual({
+      code: 1,
+      stdout: [
+        "missing.yaml: cannot read: no such file or directory",
+        "empty: cannot read: the directory holds no .yaml, .yml or .json file",
+        "binary.yaml: cannot read: the file is not UTF-8 text",
+        "big.yaml: cannot read: the file is larger than the 4194304 bytes that are read",
+        "5 files with 0 resources and 1 rule file: 4 problems",
+        "",
+      ].join("\n"),
+      stderr: "",
+    });
+  });
+});
+
+describe("runCheck() on what is wrong in a file", () => {
+  it.each([
+    { file: "", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
+    { file: "# nothing\n---\n", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
+    { file: manifest("a", "''"), line: "4:16: spec.domain: must not be empty" },
+    {
+      file: "apiVersion: v1\nkind: [\n",
+      line: "3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
+    },
+    { file: "domain: ''\n", line: "1:9: domain: config file cannot have empty domain" },
+    { file: "domain: a\nratelimit: 1\n", line: "2:1: config error, unknown key 'ratelimit'" },
+    { file: rules("a").replace("minute", "foo"), line: "4:24: descriptors[0].rate_limit.unit: invalid rate limit unit 'foo'" },
+    { file: `${rules("a")}  - key: user\n`, line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user'" },
+    {
+      file: "domain: a\ndescriptors:\n  - key: user\n    value: x\n    share_threshold: true\n",
+      line: "5:22: descriptors[0].share_threshold: share_threshold can only be used with wildcard values (containing '*'), but found key 'user_x'",
+    },
+  ])("prints $line", async ({ file, line }) => {
+    write({ "a.yaml": file });
+    const { code, stdout } = await check(["a.yaml"]);
+    expect(code).toBe(1);
+    expect(stdout.split("\n")[0]).toBe(`a.yaml:${line}`);
+  });
+});
+
+describe("runCheck() on files that do not go together", () => {
+  it("names both places of a domain that two resources claim, in whatever namespaces", async () => {
+    write({ "a.yaml": manifest("a", "shop"), "b.yaml": manifest("b, namespace: team", "shop") });
+    expect((await check(["b.yaml", "a.yaml"])).stdout.split("\n")[0]).toBe(
+      "a.yaml:4:16: spec.domain: duplicate domain 'shop', first at b.yaml:4:16",
+    );
+  });
+
+  it("lets resources share a domain when they are for different fleets", async () => {
+    write({
+      "a.yaml": manifest("a", "shop, fleets: [edge, inner]"),
+      "b.yaml": manifest("b", "shop, fleets: [outer]"),
+      "c.yaml": manifest("c", "shop, fleets: [outer, inner]"),
+      "d.yaml": manifest("d", "shop"),
+    });
+    expect((await check([""])).stdout.split("\n").slice(0, 2)).toEqual([
+      "c.yaml:4:16: spec.domain: duplicate domain 'shop', first at a.yaml:4:16",
+      "d.yaml:4:16: spec.domain: duplicate domain 'shop', first at a.yaml:4:16",
+    ]);
+  });
+
+  it("names both places of a resource that is there twice", async () => {
+    write({ "a.yaml": `${manifest("a", "one")}---\n${manifest("a, namespace: default", "two")}` });
+    expect((await check(["a.yaml"])).stdout.split("\n")[0]).toBe(
+      'a.yaml:8:18: metadata.name: duplicate resource "default/a", first at a.yaml:3:18',
+    );
+  });
+
+  it("names both places of a domain that two rule files have", async () => {
+    write({ "a.yaml": rules("shop"), "b.yaml": rules("shop") });
+    expect((await check([""])).stdout.split("\n")[0]).toBe(
+      "b.yaml:1:9: domain: duplicate domain 'shop' in config file, first at a.yaml:1:9",
+    );
+  });
+
+  it("merges the domains of rule files when asked, and finds what collides then", async () => {
+    write({ "a.yaml": rules("shop"), "b.yaml": rules("shop").replace("user", "plan"), "c.yaml": rules("shop") });
+    expect(await check(["--merge-domains", "a.yaml", "b.yaml"])).toMatchObject({ code: 0 });
+    expect((await check(["--merge-domains", ""])).stdout.split("\n")[0]).toBe(
+      "c.yaml:3:10: descriptors[0].key: duplicate descriptor composite key 'shop.user'",
+    );
+  });
+
+  it("gives both places to programs", async () => {
+    write({ "a.yaml": rules("shop"), "b.yaml": rules("shop") });
+    const { stdout } = await check(["-o=json", ""]);
+    expect(JSON.parse(stdout)).toEqual({
+      ok: false,
+      files: 2,
+      resources: 0,
+      ruleFiles: 2,
+      problems: [
+        {
+          path: "b.yaml",
+          line: 1,
+          column: 9,
+          field: "domain",
+          message: "duplicate domain 'shop' in config file, first at a.yaml:1:9",
+          also: { path: "a.yaml", line: 1, column: 9 },
+        },
+      ],
+    });
+  });
+});
+
+describe("runCheck() on the command line", () => {
+  it("shows its help", async () => {
+    const { code, stdout } = await check(["--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("Usage: weir check [-o text|json] [--merge-domains] FILE…");
+  });
+
+  it("ends with 2 when there is nothing to check", async () => {
+    expect(await check([])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "weir check: no file given: name files or directories, or - for standard input; weir check --help tells more\n",
+    });
+  });
+});

@@ -1,0 +1,71 @@
+// Tests of the two programs as processes: help, version, exit codes, and the examples of this repository.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+import { describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+function run(
+  program: "main" | "config-check",
+  args: readonly string[],
+  input = "",
+): { code: number | null; stdout: string; stderr: string } {
+  const script = fileURLToPath(new URL(`${program}.ts`, import.meta.url));
+  const ended = spawnSync(process.execPath, ["--conditions=source", script, ...args], { cwd: ROOT, input, encoding: "utf8" });
+  return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
+}
+
+describe("weir", () => {
+  it("shows its commands with --help", () => {
+    const { code, stdout } = run("main", ["--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("check [-o text|json] [--merge-domains] FILE…");
+  });
+
+  it.each([["main"], ["config-check"]] as const)("%s tells its version", (program) => {
+    const { code, stdout } = run(program, ["--version"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^weir(-config-check)? \d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([
+    { args: ["chek"], stderr: 'weir: unknown command "chek", known are: check; weir --help tells more\n' },
+    { args: [], stderr: "weir: no command given, known are: check; weir --help tells more\n" },
+    {
+      args: ["check", "-x"],
+      stderr: 'weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --help; weir check --help tells more\n',
+    },
+  ])("ends with 2 for $args", ({ args, stderr }) => {
+    expect(run("main", args)).toEqual({ code: 2, stdout: "", stderr });
+  });
+
+  it("finds the examples of this repository valid", () => {
+    expect(run("main", ["check", "examples/limits"])).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("checks standard input and ends with 1 when it is wrong", () => {
+    expect(run("main", ["check", "-"], "domain: ''\n")).toEqual({
+      code: 1,
+      stdout: "-:1:9: domain: config file cannot have empty domain\n1 file with 0 resources and 1 rule file: 1 problem\n",
+      stderr: "",
+    });
+  });
+});
+
+describe("weir-config-check", () => {
+  it("shows its flags with -help", () => {
+    const { code, stdout } = run("config-check", ["-help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("-config_dir DIRECTORY");
+  });
+
+  it("ends with 1 when the directory cannot be opened", () => {
+    expect(run("config-check", ["-config_dir", "none"])).toEqual({
+      code: 1,
+      stdout:
+        "checking rate limit configs...\nloading config directory: none\nerror opening directory none: open none: no such file or directory\n",
+      stderr: "",
+    });
+  });
+});
