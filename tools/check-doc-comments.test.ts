@@ -29,6 +29,11 @@ describe("findMissingDocComments()", () => {
     ]);
   });
 
+  it("accepts a bare method when it is one that every part has", () => {
+    const text = "/** A server. */\nexport interface Server {\n  start(): void;\n  stop(): void;\n}";
+    expect(findMissingDocComments(new Map([["a.ts", text]]))).toEqual([]);
+  });
+
   it("accepts what is documented, what is private, and files that tests or generators own", () => {
     const files = new Map([
       ["a.ts", "/** The first number. */\nexport const a = 1;\nconst b = 2;\ninterface Private { run(): void }"],

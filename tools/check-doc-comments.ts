@@ -8,6 +8,9 @@ import type { Files } from "./source-tree.ts";
 import { isTypeScript, readFiles } from "./source-tree.ts";
 import { exportedDeclarations, lineOf, parseSource } from "./syntax.ts";
 
+/** Methods that mean the same in every interface: common's `Part` says once what they promise. */
+const KNOWN_METHODS = new Set(["start", "stop", "close"]);
+
 /** Exported declarations and interface methods of `files` without a doc comment. */
 export function findMissingDocComments(files: Files): readonly Finding[] {
   return [...files].flatMap(([file, text]) => {
@@ -15,7 +18,7 @@ export function findMissingDocComments(files: Files): readonly Finding[] {
     const source = parseSource(file, text);
     return exportedDeclarations(source).flatMap(({ name, node, line }) => {
       const methods = ts.isInterfaceDeclaration(node) ? node.members.filter((member) => ts.isMethodSignature(member)) : [];
-      const bare = methods.filter((method) => !hasDocComment(method));
+      const bare = methods.filter((method) => !hasDocComment(method) && !KNOWN_METHODS.has(method.name.getText(source)));
       return [
         ...(hasDocComment(node)
           ? []

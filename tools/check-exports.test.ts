@@ -85,6 +85,8 @@ describe("findPrograms()", () => {
     const files = new Map([
       ["tools/check.ts", "if (import.meta.main) run();"],
       ["rates/src/plain.ts", "export const a = 1;"],
+      ["e2e/src/measured-server.ts", "answer();"],
+      ["e2e/src/bench.ts", 'spawn("node", [join(folder, "measured-server.js")]);'],
     ]);
     const starters = new Map([
       ["rates/bin/rates", 'program="$workspace/dist/tools/client.js"'],
@@ -93,6 +95,7 @@ describe("findPrograms()", () => {
     ]);
     expect([...findPrograms(files, starters)].toSorted()).toEqual([
       "crds/src/generate.ts",
+      "e2e/src/measured-server.ts",
       "e2e/src/stack/run.ts",
       "rates/src/tools/client.ts",
       "tools/check.ts",

@@ -111,9 +111,14 @@ function isLookedUp(path: string, name?: string): boolean {
   return LOOKED_UP.some((entry) => entry.file.test(path) && (name === undefined || entry.name.test(name)));
 }
 
-/** Files that run by themselves: named by a launcher, the Makefile, a script, or asking `import.meta.main`. */
+/** Files that run by themselves: named by a launcher, the Makefile, a script or another program, or asking `import.meta.main`. */
 export function findPrograms(files: Files, starters: Files): ReadonlySet<string> {
   const programs = new Set([...files].filter(([, text]) => text.includes("import.meta.main")).map(([path]) => path));
+  // A program may start another by the name that it has once built: join(folder, "server.js").
+  const started = new Set(
+    [...files.values()].flatMap((text) => [...text.matchAll(/["'`/]([\w.-]+)\.js["'`]/g)].map((match) => `${match[1] ?? ""}.ts`)),
+  );
+  for (const path of files.keys()) if (started.has(posix.basename(path))) programs.add(path);
   for (const [starter, text] of starters) {
     const workspace = starter.split("/", 1)[0] ?? "";
     for (const match of text.matchAll(/(?:\$workspace|([\w-]+))\/dist\/([\w/-]+)\.js/g))

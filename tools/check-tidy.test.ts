@@ -28,6 +28,7 @@ describe("findUntidiness()", () => {
     { rule: "leftover", path: "a.md", text: `${word("TO", "DO")}: finish this\n` },
     { rule: "leftover", path: "a.sh", text: `# ${word("FIX", "ME")} later\n` },
     { rule: "this-machine", path: "a.md", text: "Packages come from packages.example.net today.\n" },
+    { rule: "this-machine", path: "a.sh", text: "# Runs.\ncd /srv/ada/weir\n" },
     { rule: "large-file", path: "a.md", text: "a".repeat(512 * 1024 + 1) },
     { rule: "file-name", path: "a/windowStart.ts", text: "// Camel case.\n" },
     { rule: "file-name", path: "a/utils.ts", text: "// Anything.\n" },
@@ -69,5 +70,5 @@ describe("findUntidiness()", () => {
 });
 
 function rulesOf(files: Readonly<Record<string, string>>): readonly string[] {
-  return findUntidiness(new Map(Object.entries(files)), ["packages.example.net"]).map(({ rule }) => rule);
+  return findUntidiness(new Map(Object.entries(files)), ["packages.example.net", "/srv/ada/"]).map(({ rule }) => rule);
 }

@@ -88,11 +88,19 @@ function checkText(file: string, text: string, names: readonly string[]): readon
     const line = index + 1;
     if (LEFTOVER.test(content))
       findings.push({ file, line, rule: "leftover", message: "Do it now, or say in a sentence what is so and why" });
-    const name = names.find((candidate) => content.includes(candidate));
+    const name = names.find((candidate) => isNamed(content, candidate));
     if (name !== undefined)
       findings.push({ file, line, rule: "this-machine", message: `${name} belongs to this machine and not into the repository` });
   }
   return findings;
+}
+
+/** Whether `text` holds `name` as a whole: "/root/" stands in "see /root/x" and not in "<folder>/root/x". */
+function isNamed(text: string, name: string): boolean {
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
+    if (!/[\w.>})\]-]$/.test(text.slice(0, at))) return true;
+  }
+  return false;
 }
 
 function checkName(file: string): readonly Finding[] {
