@@ -95,7 +95,7 @@ function checkText(file: string, text: string, names: readonly string[]): readon
   return findings;
 }
 
-/** Whether `text` holds `name` as a whole: "/root/" stands in "see /root/x" and not in "<folder>/root/x". */
+/** Whether `text` holds `name` as a whole: "/srv/ada/" stands in "see /srv/ada/x" and not in "<folder>/srv/ada/x". */
 function isNamed(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
     if (!/[\w.>})\]-]$/.test(text.slice(0, at))) return true;
