@@ -9,6 +9,15 @@ export function childrenOf(pid: number): readonly number[] {
     .filter((each) => readStat(each)?.parent === pid);
 }
 
+/** The command line of a process, its words joined by spaces; empty when it has ended. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+  } catch {
+    return ""; // It ended before this look.
+  }
+}
+
 /** Whether the process still runs. One that ended and whose result nobody has asked for yet does not. */
 export function isRunning(pid: number): boolean {
   const state = readStat(pid)?.state;

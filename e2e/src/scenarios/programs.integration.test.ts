@@ -1,5 +1,7 @@
 // What every program promises whatever it does: help and version at once, a start that nobody waits for, and clear refusals.
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT, anyPorts, launcher, startPlanned } from "../parts/flow.ts";
@@ -45,7 +47,7 @@ describe("the services", () => {
   let plans: ReturnType<typeof planPrograms>;
 
   beforeAll(async () => {
-    const certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["127.0.0.1"], now: new Date() });
+    const certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["localhost"], now: new Date() });
     const place = { ports: await anyPorts(), certificates, sourceDirectory: join(ROOT, "examples", "limits") };
     plans = planPrograms({ ...place, accountDirectory: join(folder.path, "account"), machine: process.env });
   });
@@ -85,11 +87,8 @@ describe("the services", () => {
     { name: "rateLimit", setting: "PORT" },
     { name: "account", setting: "PORT" },
   ] as const)("name the port in use and the setting that moves it when $name cannot listen", async ({ name, setting }) => {
-    const { createServer } = await import("node:net");
     const blocker = createServer();
-    await new Promise<void>((resolve) => {
-      blocker.listen(Number(plans[name].env[setting]), "127.0.0.1", resolve);
-    });
+    await once(blocker.listen(Number(plans[name].env[setting]), "127.0.0.1"), "listening");
     try {
       // A pod binds its ports once it has a configuration, so it gets one without waiting.
       const { code, stderr } = await runPlanned(plans[name], { FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });

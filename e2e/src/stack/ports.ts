@@ -1,6 +1,7 @@
 // Looks at the ports of the stack before anything starts, so that a taken port is told at once, all of them in one message,
 // and with the setting that moves each. Between this look and the real listening another program may be faster: then the
 // program of the stack itself reports the port.
+import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { E2eError } from "../errors.ts";
 import type { PortOwner, StackPorts } from "./settings.ts";
@@ -8,6 +9,15 @@ import { PORT_OWNERS } from "./settings.ts";
 
 /** The address everything in the local stack listens on: nothing of it is meant for other machines. */
 export const STACK_HOST = "127.0.0.1";
+
+/**
+ * Where free ports are looked for: below those that systems give to outgoing connections (from 32768 on Linux, from 49152 by
+ * RFC 6335), so that no such connection takes one between the look and its use.
+ */
+const FREE_PORTS = { first: 20_000, last: 32_000 } as const;
+
+/** How many ports of that range are tried before the system is asked for any. */
+const FREE_PORT_ATTEMPTS = 50;
 
 /**
  * Replaces every 0 by a free port and makes sure that all others are free.
@@ -23,7 +33,7 @@ export async function claimPorts(wanted: StackPorts): Promise<StackPorts> {
   // Probes stay open until all are decided, so that no free port is given out twice.
   const releases: (() => Promise<void>)[] = [];
   for (const owner of PORT_OWNERS) {
-    const probe = await openProbe(wanted[owner.port]);
+    const probe = await (wanted[owner.port] === 0 ? openFreeProbe() : openProbe(wanted[owner.port]));
     if (typeof probe === "string") problems.push({ owner, reason: probe });
     else {
       ports[owner.port] = probe.port;
@@ -37,7 +47,7 @@ export async function claimPorts(wanted: StackPorts): Promise<StackPorts> {
 
 /** A free port of this machine, for tests and benchmarks. Nothing keeps others from taking it before it is used. */
 export async function findFreePort(): Promise<number> {
-  const probe = await openProbe(0);
+  const probe = await openFreeProbe();
   if (typeof probe === "string") throw new E2eError("STACK_PORT_IN_USE", `Cannot find a free port: ${probe}`);
   await probe.release();
   return probe.port;
@@ -49,6 +59,14 @@ interface PortProblem {
 }
 
 type Probe = { readonly port: number; readonly release: () => Promise<void> } | string;
+
+async function openFreeProbe(): Promise<Probe> {
+  for (let attempt = 0; attempt < FREE_PORT_ATTEMPTS; attempt++) {
+    const probe = await openProbe(randomInt(FREE_PORTS.first, FREE_PORTS.last));
+    if (typeof probe !== "string") return probe;
+  }
+  return openProbe(0);
+}
 
 function openProbe(port: number): Promise<Probe> {
   return new Promise((resolve) => {
