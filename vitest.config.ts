@@ -12,7 +12,7 @@ export default defineConfig({
     coverage: {
       provider: "v8",
       include: ["*/src/**/*.ts", "tools/*.ts"],
-      exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts"],
+      exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts", "**/*.benchmark.ts"],
       reporter: ["json-summary"],
       reportOnFailure: true,
     },
