@@ -38,5 +38,6 @@ export interface CountBatch {
 export interface Counter extends Part {
   /** The <err_type> of ratelimit.service.call.should_rate_limit that its failures count as. */
   readonly errorType: "redis_error" | "memcache_error" | "memory_error";
+  /** Counts the checks of the batch and calls it back, now or later. */
   count(batch: CountBatch): void;
 }

@@ -7,9 +7,10 @@ import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { compileRules } from "../rules/compile.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import { createDecider, type DecisionCall } from "./decider.ts";
+import type { DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
 import type { RateLimitRequest } from "./request.ts";
+import { createDecider } from "./rule-decider.ts";
 
 /** Decisions before the clock runs, so that the code is compiled; and in each of the measured rounds, of which the median counts. */
 const WARM_UP = 300_000;
@@ -118,13 +119,15 @@ const decider = createDecider(
   },
 );
 
-print(`${"case".padEnd(32)} ${"decisions/s".padStart(12)} ${"ns".padStart(8)} ${"bytes".padStart(8)}`);
-for (const { name, requests } of CASES) {
-  run(requests, WARM_UP);
-  const rounds = Array.from({ length: ROUNDS }, () => measure(requests)).sort((a, b) => a.ns - b.ns);
-  const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
-  const perSecond = Math.round(1e9 / ns).toLocaleString("en");
-  print(`${name.padEnd(32)} ${perSecond.padStart(12)} ${ns.toFixed(0).padStart(8)} ${bytes.toFixed(0).padStart(8)}`);
+if (import.meta.main) {
+  print(`${"case".padEnd(32)} ${"decisions/s".padStart(12)} ${"ns".padStart(8)} ${"bytes".padStart(8)}`);
+  for (const { name, requests } of CASES) {
+    run(requests, WARM_UP);
+    const rounds = Array.from({ length: ROUNDS }, () => measure(requests)).sort((a, b) => a.ns - b.ns);
+    const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
+    const perSecond = Math.round(1e9 / ns).toLocaleString("en");
+    print(`${name.padEnd(32)} ${perSecond.padStart(12)} ${ns.toFixed(0).padStart(8)} ${bytes.toFixed(0).padStart(8)}`);
+  }
 }
 
 /** One round: nanoseconds of wall clock and bytes allocated on the heap, per decision. */

@@ -8,9 +8,10 @@ import type { RuleSet } from "../rules/rule-set.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics-store.ts";
 import type { DecideError } from "./decide-error.ts";
-import { createDecider, type DecideOptions, type Decider, type DecisionCall } from "./decider.ts";
+import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
 import type { RateLimitRequest } from "./request.ts";
+import { createDecider } from "./rule-decider.ts";
 
 /** Options with every feature off. */
 export const PLAIN_OPTIONS: DecideOptions = {

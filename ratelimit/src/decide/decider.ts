@@ -1,18 +1,8 @@
-// What transports know of the decider: they hand over a request and a call, and exactly one method of the call is called back. From here a call goes
-// through the rules to its checks; counting and answering are in decision-job.ts.
-import type { Log } from "@weir/common/log/log";
-import type { Counter } from "../counters/counter.ts";
-import type { DomainRules, Entry, RuleMatch, RuleSet } from "../rules/rule-set.ts";
-import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { hitsAddend } from "./addend.ts";
-import { type Check, LimitedCheck, NO_RULE, UnlimitedCheck } from "./check.ts";
-import { CounterKeys } from "./counter-key.ts";
-import { DecideError } from "./decide-error.ts";
-import { DecisionJob, type JobContext } from "./decision-job.ts";
+// What transports know of the decider: they hand over a request and a call, and exactly one method of the call is called back. The decider itself is in
+// rule-decider.ts.
+import type { DecideError } from "./decide-error.ts";
 import type { Decision } from "./decision.ts";
-import { dropReplaced } from "./replaces.ts";
 import type { RateLimitRequest } from "./request.ts";
-import { windowStartSeconds } from "./window.ts";
 
 /**
  * One waiting caller. Transports implement it as a class, one instance per call, so that no closure is made. Exactly one of the two methods is
@@ -29,6 +19,7 @@ export interface DecisionCall {
 
 /** Decides requests. It never throws and never keeps a request after the call was answered. */
 export interface Decider {
+  /** Decides the request and answers the call, now or later. */
   decide(request: RateLimitRequest, call: DecisionCall): void;
 }
 
@@ -64,122 +55,4 @@ export interface DecideOptions {
   readonly maxEntries: number;
   /** BACKEND_FAILURE_MODE. Default "error" for kvstore and memory. */
   readonly failureMode: FailureMode;
-}
-
-/** What the decider works with. `clock` gives milliseconds since the epoch; `rules` the set in force, undefined before the first load. */
-export interface DeciderDeps {
-  readonly rules: () => RuleSet | undefined;
-  readonly counter: Counter;
-  readonly statistics: ServiceStatistics;
-  readonly clock: () => number;
-  readonly log: Log;
-}
-
-/** Creates the decider. */
-export function createDecider(deps: DeciderDeps, options: DecideOptions): Decider {
-  const context: JobContext = {
-    ...deps,
-    options,
-    nearLimitRatio: Math.fround(options.nearLimitRatio),
-    hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,
-  };
-  return new RuleDecider(deps.rules, context);
-}
-
-class RuleDecider implements Decider {
-  readonly #rules: () => RuleSet | undefined;
-  readonly #context: JobContext;
-  readonly #keys: CounterKeys;
-
-  constructor(rules: () => RuleSet | undefined, context: JobContext) {
-    this.#rules = rules;
-    this.#context = context;
-    this.#keys = new CounterKeys(context.options.keyPrefix);
-  }
-
-  decide(request: RateLimitRequest, call: DecisionCall): void {
-    // One look at the rules per call: a reload never splits a call.
-    const rules = this.#rules();
-    const error = findRequestError(request, rules, this.#context.options);
-    if (error !== undefined) {
-      this.#refuse(call, error);
-      return;
-    }
-    const nowSeconds = Math.floor(this.#context.clock() / 1000);
-    let job: DecisionJob | undefined;
-    try {
-      const checks = this.#toChecks(request, rules?.domain(request.domain), nowSeconds);
-      if (checks instanceof DecideError) {
-        this.#refuse(call, checks);
-        return;
-      }
-      job = new DecisionJob(this.#context, request, call, checks, nowSeconds);
-      job.run();
-    } catch (cause) {
-      (job ?? new DecisionJob(this.#context, request, call, [], nowSeconds)).fail(cause);
-    }
-  }
-
-  #refuse(call: DecisionCall, error: DecideError): void {
-    this.#context.statistics.callErrors.service_error.add(1);
-    try {
-      call.failed(error);
-    } catch (cause) {
-      this.#context.log.error("Cannot deliver the refusal of a rate limit request", { error: cause });
-    }
-  }
-
-  /** One check per descriptor, replaced rules already out; or what is wrong with an override. */
-  #toChecks(request: RateLimitRequest, rules: DomainRules | undefined, nowSeconds: number): Check[] | DecideError {
-    const { descriptors } = request;
-    // Of the right length at once: an array that grows from nothing takes room for seventeen.
-    const checks = new Array<Check>(descriptors.length).fill(NO_RULE);
-    if (rules === undefined) {
-      this.#context.statistics.domainNotFound(request.domain, descriptors.length);
-      return checks;
-    }
-    let replacing: RuleMatch[] | undefined;
-    let index = 0;
-    for (const descriptor of descriptors) {
-      const { limit, entries } = descriptor;
-      const match = limit === undefined ? rules.match(entries) : rules.override(entries, limit);
-      if (match !== undefined) {
-        if (match.rule.replaces.length > 0) (replacing ??= []).push(match);
-        checks[index] = this.#toCheck(rules, match, entries, hitsAddend(request, descriptor), nowSeconds);
-      } else if (limit !== undefined) {
-        return unitError(limit.unit);
-      }
-      index += 1;
-    }
-    if (replacing !== undefined) dropReplaced(checks, replacing);
-    return checks;
-  }
-
-  #toCheck(rules: DomainRules, match: RuleMatch, entries: readonly Entry[], addend: number, nowSeconds: number): Check {
-    if (match.rule.unlimited) return new UnlimitedCheck(match, addend);
-    const startSeconds = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
-    return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, addend);
-  }
-}
-
-/** What makes a request undecidable, in the order the field checks it. */
-function findRequestError(request: RateLimitRequest, rules: RuleSet | undefined, options: DecideOptions): DecideError | undefined {
-  const { domain, descriptors } = request;
-  if (domain === "") return new DecideError("REQUEST_INVALID", "rate limit domain must not be empty");
-  if (descriptors.length === 0) return new DecideError("REQUEST_INVALID", "rate limit descriptor list must not be empty");
-  if (descriptors.length > options.maxDescriptors) {
-    const message = `rate limit descriptor list must not be longer than ${options.maxDescriptors}, it has ${descriptors.length}`;
-    return new DecideError("REQUEST_INVALID", message);
-  }
-  for (const { entries } of descriptors) {
-    if (entries.length > options.maxEntries) {
-      const message = `rate limit descriptor must not have more than ${options.maxEntries} entries, one has ${entries.length}`;
-      return new DecideError("REQUEST_INVALID", message);
-    }
-  }
-  return rules === undefined ? new DecideError("NO_CONFIG", "no rate limit configuration loaded", { transient: true }) : undefined;
-}
-
-function unitError(unit: number): DecideError {
-  return new DecideError("REQUEST_INVALID", `invalid rate limit unit '${unit === 0 ? "UNKNOWN" : unit}'`);
 }

@@ -7,7 +7,7 @@ import { secondsUntilReset } from "./window.ts";
  * Hits above this number are near the limit. Single precision, as in the field: pods of both kinds must call the same hit near. `nearLimitRatio` is
  * already rounded to single precision.
  */
-export function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number {
+function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number {
   return Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio));
 }
 

@@ -24,6 +24,7 @@ export interface StatisticsCounter {
 export interface StatisticsGauge {
   readonly name: string;
   readonly value: number;
+  /** Replaces the value. */
   set(value: number): void;
 }
 
@@ -33,6 +34,7 @@ export interface StatisticsTimer {
   readonly count: number;
   readonly sumMs: number;
   readonly maxMs: number;
+  /** Adds one duration. */
   record(durationMs: number): void;
 }
 
@@ -60,10 +62,13 @@ export const RULE_STATISTICS = [
 
 /** Reads a store: called once per statistic, in no particular order. */
 export interface StatisticsVisitor {
+  /** A counter and its total since start. */
   counter(name: string, value: number): void;
   /** The six counters of a rule; RULE_STATISTICS has their names. */
   rule(statistics: RuleStatistics): void;
+  /** A gauge and its value. */
   gauge(name: string, value: number): void;
+  /** A timer; what it has recorded is in it. */
   timer(timer: StatisticsTimer): void;
 }
 

@@ -2,21 +2,7 @@
 import { RULE_STATISTICS, type StatisticsStore } from "./statistics-store.ts";
 
 /** A statistic as it is printed: a number, or what is known of a timer. */
-export type StatisticValue = number | { readonly count: number; readonly sumMs: number; readonly maxMs: number };
-
-/** Every statistic by name, sorted by name. */
-export function collectStatistics(store: StatisticsStore): ReadonlyMap<string, StatisticValue> {
-  const found: [string, StatisticValue][] = [];
-  store.visit({
-    counter: (name, value) => found.push([name, value]),
-    rule: (counters) => {
-      for (const { name, field } of RULE_STATISTICS) found.push([`${counters.prefix}.${name}`, counters[field]]);
-    },
-    gauge: (name, value) => found.push([name, value]),
-    timer: ({ name, count, sumMs, maxMs }) => found.push([name, { count, sumMs, maxMs }]),
-  });
-  return new Map(found.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
-}
+type StatisticValue = number | { readonly count: number; readonly sumMs: number; readonly maxMs: number };
 
 /** One `name: value` per line. A timer's value is `count=<n> sum_ms=<n> max_ms=<n>`. */
 export function renderStatisticsText(store: StatisticsStore): string {
@@ -31,4 +17,18 @@ export function renderStatisticsText(store: StatisticsStore): string {
 /** The same as one JSON object; a timer is `{"count": …, "sumMs": …, "maxMs": …}`. */
 export function renderStatisticsJson(store: StatisticsStore): string {
   return JSON.stringify(Object.fromEntries(collectStatistics(store)));
+}
+
+/** Every statistic by name, sorted by name. */
+function collectStatistics(store: StatisticsStore): ReadonlyMap<string, StatisticValue> {
+  const found: [string, StatisticValue][] = [];
+  store.visit({
+    counter: (name, value) => found.push([name, value]),
+    rule: (counters) => {
+      for (const { name, field } of RULE_STATISTICS) found.push([`${counters.prefix}.${name}`, counters[field]]);
+    },
+    gauge: (name, value) => found.push([name, value]),
+    timer: ({ name, count, sumMs, maxMs }) => found.push([name, { count, sumMs, maxMs }]),
+  });
+  return new Map(found.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }

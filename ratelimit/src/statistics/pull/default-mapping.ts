@@ -2,13 +2,13 @@
 import type { Mapping, MappingEntry, TimerOptions } from "./mapping.ts";
 
 /** Upper bounds of response times in seconds: the field's. */
-export const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** From milliseconds to seconds. */
 const TO_SECONDS = 0.001;
 
 /** How timers are shown that have no entry: sum and count. */
-export const UNMAPPED_TIMER: TimerOptions = { kind: "summary", scale: 1 };
+const UNMAPPED_TIMER: TimerOptions = { kind: "summary", scale: 1 };
 
 /** Counters of rules with their help. */
 const RULE_HELP = {

@@ -5,6 +5,7 @@ const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total"
 
 /** Metrics of the process in the text format. */
 export interface ProcessMetrics {
+  /** The metrics as they are now. */
   render(): Promise<string>;
   /** Ends the observers of the event loop and the collector. */
   close(): void;

@@ -13,6 +13,7 @@ const KEEP_ALIVE_MS = 10_000;
 
 /** What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last. */
 export interface ConnectionListener {
+  /** Commands may be written from now on. */
   ready(): void;
   /** It is over; `cause` is the reason as far as known. */
   closed(cause: unknown): void;

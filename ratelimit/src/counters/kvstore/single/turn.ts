@@ -6,7 +6,9 @@ import type { ExpiryMemory } from "./expiry-memory.ts";
 
 /** Takes commands in order; a pipeline of the client library. */
 export interface CommandSink {
+  /** Adds to the number at the key; the reply is the sum. */
   incrby(key: string, increment: number): unknown;
+  /** Lets the key live for so many seconds from now. */
   expire(key: string, seconds: number): unknown;
 }
 
