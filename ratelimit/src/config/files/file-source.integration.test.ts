@@ -1,0 +1,258 @@
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createLog, type Log } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import type { ConfigSource } from "../config-source.ts";
+import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
+import { createFileSource, type FileSourceOptions } from "./file-source.ts";
+
+const silent: Log = createLog({ level: "error", format: "json", write: () => undefined });
+
+function rules(domain: string): string {
+  return `domain: ${domain}\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1}}]\n`;
+}
+
+let base: string;
+let source: ConfigSource | undefined;
+let listener: RecordingListener;
+let lines: Record<string, unknown>[];
+
+beforeEach(async () => {
+  base = await mkdtemp(join(tmpdir(), "weir-files-"));
+  listener = new RecordingListener();
+  lines = [];
+});
+
+afterEach(async () => {
+  await source?.stop();
+  source = undefined;
+  await rm(base, { recursive: true, force: true });
+});
+
+/** Starts a source on `<base>/root/config`. */
+async function start(options: Partial<FileSourceOptions>): Promise<void> {
+  const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+  const defaults = { root: join(base, "root"), subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: false };
+  source = createFileSource({ listener, log }, { ...defaults, ...options });
+  await source.start();
+}
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(join(base, path, ".."), { recursive: true });
+  await writeFile(join(base, path), text);
+}
+
+/** Lays a ConfigMap out as the kubelet does, or publishes a new version of it. */
+async function publishConfigMap(mount: string, version: string, files: Readonly<Record<string, string>>): Promise<void> {
+  const folder = join(base, mount);
+  await mkdir(join(folder, `..${version}`), { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `..${version}`, name), text);
+  await symlink(`..${version}`, join(folder, "..data_tmp"));
+  await rename(join(folder, "..data_tmp"), join(folder, "..data"));
+  for (const name of Object.keys(files)) {
+    await symlink(join("..data", name), join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  }
+}
+
+describeConfigSource("a watched directory (RUNTIME_WATCH_ROOT=false)", async (suiteListener) => {
+  const folder = await mkdtemp(join(tmpdir(), "weir-files-"));
+  return {
+    source: createFileSource(
+      { listener: suiteListener, log: silent },
+      { root: folder, subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: false },
+    ),
+    async publish(domains) {
+      await rm(join(folder, "next"), { recursive: true, force: true });
+      await mkdir(join(folder, "next"));
+      for (const domain of domains) await writeFile(join(folder, "next", `${domain}.yaml`), rules(domain));
+      // Swapped as a whole, so that no half of it can be seen.
+      await rename(join(folder, "config"), join(folder, `old-${domains.join("-")}-${Date.now()}`)).catch(() => undefined);
+      await rename(join(folder, "next"), join(folder, "config"));
+    },
+    async publishGarbage() {
+      await mkdir(join(folder, "config"), { recursive: true });
+      await writeFile(join(folder, "config", "broken.yaml"), "'''");
+    },
+    close: () => rm(folder, { recursive: true, force: true }),
+  };
+});
+
+describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteListener) => {
+  const folder = await mkdtemp(join(tmpdir(), "weir-files-"));
+  let version = 0;
+  const publish = async (files: Readonly<Record<string, string>>): Promise<void> => {
+    version += 1;
+    await mkdir(join(folder, `v${version}`, "config"), { recursive: true });
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `v${version}`, "config", name), text);
+    await symlink(`v${version}`, join(folder, "next"));
+    await rename(join(folder, "next"), join(folder, "current"));
+  };
+  return {
+    source: createFileSource(
+      { listener: suiteListener, log: silent },
+      { root: join(folder, "current"), subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: true },
+    ),
+    publish: (domains) => publish(Object.fromEntries(domains.map((domain) => [`${domain}.yaml`, rules(domain)]))),
+    publishGarbage: () => publish({ "broken.yaml": "'''" }),
+    close: () => rm(folder, { recursive: true, force: true }),
+  };
+});
+
+describe("createFileSource", () => {
+  it("start() reads *.yaml and *.yml in all folders below, sorted by path, and warns of the others once", async () => {
+    await write("root/config/b.yml", rules("b"));
+    await write("root/config/a.yaml", rules("a"));
+    await write("root/config/sub/deeper/c.yaml", rules("c"));
+    await write("root/config/.hidden.yaml", rules("hidden"));
+    await write("root/config/notes.txt", "nothing");
+    await write("root/config/..old/x.yaml", rules("x"));
+    await start({});
+    expect(listener.configs.map((config) => [config.name, config.domain])).toEqual([
+      [".hidden.yaml", "hidden"],
+      ["a.yaml", "a"],
+      ["b.yml", "b"],
+      ["sub.deeper.c.yaml", "c"],
+    ]);
+    await write("root/config/d.yaml", rules("d"));
+    await listener.until(() => listener.domains().includes("d"));
+    expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
+      {
+        "@message": "not a rule file, skipped",
+        path: join(base, "root/config/notes.txt"),
+        reason: "its name ends in neither .yaml nor .yml",
+      },
+    ]);
+  });
+
+  it("start() passes over dot files when RUNTIME_IGNOREDOTFILES is true", async () => {
+    await write("root/config/.hidden.yaml", rules("hidden"));
+    await write("root/config/.git/x.yaml", rules("x"));
+    await write("root/config/a.yaml", rules("a"));
+    await start({ ignoreDotFiles: true });
+    expect(listener.domains()).toEqual(["a"]);
+  });
+
+  it.each([
+    { watchRoot: true, name: "config.a.yaml" },
+    { watchRoot: false, name: "a.yaml" },
+  ])(
+    "start() reads below RUNTIME_SUBDIRECTORY and calls the file $name when RUNTIME_WATCH_ROOT is $watchRoot",
+    async ({ watchRoot, name }) => {
+      await write("root/ratelimit/config/a.yaml", rules("a"));
+      await write("root/config/b.yaml", rules("b"));
+      await start({ subdirectory: "ratelimit", watchRoot });
+      expect(listener.configs.map((config) => [config.name, config.domain])).toEqual([[name, "a"]]);
+    },
+  );
+
+  it.each(["written", "created", "removed", "touched", "given other permissions", "replaced by rename"])(
+    "a watched directory is read again when a file in a folder below is %s",
+    async (what) => {
+      const path = join(base, "root/config/sub/a.yaml");
+      await write("root/config/sub/a.yaml", rules("a"));
+      await start({});
+      const before = listener.accepted.length;
+      switch (what) {
+        case "written":
+          await writeFile(path, rules("b"));
+          break;
+        case "created":
+          await write("root/config/sub/b.yaml", rules("b"));
+          break;
+        case "removed":
+          await rm(path);
+          break;
+        case "touched":
+          await utimes(path, new Date(0), new Date(0));
+          break;
+        case "given other permissions":
+          await chmod(path, 0o600);
+          break;
+        default:
+          await write("b.tmp", rules("b"));
+          await rename(join(base, "b.tmp"), path);
+      }
+      await listener.until(() => listener.accepted.length > before);
+      expect(listener.accepted.at(-1)).toBe({ created: "a,b", removed: "", written: "b", "replaced by rename": "b" }[what] ?? "a");
+    },
+  );
+
+  it("a watched root is not read again when a file in it changes in place", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await start({ watchRoot: true, pollIntervalMs: 20 });
+    await write("root/config/b.yaml", rules("b"));
+    // A swap behind the change: what is brought after it is the second load, so the change alone made none.
+    await mkdir(join(base, "next"), { recursive: true });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(listener.accepted).toEqual(["a"]);
+  });
+
+  it.each([true, false])("a mounted ConfigMap is loaded once and again at each update when RUNTIME_WATCH_ROOT is %s", async (watchRoot) => {
+    await publishConfigMap("root/config", "2026_01", { "a.yaml": rules("a"), "b.yaml": rules("b") });
+    await start({ watchRoot });
+    expect(listener.configs.map((config) => config.domain)).toEqual(["a", "b"]);
+    await publishConfigMap("root/config", "2026_02", { "a.yaml": rules("a2"), "b.yaml": rules("b") });
+    await listener.until(() => listener.domains().join() === "a2,b");
+    await publishConfigMap("root/config", "2026_03", { "a.yaml": rules("a3"), "b.yaml": rules("b") });
+    await listener.until(() => listener.domains().join() === "a3,b");
+    expect(listener.errors).toEqual([]);
+  });
+
+  it("one bad file rejects the whole load, and the log names its file, line and column", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await start({});
+    await write("root/config/b.yaml", "domain: b\ndescriptors:\n  - key: k\n    ratelimit: {}\n");
+    await listener.until(() => listener.errors.length > 0);
+    expect(listener.errors).toEqual(["b.yaml: config error, unknown key 'ratelimit'"]);
+    expect(listener.domains()).toEqual(["a"]);
+    expect(lines.find((line) => line["level"] === "error")).toMatchObject({
+      error: "b.yaml: config error, unknown key 'ratelimit'",
+      file: join(base, "root/config/b.yaml"),
+      line: 4,
+      column: 5,
+    });
+  });
+
+  it("the log names the place when the set as a whole breaks a rule (case 28)", async () => {
+    await write("root/config/a.yaml", rules("test-domain"));
+    await write("root/config/duplicate_domain.yaml", `# the same again\n${rules("test-domain")}`);
+    await start({});
+    expect(listener.errors).toEqual(["duplicate_domain.yaml: duplicate domain 'test-domain' in config file"]);
+    expect(lines.find((line) => line["level"] === "error")).toMatchObject({
+      file: join(base, "root/config/duplicate_domain.yaml"),
+      line: 2,
+      column: 9,
+    });
+  });
+
+  it("a file that is no UTF-8 is refused by name", async () => {
+    await mkdir(join(base, "root/config"), { recursive: true });
+    await writeFile(join(base, "root/config/a.yaml"), Buffer.from([0x64, 0xff]));
+    await start({});
+    expect(listener.errors).toEqual(["a.yaml: error loading config file: yaml: invalid UTF-8"]);
+  });
+
+  it("a directory that is missing is told once, and loaded when it appears", async () => {
+    await start({ pollIntervalMs: 20 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(listener.errors).toEqual([
+      `Cannot read the rule files in ${join(base, "root/config")}: ENOENT: no such file or directory, scandir '${join(base, "root/config")}'; ` +
+        "RUNTIME_ROOT, RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY say where they are",
+    ]);
+    await write("root/config/a.yaml", rules("a"));
+    await listener.until(() => listener.domains().join() === "a");
+  });
+
+  it("many changes in one go make few loads, and the last one is seen", async () => {
+    await write("root/config/a.yaml", rules("a0"));
+    await start({});
+    for (let version = 1; version <= 100; version++) await write("root/config/a.yaml", rules(`a${version}`));
+    await listener.until(() => listener.domains().join() === "a100");
+    expect(listener.accepted.length).toBeLessThan(30);
+  });
+});

@@ -1,0 +1,348 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { create } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { ServerCredentials } from "@grpc/grpc-js";
+import { createAuthority } from "@weir/common/certificates/authority";
+import { createLog, silentLog } from "@weir/common/log/log";
+import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import type { ConfigSource } from "../config-source.ts";
+import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
+import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
+import type { XdsOptions } from "./xds-options.ts";
+import { createXdsSource } from "./xds-source.ts";
+
+function options(server: FakeAdsServer, overrides: Partial<XdsOptions> = {}): XdsOptions {
+  return {
+    serverUrl: `127.0.0.1:${server.port}`,
+    nodeId: "gateway/pod-7",
+    nodeMetadata: new Map(),
+    headers: new Map(),
+    tls: undefined,
+    messageMaxBytes: undefined,
+    connectRetryMs: 20,
+    backoff: { initialMs: 20, maxMs: 100, factor: 0.5, jitter: false },
+    ...overrides,
+  };
+}
+
+describeConfigSource("the xDS client", async (suiteListener) => {
+  const fake = new FakeAdsServer();
+  await fake.open();
+  let version = 0;
+  return {
+    source: createXdsSource({ listener: suiteListener, random: () => 0, log: silentLog() }, options(fake)),
+    publish: (domains) => {
+      version += 1;
+      fake.publish(
+        `v${version}`,
+        domains.map((domain) => rateLimitConfig(domain)),
+      );
+      return Promise.resolve();
+    },
+    publishGarbage: () => {
+      version += 1;
+      fake.publish(`v${version}`, [create(AnySchema, { typeUrl: "type.googleapis.com/x.Y" })]);
+      return Promise.resolve();
+    },
+    close: () => {
+      fake.close();
+      expect(fake.violations).toEqual([]);
+      return Promise.resolve();
+    },
+  };
+});
+
+describe("createXdsSource", () => {
+  let server: FakeAdsServer;
+  let source: ConfigSource | undefined;
+  let listener: RecordingListener;
+  let lines: Record<string, unknown>[];
+
+  beforeEach(async () => {
+    server = new FakeAdsServer();
+    await server.open();
+    listener = new RecordingListener();
+    lines = [];
+  });
+
+  afterEach(async () => {
+    await source?.stop();
+    source = undefined;
+    server.close();
+    expect(server.violations).toEqual([]);
+  });
+
+  async function start(overrides: Partial<XdsOptions> = {}): Promise<void> {
+    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    source = createXdsSource({ listener, random: () => 0, log }, options(server, overrides));
+    await source.start();
+  }
+
+  function logged(level: string): readonly Record<string, unknown>[] {
+    return lines.filter((line) => line["level"] === level);
+  }
+
+  it("start() subscribes with node, metadata and headers, and accepts what it applied (case 189)", async () => {
+    server.publish("v1", [rateLimitConfig("a")]);
+    await start({ nodeMetadata: new Map([["fleet", "edge"]]), headers: new Map([["Authorization", "Bearer x:y"]]) });
+    await server.until(() => server.words.length === 2);
+    expect(server.words).toEqual([
+      { kind: "subscribed", version: "" },
+      { kind: "accepted", version: "v1" },
+    ]);
+    expect(server.node).toMatchObject({ id: "gateway/pod-7", metadata: { fleet: "edge" } });
+    expect(server.headers).toMatchObject({ authorization: "Bearer x:y" });
+    expect(logged("info")).toMatchObject([
+      { "@message": "connected to the configuration server", server: `127.0.0.1:${server.port}` },
+      { "@message": "Successfully loaded new configuration", version: "v1", resources: 1 },
+    ]);
+  });
+
+  it("a response that the loader refuses is rejected with its text, and the last good version stays (case 192)", async () => {
+    server.publish("v1", [rateLimitConfig("a")]);
+    await start();
+    await server.until(() => server.words.length === 2);
+    server.publish("v2", [rateLimitConfig("a"), rateLimitConfig("b", { unit: RateLimitUnit.UNKNOWN })]);
+    await server.until(() => server.words.length === 3);
+    expect(server.words.at(-1)).toEqual({
+      kind: "rejected",
+      version: "v2",
+      keeps: "v1",
+      reason: "resource-b: invalid rate limit unit 'UNKNOWN'",
+    });
+    expect(listener.domains()).toEqual(["a"]);
+    expect(logged("error")).toMatchObject([
+      { error: "resource-b: invalid rate limit unit 'UNKNOWN'", rejectedVersion: "v2", version: "v1" },
+    ]);
+    server.publish("v3", [rateLimitConfig("b")]);
+    await server.until(() => server.words.length === 4);
+    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v3" });
+  });
+
+  it("two resources of one domain are rejected (case 191)", async () => {
+    server.publish("v1", [rateLimitConfig("a"), rateLimitConfig("a")]);
+    await start();
+    await server.until(() => server.words.length === 2);
+    expect(server.words.at(-1)).toEqual({
+      kind: "rejected",
+      version: "v1",
+      keeps: "",
+      reason: "resource-a: duplicate domain 'a' in config file",
+    });
+  });
+
+  it("a resource that does not decode is rejected with the position and the reason", async () => {
+    server.publish("v1", [rateLimitConfig("a"), create(AnySchema, { typeUrl: "type.googleapis.com/x.Y" })]);
+    await start();
+    await server.until(() => server.words.length === 2);
+    expect(server.words.at(-1)).toMatchObject({
+      kind: "rejected",
+      reason:
+        "configuration server: resource 1: its type is type.googleapis.com/x.Y, expected is type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig",
+    });
+    expect(listener.configs).toEqual([]);
+  });
+
+  it("a type that nobody asked for is ignored and never answered", async () => {
+    server.publish("v1", [rateLimitConfig("a")]);
+    await start();
+    await server.until(() => server.words.length === 2);
+    server.sendAll("c1", [], "type.googleapis.com/envoy.config.cluster.v3.Cluster");
+    server.publish("v2", [rateLimitConfig("b")]);
+    await server.until(() => server.words.length === 3);
+    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
+    expect(logged("warning")).toMatchObject([{ typeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster" }]);
+  });
+
+  it("a new stream names the last accepted version, also when the last response was rejected", async () => {
+    server.publish("v1", [rateLimitConfig("a")]);
+    await start();
+    await server.until(() => server.words.length === 2);
+    server.sendAll("v2", [rateLimitConfig("b", { unit: RateLimitUnit.UNKNOWN })]);
+    await server.until(() => server.words.length === 3);
+    server.endStreams();
+    await server.until(() => server.words.length === 5);
+    expect(server.words.slice(3)).toEqual([
+      { kind: "subscribed", version: "v1" },
+      { kind: "accepted", version: "v1" },
+    ]);
+    expect(logged("warning")).toMatchObject([
+      { "@message": "lost the configuration server, retrying", reason: "the server ended the stream", retryInMs: 20 },
+    ]);
+  });
+
+  it("waits grow while streams break, and start over after one that delivered a response", async () => {
+    server.onStream = (stream) => stream.end();
+    await start();
+    await server.until(() => server.words.length === 5);
+    expect(
+      logged("warning")
+        .slice(0, 4)
+        .map((line) => line["retryInMs"]),
+    ).toEqual([20, 30, 45, 68]);
+    server.onStream = (stream) => {
+      server.send(stream, "v1", [rateLimitConfig("a")]);
+      stream.end();
+    };
+    lines.length = 0;
+    await listener.until(() => listener.accepted.length === 2);
+    expect(logged("warning").at(-1)).toMatchObject({ retryInMs: 20 });
+  });
+
+  it("bytes that are no response end the stream, and the client comes back", async () => {
+    // A field of wire type 7, which no message can have.
+    server.onStream = (stream) => stream.write(Buffer.from([0x0f]) as never);
+    await start();
+    await server.until(() => server.words.length >= 2);
+    expect(logged("warning")[0]?.["reason"]).toContain("INTERNAL");
+    server.onStream = undefined;
+    server.publish("v1", [rateLimitConfig("a")]);
+    await listener.until(() => listener.domains().join() === "a");
+  });
+
+  it("a server that is away is tried again until it is there, with the reason in the log", async () => {
+    const { port } = server;
+    server.close();
+    await start();
+    await waitFor(() => logged("warning").length >= 2);
+    expect(logged("warning")).toMatchObject([
+      {
+        "@message": "cannot connect to the configuration server, retrying",
+        reason: expect.stringContaining("ECONNREFUSED"),
+        retryInMs: 20,
+      },
+      { retryInMs: 32 },
+    ]);
+    server.port = port;
+    server.publish("v1", [rateLimitConfig("a")]);
+    await server.open();
+    await listener.until(() => listener.domains().join() === "a");
+  });
+
+  it("a server that crashes keeps the configuration in force and is found again", async () => {
+    server.publish("v1", [rateLimitConfig("a")]);
+    await start();
+    await server.until(() => server.words.length === 2);
+    server.close();
+    await waitFor(() => logged("warning").length >= 1);
+    expect(listener.domains()).toEqual(["a"]);
+    await server.open();
+    server.publish("v2", [rateLimitConfig("b")]);
+    await listener.until(() => listener.domains().join() === "b");
+    expect(server.words.filter((word) => word.kind === "subscribed")).toEqual([
+      { kind: "subscribed", version: "" },
+      { kind: "subscribed", version: "v1" },
+    ]);
+  });
+
+  it("a message above the size limit ends the stream and names the limit", async () => {
+    server.publish("v1", [rateLimitConfig("a".repeat(2000))]);
+    await start({ messageMaxBytes: 1000 });
+    await waitFor(() => logged("warning").length >= 1);
+    expect(logged("warning")[0]?.["reason"]).toContain("RESOURCE_EXHAUSTED");
+  });
+
+  it("stop() ends the wait for a server that is away", async () => {
+    server.close();
+    await start({ connectRetryMs: 1_000_000, backoff: { initialMs: 1_000_000, maxMs: 1_000_000, factor: 0, jitter: false } });
+    await waitFor(() => logged("warning").length === 1);
+    await source?.stop();
+    expect(logged("warning")).toHaveLength(1);
+  });
+
+  /** Resolves when the condition about the log holds. */
+  async function waitFor(condition: () => boolean): Promise<void> {
+    await expect.poll(condition, { timeout: 10_000, interval: 10 }).toBe(true);
+  }
+});
+
+describe("createXdsSource over TLS", () => {
+  let folder: string;
+  let server: FakeAdsServer;
+  let source: ConfigSource | undefined;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "weir-xds-"));
+    server = new FakeAdsServer();
+  });
+
+  afterEach(async () => {
+    await source?.stop();
+    server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Opens a server with mutual TLS whose certificate names `control-plane.example`, and writes what a client needs into files. */
+  async function openServer(): Promise<{ certPath: string; keyPath: string; caPath: string }> {
+    const now = new Date();
+    const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
+    const serverPair = await authority.issue({
+      commonName: "server",
+      dnsNames: ["control-plane.example"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
+    const clientPair = await authority.issue({ commonName: "client", dnsNames: ["ratelimit.example"], usage: "client", now, validDays: 1 });
+    const pair = { cert_chain: Buffer.from(serverPair.certPem), private_key: Buffer.from(serverPair.keyPem) };
+    await server.open(ServerCredentials.createSsl(Buffer.from(authority.certPem), [pair], true));
+    const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem"), caPath: join(folder, "ca.pem") };
+    await writeFile(paths.certPath, clientPair.certPem);
+    await writeFile(paths.keyPath, clientPair.keyPem);
+    await writeFile(paths.caPath, authority.certPem);
+    return paths;
+  }
+
+  it("start() shows its certificate and checks the server's for the overriding name", async () => {
+    const paths = await openServer();
+    server.publish("v1", [rateLimitConfig("a")]);
+    const listener = new RecordingListener();
+    const tls = { paths, serverName: "control-plane.example" };
+    source = createXdsSource({ listener, random: () => 0, log: silentLog() }, options(server, { tls }));
+    await source.start();
+    await listener.until(() => listener.domains().join() === "a");
+  });
+
+  it("start() refuses a server whose certificate names another host", async () => {
+    const paths = await openServer();
+    server.publish("v1", [rateLimitConfig("a")]);
+    const reasons: unknown[] = [];
+    const log = createLog({
+      level: "warn",
+      format: "json",
+      write: (line) => reasons.push((JSON.parse(line) as { reason: unknown }).reason),
+    });
+    source = createXdsSource(
+      { listener: new RecordingListener(), random: () => 0, log },
+      options(server, { tls: { paths, serverName: undefined } }),
+    );
+    await source.start();
+    await expect.poll(() => reasons.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    expect(reasons[0]).toContain("127.0.0.1");
+    expect(server.words).toEqual([]);
+  });
+
+  it("files that are missing are told by name and read again at the next attempt", async () => {
+    const paths = await openServer();
+    server.publish("v1", [rateLimitConfig("a")]);
+    const missing = join(folder, "missing.pem");
+    const reasons: unknown[] = [];
+    const log = createLog({
+      level: "warn",
+      format: "json",
+      write: (line) => reasons.push((JSON.parse(line) as { reason: unknown }).reason),
+    });
+    const listener = new RecordingListener();
+    const tls = { paths: { ...paths, caPath: missing }, serverName: "control-plane.example" };
+    source = createXdsSource({ listener, random: () => 0, log }, options(server, { tls }));
+    await source.start();
+    expect(reasons[0]).toContain(`CA certificate file ${missing}`);
+    await writeFile(missing, await readFile(paths.caPath));
+    await listener.until(() => listener.domains().join() === "a");
+  });
+});
