@@ -1,20 +1,16 @@
 // One server with its pool of links: gathers the increments of each event-loop turn, writes them to a link that is ready, and sees to it that every call
 // is answered in time, whatever the server does.
-import { createBackoff } from "@weir/common/backoff/backoff";
 import type { Log } from "@weir/common/log/log";
-import type { StatisticsCounter, StatisticsGauge, StatisticsStore } from "../../../statistics/statistics-store.ts";
+import type { StatisticsStore } from "../../../statistics/statistics-store.ts";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError } from "../../store-error.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import type { KvstoreAddress } from "./address.ts";
 import { ExpiryMemory } from "./expiry-memory.ts";
-import { Link, type LinkListener } from "./link.ts";
+import type { Link, LinkListener } from "./link.ts";
+import { LinkPool } from "./link-pool.ts";
 import { connectionError, replyError, silenceError } from "./store-errors.ts";
 import { type KeyExpiry, type Reply, Turn, type TurnContext } from "./turn.ts";
-
-/** Waits between attempts to reach a server that was lost, in milliseconds: the field's. */
-const REDIAL_INITIAL_MS = 125;
-const REDIAL_MAX_MS = 4_000;
 
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
@@ -51,11 +47,8 @@ export class KvstoreServer implements LinkListener {
   readonly #deps: ServerDeps;
   readonly #text: string;
   readonly #timeoutMs: number;
-  readonly #links: readonly Link[];
+  readonly #pool: LinkPool;
   readonly #context: TurnContext;
-  readonly #active: StatisticsGauge;
-  readonly #total: StatisticsCounter;
-  readonly #localClose: StatisticsCounter;
   /** The turn that gathers increments right now. */
   #open: Turn | undefined;
   /** Turns that are over and wait for a link, oldest first. */
@@ -70,7 +63,6 @@ export class KvstoreServer implements LinkListener {
   #timerMs = Infinity;
   /** When the last link was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
-  #nextLink = 0;
   #isClosed = false;
   /** Ends the wait of `start`. */
   #started: { resolve(): void; reject(error: StoreError): void } | undefined;
@@ -83,23 +75,13 @@ export class KvstoreServer implements LinkListener {
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
     const { random } = deps;
-    this.#links = Array.from({ length: server.poolSize }, () => {
-      const startBackoff = createBackoff({ ...counter.startup, factor: 1, jitter: true, random });
-      const redialBackoff = createBackoff({ initialMs: REDIAL_INITIAL_MS, maxMs: REDIAL_MAX_MS, factor: 1, jitter: true, random });
-      return new Link(
-        { address, tls: server.tls, listener: this, startBackoff, redialBackoff },
-        { connectTimeoutMs: server.connectTimeoutMs },
-      );
-    });
+    this.#pool = new LinkPool({ ...deps, listener: this }, { address, server, startup: counter.startup, scope });
     const jitterSeconds = counter.expiryJitterMaxSeconds;
     this.#context = {
       expiries: new ExpiryMemory(),
       expirySeconds: (windowSeconds) => windowSeconds + Math.floor(random() * jitterSeconds),
       replyError: (cause) => replyError(address.text, cause),
     };
-    this.#active = deps.statistics.gauge(`ratelimit.${scope}.cx_active`);
-    this.#total = deps.statistics.counter(`ratelimit.${scope}.cx_total`);
-    this.#localClose = deps.statistics.counter(`ratelimit.${scope}.cx_local_close`);
   }
 
   /** Waits for the first connection; with `maxElapsedMs` above 0 not longer than that. The other links open in the background. */
@@ -110,7 +92,7 @@ export class KvstoreServer implements LinkListener {
       await new Promise<void>((resolve, reject) => {
         this.#started = { resolve, reject };
         if (maxElapsedMs > 0) timer = setTimeout(() => reject(this.#startError(maxElapsedMs)), maxElapsedMs);
-        this.#links[0]?.open();
+        this.#pool.openFirst();
       });
     } catch (error) {
       this.close();
@@ -119,7 +101,7 @@ export class KvstoreServer implements LinkListener {
       clearTimeout(timer);
       this.#started = undefined;
     }
-    for (const link of this.#links) link.open();
+    this.#pool.openAll();
   }
 
   /** Fails what is waiting and closes all links. */
@@ -130,13 +112,12 @@ export class KvstoreServer implements LinkListener {
     const error = this.#stoppingError();
     this.#down = { sinceMs: -Infinity, cause: error };
     this.#started?.reject(error);
-    for (const link of this.#links) link.close();
     for (const turn of this.#turns()) turn.fail(error, this.#context);
     this.#open = undefined;
     this.#waiting = [];
     this.#waitingChecks = 0;
     this.#flights.clear();
-    this.#noteConnections();
+    this.#pool.close();
   }
 
   /**
@@ -159,10 +140,9 @@ export class KvstoreServer implements LinkListener {
   }
 
   linkReady(): void {
-    this.#total.add(1);
     if (this.#down !== undefined) this.#deps.log.info("Connected to the counter store", { address: this.#text });
     this.#down = undefined;
-    this.#noteConnections();
+    this.#pool.noteReady();
     this.#started?.resolve();
     this.#send();
   }
@@ -174,11 +154,11 @@ export class KvstoreServer implements LinkListener {
       this.#flights.delete(flight);
       flight.turn.fail(error, this.#context);
     }
-    if (!this.#links.some((each) => each.isReady)) {
+    if (!this.#pool.isReady) {
       this.#down = { sinceMs: this.#deps.clock(), cause };
       this.#deps.log.warn("Lost the connection to the counter store", { address: this.#text, error: cause });
     }
-    this.#noteConnections();
+    this.#pool.noteLost();
   }
 
   linkFailed(_link: Link, cause: unknown, waitMs: number): void {
@@ -205,7 +185,7 @@ export class KvstoreServer implements LinkListener {
 
   /** Writes what waits, if a link is ready. */
   #send(): void {
-    const link = this.#pickLink();
+    const link = this.#pool.pick();
     if (link === undefined) return;
     for (const turn of this.#waiting) this.#write(link, turn);
     this.#waiting = [];
@@ -240,17 +220,6 @@ export class KvstoreServer implements LinkListener {
     this.#scheduleFlush();
   }
 
-  /** The next ready link, in turn. */
-  #pickLink(): Link | undefined {
-    const { length } = this.#links;
-    for (let tries = 0; tries < length; tries++) {
-      this.#nextLink = (this.#nextLink + 1) % length;
-      const link = this.#links[this.#nextLink];
-      if (link?.isReady === true) return link;
-    }
-    return undefined;
-  }
-
   #setTimer(atMs: number): void {
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
@@ -266,9 +235,8 @@ export class KvstoreServer implements LinkListener {
       const error = silenceError(this.#text, this.#timeoutMs);
       this.#flights.delete(flight);
       flight.turn.fail(error, this.#context);
-      this.#localClose.add(1);
       // Its replies would come in the way of later ones; and a server that hangs is best left to a new connection.
-      flight.link.reset(error);
+      this.#pool.reset(flight.link, error);
     }
     for (const turn of this.#waiting) {
       if (isLate(turn)) turn.fail(connectionError(this.#text, this.#down?.cause), this.#context);
@@ -288,12 +256,6 @@ export class KvstoreServer implements LinkListener {
     if (this.#open !== undefined) yield this.#open;
     yield* this.#waiting;
     for (const { turn } of this.#flights) yield turn;
-  }
-
-  #noteConnections(): void {
-    const active = this.#links.filter((link) => link.isReady).length;
-    this.#active.set(active);
-    this.#deps.connections(active);
   }
 
   #stoppingError(): StoreError {
