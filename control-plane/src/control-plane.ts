@@ -1,6 +1,7 @@
 // The parts of the control plane, put together in the order of the flow. The one place where implementations are chosen; main.ts runs it.
 import { hostname } from "node:os";
 
+import { setLogger } from "@grpc/grpc-js";
 import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
 import { createLifecycle, type Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
@@ -41,6 +42,7 @@ export interface ControlPlaneDeps {
 
 /** Builds it. Fails with TLS_FILE_INVALID when a certificate cannot be used. */
 export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, settings: Settings): ControlPlane {
+  routeGrpcLog(log);
   const tls = openTls(settings.ads.security, log);
   const publisher = createPublisher({ log, clock, tracer }, settings);
   const source = createDirectorySource({ log, listener: publisher }, { directory: settings.source.directory });
@@ -85,6 +87,12 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
       status: `http://${addressOf(http)}/status`,
     }),
   };
+}
+
+/** grpc-js would write lines of its own to standard error, in a form that no reader of our log knows. What matters in them is also told by errors. */
+function routeGrpcLog(log: Log): void {
+  const line = (...words: unknown[]): void => log.debug("grpc", { text: words.map(String).join(" ") });
+  setLogger({ error: line, info: line, debug: line });
 }
 
 function openTls(security: AdsSecuritySettings, log: Log): TlsFiles | undefined {

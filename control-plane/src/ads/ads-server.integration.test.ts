@@ -1,0 +1,302 @@
+// Tests of ads-server.ts with real clients over mutual TLS. Case numbers are those of the protocol's test list.
+import { connect, createServer, type Socket } from "node:net";
+
+import { status } from "@grpc/grpc-js";
+import { silentLog } from "@weir/common/log/log";
+import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { assemble } from "../assemble/assemble.ts";
+import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
+import { createPodRegistry } from "../rollout/pod-registry.ts";
+import { buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
+import {
+  createTestAuthority,
+  createTestCertificates,
+  RealPod,
+  type TestCertificates,
+  type TestIdentity,
+  until,
+} from "./ads-client.suite.ts";
+import { type AdsSecurity, type AdsServer, type AdsServerOptions, createAdsServer } from "./ads-server.ts";
+import { FakeCounters, namesOf } from "./fake-ads-stream.suite.ts";
+
+const A: ManifestText = { name: "a", domain: "alpha" };
+const B: ManifestText = { name: "b", domain: "beta" };
+
+function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
+  return buildSnapshots(assemble(stateOfManifests(...manifests))).others;
+}
+
+/** A snapshot of a little more than this many bytes. */
+function largeSnapshot(bytes: number, requestsPerUnit: number): Snapshot {
+  return snapshotOf({ name: "large", domain: "d".repeat(bytes), requestsPerUnit });
+}
+
+let certificates: TestCertificates;
+let identity: TestIdentity;
+let files: TlsFiles;
+const pods = createPodRegistry({ clock: () => 0 });
+const running: { stop(): void | Promise<void> }[] = [];
+
+/** A started listener and the handle that puts snapshots in force. */
+async function serve(
+  initial: Snapshot | undefined,
+  {
+    allowedNames = [],
+    security,
+    ...options
+  }: Partial<AdsServerOptions> & { allowedNames?: readonly string[]; security?: AdsSecurity } = {},
+): Promise<{ server: AdsServer; port: number; publish: (snapshot: Snapshot) => void; counters: FakeCounters }> {
+  let snapshot = initial;
+  const listeners = new Set<() => void>();
+  const counters = new FakeCounters();
+  const snapshots = {
+    snapshotFor: () => snapshot,
+    onPublished: (listener: () => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const server = createAdsServer(
+    { log: silentLog(), security: security ?? { kind: "mutual-tls", files, allowedNames }, snapshots, pods, counters },
+    { host: "127.0.0.1", port: 0, identifier: "replica-1", ...options },
+  );
+  await server.start();
+  running.push(server);
+  const publish = (next: Snapshot): void => {
+    snapshot = next;
+    for (const listener of listeners) listener();
+  };
+  return { server, port: server.address()?.port ?? 0, publish, counters };
+}
+
+/** A pod that is closed after the test. */
+function connectPod(port: number, as: TestIdentity | undefined = identity): RealPod {
+  const pod = new RealPod(port, as);
+  running.push({ stop: () => pod.close() });
+  return pod;
+}
+
+beforeEach(async () => {
+  certificates = await createTestCertificates();
+  identity = await certificates.issueClient();
+  files = openTlsFiles(certificates.server, { log: silentLog() });
+  await files.start?.();
+});
+
+afterEach(async () => {
+  for (const part of running.splice(0).reverse()) await part.stop();
+  await files.stop?.();
+  certificates.remove();
+});
+
+describe("AdsServer over mutual TLS", () => {
+  it("cases 43 and 44: serves a pod, takes its acceptance, sends the next version, and takes its rejection", async () => {
+    const { port, publish, counters } = await serve(snapshotOf(A));
+    const pod = connectPod(port);
+    pod.request({ node: { id: "gateway/pod-7", metadata: { namespace: "edge", pod: "pod-7" } } });
+    expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
+    expect(pod.last.controlPlane?.identifier).toBe("replica-1");
+    pod.accept();
+    await until("acceptance", () => counters.acknowledgements === 1);
+    publish(snapshotOf(A, B));
+    expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
+    pod.reject("default/b: no");
+    await until("rejection", () => counters.rejections === 1);
+    expect(pods.list()).toMatchObject([
+      {
+        nodeId: "gateway/pod-7",
+        fleet: "gateway",
+        namespace: "edge",
+        pod: "pod-7",
+        accepted: { version: snapshotOf(A).version },
+        rejected: { version: snapshotOf(A, B).version, message: "default/b: no" },
+      },
+    ]);
+    expect(pod.responses).toHaveLength(2);
+  });
+
+  it("refuses the handshake when the client certificate is from another authority", async () => {
+    const { port, server } = await serve(snapshotOf(A));
+    const pod = connectPod(port, await certificates.issueClient(["ratelimit"], await createTestAuthority()));
+    pod.request();
+    expect((await pod.ended()).code).toBe(status.UNAVAILABLE);
+    expect([pod.responses.length, server.streams()]).toEqual([0, 0]);
+  });
+
+  it("refuses the connection when the client has no certificate or no TLS", async () => {
+    const { port } = await serve(snapshotOf(A));
+    const plain = new RealPod(port);
+    running.push({ stop: () => plain.close() });
+    plain.request();
+    expect((await plain.ended()).code).toBe(status.UNAVAILABLE);
+  });
+
+  it("case 11: refuses the stream with PERMISSION_DENIED when no name of the certificate is allowed", async () => {
+    const { port } = await serve(snapshotOf(A), { allowedNames: ["ratelimit"] });
+    const [allowed, other] = [connectPod(port), connectPod(port, await certificates.issueClient(["intruder"]))];
+    for (const pod of [allowed, other]) pod.request();
+    expect(namesOf(await allowed.response(1))).toEqual(["default/a"]);
+    expect(await other.ended()).toEqual({
+      code: status.PERMISSION_DENIED,
+      details: "no name in the client certificate is allowed here, its names are: intruder",
+    });
+    expect(other.responses).toEqual([]);
+  });
+
+  it("keeps open streams and takes new ones when the server's certificate is renewed", async () => {
+    const { port, publish } = await serve(snapshotOf(A));
+    const before = connectPod(port);
+    before.request();
+    await before.response(1);
+    const otherAuthority = await createTestAuthority();
+    await certificates.renewServer(otherAuthority);
+    files.reload();
+    // A client that trusts only the new authority of the server gets in: so the new certificate is in use.
+    const after = connectPod(port, { ...identity, caPem: otherAuthority.certPem });
+    after.request();
+    await after.response(1);
+    publish(snapshotOf(A, B));
+    expect([namesOf(await before.response(2)), namesOf(await after.response(2))]).toEqual([
+      ["default/a", "default/b"],
+      ["default/a", "default/b"],
+    ]);
+  });
+
+  it("case 7: ends the stream with INVALID_ARGUMENT when the type is missing", async () => {
+    const { port } = await serve(snapshotOf(A));
+    const pod = connectPod(port);
+    pod.request({ type: "" });
+    expect(await pod.ended()).toEqual({
+      code: status.INVALID_ARGUMENT,
+      details: "type_url is missing: it is required on an aggregated stream",
+    });
+    await until("no stream is left", () => pods.list().length === 0);
+  });
+
+  it("cases 1 and A14: ends streams with UNAVAILABLE when it stops", async () => {
+    const { port, server } = await serve(snapshotOf(A));
+    const pod = connectPod(port);
+    pod.request();
+    await pod.response(1);
+    const startedMs = performance.now();
+    await server.stop();
+    expect(performance.now() - startedMs).toBeLessThan(3000);
+    expect(await pod.ended()).toEqual({
+      code: status.UNAVAILABLE,
+      details: "the control plane is shutting down, connect again",
+    });
+    expect(pods.list()).toEqual([]);
+  });
+
+  it("cases 3 and A12: forgets the pod when it goes during a write", async () => {
+    const { port, server } = await serve(largeSnapshot(2_000_000, 1));
+    const pod = connectPod(port);
+    pod.request();
+    await until("the stream", () => server.streams() === 1);
+    pod.close();
+    await until("no stream is left", () => server.streams() === 0 && pods.list().length === 0);
+  });
+
+  it("case A8: keeps one response for a pod that does not read, and the others are not delayed", async () => {
+    const { port, publish, counters } = await serve(snapshotOf(A));
+    const proxy = await startProxy(port);
+    const [slow, fast] = [connectPod(proxy.port), connectPod(port)];
+    for (const pod of [slow, fast]) {
+      pod.request();
+      await pod.response(1);
+    }
+    proxy.freeze();
+    for (let round = 2; round <= 20; round += 1) {
+      publish(largeSnapshot(1_000_000, round));
+      await fast.response(round);
+    }
+    // The first large response fills the window of the slow pod; the other eighteen were never begun.
+    expect(counters.pushes).toBe(20 + 2);
+    proxy.thaw();
+    expect((await slow.response(3)).versionInfo).toBe(fast.last.versionInfo);
+    expect(slow.responses).toHaveLength(3);
+  });
+
+  it("case 25: brings fifty pods to the last of fifty versions", async () => {
+    const { port, publish, server } = await serve(snapshotOf(A));
+    const fleet = Array.from({ length: 50 }, () => connectPod(port));
+    for (const pod of fleet) pod.request();
+    for (let limit = 1; limit <= 50; limit += 1) {
+      publish(snapshotOf({ ...A, requestsPerUnit: limit }));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const { version } = snapshotOf({ ...A, requestsPerUnit: 50 });
+    await until("the last version everywhere", () => fleet.every((pod) => pod.responses.at(-1)?.versionInfo === version));
+    for (const pod of fleet) pod.accept();
+    await until("acceptance everywhere", () => pods.list().filter(({ accepted }) => accepted?.version === version).length === 50);
+    for (const pod of fleet) pod.close();
+    await until("no stream is left", () => server.streams() === 0 && pods.list().length === 0);
+  });
+
+  it("case A15: ends a stream when the connection dies without a word", async () => {
+    const { port, server } = await serve(snapshotOf(A), { keepaliveIntervalMs: 100, keepaliveTimeoutMs: 100 });
+    const proxy = await startProxy(port);
+    const pod = connectPod(proxy.port);
+    pod.request();
+    await pod.response(1);
+    proxy.freeze();
+    await until("the stream is gone", () => server.streams() === 0 && pods.list().length === 0);
+    pod.close();
+  });
+});
+
+describe("AdsServer in plaintext", () => {
+  it("serves a pod without TLS when that was asked for by name", async () => {
+    const { port } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
+    const pod = new RealPod(port);
+    running.push({ stop: () => pod.close() });
+    pod.request();
+    expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
+  });
+});
+
+describe("AdsServer.start()", () => {
+  it("names address and setting when the port is in use", async () => {
+    const { port } = await serve(snapshotOf(A));
+    await expect(serve(snapshotOf(A), { port })).rejects.toMatchObject({
+      code: "LISTEN_FAILED",
+      message: `Cannot listen for ADS on 127.0.0.1:${port}: the port is in use; set ADS_PORT to another one`,
+    });
+  });
+});
+
+/** Hands bytes through until it freezes: then nothing passes and nothing is closed, until it thaws. */
+async function startProxy(target: number): Promise<{ port: number; freeze: () => void; thaw: () => void }> {
+  const sockets: Socket[] = [];
+  const pairs: (readonly [Socket, Socket])[] = [];
+  const server = createServer((inner) => {
+    const outer = connect(target, "127.0.0.1");
+    sockets.push(inner, outer);
+    pairs.push([inner, outer], [outer, inner]);
+    inner.pipe(outer);
+    outer.pipe(inner);
+    for (const socket of [inner, outer]) socket.on("error", () => socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  running.push({
+    stop: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  });
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    freeze: () => {
+      for (const socket of sockets) {
+        socket.unpipe();
+        socket.pause();
+      }
+    },
+    thaw: () => {
+      for (const [from, to] of pairs) from.pipe(to);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+// Manifests for tests, and what the source makes of them. Only tests import it.
+import { readContent } from "../source/directory/read-manifest-file.ts";
+import type { SourceState } from "../source/source.ts";
+
+/** What a manifest of a test may say; the rest is the same in all of them. */
+export interface ManifestText {
+  readonly name: string;
+  readonly domain: string;
+  readonly namespace?: string;
+  readonly created?: string;
+  readonly fleets?: readonly string[];
+  readonly requestsPerUnit?: number;
+  readonly unit?: string;
+}
+
+/** One manifest with one rule. */
+export function manifest({ name, domain, namespace, created, fleets, requestsPerUnit = 5, unit = "minute" }: ManifestText): string {
+  return [
+    "apiVersion: ratelimit.weir.dev/v1alpha1",
+    "kind: RateLimitConfig",
+    "metadata:",
+    `  name: ${name}`,
+    ...(namespace === undefined ? [] : [`  namespace: ${namespace}`]),
+    ...(created === undefined ? [] : [`  creationTimestamp: ${created}`]),
+    "spec:",
+    `  domain: ${domain}`,
+    ...(fleets === undefined ? [] : [`  fleets: [${fleets.join(", ")}]`]),
+    "  descriptors:",
+    "    - key: user",
+    "      rateLimit:",
+    `        unit: ${unit}`,
+    `        requestsPerUnit: ${requestsPerUnit}`,
+    "",
+  ].join("\n");
+}
+
+/** The state of a source that holds these files, by path. */
+export function stateOf(files: Readonly<Record<string, string>>): SourceState {
+  const contents = Object.entries(files).map(([path, text]) => readContent(path, text));
+  return {
+    resources: contents.flatMap(({ resources }) => resources),
+    refusals: contents.flatMap(({ problems }) => problems.map((problem) => ({ ...problem, keepsLastGood: false }))),
+  };
+}
+
+/** The state of a source that holds these manifests, each in a file of its own name. */
+export function stateOfManifests(...manifests: readonly ManifestText[]): SourceState {
+  return stateOf(Object.fromEntries(manifests.map((text, index) => [`${index}-${text.name}.yaml`, manifest(text)])));
+}
