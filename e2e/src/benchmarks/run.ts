@@ -146,8 +146,9 @@ async function measure(server: MeasuredServer, load: (typeof LOADS)[number], pin
     return { report, cpuMicrosPerDecision: (cpu.between(report.beganMs, report.endedMs) * 1000) / report.answers };
   } catch (cause) {
     if (cause instanceof E2eError) throw cause;
+    // The generator's own words; around them is nothing but its command line.
     const reason = (cause as { stderr?: string }).stderr?.trim() ?? String(cause);
-    throw new E2eError("BENCHMARK_FAILED", `Cannot measure ${load.name} over ${server.variant}: ${reason}`, { cause });
+    throw new E2eError("BENCHMARK_FAILED", `Cannot measure ${load.name} over ${server.variant}: ${reason}`);
   } finally {
     cpu.stop();
   }
@@ -227,6 +228,6 @@ async function measureAllocation(): Promise<string> {
   const path = join(ROOT, "ratelimit", "dist", "decide", "decide.benchmark.js");
   if (!existsSync(path))
     throw new E2eError("BENCHMARK_FAILED", `Cannot measure bytes allocated per decision: ${path} does not exist; run make build`);
-  const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", path]);
+  const { stdout } = await promisify(execFile)(process.execPath, [path]);
   return `Decision path alone (no transport)\n${stdout.trimEnd()}`;
 }

@@ -58,7 +58,7 @@ export function guideSteps({ ports, sourceDirectory, runDirectory }: GuidePlace)
       ],
     },
     {
-      title: "raise the limit to 5 a day and watch this terminal, then ask again",
+      title: "raise the limit to 5 a day and watch this terminal; then ask again, and two more of the five are left: 200, 200, 429",
       commands: [`perl -pi -e 's/requestsPerUnit: 2$/requestsPerUnit: 5/' ${manifest}`],
     },
     {
