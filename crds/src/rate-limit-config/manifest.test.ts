@@ -109,6 +109,12 @@ describe("readManifests() on problems", () => {
     ]);
   });
 
+  it("tells the first hundred problems, and how many more there are", () => {
+    const problems = problemsOf(`${HEAD}spec:\n  domain: a\n  descriptors:\n${"    - {key: ''}\n".repeat(120)}`);
+    expect(problems).toHaveLength(101);
+    expect(problems.at(-1)).toBe("107:13: : 20 more problems from here on");
+  });
+
   it("names a duplicate key instead of taking the last one", () => {
     expect(problemsOf(`${HEAD}spec: {domain: a, domain: b}\n`)).toEqual(['4:19: : duplicate key "domain", first on line 4']);
   });

@@ -10,6 +10,9 @@ import { readYamlDocuments } from "./yaml-documents.ts";
 import type { Position, YamlDocument } from "./yaml-documents.ts";
 import type { PlainValue } from "./yaml-values.ts";
 
+/** Most problems that are told of one resource; who has more will not read them all. */
+const PROBLEMS_MAX = 100;
+
 /** What is wrong in a text, and where. */
 export interface LocatedProblem {
   /** Counts from 1. */
@@ -69,8 +72,15 @@ function readCandidate({ document, value, path }: Candidate, index: number): Man
     return { ...document.locate(whole, problem.about === "name" ? "key" : "value"), field: fieldPath(whole), message: problem.message };
   };
   const found = { index, line: locate([]).line, locate };
-  const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] =>
-    problems.map(located).toSorted((left, right) => left.line - right.line || left.column - right.column);
+  const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] => {
+    const sorted = problems.map(located).toSorted((left, right) => left.line - right.line || left.column - right.column);
+    const next = sorted[PROBLEMS_MAX];
+    if (next === undefined) return sorted;
+    return [
+      ...sorted.slice(0, PROBLEMS_MAX),
+      { ...next, field: "", message: `${sorted.length - PROBLEMS_MAX} more problems from here on` },
+    ];
+  };
   const syntax = document.problems.map(({ line, column, message }) => ({ line, column, field: "", message }));
   if (value === undefined || syntax.length > 0) return { ...found, problems: syntax };
   const parsed = parseRateLimitConfigResource(value);

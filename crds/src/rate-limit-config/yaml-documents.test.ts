@@ -154,11 +154,29 @@ describe("readYamlDocuments() on problems", () => {
     expect(document?.value).toHaveLength(1001);
   });
 
-  it.each([{ depth: 101 }, { depth: 20_000 }])("refuses $depth levels of nesting", ({ depth }) => {
-    expect(problemsOf("[".repeat(depth) + "]".repeat(depth))[0]).toMatch(/^1:\d+: lists and mappings nest deeper than 100 levels$/);
+  it.each([
+    { what: "lists", text: `a:\n  ${"[".repeat(101)}`, place: "2:103" },
+    { what: "mappings", text: "{a: ".repeat(500_000), place: "1:401" },
+    { what: "lists of one dash each", text: "- ".repeat(101), place: "1:201" },
+  ])("refuses $what that nest more than 100 levels deep", ({ text, place }) => {
+    expect(problemsOf(text)).toEqual([`${place}: lists and mappings nest deeper than 100 levels`]);
+  });
+
+  it("does not take brackets in texts for nesting", () => {
+    expect(valueOf(`- "${"[".repeat(200)}"\n- |\n  [\n- a${"{".repeat(200)}\n`)).toHaveLength(3);
+  });
+
+  it("refuses more documents than it reads", () => {
+    expect(problemsOf("---\na: 1\n".repeat(10_001))).toEqual(["19999:1: the text holds more than 10000 documents"]);
+  });
+
+  it("tells a hundred problems of a document, and how many more there are", () => {
+    const problems = problemsOf("a: 1\n".repeat(151));
+    expect(problems).toHaveLength(101);
+    expect(problems.at(-1)).toBe("102:1: 50 more problems from here on");
   });
 
   it("refuses a text that is too large before parsing it", () => {
-    expect(problemsOf(`a: ${"x".repeat(TEXT_MAX_BYTES)}`)).toEqual(["1:1: the text has 4194307 bytes, at most 4194304 are read"]);
+    expect(problemsOf(`a: ${"x".repeat(TEXT_MAX_BYTES)}`)).toEqual(["1:1: the text has 3145731 bytes, at most 3145728 are read"]);
   });
 });

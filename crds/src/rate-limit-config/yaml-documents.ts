@@ -2,11 +2,15 @@
 import { LineCounter, parseAllDocuments } from "yaml";
 import type { Document } from "yaml";
 
-import { DEPTH_MAX, readValue } from "./yaml-values.ts";
+import { DEPTH_MAX, findTooMuch } from "./yaml-limits.ts";
+import { readValue } from "./yaml-values.ts";
 import type { PlainValue } from "./yaml-values.ts";
 
-/** Largest text that is read, in bytes: more than one snapshot for the data plane can hold. */
-export const TEXT_MAX_BYTES = 4 * 1024 * 1024;
+/** Largest text that is read, in bytes: the largest request that an API server takes. Parsing takes two to three seconds for each MiB. */
+export const TEXT_MAX_BYTES = 3 * 1024 * 1024;
+
+/** Most problems that are told of one document; who has more will not read them all. */
+const PROBLEMS_MAX = 100;
 
 /** A place in a text; line and column count from 1. */
 export interface Position {
@@ -34,9 +38,11 @@ export interface YamlDocument {
 export function readYamlDocuments(text: string): readonly YamlDocument[] {
   const sizeBytes = Buffer.byteLength(text);
   if (sizeBytes > TEXT_MAX_BYTES) {
-    return [failedDocument(`the text has ${sizeBytes} bytes, at most ${TEXT_MAX_BYTES} are read`)];
+    return [failedDocument({ line: 1, column: 1, message: `the text has ${sizeBytes} bytes, at most ${TEXT_MAX_BYTES} are read` })];
   }
   const lines = new LineCounter();
+  const tooMuch = findTooMuch(text);
+  if (tooMuch !== undefined) return [failedDocument({ ...placeIn(text, tooMuch.offset), message: tooMuch.message })];
   const documents: readonly Document[] = parseAllDocuments(text, {
     version: "1.1", // Only for %YAML and tags: with the failsafe schema every scalar is text, and its meaning is decided here.
     schema: "failsafe",
@@ -48,23 +54,34 @@ export function readYamlDocuments(text: string): readonly YamlDocument[] {
   return documents.map((document) => convertDocument(document, lines));
 }
 
-function failedDocument(message: string): YamlDocument {
-  const start = { line: 1, column: 1 };
-  return { start, value: undefined, problems: [{ ...start, message }], locate: () => start };
+function failedDocument(problem: YamlProblem): YamlDocument {
+  const start = { line: problem.line, column: problem.column };
+  return { start, value: undefined, problems: [problem], locate: () => start };
 }
 
 function convertDocument(document: Document, lines: LineCounter): YamlDocument {
   const start = position(lines, document.contents?.range?.[0] ?? document.range?.[0] ?? 0);
   if (document.errors.length > 0) {
     const problems = document.errors.map((error) => ({ ...position(lines, error.pos[0]), message: syntaxMessage(error.message) }));
-    return { start, value: undefined, problems, locate: () => start };
+    return { start, value: undefined, problems: firstOf(problems), locate: () => start };
   }
   const problems: YamlProblem[] = [];
   const read = readValue(document.contents, {
     report: (offset, message) => void problems.push({ ...position(lines, offset), message }),
     lineOf: (offset) => position(lines, offset).line,
   });
-  return { start, value: read.value, problems, locate: (path, what) => position(lines, read.offsetOf(path, what)) };
+  return { start, value: read.value, problems: firstOf(problems), locate: (path, what) => position(lines, read.offsetOf(path, what)) };
+}
+
+function firstOf(problems: readonly YamlProblem[]): readonly YamlProblem[] {
+  const next = problems[PROBLEMS_MAX];
+  if (next === undefined) return problems;
+  return [...problems.slice(0, PROBLEMS_MAX), { ...next, message: `${problems.length - PROBLEMS_MAX} more problems from here on` }];
+}
+
+function placeIn(text: string, offset: number): Position {
+  const before = text.slice(0, offset);
+  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
 function position(lines: LineCounter, offset: number): Position {

@@ -2,14 +2,12 @@
 import { isAlias, isScalar, isSeq, Scalar } from "yaml";
 import type { Alias, Node, Pair, YAMLMap, YAMLSeq } from "yaml";
 
+import { DEPTH_MAX } from "./yaml-limits.ts";
 import { resolvePlainScalar } from "./yaml-scalar.ts";
 import type { ScalarValue } from "./yaml-scalar.ts";
 
 /** Most values that aliases may add to one document. Rule sets that share limits need hundreds, an alias bomb billions. */
 const ALIASED_NODES_MAX = 100_000;
-
-/** Deepest nesting of lists and mappings. */
-export const DEPTH_MAX = 100;
 
 const TAG_PREFIX = "tag:yaml.org,2002:";
 
