@@ -29,9 +29,11 @@ export interface CallTarget {
   readonly message: Uint8Array;
 }
 
-/** Hears of the end of calls. `code` is the first byte of the answer's overall code: 1 within, 2 over the limit. */
+/** Hears of the end of calls. */
 export interface CallListener {
+  /** A call was answered with a decision; `code` is its overall code on the wire: 1 within, 2 over the limit. */
   answered(code: number, sentMs: number): void;
+  /** A call or the whole connection failed; what is measured from now on means nothing. */
   failed(reason: string): void;
 }
 
@@ -40,7 +42,9 @@ export interface CallConnection {
   readonly inFlight: number;
   /** Adds a call about the key with this number; `sentMs` comes back with the answer. Goes out with flush(). */
   call(key: number, sentMs: number): void;
+  /** Writes all calls made since the last time, in one go. */
   flush(): void;
+  /** Ends the connection; calls still in flight are forgotten. */
   close(): void;
 }
 

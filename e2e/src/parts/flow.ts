@@ -13,7 +13,6 @@ import { waitUntilReady } from "../stack/ready.ts";
 import type { RolloutState } from "../stack/rollout-state.ts";
 import { readRolloutState } from "../stack/rollout-state.ts";
 import type { StackPorts } from "../stack/settings.ts";
-import { eventually } from "./eventually.ts";
 
 /** Root of the repository. */
 export const ROOT = join(import.meta.dirname, "..", "..", "..");
@@ -47,6 +46,7 @@ export interface Flow {
   readonly controlPlane: ProcessGroup;
   /** Writes a manifest in one step, as an editor that saves by renaming does. */
   writeManifest(file: string, text: string): void;
+  /** Deletes a manifest. */
   removeManifest(file: string): void;
   /** Starts a pod with further environment variables; the first one of a flow and all others alike. */
   startPod(env?: Readonly<Record<string, string>>): Promise<Pod>;
@@ -174,16 +174,4 @@ async function ask(httpUrl: string, domain: string, entries: Readonly<Record<str
   const response = await fetch(`${httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
   await response.body?.cancel();
   return response.status;
-}
-
-/** Asks until `status` comes back: for a change that a pod takes up in its own time. Give a fresh value with every attempt. */
-export async function untilAnswered(what: string, attempt: () => Promise<number>, status: number, timeoutMs?: number): Promise<void> {
-  await eventually(
-    what,
-    async () => {
-      const answered = await attempt();
-      if (answered !== status) throw new Error(`the answer is ${answered}`);
-    },
-    timeoutMs,
-  );
 }

@@ -4,7 +4,7 @@ import { STACK_HOST } from "./ports.ts";
 import type { StackPorts } from "./settings.ts";
 
 /** The person that the account commands are about. */
-export const SAMPLE_PERSON = { email: "ada@example.com", password: "analytical engine 1843", name: "Ada Lovelace" } as const;
+const SAMPLE_PERSON = { email: "ada@example.com", password: "analytical engine 1843", name: "Ada Lovelace" } as const;
 
 /** One thing to try: what it shows, and the commands. */
 export interface GuideStep {

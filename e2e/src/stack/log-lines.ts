@@ -11,23 +11,10 @@ const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["not fit for production"
 const FIELD_MAX = 300;
 
 /** A log line as read. */
-export interface LogLine {
+interface LogLine {
   readonly level: string;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
-}
-
-/** Reads a JSON log line; undefined for anything else, such as a crash report of the runtime. */
-export function parseLogLine(line: string): LogLine | undefined {
-  if (!line.startsWith("{")) return undefined;
-  let value: Record<string, unknown>;
-  try {
-    value = JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return undefined; // A line cut short; it is shown as it is.
-  }
-  const { level, "@message": message } = value;
-  return typeof level === "string" && typeof message === "string" ? { level, message, fields: value } : undefined;
 }
 
 /** The text for the person, or undefined when the line is not worth their attention. */
@@ -40,6 +27,19 @@ export function describeLogLine(line: string): string | undefined {
     .filter(([name]) => !HIDDEN_FIELDS.has(name))
     .map(([name, value]) => `${name}=${describeField(value)}`);
   return `${parsed.level}: ${parsed.message}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}`;
+}
+
+// Undefined for anything that is not a log line, such as a crash report of the runtime.
+function parseLogLine(line: string): LogLine | undefined {
+  if (!line.startsWith("{")) return undefined;
+  let value: Record<string, unknown>;
+  try {
+    value = JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined; // A line cut short; it is shown as it is.
+  }
+  const { level, "@message": message } = value;
+  return typeof level === "string" && typeof message === "string" ? { level, message, fields: value } : undefined;
 }
 
 // A line with a place in a file is about a manifest; rollout-watch.ts tells of it, with what that means for the limits.

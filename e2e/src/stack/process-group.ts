@@ -36,6 +36,7 @@ export interface ProcessGroup {
   readonly pid: number;
   /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<ProcessExit>;
+  /** Whether the process has not ended yet. */
   isRunning(): boolean;
   /** The last lines it wrote, oldest first. */
   lastLines(): readonly string[];

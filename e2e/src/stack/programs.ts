@@ -10,7 +10,7 @@ import type { StackPorts } from "./settings.ts";
 const PASSED_ON = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS"] as const;
 
 /** The node id of the stack's one rate limit pod; the part before the slash is its fleet. */
-export const POD_NODE_ID = "default/ratelimit-1";
+const POD_NODE_ID = "default/ratelimit-1";
 
 /** One program of the stack. */
 export interface ProgramPlan {
