@@ -48,6 +48,7 @@ export function createDefaultMapping(options: { readonly isMilliseconds: boolean
           name: "ratelimit_service_response_time_seconds",
           labels: [["grpc_method", "$1"]],
           help: "Time from a call to its answer, by gRPC method",
+          scale: 1,
           timer,
         },
       },
@@ -81,6 +82,6 @@ function entry(pattern: RegExp, name: string, labels: readonly string[], help: s
   return {
     pattern,
     kind: "counter",
-    action: { kind: "map", name, labels: labels.map((label, index) => [label, `$${index + 1}`]), help, timer: UNMAPPED_TIMER },
+    action: { kind: "map", name, labels: labels.map((label, index) => [label, `$${index + 1}`]), help, scale: 1, timer: UNMAPPED_TIMER },
   };
 }

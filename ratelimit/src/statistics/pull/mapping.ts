@@ -19,6 +19,8 @@ export interface MappingEntry {
         readonly name: string;
         readonly labels: readonly (readonly [name: string, template: string])[];
         readonly help: string | undefined;
+        /** Factor of counters and gauges; timers have their own. */
+        readonly scale: number;
         readonly timer: TimerOptions;
       };
 }
@@ -40,6 +42,7 @@ export interface MappedName {
   /** Names are valid and unique; values are unescaped. */
   readonly labels: readonly (readonly [name: string, value: string])[];
   readonly help: string;
+  readonly scale: number;
   readonly timer: TimerOptions;
 }
 
@@ -54,10 +57,11 @@ export function mapName(mapping: Mapping, name: string, kind: StatisticKind): Ma
       family: sanitizeName(fill(action.name, match)),
       labels: action.labels.map(([label, template]) => [sanitizeName(label), fill(template, match)]),
       help: action.help ?? `The statistics ${pattern.source}`,
+      scale: action.scale,
       timer: action.timer,
     };
   }
-  return { family: sanitizeName(name), labels: [], help: `The statistic ${name}`, timer: mapping.unmappedTimer };
+  return { family: sanitizeName(name), labels: [], help: `The statistic ${name}`, scale: 1, timer: mapping.unmappedTimer };
 }
 
 /** A valid name of a metric or label: every other character is an underscore, and a leading digit gets one in front. */

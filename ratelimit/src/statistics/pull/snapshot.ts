@@ -9,6 +9,7 @@ interface Target {
   readonly family: string;
   readonly labels: string;
   readonly help: string;
+  readonly scale: number;
   readonly timer: TimerOptions;
 }
 
@@ -92,7 +93,7 @@ class StoreSnapshots implements Snapshots {
     const addNumber = (target: Target | undefined, type: Kind, value: number): void => {
       const series = target && familyOf(families, target, type)?.series;
       const present = series?.get(target?.labels ?? "");
-      if (target !== undefined) series?.set(target.labels, value + (typeof present === "number" ? present : 0));
+      if (target !== undefined) series?.set(target.labels, value * target.scale + (typeof present === "number" ? present : 0));
     };
     this.#store.visit({
       counter: (name, value) => addNumber(this.#target(name, "counter"), "counter", value),
@@ -142,7 +143,15 @@ class StoreSnapshots implements Snapshots {
 
   #target(name: string, kind: StatisticKind): Target | undefined {
     const mapped = mapName(this.#mapping, name, kind);
-    return mapped && { family: mapped.family, labels: labelsText(this.#withExtra(mapped)), help: mapped.help, timer: mapped.timer };
+    return (
+      mapped && {
+        family: mapped.family,
+        labels: labelsText(this.#withExtra(mapped)),
+        help: mapped.help,
+        scale: mapped.scale,
+        timer: mapped.timer,
+      }
+    );
   }
 
   /** A label of the mapping wins over an extra one of the same name: a series may have a name only once. */
