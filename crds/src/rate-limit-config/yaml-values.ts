@@ -24,6 +24,7 @@ export interface ReadValue {
 
 /** What happens to the problems of a value. */
 export interface ProblemSink {
+  /** Takes one problem and the offset in the text at which it is. */
   report(offset: number, message: string): void;
   /** The line of an offset, for messages that name a second place. */
   lineOf(offset: number): number;
