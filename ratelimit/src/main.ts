@@ -10,7 +10,7 @@ import { createXdsSource } from "./config/xds/xds-source.ts";
 import type { Counter } from "./counters/counter.ts";
 import { createKvstoreCounter } from "./counters/kvstore/single/kvstore-counter.ts";
 import { createMemoryCounter } from "./counters/memory/memory-counter.ts";
-import { createDecider } from "./decide/decider.ts";
+import { createDecider } from "./decide/rule-decider.ts";
 import { createFirstConfigurationWait } from "./first-configuration.ts";
 import { createHealth, type Health } from "./health/health.ts";
 import { kvstoreOptions } from "./kvstore-options.ts";
