@@ -21,6 +21,7 @@ const USED_OTHERWISE: ReadonlyMap<string, string> = new Map([
   ["@vitest/coverage-v8", "vitest loads it by name when coverage is asked for"],
   ["@bufbuild/protoc-gen-es", "proto/buf.gen.yaml names it"],
   ["@bufbuild/buf", "proto/generate.sh runs it"],
+  ["@grpc/grpc-js-xds", "a test of proto reads the .proto files that it ships"],
 ]);
 
 interface Manifest {
@@ -43,16 +44,19 @@ interface Use {
 export function findDependencyProblems(files: Files, workspaces: readonly Workspace[]): readonly Finding[] {
   const manifests = [ROOT, ...workspaces.map((workspace) => workspace.name)].flatMap((folder) => readManifest(files, folder));
   const uses = [...files].flatMap(([file, text]) => (isTypeScript(file) ? usesOf(file, text) : []));
-  const scripts = [...files].filter(
-    ([file]) => !isTypeScript(file) && !file.endsWith(".json") && !file.endsWith(".md") && !file.endsWith(".proto"),
-  );
-  const commands = scripts.map(([, text]) => text).join("\n") + (files.get("tools/gates.ts") ?? "");
+  const scripts = [...files].filter(([file]) => !/\.(json|md|proto)$/.test(file) && (!isTypeScript(file) || file === "tools/gates.ts"));
+  const commands = scripts.map(([, text]) => text).join("\n");
+  const looksUp = (folder: string, name: string): boolean =>
+    [...files].some(([file, text]) => isTypeScript(file) && isIn(file, folder, workspaces) && text.includes(`resolve("${name}/`));
   const rootTools = manifests.find((manifest) => manifest.folder === ROOT)?.devDependencies ?? [];
   return [
     ...manifests.flatMap((manifest) => {
       const own = uses.filter((use) => isIn(use.file, manifest.folder, workspaces));
       // What stands at the root is there for everyone.
-      return [...findUndeclared(manifest, own, rootTools), ...findUnused(manifest, manifest.folder === ROOT ? uses : own, commands)];
+      return [
+        ...findUndeclared(manifest, own, rootTools),
+        ...findUnused(manifest, manifest.folder === ROOT ? uses : own, { commands, looksUp }),
+      ];
     }),
     ...workspaces.flatMap((workspace) => findMatrixDifferences(workspace, manifests)),
     ...findReasonProblems(files.get(REASONS_PAGE) ?? "", manifests),
@@ -77,7 +81,13 @@ function findUndeclared(manifest: Manifest, uses: readonly Use[], rootTools: rea
   });
 }
 
-function findUnused(manifest: Manifest, uses: readonly Use[], commands: string): readonly Finding[] {
+/** Other ways than an import: a command of a script, or a file of the package that is looked up by `require.resolve`. */
+interface OtherUses {
+  readonly commands: string;
+  readonly looksUp: (folder: string, name: string) => boolean;
+}
+
+function findUnused(manifest: Manifest, uses: readonly Use[], { commands, looksUp }: OtherUses): readonly Finding[] {
   const file = manifest.folder === ROOT ? "package.json" : `${manifest.folder}/package.json`;
   const imported = new Set(uses.map((use) => use.packageName));
   const shipped = new Set(uses.filter((use) => use.ships).map((use) => use.packageName));
@@ -85,6 +95,7 @@ function findUnused(manifest: Manifest, uses: readonly Use[], commands: string):
     imported.has(name) ||
     USED_OTHERWISE.has(name) ||
     imported.has(typedPackage(name)) ||
+    looksUp(manifest.folder, name) ||
     new RegExp(`(^|[\\s"'/])${name}([\\s"'\`]|$)`, "m").test(commands);
   return [
     ...[...manifest.dependencies, ...manifest.devDependencies]
