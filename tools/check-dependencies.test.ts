@@ -10,6 +10,8 @@ const WORKSPACES: readonly Workspace[] = [
 
 const MANIFEST = { dependencies: { "@weir/shared": "*", zod: "1" }, devDependencies: { "@types/busboy": "1", busboy: "1" } };
 
+const LOOKING_UP = { ...MANIFEST, devDependencies: { busboy: "1" } };
+
 const AGREEING: Readonly<Record<string, string>> = {
   "package.json": '{ "devDependencies": { "vitest": "1", "prettier": "1" } }',
   "shared/package.json": "{}",
@@ -27,6 +29,13 @@ const AGREEING: Readonly<Record<string, string>> = {
 describe("findDependencyProblems()", () => {
   it("finds nothing when imports, package.json and the page agree", () => {
     expect(findWith({})).toEqual([]);
+  });
+
+  it("accepts a package when a test only looks up a file of it", () => {
+    const text = 'import "vitest"; const file = createRequire(import.meta.url).resolve("busboy/package.json");';
+    expect(findWith({ "rates/src/main.test.ts": text, "rates/package.json": JSON.stringify(LOOKING_UP) })).toEqual([
+      "docs/dependencies.md:4 reason: @types/busboy is in no package.json: remove the row",
+    ]);
   });
 
   it.each([
