@@ -12,6 +12,10 @@ export const E2E_ERRORS = {
     meaning: "Ports the local stack needs are taken, by another stack or by another program.",
     remedy: "End the other program, or move the port with the setting that the message names, for example `PORT=8180 make run`.",
   },
+  STACK_FOLDER_UNUSABLE: {
+    meaning: "A folder of the local stack is missing, is no folder, or cannot be written to.",
+    remedy: "Correct the folder or the setting that the message names: SOURCE_DIRECTORY or RUN_DIRECTORY.",
+  },
   STACK_NOT_READY: {
     meaning: "A program of the local stack started but did not become ready in time.",
     remedy: "Read its last log lines, printed with the message; the whole log is in .run/logs.",

@@ -43,13 +43,18 @@ export interface Pod {
 
 /** The running flow. */
 export interface Flow {
-  readonly controlPlane: ProcessGroup;
   /** Writes a manifest in one step, as an editor that saves by renaming does. */
   writeManifest(file: string, text: string): void;
+  /** Empties the file and writes it again, as other editors do. */
+  overwriteManifest(file: string, text: string): void;
   /** Deletes a manifest. */
   removeManifest(file: string): void;
   /** Starts a pod with further environment variables; the first one of a flow and all others alike. */
   startPod(env?: Readonly<Record<string, string>>): Promise<Pod>;
+  /** Kills the control plane as a crash would; the pods are on their own until it is started again. */
+  killControlPlane(): Promise<void>;
+  /** Starts the control plane again, at its old address. */
+  startControlPlane(): Promise<void>;
   /** What the control plane says of manifests and pods. */
   status(): Promise<RolloutState>;
   stop(): Promise<void>;
@@ -107,17 +112,14 @@ export function anyPorts(): Promise<StackPorts> {
 class ProcessFlow implements Flow {
   private readonly folder: string;
   private readonly manifestFolder: string;
-  private readonly processes: ProcessGroup[] = [];
+  private readonly pods: ProcessGroup[] = [];
+  private controlPlane: ProcessGroup | undefined;
   private place: StackPlace | undefined;
 
   constructor(folder: string) {
     this.folder = folder;
     this.manifestFolder = join(folder, "manifests");
     mkdirSync(this.manifestFolder, { recursive: true });
-  }
-
-  get controlPlane(): ProcessGroup {
-    return this.processes[0]!;
   }
 
   async start(): Promise<void> {
@@ -133,13 +135,26 @@ class ProcessFlow implements Flow {
       // eslint-disable-next-line no-restricted-syntax -- the programs need the PATH of the test to find their tools
       machine: process.env,
     };
-    this.processes.push(await startPlanned(planPrograms(this.place).controlPlane));
+    await this.startControlPlane();
+  }
+
+  async startControlPlane(): Promise<void> {
+    this.controlPlane = await startPlanned(planPrograms(this.place!).controlPlane);
+  }
+
+  async killControlPlane(): Promise<void> {
+    this.controlPlane!.kill();
+    await this.controlPlane!.exited;
   }
 
   writeManifest(file: string, text: string): void {
     const path = join(this.manifestFolder, file);
     writeFileSync(`${path}.new`, text);
     renameSync(`${path}.new`, path);
+  }
+
+  overwriteManifest(file: string, text: string): void {
+    writeFileSync(join(this.manifestFolder, file), text);
   }
 
   removeManifest(file: string): void {
@@ -152,7 +167,7 @@ class ProcessFlow implements Flow {
     const ports = { ...place.ports, rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics };
     const plan = planPrograms({ ...place, ports }).rateLimit;
     const pod = await startPlanned({ ...plan, env: { ...plan.env, ...env } });
-    this.processes.push(pod);
+    this.pods.push(pod);
     const httpUrl = `http://${STACK_HOST}:${ports.rateLimitHttp}`;
     return { grpcPort: ports.rateLimitGrpc, httpUrl, process: pod, ask: (domain, entries) => ask(httpUrl, domain, entries) };
   }
@@ -165,7 +180,8 @@ class ProcessFlow implements Flow {
   }
 
   async stop(): Promise<void> {
-    for (const each of this.processes.toReversed()) await each.stop("SIGTERM", STOP_GRACE_MS);
+    for (const pod of this.pods.toReversed()) await pod.stop("SIGTERM", STOP_GRACE_MS);
+    await this.controlPlane?.stop("SIGTERM", STOP_GRACE_MS);
   }
 }
 

@@ -125,6 +125,21 @@ describe("make run", () => {
     }
   });
 
+  it.each([
+    {
+      setting: "SOURCE_DIRECTORY",
+      value: "/nonexistent",
+      message: "Cannot serve manifests: SOURCE_DIRECTORY is /nonexistent, which is not a folder",
+    },
+    { setting: "RUN_DIRECTORY", value: "/dev/null", message: "Cannot use RUN_DIRECTORY: " },
+    { setting: "GRPC_PORT", value: "99999", message: "GRPC_PORT" },
+  ])("refuses $setting=$value by its name, and starts nothing", async ({ setting, value, message }) => {
+    const { process: refused, lines } = await spawnStack({ ...env, [setting]: value });
+    expect(await refused.exited).toEqual({ code: 1, signal: null });
+    expect(lines.join("\n")).toContain(message);
+    expect(lines.join("\n")).not.toMatch(/^\s+at |ready/m);
+  });
+
   it("stops the rest and shows the last lines when a program ends by itself", async () => {
     const stack = await startStack(env);
     process.kill(accountOf(stack), "SIGKILL");

@@ -1,4 +1,5 @@
 // Both flows with the real programs: manifests → control plane → mutual TLS → pod, and questions → pod → answers.
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { ServiceError } from "@grpc/grpc-js";
 import { credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
@@ -15,6 +16,7 @@ import { eventually } from "../parts/eventually.ts";
 import type { Flow, Pod } from "../parts/flow.ts";
 import { manifestOf, startFlow } from "../parts/flow.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { ensureCertificates } from "../stack/certificates.ts";
 
 /** The promise is a second; half of that again is left to a busy test machine. */
 const EDIT_TIMEOUT_MS = 1500;
@@ -106,14 +108,14 @@ describe("the two flows", () => {
     expect(trouble.field).toBe("spec.descriptors[0].descriptors[0].rateLimit.unit");
     expect(trouble.message).toContain("fortnight");
     // The limit before the break, not the one beside the mistake, and not none.
-    expect((await askJson("broken")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(4);
+    expect(await limitOfMail("broken")).toBe(4);
     expect((await flow.status()).pods[0]!.accepted).toBe(before);
   });
 
   it("goes on taking edits of the other manifests while one is broken", async () => {
     flow.writeManifest("search.yaml", search(8));
     await eventually("the edited limit to hold", async () => expect(await limitOfSearch()).toBe(8));
-    expect((await askJson("still-broken")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(4);
+    expect(await limitOfMail("still-broken")).toBe(4);
   });
 
   it("keeps the old limits when the file is no YAML at all", async () => {
@@ -123,7 +125,7 @@ describe("the two flows", () => {
       expect(troubles[0]!.place).toMatch(/mail\.yaml:\d+/);
       expect(troubles[0]!.field).toBe("");
     });
-    expect((await askJson("no-yaml")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(4);
+    expect(await limitOfMail("no-yaml")).toBe(4);
   });
 
   it("takes the manifest up again once it is mended", async () => {
@@ -134,10 +136,47 @@ describe("the two flows", () => {
     expect((await flow.status()).troubles).toEqual([]);
   });
 
+  it("takes up an edit by an editor that empties the file first", async () => {
+    for (const requestsPerUnit of [11, 12, 13]) {
+      flow.overwriteManifest("mail.yaml", mail(requestsPerUnit));
+      await eventually("the edited limit to hold", async () => expect(await limitOfMail("overwritten")).toBe(requestsPerUnit));
+    }
+    flow.overwriteManifest("mail.yaml", mail(3));
+    await eventually("the old limit to hold again", async () => expect(await limitOfMail("overwritten")).toBe(3));
+  });
+
+  it("keeps every limit while the control plane is gone, and takes up what was edited meanwhile", async () => {
+    await flow.killControlPlane();
+    expect(await limitOfMail("alone")).toBe(3);
+    flow.writeManifest("mail.yaml", mail(6));
+    expect(await limitOfMail("alone")).toBe(3);
+    await flow.startControlPlane();
+    await eventually("the edited limit to hold", async () => expect(await limitOfMail("alone")).toBe(6));
+    flow.writeManifest("mail.yaml", mail(3));
+    await eventually("the old limit to hold again", async () => expect(await limitOfMail("alone")).toBe(3));
+  });
+
+  it("sends nothing to a pod whose certificate another authority signed", async () => {
+    const foreign = await ensureCertificates(join(folder.path, "foreign"), { hostNames: ["localhost"], now: new Date() });
+    const stranger = await flow.startPod({
+      CONFIG_GRPC_XDS_NODE_ID: "default/stranger",
+      CONFIG_GRPC_XDS_CLIENT_TLS_CERT: foreign.rateLimit.cert,
+      CONFIG_GRPC_XDS_CLIENT_TLS_KEY: foreign.rateLimit.key,
+      FORCE_START_WITHOUT_INITIAL_CONFIG: "true",
+      HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: "false",
+    });
+    await eventually("the refusal to be told", () =>
+      expect(stranger.process.lastLines().join("\n")).toContain("cannot connect to the configuration server"),
+    );
+    expect(await stranger.ask("mail", { action: "reset", account: "stranger" })).toBe(503);
+    expect((await flow.status()).pods.map(({ id }) => id)).toEqual(["default/ratelimit-1"]);
+    await stranger.process.stop("SIGTERM", 5000);
+  });
+
   it("forgets the limits of a manifest that is deleted", async () => {
     flow.removeManifest("search.yaml");
     await eventually("the limit to be gone", async () => expect(await limitOfSearch()).toBeUndefined());
-    expect((await askJson("others-stay")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(3);
+    expect(await limitOfMail("others-stay")).toBe(3);
   });
 
   it("brings a second pod up to the same version", async () => {
@@ -159,6 +198,10 @@ describe("the two flows", () => {
 
   async function askJson(account: string): Promise<{ status: number; body: { overallCode: string; statuses: JsonStatus[] } }> {
     return post("mail", { action: "reset", account });
+  }
+
+  async function limitOfMail(account: string): Promise<number> {
+    return (await askJson(account)).body.statuses[0]!.currentLimit.requestsPerUnit;
   }
 
   async function limitOfSearch(): Promise<number | undefined> {

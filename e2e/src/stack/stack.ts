@@ -3,6 +3,7 @@
 import { createWriteStream, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import type { WriteStream } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { describeError } from "@weir/common/errors/service-error";
 import { E2eError } from "../errors.ts";
 import { drawAvatar } from "./avatar.ts";
 import type { DevelopmentCertificates } from "./certificates.ts";
@@ -147,11 +148,23 @@ class LocalStack implements Stack {
       if (!existsSync(path)) throw new E2eError("STACK_NOT_BUILT", `Cannot start ${launcher}: ${path} does not exist; run make build`);
     }
     if (statSync(this.sourceDirectory, { throwIfNoEntry: false })?.isDirectory() !== true) {
-      throw new E2eError("STACK_NOT_READY", `Cannot serve manifests: SOURCE_DIRECTORY is ${this.sourceDirectory}, which is not a folder`);
+      throw new E2eError(
+        "STACK_FOLDER_UNUSABLE",
+        `Cannot serve manifests: SOURCE_DIRECTORY is ${this.sourceDirectory}, which is not a folder`,
+      );
     }
   }
 
   private async prepareFiles(): Promise<DevelopmentCertificates> {
+    try {
+      return await this.writeFiles();
+    } catch (cause) {
+      // Only the file system can refuse here, and where it does the person can do something about it.
+      throw new E2eError("STACK_FOLDER_UNUSABLE", `Cannot use RUN_DIRECTORY: ${describeError(cause)}`, { cause });
+    }
+  }
+
+  private async writeFiles(): Promise<DevelopmentCertificates> {
     mkdirSync(join(this.runDirectory, "logs"), { recursive: true });
     mkdirSync(join(this.runDirectory, "account"), { recursive: true, mode: 0o700 });
     writeFileSync(join(this.runDirectory, "avatar.png"), drawAvatar());
