@@ -1,6 +1,6 @@
 // Opens the listener of a gRPC engine: TCP or unix socket, plain or TLS, with certificates that reload and a client name that is checked. It hands over
 // connections that are ready; what is spoken on them is the engine's.
-import { unlinkSync } from "node:fs";
+import { lstatSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { checkServerIdentity, createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 
@@ -106,8 +106,8 @@ async function openUnix(server: Server, options: ListenerOptions, path: string):
   try {
     await listenUnix(server, path);
   } catch (error) {
-    if (!isInUse(error) || (await isAnswered(path))) throw unixError(options, path, error);
-    // A socket file without a listener is left over from a process that was killed.
+    // A socket file without a listener is left over from a process that was killed. Any other file is not ours to remove.
+    if (!isInUse(error) || !lstatSync(path).isSocket() || (await isAnswered(path))) throw unixError(options, path, error);
     unlinkSync(path);
     await listenUnix(server, path).catch((cause: unknown) => {
       throw unixError(options, path, cause);

@@ -55,6 +55,8 @@ class GrpcJsTransport implements Transport {
   readonly #listener: ConnectionListener;
   readonly #health: HealthHandlers;
   readonly #sockets = new Set<Socket>();
+  /** Resolved when the last connection is gone, once a drain waits for it. */
+  readonly #emptied = Promise.withResolvers<void>();
   #address: string | undefined;
   #drained: Promise<void> | undefined;
 
@@ -69,7 +71,7 @@ class GrpcJsTransport implements Transport {
     const listenerOptions = { address, tls, what: "gRPC", portSetting: "GRPC_PORT", pathSetting: "GRPC_UDS" };
     this.#listener = createConnectionListener(deps, listenerOptions, (socket) => {
       this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
+      socket.once("close", () => this.#forget(socket));
       // Resets by the peer; the session above ends its calls.
       socket.on("error", (error) => deps.log.debug("a gRPC connection broke", { error }));
       injector.injectConnection(socket);
@@ -85,12 +87,7 @@ class GrpcJsTransport implements Transport {
   }
 
   drain(): Promise<void> {
-    this.#drained ??= new Promise((resolve) => {
-      if (this.#address !== undefined) this.#listener.close();
-      // Watches are streams without an end, which would keep their connections open.
-      this.#health.endWatches();
-      this.#server.tryShutdown(() => resolve());
-    });
+    this.#drained ??= this.#drainOnce();
     return this.#drained;
   }
 
@@ -99,6 +96,20 @@ class GrpcJsTransport implements Transport {
     this.#server.forceShutdown();
     for (const socket of this.#sockets) socket.destroy();
     await drained;
+  }
+
+  async #drainOnce(): Promise<void> {
+    if (this.#address !== undefined) this.#listener.close();
+    // Watches are streams without an end, which would keep their connections open.
+    this.#health.endWatches();
+    await new Promise((resolve) => this.#server.tryShutdown(resolve));
+    // The library does not wait for connections that were injected.
+    if (this.#sockets.size > 0) await this.#emptied.promise;
+  }
+
+  #forget(socket: Socket): void {
+    this.#sockets.delete(socket);
+    if (this.#sockets.size === 0 && this.#drained !== undefined) this.#emptied.resolve();
   }
 }
 

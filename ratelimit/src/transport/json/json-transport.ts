@@ -44,6 +44,8 @@ class JsonTransport implements Transport {
   readonly #deps: JsonTransportDeps;
   readonly #options: JsonTransportOptions;
   readonly #server: Server;
+  /** Answers that are not yet sent to their end. */
+  readonly #responses = new Set<ServerResponse>();
   #address: string | undefined;
   #drained: Promise<void> | undefined;
 
@@ -70,6 +72,8 @@ class JsonTransport implements Transport {
       if (this.#server.listening) this.#server.close(() => resolve());
       else resolve();
       this.#server.closeIdleConnections();
+      // A connection that is kept after its answer would keep the server open until its client tires of it.
+      for (const response of this.#responses) if (!response.headersSent) response.setHeader("Connection", "close");
     });
     return this.#drained;
   }
@@ -81,7 +85,8 @@ class JsonTransport implements Transport {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
-    // While draining, a kept connection would keep the server open until its client tires of it.
+    this.#responses.add(response);
+    response.once("close", () => this.#responses.delete(response));
     if (this.#drained !== undefined) response.setHeader("Connection", "close");
     switch (pathOf(request)) {
       case "/json":
@@ -108,7 +113,7 @@ class JsonTransport implements Transport {
         respondError(response, 413, "RESOURCE_EXHAUSTED", body.message);
         return;
       case "read": {
-        const parsed = parseRequestBody(body.text);
+        const parsed = parseRequestBody(body.bytes);
         if (parsed.ok) this.#deps.decider.decide(parsed.request, new JsonCall(response, this.#deps.log));
         else respondError(response, 400, "INVALID_ARGUMENT", parsed.message);
       }

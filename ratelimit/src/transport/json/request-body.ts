@@ -12,7 +12,7 @@ const REASON_MAX = 300;
 
 /** What became of reading a body. Nobody waits for the answer to an aborted request. */
 export type Body =
-  | { readonly kind: "read"; readonly text: string }
+  | { readonly kind: "read"; readonly bytes: Buffer }
   | { readonly kind: "too large"; readonly message: string }
   | { readonly kind: "aborted" };
 
@@ -37,14 +37,20 @@ export function readBody(request: IncomingMessage): Promise<Body> {
       if (sizeBytes > BODY_MAX_BYTES) refuse();
       else chunks.push(chunk);
     });
-    request.on("end", () => resolve({ kind: "read", text: Buffer.concat(chunks).toString("utf8") }));
+    request.on("end", () => resolve({ kind: "read", bytes: Buffer.concat(chunks) }));
     request.on("close", () => resolve({ kind: "aborted" })); // After "end" this comes too late to matter.
     request.on("error", () => resolve({ kind: "aborted" }));
   });
 }
 
 /** Parses a body. */
-export function parseRequestBody(text: string): ParsedBody {
+export function parseRequestBody(bytes: Uint8Array): ParsedBody {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return { ok: false, message: "the body is no RateLimitRequest as JSON: it is not UTF-8" };
+  }
   if (text.trim() === "") return { ok: false, message: "the body is empty, it must be a RateLimitRequest as JSON" };
   try {
     return { ok: true, request: fromJsonString(RateLimitRequestSchema, text) };

@@ -1,0 +1,247 @@
+// What every transport must do, whatever its wire: a test file of each transport runs this suite over it with a real client.
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { RateLimitRequestSchema, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { afterEach, describe, expect, it } from "vitest";
+
+import { DecideError } from "../decide/decide-error.ts";
+import type { Decider, DecisionCall } from "../decide/decider.ts";
+import type { Decision } from "../decide/decision.ts";
+import type { RateLimitRequest } from "../decide/request.ts";
+import type { DecideErrorCode } from "../errors.ts";
+import type { GrpcStatusName } from "./grpc-status.ts";
+import type { Transport } from "./transport.ts";
+
+/** What a client got. */
+export type TransportAnswer =
+  | { readonly kind: "decision"; readonly response: RateLimitResponse }
+  | { readonly kind: "refused"; readonly status: GrpcStatusName; readonly message: string }
+  | { readonly kind: "broken" };
+
+/** A request as a client writes it. */
+export type ClientRequest = MessageInitShape<typeof RateLimitRequestSchema>;
+
+/** A transport that listens on a free port, and a client of it. */
+export interface TransportWorld {
+  readonly transport: Transport;
+  /** Asks over a connection that is kept between calls. */
+  ask(request: ClientRequest): Promise<TransportAnswer>;
+  /** Closes the client. */
+  close(): void;
+}
+
+/** OK for one descriptor without a rule. */
+export const PLAIN_OK: Decision = {
+  overallCode: 1,
+  statuses: [{ code: 1, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined }],
+  headers: undefined,
+  dynamicMetadata: undefined,
+};
+
+/** A request of one entry. */
+export const PLAIN_REQUEST: ClientRequest = { domain: "d", descriptors: [{ entries: [{ key: "k", value: "v" }] }] };
+
+/** Keeps calls until the test answers them, or answers at once. */
+export class ScriptedDecider implements Decider {
+  readonly calls: { readonly request: RateLimitRequest; readonly call: DecisionCall }[] = [];
+  /** What every call is answered at once; undefined keeps it waiting. */
+  answer: Decision | DecideError | undefined = PLAIN_OK;
+  #arrived = Promise.withResolvers<void>();
+
+  decide(request: RateLimitRequest, call: DecisionCall): void {
+    this.calls.push({ request, call });
+    if (this.answer instanceof DecideError) call.failed(this.answer);
+    else if (this.answer !== undefined) call.decided(this.answer);
+    const { resolve } = this.#arrived;
+    this.#arrived = Promise.withResolvers<void>();
+    resolve();
+  }
+
+  /** Resolves when so many calls have arrived. */
+  async arrived(count: number): Promise<void> {
+    while (this.calls.length < count) await this.#arrived.promise;
+  }
+}
+
+/** Runs the suite. `open` starts a transport over the decider and connects a client. */
+export function describeTransport(what: string, open: (decider: Decider) => Promise<TransportWorld>): void {
+  describe(`${what} as a Transport`, () => {
+    let world: TransportWorld | undefined;
+    afterEach(async () => {
+      world?.close();
+      await world?.transport.stop();
+      world = undefined;
+    });
+
+    async function start(decider: Decider): Promise<TransportWorld> {
+      world = await open(decider);
+      return world;
+    }
+
+    it("a request reaches the decider with everything that it says", async () => {
+      const decider = new ScriptedDecider();
+      const { ask } = await start(decider);
+      await ask({
+        domain: "mongo_cps",
+        hitsAddend: 7,
+        descriptors: [
+          {
+            entries: [
+              { key: "k", value: "v" },
+              { key: "ключ", value: "" },
+            ],
+          },
+          { entries: [{ key: "a", value: "b" }], limit: { requestsPerUnit: 42, unit: 3 }, hitsAddend: 0n },
+        ],
+      });
+      expect(decider.calls[0]?.request).toMatchObject({
+        domain: "mongo_cps",
+        hitsAddend: 7,
+        descriptors: [
+          {
+            entries: [
+              { key: "k", value: "v" },
+              { key: "ключ", value: "" },
+            ],
+          },
+          { entries: [{ key: "a", value: "b" }], limit: { requestsPerUnit: 42, unit: 3 }, hitsAddend: 0n },
+        ],
+      });
+      expect(decider.calls[0]?.request.descriptors[0]?.limit).toBeUndefined();
+      expect(decider.calls[0]?.request.descriptors[0]?.hitsAddend).toBeUndefined();
+    });
+
+    it("a decision reaches the client with everything that it says", async () => {
+      const decider = new ScriptedDecider();
+      decider.answer = {
+        overallCode: 2,
+        statuses: [
+          { code: 2, currentLimit: { requestsPerUnit: 1, unit: 2, name: "first" }, limitRemaining: 0, durationUntilResetSeconds: 35 },
+          {
+            code: 1,
+            currentLimit: { requestsPerUnit: 4294967295, unit: 7, name: "" },
+            limitRemaining: 9,
+            durationUntilResetSeconds: 604800,
+          },
+          { code: 1, currentLimit: undefined, limitRemaining: 4294967295, durationUntilResetSeconds: undefined },
+          { code: 1, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined },
+        ],
+        headers: [
+          { key: "RateLimit-Limit", value: "1" },
+          { key: "RateLimit-Remaining", value: "0" },
+        ],
+        dynamicMetadata: { domain: "d", hitsAddend: 5, metadata: { name: "service_1", tiers: [1, null, true] } },
+      };
+      const { ask } = await start(decider);
+      const answer = await ask(PLAIN_REQUEST);
+      expect(answer).toMatchObject({
+        kind: "decision",
+        response: {
+          overallCode: 2,
+          statuses: [
+            {
+              code: 2,
+              currentLimit: { requestsPerUnit: 1, unit: 2, name: "first" },
+              limitRemaining: 0,
+              durationUntilReset: { seconds: 35n },
+            },
+            {
+              code: 1,
+              currentLimit: { requestsPerUnit: 4294967295, unit: 7, name: "" },
+              limitRemaining: 9,
+              durationUntilReset: { seconds: 604800n },
+            },
+            { code: 1, limitRemaining: 4294967295 },
+            { code: 1, limitRemaining: 0 },
+          ],
+          responseHeadersToAdd: [
+            { key: "RateLimit-Limit", value: "1" },
+            { key: "RateLimit-Remaining", value: "0" },
+          ],
+          dynamicMetadata: { domain: "d", hitsAddend: 5, metadata: { name: "service_1", tiers: [1, null, true] } },
+        },
+      });
+      const statuses = answer.kind === "decision" ? answer.response.statuses : [];
+      expect(statuses[3]?.currentLimit).toBeUndefined();
+      expect(statuses[3]?.durationUntilReset).toBeUndefined();
+    });
+
+    it.each<[DecideErrorCode, GrpcStatusName]>([
+      ["REQUEST_INVALID", "INVALID_ARGUMENT"],
+      ["NO_CONFIG", "UNAVAILABLE"],
+      ["STORE_UNAVAILABLE", "UNAVAILABLE"],
+      ["DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"],
+      ["INTERNAL", "INTERNAL"],
+    ])("a call that failed with %s is answered with %s and the message (cases 152 to 155, 169)", async (code, status) => {
+      const decider = new ScriptedDecider();
+      decider.answer = new DecideError(code, "cannot decide: näher steht es hier");
+      const { ask } = await start(decider);
+      expect(await ask(PLAIN_REQUEST)).toEqual({ kind: "refused", status, message: "cannot decide: näher steht es hier" });
+    });
+
+    it("calls are answered in whatever order they are decided", async () => {
+      const decider = new ScriptedDecider();
+      decider.answer = undefined;
+      const { ask } = await start(decider);
+      const answers = [
+        ask({ ...PLAIN_REQUEST, hitsAddend: 1 }),
+        ask({ ...PLAIN_REQUEST, hitsAddend: 2 }),
+        ask({ ...PLAIN_REQUEST, hitsAddend: 3 }),
+      ];
+      await decider.arrived(3);
+      for (const { request, call } of [...decider.calls].reverse()) {
+        const status = {
+          code: 1,
+          currentLimit: undefined,
+          limitRemaining: request.hitsAddend,
+          durationUntilResetSeconds: undefined,
+        } as const;
+        call.decided({ ...PLAIN_OK, statuses: [status] });
+      }
+      expect(
+        (await Promise.all(answers)).map((answer) => (answer.kind === "decision" ? answer.response.statuses[0]?.limitRemaining : answer)),
+      ).toEqual([1, 2, 3]);
+    });
+
+    it("drain() waits for running calls and takes no new ones", async () => {
+      const decider = new ScriptedDecider();
+      decider.answer = undefined;
+      const { ask, transport } = await start(decider);
+      const running = ask(PLAIN_REQUEST);
+      await decider.arrived(1);
+      let isDrained = false;
+      const drained = transport.drain().then(() => {
+        isDrained = true;
+      });
+      const late = await ask(PLAIN_REQUEST);
+      expect(late.kind).not.toBe("decision");
+      expect(isDrained).toBe(false);
+      decider.calls[0]?.call.decided(PLAIN_OK);
+      expect((await running).kind).toBe("decision");
+      await drained;
+    });
+
+    it("drain() resolves at once when nothing runs, and again when asked again", async () => {
+      const { ask, transport } = await start(new ScriptedDecider());
+      await ask(PLAIN_REQUEST);
+      await transport.drain();
+      await transport.drain();
+    });
+
+    it("stop() ends running calls", async () => {
+      const decider = new ScriptedDecider();
+      decider.answer = undefined;
+      const { ask, transport } = await start(decider);
+      const running = ask(PLAIN_REQUEST);
+      await decider.arrived(1);
+      await transport.stop();
+      expect((await running).kind).not.toBe("decision");
+      // The backend answers all the same; nobody is there to hear it.
+      decider.calls[0]?.call.decided(PLAIN_OK);
+    });
+
+    it("address() tells where it listens", async () => {
+      const { transport } = await start(new ScriptedDecider());
+      expect(transport.address()).toMatch(/^127\.0\.0\.1:\d+$/);
+    });
+  });
+}
