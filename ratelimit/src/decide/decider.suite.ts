@@ -62,9 +62,13 @@ export class ReplyingCounter implements Counter {
 
 /** A caller that was answered exactly once. */
 export class WaitingCall implements DecisionCall {
-  readonly deadlineMs = undefined;
+  readonly deadlineMs: number | undefined;
   #decision: Decision | undefined;
   #error: DecideError | undefined;
+
+  constructor(deadlineMs?: number) {
+    this.deadlineMs = deadlineMs;
+  }
 
   decided(decision: Decision): void {
     this.#insistOnFirst();

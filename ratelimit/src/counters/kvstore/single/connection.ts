@@ -89,7 +89,8 @@ export class Connection {
       if (this.#isClosed) return;
       const failure = replies?.find(([error]) => error !== null)?.[0];
       const last = replies?.[replies.length - 1]?.[1];
-      if (failure !== undefined && failure !== null) this.close(failure);
+      // Only the text goes on: the library's error holds the command, and so the password.
+      if (failure !== undefined && failure !== null) this.close(new Error(failure.message));
       else if (last !== "PONG") this.close(new Error(`the server answered PING with ${String(last)}`));
       else this.#begin();
     });
