@@ -51,7 +51,7 @@ function readDirectory(read: EnvReader): RuleDirectoryOptions {
     }),
     watchRoot: read.boolean("RUNTIME_WATCH_ROOT", {
       default: true,
-      effect: "true: rules are read again when the root, or the ..data link of a ConfigMap, is swapped; false: when any file changes.",
+      effect: "Reads rules again when the root, or the ..data link of a ConfigMap, is swapped; false: when any file changes.",
     }),
   };
 }

@@ -63,7 +63,7 @@ export function parseClientArguments(args: readonly string[]): ParsedArguments {
       const value = inline ?? args[++index];
       if (value === undefined) return refuse(`-${name} needs a value: ${VALUE_FLAGS[name]}`);
       values.set(name, [...(values.get(name) ?? []), value]);
-    } else if (name in SWITCHES) {
+    } else if (Object.hasOwn(SWITCHES, name)) {
       if (inline !== undefined && inline !== "true" && inline !== "false")
         return refuse(`-${name} is true or false, current value is ${inline}`);
       useTls = inline !== "false";

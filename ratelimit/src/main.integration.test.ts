@@ -1,0 +1,295 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";
+
+/** How long a test waits for something to happen, in milliseconds. */
+const WAIT_MAX_MS = 15_000;
+
+const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+const CLIENT = fileURLToPath(new URL("tools/client.ts", import.meta.url));
+
+/** A program of this workspace as a process of its own. */
+class Program {
+  stdout = "";
+  stderr = "";
+  readonly child: ChildProcess;
+  /** The exit code, or the name of the signal that ended it. */
+  readonly exited: Promise<number | string | null>;
+
+  constructor(script: string, args: readonly string[], env: Readonly<Record<string, string>>) {
+    this.child = spawn(process.execPath, ["--conditions=source", script, ...args], { env: { PATH: process.env["PATH"] ?? "", ...env } });
+    this.child.stdout?.on("data", (chunk: Buffer) => (this.stdout += chunk.toString()));
+    this.child.stderr?.on("data", (chunk: Buffer) => (this.stderr += chunk.toString()));
+    this.exited = new Promise((resolve) => this.child.on("close", (code, signal) => resolve(code ?? signal)));
+  }
+
+  /** Resolves with the first match on standard error. */
+  async line(pattern: RegExp): Promise<RegExpExecArray> {
+    const deadlineMs = performance.now() + WAIT_MAX_MS;
+    for (;;) {
+      const match = pattern.exec(this.stderr);
+      if (match !== null) return match;
+      if (performance.now() > deadlineMs || this.child.exitCode !== null) throw new Error(`no ${pattern} in:\n${this.stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** The port on which it says that it listens. */
+  async port(what: string): Promise<number> {
+    return Number((await this.line(new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`)))[1]);
+  }
+}
+
+describe("weir-ratelimit", () => {
+  let folder: string;
+  const programs: Program[] = [];
+  let blocker: Server | undefined;
+  let ads: FakeAdsServer | undefined;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "weir-main-"));
+    await mkdir(join(folder, "config"));
+  });
+
+  afterEach(async () => {
+    for (const program of programs.splice(0)) {
+      program.child.kill("SIGKILL");
+      await program.exited;
+    }
+    blocker?.close();
+    ads?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  function run(script: string, args: readonly string[], env: Readonly<Record<string, string>>): Program {
+    const program = new Program(script, args, env);
+    programs.push(program);
+    return program;
+  }
+
+  function service(env: Readonly<Record<string, string>> = {}): Program {
+    return run(MAIN, [], {
+      HOST: "127.0.0.1",
+      PORT: "0",
+      GRPC_HOST: "127.0.0.1",
+      GRPC_PORT: "0",
+      DEBUG_HOST: "127.0.0.1",
+      DEBUG_PORT: "0",
+      BACKEND_TYPE: "memory",
+      RUNTIME_ROOT: folder,
+      RUNTIME_WATCH_ROOT: "false",
+      SHUTDOWN_DRAIN: "0",
+      ...env,
+    });
+  }
+
+  async function writeRules(domain: string, requestsPerDay: number): Promise<void> {
+    const text = `domain: ${domain}\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: ${requestsPerDay}}}]\n`;
+    await writeFile(join(folder, "config", "rules.yaml"), text);
+  }
+
+  async function ask(port: number, domain: string, value = "v"): Promise<number> {
+    const body = JSON.stringify({ domain, descriptors: [{ entries: [{ key: "k", value }] }] });
+    const response = await fetch(`http://127.0.0.1:${port}/json`, { method: "POST", body });
+    await response.body?.cancel();
+    return response.status;
+  }
+
+  async function textAt(port: number, path: string): Promise<string> {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    return `${response.status} ${await response.text()}`;
+  }
+
+  it("is ready within 1.5 s, limits over JSON and gRPC together, and ends with 0 at SIGTERM", async () => {
+    await writeRules("d", 3);
+    const startMs = performance.now();
+    const program = service();
+    const port = await program.port("HTTP");
+    expect(performance.now() - startMs).toBeLessThan(1500);
+    expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
+    const dial = `127.0.0.1:${await program.port("gRPC")}`;
+    const third = run(CLIENT, ["-dial_string", dial, "-domain", "d", "-descriptors", "k=v"], {});
+    expect([await third.exited, third.stdout, third.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^k=v: OK, 0 left of 3 per day, resets in \d+ s\noverall: OK\n$/),
+      "",
+    ]);
+    const fourth = run(CLIENT, ["-dial_string", dial, "-domain", "d", "-descriptors", "k=v"], {});
+    expect([await fourth.exited, fourth.stdout]).toEqual([1, expect.stringContaining("overall: OVER_LIMIT\n")]);
+    expect(await ask(port, "d")).toBe(429);
+    expect(await ask(port, "d", "another")).toBe(200);
+    program.child.kill("SIGTERM");
+    expect(await program.exited).toBe(0);
+  });
+
+  it("takes an edited file within a second, keeps the old rules when it is broken, and says where (case 198)", async () => {
+    await writeRules("d", 1);
+    const program = service();
+    const port = await program.port("HTTP");
+    const debug = await program.port("debug");
+    expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 429]);
+    const editedMs = performance.now();
+    await writeRules("d", 2);
+    await expect
+      .poll(() => ask(port, "d", "fresh").then(() => textAt(debug, "/rlconfig")), { timeout: WAIT_MAX_MS })
+      .toContain("requests_per_unit=2");
+    expect(performance.now() - editedMs).toBeLessThan(1000);
+    await writeFile(join(folder, "config", "rules.yaml"), "domain: d\ndescriptors:\n  - key: k\n    rate_limt: {}\n");
+    await program.line(/rules\.yaml: config error, unknown key 'rate_limt'/);
+    await program.line(/line=4 column=5/);
+    expect(await textAt(debug, "/rlconfig")).toBe("200 d.k: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false\n");
+    expect(await textAt(debug, "/stats")).toContain("ratelimit.service.config_load_error: 1\n");
+  });
+
+  it("waits for its first configuration with only the debug listener open, and can be ended meanwhile", async () => {
+    await writeFile(join(folder, "config", "rules.yaml"), "domain: ''\n");
+    const program = service();
+    const debug = await program.port("debug");
+    await program.line(/rules\.yaml: config file cannot have empty domain/);
+    expect(await textAt(debug, "/healthcheck")).toBe("500 ");
+    expect(await textAt(debug, "/rlconfig")).toBe("200 ");
+    expect(program.stderr).not.toContain("Listening for gRPC");
+    await writeRules("d", 1);
+    expect(await ask(await program.port("HTTP"), "d")).toBe(200);
+    expect(await textAt(debug, "/healthcheck")).toBe("200 OK");
+  });
+
+  it.each(["SIGTERM", "SIGINT"] as const)("ends with 0 at %s while it waits for its first configuration", async (signal) => {
+    await rm(join(folder, "config"), { recursive: true });
+    const program = service();
+    await program.line(/Cannot read the rule files/);
+    program.child.kill(signal);
+    expect(await program.exited).toBe(0);
+  });
+
+  it("answers UNAVAILABLE without a configuration when it is forced to start (case 155)", async () => {
+    await rm(join(folder, "config"), { recursive: true });
+    const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
+    expect(await ask(await program.port("HTTP"), "d")).toBe(503);
+    const client = run(CLIENT, ["-dial_string", `127.0.0.1:${await program.port("gRPC")}`, "-domain", "d", "-descriptors", "k=v"], {});
+    expect([await client.exited, client.stderr]).toEqual([2, expect.stringContaining("UNAVAILABLE: no rate limit configuration loaded")]);
+    expect(await textAt(await program.port("HTTP"), "/healthcheck")).toBe("200 OK");
+  });
+
+  it("loads over ADS, accepts, rejects with the text, and comes back after the server was away", async () => {
+    ads = new FakeAdsServer();
+    await ads.open();
+    ads.publish("v1", [rateLimitConfig("d")]);
+    const program = service({
+      CONFIG_TYPE: "GRPC_XDS_SOTW",
+      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${ads.port}`,
+      CONFIG_GRPC_XDS_SERVER_USE_TLS: "false",
+      CONFIG_GRPC_XDS_NODE_ID: "gateway/pod-7",
+      XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: "50ms",
+      XDS_CLIENT_BACKOFF_MAX_INTERVAL: "200ms",
+      CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: "50ms",
+      LOG_LEVEL: "info",
+    });
+    const port = await program.port("HTTP");
+    expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 429]);
+    ads.publish("v2", [rateLimitConfig("d"), rateLimitConfig("d")]);
+    await ads.until(() => ads?.words.at(-1)?.kind === "rejected");
+    expect(ads.words.at(-1)).toEqual({
+      kind: "rejected",
+      version: "v2",
+      keeps: "v1",
+      reason: "resource-d: duplicate domain 'd' in config file",
+    });
+    ads.close();
+    await program.line(/lost the configuration server, retrying/);
+    expect(await ask(port, "d")).toBe(429);
+    await ads.open();
+    ads.publish("v3", [rateLimitConfig("other")]);
+    await ads.until(() => ads?.words.at(-1)?.version === "v3" && ads.words.at(-1)?.kind === "accepted");
+    expect(await ask(port, "other")).toBe(200);
+    expect(ads.node?.id).toBe("gateway/pod-7");
+    expect(ads.violations).toEqual([]);
+  });
+
+  it("turns unhealthy at SIGTERM and stays open for SHUTDOWN_DRAIN (case 177)", async () => {
+    await writeRules("d", 5);
+    const program = service({ SHUTDOWN_DRAIN: "700ms" });
+    const port = await program.port("HTTP");
+    expect(await textAt(port, "/healthcheck")).toBe("200 OK");
+    program.child.kill("SIGTERM");
+    await expect.poll(() => textAt(port, "/healthcheck"), { timeout: 600 }).toBe("500 ");
+    expect(await ask(port, "d")).toBe(200);
+    expect(await program.exited).toBe(0);
+  });
+
+  it("reads its files again at SIGHUP and lives on", async () => {
+    await writeRules("d", 5);
+    const program = service({ RUNTIME_WATCH_ROOT: "true" });
+    const debug = await program.port("debug");
+    await program.port("HTTP");
+    await writeRules("d", 6);
+    program.child.kill("SIGHUP");
+    await expect.poll(() => textAt(debug, "/rlconfig"), { timeout: WAIT_MAX_MS }).toContain("requests_per_unit=6");
+  });
+
+  it("names every bad setting at once, without a stack, and exits with 1", async () => {
+    const program = service({ PORT: "http", BACKEND_TYPE: "memcache", NEAR_LIMIT_RATIO: "2" });
+    expect(await program.exited).toBe(1);
+    expect(program.stderr).toContain('PORT="http": allowed is a port number');
+    expect(program.stderr).toContain(
+      'BACKEND_TYPE="memcache": allowed is one of kvstore, redis, memory: this build does not have the alternative store yet',
+    );
+    expect(program.stderr).toContain('NEAR_LIMIT_RATIO="2"');
+    expect(program.stderr).not.toContain("    at ");
+  });
+
+  it.each([
+    ["PORT", "HTTP"],
+    ["GRPC_PORT", "gRPC"],
+    ["DEBUG_PORT", "debug"],
+  ])("names %s when that port is in use, and exits with 1", async (setting, what) => {
+    const taken = createServer();
+    blocker = taken;
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const address = taken.address();
+    const port = typeof address === "object" ? (address?.port ?? 0) : 0;
+    await writeRules("d", 1);
+    const program = service({ [setting]: String(port) });
+    expect(await program.exited).toBe(1);
+    expect(program.stderr).toContain(`Cannot listen for ${what} on 127.0.0.1:${port}: the port is in use; set ${setting} to another one`);
+  });
+
+  it("names a certificate file that is missing, and exits with 1", async () => {
+    const program = service({
+      GRPC_SERVER_USE_TLS: "true",
+      GRPC_SERVER_TLS_CERT: "/nowhere/cert.pem",
+      GRPC_SERVER_TLS_KEY: "/nowhere/key.pem",
+    });
+    expect(await program.exited).toBe(1);
+    expect(program.stderr).toContain("/nowhere/cert.pem");
+  });
+
+  it("answers --help with its settings and --version, each in half a second", async () => {
+    const startMs = performance.now();
+    const help = run(MAIN, ["--help"], {});
+    expect(await help.exited).toBe(0);
+    expect(performance.now() - startMs).toBeLessThan(1000); // Half a second on a machine that does nothing else.
+    expect(help.stdout).toContain("GRPC_PORT");
+    expect(help.stdout).toContain("REDIS_URL");
+    const version = run(MAIN, ["--version"], {});
+    expect([await version.exited, version.stdout]).toEqual([0, expect.stringMatching(/^weir-ratelimit \d+\.\d+\.\d+\n$/)]);
+  });
+
+  it("serves what it counts for scraping when USE_PULLSTATS is true", async () => {
+    await writeRules("d", 1);
+    const program = service({ USE_PULLSTATS: "true", PULLSTATS_ADDR: "127.0.0.1:0" });
+    const port = await program.port("HTTP");
+    await ask(port, "d");
+    await ask(port, "d");
+    const metrics = await textAt(await program.port("statistics"), "/metrics");
+    expect(metrics).toContain('ratelimit_service_rate_limit_over_limit{domain="d",key1="k"} 1\n');
+    expect(metrics).toContain('ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 2\n');
+  });
+});

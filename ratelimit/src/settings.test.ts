@@ -1,0 +1,296 @@
+import { SettingsError, type SettingProblem } from "@weir/common/settings/read-env";
+import { describe, expect, it } from "vitest";
+
+import { describeSettings, parseSettings } from "./settings.ts";
+
+function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProblem[] {
+  try {
+    parseSettings(env);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe("parseSettings", () => {
+  it("parseSettings() gives the documented defaults when nothing is set", () => {
+    expect(parseSettings({})).toMatchObject({
+      server: {
+        http: { host: "0.0.0.0", port: 8080 },
+        grpc: {
+          address: { kind: "tcp", host: "0.0.0.0", port: 8081 },
+          tls: undefined,
+          connectionAgeMaxMs: 86_400_000,
+          connectionAgeGraceMs: 3_600_000,
+        },
+        debug: { host: "0.0.0.0", port: 6070 },
+        health: { withConfig: false, withActiveConnection: false },
+        shutdown: { drainMs: 5000, graceMs: 10_000 },
+      },
+      config: {
+        source: {
+          kind: "files",
+          directory: {
+            root: "/srv/runtime_data/current",
+            subdirectory: "",
+            appDirectory: "config",
+            ignoreDotFiles: false,
+            watchRoot: true,
+          },
+        },
+        forceStart: false,
+        mergeDomains: false,
+      },
+      backend: {
+        kind: "kvstore",
+        main: { socketType: "unix", auth: undefined, useTls: false, poolSize: 10, connectTimeoutMs: 10_000 },
+        perSecond: undefined,
+        commandTimeoutMs: 1000,
+        expiryJitterMaxSeconds: 300,
+        startup: { initialMs: 1000, maxMs: 30_000, maxElapsedMs: 0 },
+      },
+      decide: {
+        shadowMode: false,
+        quotaMode: false,
+        nearLimitRatio: 0.8,
+        responseHeaders: undefined,
+        ruleHeader: undefined,
+        dynamicMetadata: false,
+        keyPrefix: "",
+        maxDescriptors: 1000,
+        maxEntries: 100,
+        failureMode: "error",
+      },
+      statistics: { maxDynamicKeys: 100_000, pull: undefined },
+      log: { level: "warn", format: "text" },
+      tracing: { enabled: false, protocol: "http", serviceName: "RateLimit", serviceNamespace: "", samplingRate: 1 },
+    });
+  });
+
+  it("parseSettings() reads an xDS client with its documented defaults", () => {
+    expect(parseSettings({ CONFIG_TYPE: "GRPC_XDS_SOTW" }).config.source).toEqual({
+      kind: "xds",
+      client: {
+        serverUrl: "localhost:18000",
+        nodeId: "default",
+        nodeMetadata: new Map(),
+        headers: new Map(),
+        tls: { paths: {}, serverName: undefined },
+        messageMaxBytes: undefined,
+        connectRetryMs: 3000,
+        backoff: { initialMs: 10_000, maxMs: 60_000, factor: 0.5, jitter: true },
+      },
+    });
+  });
+
+  it("parseSettings() reads everything about an xDS client", () => {
+    const { source } = parseSettings({
+      CONFIG_TYPE: "GRPC_XDS_SOTW",
+      CONFIG_GRPC_XDS_SERVER_URL: "control-plane.weir:18000",
+      CONFIG_GRPC_XDS_NODE_ID: "gateway/pod-7",
+      CONFIG_GRPC_XDS_NODE_METADATA: "fleet=gateway,pod=pod-7",
+      CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: "1s",
+      CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: "authorization:Bearer x,x-team:a",
+      CONFIG_GRPC_XDS_SERVER_USE_TLS: "true",
+      CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/tls/cert.pem",
+      CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "/tls/key.pem",
+      CONFIG_GRPC_XDS_SERVER_TLS_CACERT: "/tls/ca.pem",
+      CONFIG_GRPC_XDS_SERVER_TLS_SAN: "control-plane.example",
+      XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: "200ms",
+      XDS_CLIENT_BACKOFF_MAX_INTERVAL: "2s",
+      XDS_CLIENT_BACKOFF_RANDOM_FACTOR: "1",
+      XDS_CLIENT_BACKOFF_JITTER: "false",
+      XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: "1048576",
+    }).config;
+    expect(source).toEqual({
+      kind: "xds",
+      client: {
+        serverUrl: "control-plane.weir:18000",
+        nodeId: "gateway/pod-7",
+        nodeMetadata: new Map([
+          ["fleet", "gateway"],
+          ["pod", "pod-7"],
+        ]),
+        headers: new Map([
+          ["authorization", "Bearer x"],
+          ["x-team", "a"],
+        ]),
+        tls: {
+          paths: { certPath: "/tls/cert.pem", keyPath: "/tls/key.pem", caPath: "/tls/ca.pem" },
+          serverName: "control-plane.example",
+        },
+        messageMaxBytes: 1_048_576,
+        connectRetryMs: 1000,
+        backoff: { initialMs: 200, maxMs: 2000, factor: 1, jitter: false },
+      },
+    });
+  });
+
+  it.each([
+    ["the specification", "KVSTORE"],
+    ["the reference", "REDIS"],
+  ])("parseSettings() reads a store under the names of %s", (_what, prefix) => {
+    const { backend, server } = parseSettings({
+      BACKEND_TYPE: "redis",
+      [`${prefix}_SOCKET_TYPE`]: "tcp",
+      [`${prefix}_TYPE`]: "SINGLE",
+      [`${prefix}_URL`]: "store:6379",
+      [`${prefix}_AUTH`]: "secret",
+      [`${prefix}_POOL_SIZE`]: "3",
+      [`${prefix}_TIMEOUT`]: "2s",
+      [`${prefix}_TLS`]: "true",
+      [`${prefix}_TLS_CACERT`]: "/ca.pem",
+      [`${prefix}_TLS_SKIP_HOSTNAME_VERIFICATION`]: "true",
+      [`${prefix}_PERSECOND`]: "true",
+      [`${prefix}_PERSECOND_SOCKET_TYPE`]: "tcp",
+      [`${prefix}_PERSECOND_URL`]: "store2:6379",
+      [`${prefix}_HEALTH_CHECK_ACTIVE_CONNECTION`]: "true",
+      [`${prefix}_STARTUP_MAX_ELAPSED_TIME`]: "1m",
+    });
+    expect(backend).toMatchObject({
+      kind: "kvstore",
+      main: { socketType: "tcp", poolSize: 3, useTls: true, connectTimeoutMs: 2000 },
+      perSecond: { socketType: "tcp", useTls: false },
+      tls: { paths: { caPath: "/ca.pem" }, skipHostnameVerification: true },
+      startup: { maxElapsedMs: 60_000 },
+    });
+    expect(backend.kind === "kvstore" && [backend.main.url.reveal(), backend.main.auth?.reveal(), backend.perSecond?.url.reveal()]).toEqual(
+      ["store:6379", "secret", "store2:6379"],
+    );
+    expect(server.health.withActiveConnection).toBe(true);
+  });
+
+  it("parseSettings() has no option of the store when counters live in memory", () => {
+    expect(parseSettings({ BACKEND_TYPE: "memory", MEMORY_MAX_KEYS: "5" }).backend).toEqual({ kind: "memory", maxKeys: 5 });
+  });
+
+  it("parseSettings() listens on a unix socket when GRPC_UDS is set", () => {
+    expect(parseSettings({ GRPC_UDS: "/run/weir.sock", GRPC_PORT: "1" }).server.grpc.address).toEqual({
+      kind: "unix",
+      path: "/run/weir.sock",
+    });
+  });
+
+  it("parseSettings() reads mutual TLS of the gRPC listener", () => {
+    const { tls } = parseSettings({
+      GRPC_SERVER_USE_TLS: "true",
+      GRPC_SERVER_TLS_CERT: "/c",
+      GRPC_SERVER_TLS_KEY: "/k",
+      GRPC_CLIENT_TLS_CACERT: "/a",
+      GRPC_CLIENT_TLS_SAN: "envoy.example",
+    }).server.grpc;
+    expect(tls).toEqual({ paths: { certPath: "/c", keyPath: "/k", caPath: "/a" }, clientName: "envoy.example" });
+  });
+
+  it("parseSettings() reads the names of response headers when they are enabled", () => {
+    const { responseHeaders, ruleHeader } = parseSettings({
+      LIMIT_RESPONSE_HEADERS_ENABLED: "true",
+      LIMIT_RESET_HEADER: "X-Reset",
+      LIMIT_RULE_HEADER: "X-Rule",
+    }).decide;
+    expect(responseHeaders).toEqual({ limit: "RateLimit-Limit", remaining: "RateLimit-Remaining", reset: "X-Reset" });
+    expect(ruleHeader).toBe("X-Rule");
+  });
+
+  it.each([
+    [":9090", { host: "0.0.0.0", port: 9090 }],
+    ["127.0.0.1:0", { host: "127.0.0.1", port: 0 }],
+    ["[::1]:9090", { host: "::1", port: 9090 }],
+  ])("parseSettings() listens for scrapes on %s", (address, expected) => {
+    expect(parseSettings({ USE_PROMETHEUS: "true", PROMETHEUS_ADDR: address }).statistics.pull).toMatchObject({
+      ...expected,
+      path: "/metrics",
+    });
+  });
+
+  it.each<[string, Record<string, string>, string, string]>([
+    ["a port", { PORT: "70000" }, "PORT", "a port number from 0 to 65535"],
+    ["a boolean", { SHADOW_MODE: "maybe" }, "SHADOW_MODE", "true or false"],
+    ["a duration without a unit", { GRPC_MAX_CONNECTION_AGE: "30" }, "GRPC_MAX_CONNECTION_AGE", "a duration such as"],
+    ["an age that no timer can wait for", { GRPC_MAX_CONNECTION_AGE: "9999h" }, "GRPC_MAX_CONNECTION_AGE", "a duration such as"],
+    ["a ratio above 1", { NEAR_LIMIT_RATIO: "1.5" }, "NEAR_LIMIT_RATIO", "a number from 0 to 1"],
+    ["a type of configuration", { CONFIG_TYPE: "HTTP" }, "CONFIG_TYPE", "one of FILE, GRPC_XDS_SOTW"],
+    ["a backend", { BACKEND_TYPE: "sqlite" }, "BACKEND_TYPE", "one of kvstore, redis, memory"],
+    [
+      "a backend that this build lacks",
+      { BACKEND_TYPE: "memcache" },
+      "BACKEND_TYPE",
+      "one of kvstore, redis, memory: this build does not have the alternative store yet",
+    ],
+    [
+      "a type of store that this build lacks",
+      { REDIS_TYPE: "CLUSTER" },
+      "KVSTORE_TYPE",
+      "single: this build does not have the types sentinel and cluster yet",
+    ],
+    ["an unknown type of store", { KVSTORE_PERSECOND_TYPE: "ring" }, "KVSTORE_PERSECOND_TYPE", "single"],
+    ["an address of a socket type", { KVSTORE_SOCKET_TYPE: "tcp", KVSTORE_URL: "/run/store.sock" }, "KVSTORE_URL", "host:port"],
+    [
+      "TLS without a certificate",
+      { GRPC_SERVER_USE_TLS: "true", GRPC_SERVER_TLS_KEY: "/k" },
+      "GRPC_SERVER_TLS_CERT",
+      "because GRPC_SERVER_USE_TLS is true",
+    ],
+    [
+      "a client's name without an authority",
+      { GRPC_SERVER_USE_TLS: "true", GRPC_SERVER_TLS_CERT: "/c", GRPC_SERVER_TLS_KEY: "/k", GRPC_CLIENT_TLS_SAN: "x" },
+      "GRPC_CLIENT_TLS_CACERT",
+      "because GRPC_CLIENT_TLS_SAN is set",
+    ],
+    [
+      "a URL for host:port",
+      { CONFIG_TYPE: "GRPC_XDS_SOTW", CONFIG_GRPC_XDS_SERVER_URL: "https://x" },
+      "CONFIG_GRPC_XDS_SERVER_URL",
+      "host:port",
+    ],
+    [
+      "a certificate without a key",
+      { CONFIG_TYPE: "GRPC_XDS_SOTW", CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c" },
+      "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
+      "together",
+    ],
+    [
+      "a back-off that shrinks",
+      { XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: "10s", XDS_CLIENT_BACKOFF_MAX_INTERVAL: "1s" },
+      "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
+      "at least",
+    ],
+    ["a header that HTTP does not allow", { LIMIT_RULE_HEADER: "X Rule" }, "LIMIT_RULE_HEADER", "a header name"],
+    [
+      "an extra header that gRPC does not allow",
+      { CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: "x y:z" },
+      "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
+      "header names",
+    ],
+    ["an address to scrape", { PULLSTATS_ADDR: "9090" }, "PULLSTATS_ADDR", "host:port"],
+    ["a path to scrape", { PULLSTATS_PATH: "metrics" }, "PULLSTATS_PATH", "begins with /"],
+    ["a name and its alias that differ", { KVSTORE_POOL_SIZE: "1", REDIS_POOL_SIZE: "2" }, "KVSTORE_POOL_SIZE", "REDIS_POOL_SIZE"],
+  ])("parseSettings() refuses %s", (_what, env, name, allowed) => {
+    expect(problemsOf(env)).toEqual([expect.objectContaining({ name, allowed: expect.stringContaining(allowed) })]);
+  });
+
+  it("parseSettings() lists every problem in one error", () => {
+    expect(problemsOf({ PORT: "x", GRPC_PORT: "y", BACKEND_TYPE: "z", TRACING_SAMPLING_RATE: "2" }).map((problem) => problem.name)).toEqual(
+      ["PORT", "GRPC_PORT", "BACKEND_TYPE", "TRACING_SAMPLING_RATE"],
+    );
+  });
+
+  it("parseSettings() shows no password in a problem", () => {
+    const [problem] = problemsOf({ KVSTORE_SOCKET_TYPE: "tcp", KVSTORE_URL: "redis://user:hunter2@a b:1" });
+    expect(JSON.stringify(problem)).not.toContain("hunter2");
+    expect(problem?.name).toBe("KVSTORE_URL");
+  });
+});
+
+describe("describeSettings", () => {
+  it("describeSettings() names every setting once, with an effect that is a sentence", () => {
+    const rows = describeSettings();
+    const names = rows.flatMap((row) => row.names);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toEqual(
+      expect.arrayContaining(["PORT", "REDIS_URL", "MEMORY_MAX_KEYS", "XDS_CLIENT_BACKOFF_JITTER", "LOG_LEVEL", "TRACING_ENABLED"]),
+    );
+    expect(rows.filter((row) => !/^[A-Z].*\.$/s.test(row.effect))).toEqual([]);
+  });
+});
