@@ -227,6 +227,13 @@ describe("decide() counting", () => {
     expect(scene.counted()).toMatchObject({ "rate_limit.domain.key.near_limit": 1 });
   });
 
+  it("case 117: decide() takes the threshold in single precision, as the field does", () => {
+    // 0.7 × 10 is 7 in single precision and less than 7 when only the ratio is single: the seventh hit is not near.
+    const { scene } = oneRule(10, "second", [7], 0.7);
+    scene.decide({ descriptors: [KEY] });
+    expect(scene.counted()["rate_limit.domain.key.near_limit"]).toBeUndefined();
+  });
+
   it("decide() answers unlimited and counts the statistics only when the rule is unlimited", () => {
     const scene = new Scene({ configs: [configuration("domain", [descriptor({ key: "key", rateLimit: unlimited() })])] });
     expect(scene.decide({ descriptors: [KEY], hitsAddend: 3 }).decision).toMatchObject({

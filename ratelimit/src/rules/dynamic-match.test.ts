@@ -48,6 +48,8 @@ describe("match() wildcards", () => {
     descriptor({ key: "multiWild", value: "foo*bar*baz", rateLimit: MINUTE }),
     descriptor({ key: "openWild", value: "foo*bar*", rateLimit: MINUTE }),
     descriptor({ key: "any", value: "*", rateLimit: MINUTE }),
+    descriptor({ key: "edge", value: "ab*ba", rateLimit: MINUTE }),
+    descriptor({ key: "overlap", value: "a*bc*cd", rateLimit: MINUTE }),
     descriptor({ key: "pre*", rateLimit: MINUTE }),
     descriptor({ key: "*tail", rateLimit: MINUTE }),
   ];
@@ -72,6 +74,10 @@ describe("match() wildcards", () => {
     { case: 54, pairs: ["openWild=foo123bar456"], key: "test-domain.openWild_foo*bar*" },
     { case: 54, pairs: ["openWild=fooXbarY"], key: "test-domain.openWild_foo*bar*" },
     { case: 54, pairs: ["any="], key: "test-domain.any_*" },
+    { case: 52, pairs: ["edge=abba"], key: "test-domain.edge_ab*ba" },
+    { case: 52, pairs: ["edge=aba"], key: undefined }, // First and last piece must not overlap.
+    { case: 53, pairs: ["overlap=abccd"], key: "test-domain.overlap_a*bc*cd" },
+    { case: 53, pairs: ["overlap=abcd"], key: undefined }, // Nor must a middle piece and the last.
     { case: 54, pairs: ["prefix=x"], key: "test-domain.pre*" },
     { case: 54, pairs: ["*tail=x"], key: "test-domain.*tail" },
     { case: 54, pairs: ["wild_foo=x"], key: "test-domain.wild_foo*" },

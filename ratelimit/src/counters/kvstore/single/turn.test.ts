@@ -73,6 +73,14 @@ describe("Turn", () => {
     expect(turn.settle([value(2), value(3)], context)).toEqual([{ key: "a_4000000200", seconds: 67 }]);
   });
 
+  it("settle() asks for no other expiry when the one of a new key went along", () => {
+    const context = createContext();
+    const turn = new Turn(0, 1000);
+    add(turn, new WaitingBatch([check("a", 2)]));
+    turn.write(new NotedCommands(), context);
+    expect(turn.settle([value(2), value(1)], context)).toEqual([]);
+  });
+
   it("settle() forgets the expiry of a key whose INCRBY or EXPIRE failed", () => {
     const context = createContext();
     const turn = new Turn(0, 1000);
