@@ -82,12 +82,12 @@ beforeEach(async () => {
   certificates = await createTestCertificates();
   identity = await certificates.issueClient();
   files = openTlsFiles(certificates.server, { log: silentLog() });
-  await files.start?.();
+  files.start();
 });
 
 afterEach(async () => {
   for (const part of running.splice(0).reverse()) await part.stop();
-  await files.stop?.();
+  files.stop();
   certificates.remove();
 });
 

@@ -167,7 +167,8 @@ export class SourcePublisher implements Publisher {
     for (const fleet of changed) this.#publishedMs.set(fleet, nowMs);
     for (const fleet of [...this.#publishedMs.keys()]) if (!this.#publication.has(fleet)) this.#publishedMs.delete(fleet);
     this.#scheduleRelease(nowMs);
-    if (changed.length > 0 || before.size !== this.#publication.size) for (const listener of [...this.#listeners]) listener();
+    const isJoined = [...before.keys()].some((fleet) => !this.#publication.has(fleet));
+    if (changed.length > 0 || isJoined) for (const listener of [...this.#listeners]) listener();
   }
 
   /** An empty set that waits is looked at again when its time has come. */

@@ -156,7 +156,7 @@ function reportTooLarge({ assembly, publication }: PublisherState): readonly Ref
       resource: key,
       ...place,
       field: "spec",
-      message: `with it the configuration of fleet ${fleetName(fleet)} has ${hold.sizeBytes} bytes, more than SNAPSHOT_MAX_BYTES; the one before it stays in force`,
+      message: `with it the configuration of fleet ${fleetName(fleet)} has ${hold.sizeBytes} bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays`,
       keepsLastGood: true,
     }));
   });

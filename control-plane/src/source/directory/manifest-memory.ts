@@ -1,4 +1,6 @@
 // What the files of a folder say, together with what they said when they were last good. Pure but for its memory: texts come in, a state comes out.
+import { describeError } from "@weir/common/errors/service-error";
+
 import type { SourceRefusal, SourceResource, SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { FileContent, FileText } from "./read-manifest-file.ts";
@@ -22,8 +24,6 @@ interface KnownFile {
   /** The resources that this file stands for when its last state was all good, or what is left of them. */
   readonly lastGood: readonly SourceResource[];
 }
-
-const NOTHING: FileContent = { resources: [], problems: [] };
 
 class FileMemory implements ManifestMemory {
   #files: ReadonlyMap<string, KnownFile> = new Map();
@@ -52,15 +52,21 @@ class FileMemory implements ManifestMemory {
 function contentOf(path: string, read: FileText): FileContent {
   switch (read.kind) {
     case "text":
-      return readContent(path, read.text);
+      try {
+        return readContent(path, read.text);
+      } catch (error) {
+        // A text that the reader stumbles over must not take the other files along.
+        return refusedFile(path, `the file cannot be read as a manifest: ${describeError(error)}`);
+      }
     case "unreadable":
-      return {
-        resources: [],
-        problems: [{ place: { file: path, line: 1, column: 1 }, field: "", message: read.message, resource: undefined }],
-      };
+      return refusedFile(path, read.message);
     case "gone":
-      return NOTHING;
+      return { resources: [], problems: [] };
   }
+}
+
+function refusedFile(path: string, message: string): FileContent {
+  return { resources: [], problems: [{ place: { file: path, line: 1, column: 1 }, field: "", message, resource: undefined }] };
 }
 
 function stateOf(files: readonly KnownFile[]): SourceState {

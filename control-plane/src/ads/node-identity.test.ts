@@ -1,0 +1,37 @@
+// Tests of node-identity.ts.
+import { create } from "@bufbuild/protobuf";
+import { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
+import { describe, expect, it } from "vitest";
+
+import { identityOf, podName } from "./node-identity.ts";
+
+describe("identityOf()", () => {
+  it.each([
+    { when: "there is no node", node: undefined, fleet: "default" },
+    { when: "the id is empty", node: { id: "" }, fleet: "default" },
+    { when: "the id has no slash", node: { id: "gateway" }, fleet: "gateway" },
+    { when: "the id has a slash", node: { id: "gateway/pod-7" }, fleet: "gateway" },
+    { when: "the id has several slashes", node: { id: "a/b/c" }, fleet: "a" },
+    { when: "nothing stands before the slash", node: { id: "/pod-7" }, fleet: "default" },
+    { when: "the metadata names one", node: { id: "gateway/pod-7", metadata: { fleet: "gold" } }, fleet: "gold" },
+    { when: "the metadata names an empty one", node: { id: "gateway/pod-7", metadata: { fleet: "" } }, fleet: "gateway" },
+    { when: "the metadata names something else than a text", node: { id: "gateway", metadata: { fleet: 7 } }, fleet: "gateway" },
+  ])("gives the fleet $fleet when $when", ({ node, fleet }) => {
+    expect(identityOf(node === undefined ? undefined : create(NodeSchema, node)).fleet).toBe(fleet);
+  });
+
+  it("takes namespace and pod from the metadata, and cuts what is too long to show", () => {
+    const node = create(NodeSchema, { id: "i".repeat(300), metadata: { namespace: "edge", pod: "pod-7" } });
+    expect(identityOf(node)).toMatchObject({ nodeId: `${"i".repeat(256)}…`, namespace: "edge", pod: "pod-7" });
+  });
+});
+
+describe("podName()", () => {
+  it.each([
+    { pod: "pod-7", nodeId: "gateway/pod-7", expected: "pod-7" },
+    { pod: "", nodeId: "gateway/pod-7", expected: "gateway/pod-7" },
+    { pod: "", nodeId: "", expected: "192.0.2.1:4711" },
+  ])("gives $expected for pod '$pod' and node id '$nodeId'", ({ pod, nodeId, expected }) => {
+    expect(podName({ pod, nodeId, namespace: "", fleet: "default" }, "192.0.2.1:4711")).toBe(expected);
+  });
+});

@@ -1,0 +1,203 @@
+// Tests of assemble.ts, ownership.ts and canonical.ts.
+import { modelOfMessage } from "@weir/proto/rate-limit-config/message";
+import { describe, expect, it } from "vitest";
+
+import type { Assembly } from "./assembly.ts";
+import { assemble } from "./assemble.ts";
+import { manifest, type ManifestText, stateOf, stateOfManifests } from "./manifests.suite.ts";
+
+/** Names of what is served, and `reason: resource` of what is not. */
+function shown({ accepted, refusals }: Assembly): readonly [readonly string[], readonly string[]] {
+  return [accepted.map(({ key }) => key), refusals.map(({ reason, resource }) => `${reason}: ${resource ?? "?"}`)];
+}
+
+/** What stays after these manifests claim one domain. */
+function claim(...manifests: readonly Omit<ManifestText, "domain">[]): readonly [readonly string[], readonly string[]] {
+  return shown(assemble(stateOfManifests(...manifests.map((text) => ({ ...text, domain: "shared" })))));
+}
+
+describe("assemble()", () => {
+  it("translates a resource to a message that carries its namespace and name", () => {
+    const { accepted } = assemble(stateOf({ "a.yaml": manifest({ name: "a", namespace: "team", domain: "alpha", unit: "hour" }) }));
+    expect(accepted.map(({ message }) => modelOfMessage(message))).toEqual([
+      {
+        name: "team/a",
+        domain: "alpha",
+        descriptors: [
+          {
+            key: "user",
+            value: "",
+            rateLimit: { unit: "HOUR", requestsPerUnit: 5, unlimited: false, name: "", replaces: [] },
+            descriptors: [],
+            shadowMode: false,
+            detailedMetric: false,
+            quotaMode: false,
+            valueToMetric: false,
+            shareThreshold: false,
+          },
+        ],
+      },
+    ]);
+  });
+
+  it("refuses the second of two resources with one name, by path, and names both places", () => {
+    const { accepted, refusals } = assemble(
+      stateOf({ "b.yaml": manifest({ name: "a", domain: "one" }), "a.yaml": manifest({ name: "a", domain: "two" }) }),
+    );
+    expect(accepted.map(({ domain }) => domain)).toEqual(["two"]);
+    expect(refusals).toEqual([
+      {
+        reason: "DuplicateResource",
+        resource: "default/a",
+        place: { file: "b.yaml", line: 4, column: 9 },
+        field: "metadata.name",
+        message: "default/a is defined twice: a.yaml:1 stands, b.yaml:1 is refused; rename one of them",
+        keepsLastGood: false,
+      },
+    ]);
+  });
+
+  it("tells a resource in another namespace apart", () => {
+    expect(claim({ name: "a", namespace: "one", fleets: ["one"] }, { name: "a", namespace: "two", fleets: ["two"] })).toEqual([
+      ["one/a", "two/a"],
+      [],
+    ]);
+  });
+
+  it("passes on what the source refused", () => {
+    const { refusals } = assemble(stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha", unit: "fortnight" }) }));
+    expect(refusals).toMatchObject([
+      { reason: "Invalid", field: "spec.descriptors[0].rateLimit.unit", place: { file: "a.yaml", line: 10, column: 15 } },
+    ]);
+  });
+
+  it("refuses what the validator refuses even when the source let it pass", () => {
+    const text = `${manifest({ name: "a", domain: "alpha" })}    - key: user\n`;
+    const { resources, refusals } = stateOf({ "a.yaml": text });
+    expect([resources, refusals[0]?.message]).toEqual([[], "duplicate descriptor composite key 'alpha.user'"]);
+    // A source that does not validate: the resource is good for the schema only.
+    const [good] = stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) }).resources;
+    if (good === undefined) throw new Error("No resource");
+    const { spec } = good.resource;
+    const broken = {
+      ...good,
+      resource: { ...good.resource, spec: { ...spec, descriptors: [...(spec.descriptors ?? []), { key: "user" }] } },
+    };
+    expect(assemble({ resources: [broken], refusals: [] })).toMatchObject({
+      accepted: [],
+      refusals: [
+        {
+          reason: "Invalid",
+          resource: "default/a",
+          field: "spec.descriptors[1].key",
+          message: "duplicate descriptor composite key 'alpha.user'",
+        },
+      ],
+    });
+  });
+
+  it.each([
+    {
+      when: "the other is older",
+      manifests: [
+        { name: "a", created: '"2026-02-01T00:00:00Z"' },
+        { name: "b", created: '"2026-01-01T00:00:00Z"' },
+      ],
+      expected: [["default/b"], ["DomainConflict: default/a"]],
+    },
+    {
+      when: "only the other has no age, which is the greatest",
+      manifests: [{ name: "a", created: '"2026-02-01T00:00:00Z"' }, { name: "b" }],
+      expected: [["default/b"], ["DomainConflict: default/a"]],
+    },
+    {
+      when: "both are equally old and the other's namespace comes first",
+      manifests: [
+        { name: "a", namespace: "z" },
+        { name: "b", namespace: "edge" },
+      ],
+      expected: [["edge/b"], ["DomainConflict: z/a"]],
+    },
+    {
+      when: "both are equally old and the other's name comes first",
+      manifests: [{ name: "b" }, { name: "a" }],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "both are for different fleets: nobody is refused",
+      manifests: [
+        { name: "a", fleets: ["one"] },
+        { name: "b", fleets: ["two"] },
+      ],
+      expected: [["default/a", "default/b"], []],
+    },
+    {
+      when: "they meet in one of several fleets: the younger is refused in all",
+      manifests: [
+        { name: "a", fleets: ["one", "two"] },
+        { name: "b", fleets: ["two", "three"] },
+      ],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "the older is for every fleet",
+      manifests: [{ name: "a" }, { name: "b", fleets: ["one"] }],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "the younger is for every fleet",
+      manifests: [{ name: "a", fleets: ["one"] }, { name: "b" }],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "the one between them lost: a refused resource owns nothing",
+      manifests: [
+        { name: "a", fleets: ["one"] },
+        { name: "b", fleets: ["one", "two"] },
+        { name: "c", fleets: ["two"] },
+      ],
+      expected: [["default/a", "default/c"], ["DomainConflict: default/b"]],
+    },
+  ])("gives a domain to $expected when $when", ({ manifests, expected }) => {
+    expect(claim(...manifests)).toEqual(expected);
+  });
+
+  it("names the owner, its place and the fleet when a domain is taken", () => {
+    const { refusals } = assemble(
+      stateOf({
+        "a.yaml": manifest({ name: "a", domain: "shared", fleets: ["one", "two"] }),
+        "b.yaml": manifest({ name: "b", domain: "shared", fleets: ["two"] }),
+      }),
+    );
+    expect(refusals).toMatchObject([
+      {
+        field: "spec.domain",
+        place: { file: "b.yaml", line: 6, column: 11 },
+        message:
+          'domain "shared" belongs to default/a (a.yaml:1) in fleet "two": the oldest resource owns a domain, then the first by namespace and name',
+      },
+    ]);
+  });
+
+  it("lists every fleet that an accepted resource names, once and sorted", () => {
+    const state = stateOfManifests(
+      { name: "a", domain: "alpha", fleets: ["z", "m"] },
+      { name: "b", domain: "beta", fleets: ["m"] },
+      { name: "c", domain: "alpha", fleets: ["z", "lost"] },
+    );
+    expect(assemble(state).fleets).toEqual(["m", "z"]);
+  });
+
+  it("sorts the keys of metadata at every depth and keeps the order of rules and lists", () => {
+    const text = (metadata: string): string =>
+      manifest({ name: "a", domain: "alpha" }).replace("      rateLimit:", `      metadata: ${metadata}\n      rateLimit:`);
+    const [first, second] = ["{ b: [{ w: 1, v: 2 }, 0], a: { d: 1, c: 2 } }", "{ a: { c: 2, d: 1 }, b: [{ v: 2, w: 1 }, 0] }"].map(
+      (metadata) => {
+        const [resource] = assemble(stateOf({ "a.yaml": text(metadata) })).accepted;
+        return JSON.stringify(resource?.message.descriptors[0]?.metadata);
+      },
+    );
+    expect(first).toBe('{"a":{"c":2,"d":1},"b":[{"v":2,"w":1},0]}');
+    expect(second).toBe(first);
+  });
+});

@@ -1,0 +1,211 @@
+// Tests of the control plane as a whole, in this process: a folder of manifests on one side, pods over mutual TLS on the other.
+import { mkdtempSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { createTestCertificates, RealPod, type TestCertificates, until } from "./ads/ads-client.suite.ts";
+import { namesOf } from "./ads/fake-ads-stream.suite.ts";
+import { manifest } from "./assemble/manifests.suite.ts";
+import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { parseSettings } from "./settings.ts";
+import type { StatusReport } from "./status/status-report.ts";
+
+/** How long a saved file may take to hold, in milliseconds. */
+const PROPAGATION_MAX_MS = 1000;
+
+describe("ControlPlane", () => {
+  let folder: string;
+  let certificates: TestCertificates;
+  let controlPlane: ControlPlane;
+  let lines: Record<string, unknown>[];
+  const pods: RealPod[] = [];
+
+  /** Saves a file as editors do: written beside and renamed. */
+  function save(name: string, text: string): void {
+    writeFileSync(join(folder, `.${name}.tmp`), text);
+    renameSync(join(folder, `.${name}.tmp`), join(folder, name));
+  }
+
+  async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const settings = parseSettings({
+      SOURCE_DIRECTORY: folder,
+      ADS_HOST: "127.0.0.1",
+      ADS_PORT: "0",
+      HTTP_HOST: "127.0.0.1",
+      HTTP_PORT: "0",
+      ADS_TLS_CERT: certificates.server.certPath,
+      ADS_TLS_KEY: certificates.server.keyPath,
+      ADS_TLS_CLIENT_CACERT: certificates.server.caPath,
+      ADS_ALLOWED_SANS: "ratelimit",
+      ...env,
+    });
+    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    controlPlane = createControlPlane({ log, clock: Date.now, tracer: undefined }, settings);
+    await controlPlane.lifecycle.start();
+  }
+
+  async function connect(nodeId: string): Promise<RealPod> {
+    const pod = new RealPod(controlPlane.ads.address()?.port ?? 0, await certificates.issueClient());
+    pods.push(pod);
+    pod.request({ node: { id: nodeId } });
+    return pod;
+  }
+
+  async function get(path: string): Promise<Response> {
+    return fetch(`http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}${path}`);
+  }
+
+  async function report(): Promise<StatusReport> {
+    return (await (await get("/status?format=json")).json()) as StatusReport;
+  }
+
+  beforeEach(async () => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), "weir-control-plane-")));
+    certificates = await createTestCertificates();
+    lines = [];
+  });
+
+  afterEach(async () => {
+    for (const pod of pods.splice(0)) pod.close();
+    await controlPlane.lifecycle.stop();
+    certificates.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("brings a folder of manifests to a pod, and shows on /status that it accepted them", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await start();
+    const pod = await connect("gateway/pod-7");
+    expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
+    pod.accept();
+    await until("acceptance on /status", async () => (await report()).pods[0]?.state === "current");
+    const { version } = (await report()).fleets[0] ?? {};
+    expect(pod.last.versionInfo).toBe(version);
+    expect(lines).toContainEqual(expect.objectContaining({ "@message": "Pod accepted snapshot", pod: "gateway/pod-7", version }));
+    const page = await get("/status");
+    expect([page.status, page.headers.get("content-type"), page.headers.get("content-security-policy")]).toEqual([
+      200,
+      "text/html; charset=utf-8",
+      "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ]);
+    expect(await page.text()).toContain("gateway/pod-7");
+    expect(await (await get("/readyz")).text()).toBe(`ready\n* ${String(version)}\n`);
+    expect((await get("/healthz")).status).toBe(200);
+    expect(await (await get("/metrics")).text()).toContain("weir_ads_acks_total 1");
+    const root = await fetch(`http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}/`, { redirect: "manual" });
+    expect([root.status, root.headers.get("location")]).toEqual([302, "/status"]);
+  });
+
+  it("brings a saved change to the pod within a second, and keeps the old rules while a file is broken", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await start();
+    const pod = await connect("pod");
+    await pod.response(1);
+    const savedMs = performance.now();
+    save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }));
+    await pod.response(2);
+    expect(performance.now() - savedMs).toBeLessThan(PROPAGATION_MAX_MS);
+
+    save("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
+    await until("the refusal", async () => (await report()).refusals.length === 1);
+    expect(await report()).toMatchObject({
+      resources: [{ resource: "default/a", state: "last-good" }],
+      refusals: [{ file: join(folder, "a.yaml"), line: 10, column: 15, field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: true }],
+    });
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        level: "warning",
+        "@message": "Refused a manifest, its last good resources stay in force",
+        file: join(folder, "a.yaml"),
+        line: 10,
+        field: "spec.descriptors[0].rateLimit.unit",
+      }),
+    );
+    // The same content as in force: nothing is sent until there is other content.
+    save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }));
+    await until("the repair", async () => (await report()).refusals.length === 0);
+    save("b.yaml", manifest({ name: "b", domain: "beta" }));
+    expect(namesOf(await pod.response(3))).toEqual(["default/a", "default/b"]);
+    expect(pod.responses).toHaveLength(3);
+  });
+
+  it("case A7: coalesces a thousand quick edits to a few pushes, and delivers the last", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await start();
+    const pod = await connect("pod");
+    await pod.response(1);
+    const startedMs = performance.now();
+    for (let limit = 1; limit <= 1000; limit += 1) {
+      save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: limit }));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const seconds = (performance.now() - startedMs) / 1000;
+    save("last.yaml", manifest({ name: "last", domain: "last" }));
+    await until("the last edit", () => namesOf(pod.last).includes("default/last"));
+    // At most one a second during the burst (DEBOUNCE_MAX), and one or two after it.
+    expect(pod.responses.length - 1).toBeLessThanOrEqual(Math.ceil(seconds) + 2);
+    const { version } = (await report()).fleets[0] ?? {};
+    expect(pod.last.versionInfo).toBe(version);
+  });
+
+  it("shows a rejection with its text, and sends nothing until content changes", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await start();
+    const pod = await connect("pod");
+    await pod.response(1);
+    pod.reject("default/a: <b>no</b>");
+    await until("rejection on /status", async () => (await report()).pods[0]?.state === "rejected");
+    expect((await report()).pods[0]?.rejected?.message).toBe("default/a: <b>no</b>");
+    expect(await (await get("/status")).text()).toContain("&#60;b&#62;no&#60;/b&#62;");
+    expect(lines).toContainEqual(
+      expect.objectContaining({ level: "error", "@message": "Pod rejected snapshot", text: "default/a: <b>no</b>" }),
+    );
+    save("b.yaml", manifest({ name: "b", domain: "beta" }));
+    await pod.response(2);
+    expect(pod.responses).toHaveLength(2);
+  });
+
+  it("case A6: is not ready and sends nothing while only an empty folder is there, and sends what comes first", async () => {
+    await start();
+    const pod = await connect("pod");
+    await until("the pod", async () => (await report()).pods.length === 1);
+    expect([(await report()).pods[0]?.state, pod.responses.length]).toEqual(["waiting", 0]);
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
+  });
+
+  it("tells pods that nothing is left when it stayed so for ALLOW_EMPTY_AFTER", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await start({ ALLOW_EMPTY_AFTER: "300ms" });
+    const pod = await connect("pod");
+    await pod.response(1);
+    unlinkSync(join(folder, "a.yaml"));
+    await until("the guard", async () => (await report()).fleets[0]?.heldBack === "empty");
+    expect(pod.responses).toHaveLength(1);
+    expect(namesOf(await pod.response(2))).toEqual([]);
+  });
+
+  it("fails /readyz when it drains, and goes on serving", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await start();
+    const pod = await connect("pod");
+    await pod.response(1);
+    controlPlane.drain();
+    expect((await get("/readyz")).status).toBe(503);
+    save("b.yaml", manifest({ name: "b", domain: "beta" }));
+    expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
+  });
+
+  it("gives two control planes over the same folder the same version", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    save("b.yaml", manifest({ name: "b", domain: "beta" }));
+    await start();
+    const first = (await report()).fleets[0]?.version;
+    await controlPlane.lifecycle.stop();
+    await start();
+    expect((await report()).fleets[0]?.version).toBe(first);
+  });
+});

@@ -1,0 +1,99 @@
+// Tests of settings.ts.
+import type { SettingProblem, SettingsError } from "@weir/common/settings/read-env";
+import { describe, expect, it } from "vitest";
+
+import { describeSettings, parseSettings } from "./settings.ts";
+
+const TLS = { SOURCE_DIRECTORY: "limits", ADS_TLS_CERT: "server.pem", ADS_TLS_KEY: "server.key", ADS_TLS_CLIENT_CACERT: "ca.pem" };
+
+/** What is wrong with these settings. */
+function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProblem[] {
+  try {
+    parseSettings(env);
+  } catch (error) {
+    return (error as SettingsError).problems;
+  }
+  return [];
+}
+
+describe("parseSettings()", () => {
+  it("gives the documented defaults", () => {
+    expect(parseSettings(TLS)).toMatchObject({
+      source: { kind: "directory", directory: "limits" },
+      ads: {
+        host: "0.0.0.0",
+        port: 18_000,
+        security: { kind: "mutual-tls", certPath: "server.pem", keyPath: "server.key", caPath: "ca.pem", allowedNames: [] },
+      },
+      http: { host: "0.0.0.0", port: 8090 },
+      debounceQuietMs: 100,
+      debounceMaxMs: 1000,
+      snapshotMaxBytes: 4_128_768,
+      allowEmptyAfterMs: 10_000,
+      shutdownDrainMs: 5000,
+      shutdownGraceMs: 10_000,
+      log: { level: "info", format: "text" },
+    });
+  });
+
+  it("reads the names that pods must have", () => {
+    expect(parseSettings({ ...TLS, ADS_ALLOWED_SANS: "ratelimit, spiffe://weir/ratelimit" }).ads.security).toMatchObject({
+      allowedNames: ["ratelimit", "spiffe://weir/ratelimit"],
+    });
+  });
+
+  it("serves without TLS only when that is asked for by name", () => {
+    expect(parseSettings({ SOURCE_DIRECTORY: "limits", ADS_PLAINTEXT: "true" }).ads.security).toEqual({ kind: "plaintext" });
+    expect(problemsOf({ SOURCE_DIRECTORY: "limits" }).map(({ name }) => name)).toEqual([
+      "ADS_TLS_CERT",
+      "ADS_TLS_KEY",
+      "ADS_TLS_CLIENT_CACERT",
+    ]);
+  });
+
+  it("refuses TLS settings that plaintext would make meaningless", () => {
+    expect(problemsOf({ ...TLS, ADS_PLAINTEXT: "true", ADS_ALLOWED_SANS: "ratelimit" }).map(({ name }) => name)).toEqual([
+      "ADS_TLS_CERT",
+      "ADS_TLS_KEY",
+      "ADS_TLS_CLIENT_CACERT",
+      "ADS_ALLOWED_SANS",
+    ]);
+  });
+
+  it.each([
+    { name: "SOURCE", value: "carrier-pigeon" },
+    { name: "ADS_PORT", value: "70000" },
+    { name: "HTTP_PORT", value: "http" },
+    { name: "DEBOUNCE_QUIET", value: "fast" },
+    { name: "DEBOUNCE_MAX", value: "50ms" },
+    { name: "SNAPSHOT_MAX_BYTES", value: "0" },
+    { name: "ALLOW_EMPTY_AFTER", value: "-1s" },
+    { name: "ADS_PLAINTEXT", value: "perhaps" },
+  ])("names $name when it is $value", ({ name, value }) => {
+    expect(problemsOf({ ...TLS, [name]: value }).map((problem) => problem.name)).toEqual([name]);
+  });
+
+  it("names the folder when none is given", () => {
+    expect(problemsOf({ ADS_PLAINTEXT: "true" })).toEqual([
+      { name: "SOURCE_DIRECTORY", value: undefined, allowed: "the path of a folder with RateLimitConfig manifests" },
+    ]);
+  });
+});
+
+describe("describeSettings()", () => {
+  it("lists every setting with a sentence", () => {
+    const rows = describeSettings();
+    expect(rows.flatMap(({ names }) => names)).toEqual(
+      expect.arrayContaining([
+        "SOURCE",
+        "SOURCE_DIRECTORY",
+        "ADS_PORT",
+        "ADS_PLAINTEXT",
+        "SNAPSHOT_MAX_BYTES",
+        "ALLOW_EMPTY_AFTER",
+        "LOG_LEVEL",
+      ]),
+    );
+    expect(rows.filter(({ effect }) => !effect.endsWith("."))).toEqual([]);
+  });
+});

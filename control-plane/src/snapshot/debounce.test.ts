@@ -1,0 +1,86 @@
+// Tests of debounce.ts under a clock that the test moves.
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+import { createDebounce, type Debounce } from "./debounce.ts";
+
+const OPTIONS = { quietMs: 100, maxMs: 1000 };
+
+describe("Debounce", () => {
+  let nowMs = 0;
+  let runsMs: number[] = [];
+  let work: () => Promise<void> = () => Promise.resolve();
+  let debounce: Debounce;
+
+  /** Moves the clock in steps of one millisecond. */
+  async function pass(ms: number): Promise<void> {
+    for (let step = 0; step < ms; step += 1) {
+      nowMs += 1;
+      await vi.advanceTimersByTimeAsync(1);
+    }
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    nowMs = 0;
+    runsMs = [];
+    work = () => Promise.resolve();
+    const run = (): Promise<void> => {
+      runsMs.push(nowMs);
+      return work();
+    };
+    debounce = createDebounce(run, () => nowMs, OPTIONS);
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("runs once when changes have been quiet for the time", async () => {
+    debounce.changed();
+    await pass(50);
+    debounce.changed();
+    await pass(500);
+    expect(runsMs).toEqual([150]);
+  });
+
+  it("case A7: runs as often as the longest delay allows when a change comes every millisecond, and once after the last", async () => {
+    for (let change = 0; change < 1500; change += 1) {
+      debounce.changed();
+      await pass(1);
+    }
+    await pass(500);
+    expect(runsMs).toEqual([1000, 1599]);
+  });
+
+  it("notes a change during a run for the next one, and never runs twice at a time", async () => {
+    const running = Promise.withResolvers<undefined>();
+    work = () => running.promise;
+    debounce.changed();
+    await pass(100);
+    debounce.changed();
+    await pass(300);
+    expect(runsMs).toEqual([100]); // It is 400 ms now.
+    work = () => Promise.resolve();
+    running.resolve(undefined);
+    await pass(100);
+    expect(runsMs).toEqual([100, 500]);
+  });
+
+  it("runs nothing after it has stopped, and tells when the last run has ended", async () => {
+    const running = Promise.withResolvers<undefined>();
+    work = () => running.promise;
+    debounce.changed();
+    await pass(100);
+    debounce.changed();
+    debounce.stop();
+    let isSettled = false;
+    const settled = debounce.settled().then(() => (isSettled = true));
+    await pass(10);
+    expect(isSettled).toBe(false);
+    running.resolve(undefined);
+    await settled;
+    debounce.changed();
+    await pass(2000);
+    expect(runsMs).toEqual([100]);
+  });
+});

@@ -1,0 +1,195 @@
+// Tests of publisher.ts and publication-log.ts: a source in the hands of the test, a clock that it moves, and what the log says.
+import { ServiceError } from "@weir/common/errors/service-error";
+import { createLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
+import type { Source, SourceState } from "../source/source.ts";
+import { createPublisher, type SourcePublisher } from "./publisher.ts";
+
+const OPTIONS = { debounceQuietMs: 100, debounceMaxMs: 1000, snapshotMaxBytes: 100_000, allowEmptyAfterMs: 10_000 };
+const A: ManifestText = { name: "a", domain: "alpha" };
+
+/** A source that says what the test puts into it. */
+class FakeSource implements Source {
+  readonly name = "fake source";
+  readonly location = "here";
+  state: SourceState = stateOf({});
+  failure: Error | undefined;
+  reads = 0;
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  stop(): void {}
+
+  async read(): Promise<SourceState> {
+    this.reads += 1;
+    if (this.failure !== undefined) throw this.failure;
+    return this.state;
+  }
+}
+
+describe("Publisher", () => {
+  let source: FakeSource;
+  let publisher: SourcePublisher;
+  let lines: Record<string, unknown>[];
+  let told: number;
+
+  /** What the log said since the last call, without time. */
+  function logged(): readonly Record<string, unknown>[] {
+    return lines.splice(0).map(({ "@timestamp": _time, ...rest }) => rest);
+  }
+
+  /** Puts files into the source, says so, and lets the publisher act. */
+  async function change(files: Readonly<Record<string, string>>): Promise<void> {
+    source.state = stateOf(files);
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: 1_000_000 });
+    lines = [];
+    told = 0;
+    source = new FakeSource();
+    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    publisher = createPublisher({ log, clock: Date.now }, OPTIONS);
+    publisher.use(source);
+    publisher.onPublished(() => (told += 1));
+  });
+
+  afterEach(async () => {
+    await publisher.stop();
+    vi.useRealTimers();
+  });
+
+  it("publishes what the source has when it starts, and says so", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    const version = "1d9ef20497bdfd4488ec6996dfbaa672";
+    expect(publisher.snapshotFor("any")?.version).toBe(version);
+    expect(logged()).toEqual([{ level: "info", "@message": "Published snapshot", version, resources: 1, bytes: 204, fleet: "*" }]);
+    expect(told).toBe(1);
+  });
+
+  it("fails to start when the source cannot be read", async () => {
+    source.failure = new ServiceError("SOURCE_UNREADABLE", "Cannot read the folder x: it does not exist");
+    await expect(publisher.start()).rejects.toMatchObject({ code: "SOURCE_UNREADABLE" });
+  });
+
+  it("reads once and tells once when many changes come together", async () => {
+    await publisher.start();
+    for (let count = 0; count < 200; count += 1) publisher.changed();
+    await change({ "a.yaml": manifest(A) });
+    expect([source.reads, told]).toEqual([2, 1]);
+  });
+
+  it("tells nobody when the content is the same", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    await change({ "a.yaml": `# comment\n${manifest(A)}` });
+    expect([source.reads, told]).toEqual([2, 1]);
+  });
+
+  it("names file, line, field and message once when a manifest is refused, and says when all are good again", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    logged();
+    const broken = { "a.yaml": manifest(A), "b.yaml": manifest({ name: "b", domain: "beta", unit: "fortnight" }) };
+    await change(broken);
+    await change({ ...broken });
+    expect(logged()).toEqual([
+      {
+        level: "warning",
+        "@message": "Refused a manifest",
+        file: "b.yaml",
+        line: 10,
+        column: 15,
+        field: "spec.descriptors[0].rateLimit.unit",
+        message: 'must be one of "second", "minute", "hour", "day", "week", "month", "year", is "fortnight"',
+        reason: "Invalid",
+      },
+    ]);
+    await change({ "a.yaml": manifest(A) });
+    expect(logged()).toEqual([{ level: "info", "@message": "All manifests are good again", resources: 1 }]);
+  });
+
+  it("says that the last good resources stay when they do", async () => {
+    await publisher.start();
+    logged();
+    const { resources, refusals } = stateOf({ "a.yaml": manifest({ ...A, unit: "fortnight" }) });
+    source.state = { resources, refusals: refusals.map((refusal) => ({ ...refusal, keepsLastGood: true })) };
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(logged()).toMatchObject([{ "@message": "Refused a manifest, its last good resources stay in force" }]);
+  });
+
+  it("keeps what is in force and says so once when the source cannot be read, and goes on when it can", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    logged();
+    source.failure = new ServiceError("SOURCE_UNREADABLE", "Cannot read the folder x: it does not exist");
+    await change({});
+    await change({});
+    expect([publisher.snapshotFor("any")?.resources.length, publisher.state().sourceError]).toEqual([
+      1,
+      "Cannot read the folder x: it does not exist",
+    ]);
+    expect(logged()).toEqual([
+      {
+        level: "error",
+        "@message": "Cannot read the source, what was read before stays in force",
+        error: "Cannot read the folder x: it does not exist",
+      },
+    ]);
+    source.failure = undefined;
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 6 }) });
+    expect(publisher.state().sourceError).toBeUndefined();
+    expect(logged().map((line) => line["@message"])).toEqual(["The source can be read again", "Published snapshot"]);
+  });
+
+  it("publishes that nothing is left only when it stays so, by itself", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    logged();
+    await change({});
+    expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
+    expect(logged()).toMatchObject([
+      { level: "warning", "@message": "No resource is left, which is published only if it stays so", waitMs: 10_000 },
+    ]);
+    await vi.advanceTimersByTimeAsync(9999);
+    expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(publisher.snapshotFor("any")?.resources.length).toBe(0);
+    expect(logged()).toMatchObject([{ "@message": "Published snapshot", resources: 0 }]);
+    expect(told).toBe(2);
+  });
+
+  it("case A13: keeps what is in force and says why when a snapshot is too large", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    logged();
+    await change({ "a.yaml": manifest(A), "b.yaml": manifest({ name: "b", domain: "d".repeat(200_000) }) });
+    expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
+    expect(logged()).toMatchObject([
+      {
+        level: "error",
+        "@message": "The snapshot is too large and not published, the one before stays in force",
+        resources: ["default/b"],
+      },
+    ]);
+    expect(told).toBe(1);
+  });
+
+  it("tells pods of a fleet when it joins the others", async () => {
+    const gold = manifest({ name: "g", domain: "gold", fleets: ["gold"] });
+    source.state = stateOf({ "a.yaml": manifest(A), "g.yaml": gold });
+    await publisher.start();
+    expect(publisher.snapshotFor("gold")?.resources.length).toBe(2);
+    await change({ "a.yaml": manifest(A) });
+    expect([publisher.snapshotFor("gold")?.resources.length, told]).toEqual([1, 2]);
+    expect([...publisher.state().publishedMs.keys()]).toEqual([""]);
+  });
+});

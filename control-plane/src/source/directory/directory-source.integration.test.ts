@@ -1,0 +1,205 @@
+// Tests of directory-source.ts on real folders: the behaviour of every source, and what only folders do.
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { silentLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { manifest } from "../../assemble/manifests.suite.ts";
+import { describeSource, keysOf, limitOf, type SourcePlace, watchSource, type WatchedSource } from "../source.suite.ts";
+import { createDirectorySource } from "./directory-source.ts";
+
+/** A look at the folder that no test waits for: changes must be noticed by watching. */
+const NEVER_MS = 3_600_000;
+
+function newFolder(): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), "weir-source-")));
+}
+
+/** A folder in the hands of the behaviour suite. */
+function openFolder(write: (path: string, text: string) => void): SourcePlace {
+  const folder = newFolder();
+  return {
+    write: (name, text) => write(join(folder, name), text),
+    remove: (name) => unlinkSync(join(folder, name)),
+    open: (listener) => createDirectorySource({ log: silentLog(), listener }, { directory: folder, pollIntervalMs: NEVER_MS }),
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+describeSource("folder, files written in place", () => openFolder((path, text) => writeFileSync(path, text)));
+
+describeSource("folder, files replaced by renaming", () =>
+  openFolder((path, text) => {
+    writeFileSync(`${path}.tmp`, text);
+    renameSync(`${path}.tmp`, path);
+  }),
+);
+
+describe("DirectorySource.read()", () => {
+  let folder: string;
+  let watched: WatchedSource | undefined;
+
+  /** Starts a source over the folder as it is. */
+  async function watch(pollIntervalMs = NEVER_MS): Promise<WatchedSource> {
+    watched = await watchSource({
+      write: () => undefined,
+      remove: () => undefined,
+      close: () => undefined,
+      open: (listener) => createDirectorySource({ log: silentLog(), listener }, { directory: folder, pollIntervalMs }),
+    });
+    return watched;
+  }
+
+  function write(name: string, text: string): void {
+    writeFileSync(join(folder, name), text);
+  }
+
+  beforeEach(() => {
+    folder = newFolder();
+  });
+
+  afterEach(async () => {
+    await watched?.source.stop();
+    watched = undefined;
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("reads yaml, yml and json below the folder, in the order of paths, and nothing else", async () => {
+    mkdirSync(join(folder, "team", "deep"), { recursive: true });
+    mkdirSync(join(folder, "..hidden"));
+    write(
+      "c.json",
+      JSON.stringify({
+        apiVersion: "ratelimit.weir.dev/v1alpha1",
+        kind: "RateLimitConfig",
+        metadata: { name: "c" },
+        spec: { domain: "c" },
+      }),
+    );
+    write("team/deep/b.yml", manifest({ name: "b", domain: "beta" }));
+    write("a.yaml", `${manifest({ name: "a1", domain: "a1" })}---\n${manifest({ name: "a2", domain: "a2" })}`);
+    write("README.md", "# not a manifest");
+    write("..hidden/h.yaml", manifest({ name: "h", domain: "hidden" }));
+    write("..h.yaml", manifest({ name: "h", domain: "hidden" }));
+    const { source } = await watch();
+    const state = await source.read();
+    expect(state.resources.map(({ name, place }) => [name, place])).toEqual([
+      ["a1", { file: join(folder, "a.yaml"), line: 1, column: 1 }],
+      ["a2", { file: join(folder, "a.yaml"), line: 13, column: 1 }],
+      ["c", { file: join(folder, "c.json"), line: 1, column: 1 }],
+      ["b", { file: join(folder, "team/deep/b.yml"), line: 1, column: 1 }],
+    ]);
+    expect(state.refusals).toEqual([]);
+  });
+
+  it("sees every version of a mounted ConfigMap when ..data is swapped", async () => {
+    const mount = (version: number, limit: number): void => {
+      mkdirSync(join(folder, `..v${version}`));
+      write(`..v${version}/a.yaml`, manifest({ name: "a", domain: "alpha", requestsPerUnit: limit }));
+      symlinkSync(`..v${version}`, join(folder, "..data_tmp"));
+      renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+    };
+    mount(1, 1);
+    symlinkSync("..data/a.yaml", join(folder, "a.yaml"));
+    const { source, until } = await watch();
+    expect(keysOf(await source.read())).toEqual(["default/a"]);
+    for (const version of [2, 3]) {
+      mount(version, version * 10);
+      rmSync(join(folder, `..v${version - 1}`), { recursive: true });
+      const state = await until(`version ${version}`, (now) => limitOf(now, "default/a") === version * 10);
+      expect([keysOf(state), state.refusals]).toEqual([["default/a"], []]);
+    }
+  });
+
+  it("sees a change of a file that a link leads to", async () => {
+    const elsewhere = newFolder();
+    writeFileSync(join(elsewhere, "shared.yaml"), manifest({ name: "a", domain: "alpha", requestsPerUnit: 1 }));
+    symlinkSync(join(elsewhere, "shared.yaml"), join(folder, "a.yaml"));
+    const { until } = await watch();
+    writeFileSync(join(elsewhere, "shared.yaml"), manifest({ name: "a", domain: "alpha", requestsPerUnit: 2 }));
+    await until("the change", (state) => limitOf(state, "default/a") === 2);
+    rmSync(elsewhere, { recursive: true });
+  });
+
+  it("reads a folder once when a link inside it leads back to it", async () => {
+    mkdirSync(join(folder, "team"));
+    write("team/a.yaml", manifest({ name: "a", domain: "alpha" }));
+    symlinkSync(folder, join(folder, "team", "loop"));
+    expect(keysOf(await (await watch()).source.read())).toEqual(["default/a"]);
+  });
+
+  it("sees files in a folder that is made later, and that it is gone", async () => {
+    const { until } = await watch();
+    mkdirSync(join(folder, "team"));
+    write("team/a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await until("a comes", (state) => keysOf(state).includes("default/a"));
+    write("team/a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }));
+    await until("a changes", (state) => limitOf(state, "default/a") === 9);
+    rmSync(join(folder, "team"), { recursive: true });
+    await until("a goes", (state) => state.resources.length === 0);
+  });
+
+  it("notices a change without an event when it looks again by itself", async () => {
+    const elsewhere = newFolder();
+    mkdirSync(join(elsewhere, "v1"));
+    mkdirSync(join(elsewhere, "v2"));
+    writeFileSync(join(elsewhere, "v1", "a.yaml"), manifest({ name: "a", domain: "alpha", requestsPerUnit: 1 }));
+    writeFileSync(join(elsewhere, "v2", "a.yaml"), manifest({ name: "a", domain: "alpha", requestsPerUnit: 2 }));
+    symlinkSync("v1", join(elsewhere, "current"));
+    // The swap happens in a folder that is on the way to the file and not watched.
+    symlinkSync(join(elsewhere, "current", "a.yaml"), join(folder, "a.yaml"));
+    const { until } = await watch(50);
+    symlinkSync("v2", join(elsewhere, "next"));
+    renameSync(join(elsewhere, "next"), join(elsewhere, "current"));
+    await until("the change", (state) => limitOf(state, "default/a") === 2);
+    rmSync(elsewhere, { recursive: true });
+  });
+
+  it("keeps what a file held when it becomes too large, not text or broken YAML, and drops it when the file is gone", async () => {
+    write("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    const { until } = await watch();
+    const expectKept = async (message: string): Promise<void> => {
+      const state = await until(message, ({ refusals }) => refusals[0]?.message === message);
+      expect([keysOf(state), state.refusals[0]?.keepsLastGood]).toEqual([["default/a"], true]);
+    };
+    write("a.yaml", `# ${"x".repeat(3 * 1024 * 1024)}`);
+    await expectKept("the file has 3145730 bytes, at most 3145728 are read");
+    writeFileSync(join(folder, "a.yaml"), Buffer.from([0xff, 0xfe, 0x00]));
+    await expectKept("the file is not UTF-8 text");
+    write("a.yaml", "spec: [");
+    await until("the syntax error", ({ refusals }) => refusals[0]?.message.startsWith("not valid YAML") === true);
+    unlinkSync(join(folder, "a.yaml"));
+    mkdirSync(join(folder, "a.yaml"));
+    await until("nothing", (state) => state.resources.length === 0 && state.refusals.length === 0);
+  });
+
+  it("names the folder when it is missing or not a folder", async () => {
+    const missing = join(folder, "missing");
+    write("file", "");
+    const open = (directory: string): Promise<unknown> =>
+      createDirectorySource({ log: silentLog(), listener: { changed: () => undefined } }, { directory }).read();
+    await expect(open(missing)).rejects.toMatchObject({
+      code: "SOURCE_UNREADABLE",
+      message: `Cannot read the folder ${missing}: it does not exist`,
+    });
+    await expect(open(join(folder, "file"))).rejects.toMatchObject({
+      message: `Cannot read the folder ${join(folder, "file")}: it is not a folder`,
+    });
+  });
+
+  it("refuses to take a part for the whole when folders nest too deep", async () => {
+    write("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    let deep = folder;
+    for (let depth = 0; depth < 33; depth += 1) {
+      deep = join(deep, "d");
+      mkdirSync(deep);
+    }
+    const source = createDirectorySource({ log: silentLog(), listener: { changed: () => undefined } }, { directory: folder });
+    await expect(source.read()).rejects.toMatchObject({
+      code: "SOURCE_UNREADABLE",
+      message: expect.stringContaining("nests deeper than 32 folders") as string,
+    });
+  });
+});

@@ -1,0 +1,89 @@
+// Tests of manifest-memory.ts: what stays of files that are broken.
+import { describe, expect, it } from "vitest";
+
+import { manifest } from "../../assemble/manifests.suite.ts";
+import type { SourceState } from "../source.ts";
+import { resourceKey } from "../source.ts";
+import { createManifestMemory, type ManifestMemory } from "./manifest-memory.ts";
+import type { FileText } from "./read-manifest-file.ts";
+
+const GOOD_A = manifest({ name: "a", domain: "alpha", requestsPerUnit: 1 });
+const NEW_A = manifest({ name: "a", domain: "alpha", requestsPerUnit: 2 });
+const BAD_A = manifest({ name: "a", domain: "alpha", unit: "fortnight" });
+const GOOD_B = manifest({ name: "b", domain: "beta", requestsPerUnit: 3 });
+
+/** One look at files with these texts. */
+function look(memory: ManifestMemory, files: Readonly<Record<string, string | FileText>>): SourceState {
+  return memory.update(
+    new Map(Object.entries(files).map(([path, text]) => [path, typeof text === "string" ? { kind: "text", text } : text] as const)),
+  );
+}
+
+/** Name, limit and whether an older form is served, for each resource. */
+function shown(state: SourceState): readonly string[] {
+  return state.resources.map((resource) => {
+    const limit = resource.resource.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit ?? "none";
+    return `${resourceKey(resource)} ${limit}${resource.isLastGood ? " last good" : ""}`;
+  });
+}
+
+describe("ManifestMemory.update()", () => {
+  it("leaves a broken file out when it has never been good", () => {
+    const state = look(createManifestMemory(), { "a.yaml": BAD_A, "b.yaml": GOOD_B });
+    expect(shown(state)).toEqual(["default/b 3"]);
+    expect(state.refusals).toMatchObject([
+      { keepsLastGood: false, field: "spec.descriptors[0].rateLimit.unit", place: { file: "a.yaml", line: 10, column: 15 } },
+    ]);
+  });
+
+  it.each([
+    { when: "a field is wrong", text: BAD_A },
+    { when: "the YAML is broken", text: `${GOOD_A}\n  : [` },
+    { when: "the file cannot be read", text: { kind: "unreadable", message: "this user may not read the file" } as const },
+  ])("keeps the last good form when $when, through any number of looks", ({ text }) => {
+    const memory = createManifestMemory();
+    look(memory, { "a.yaml": GOOD_A });
+    look(memory, { "a.yaml": NEW_A });
+    for (let count = 0; count < 2; count += 1) {
+      const state = look(memory, { "a.yaml": text });
+      expect(shown(state)).toEqual(["default/a 2 last good"]);
+      expect(state.refusals.map(({ keepsLastGood }) => keepsLastGood)).toEqual([true]);
+    }
+  });
+
+  it("drops the last good form when the file is gone or empty", () => {
+    for (const end of [{}, { "a.yaml": { kind: "gone" } as const }, { "a.yaml": "" }]) {
+      const memory = createManifestMemory();
+      look(memory, { "a.yaml": GOOD_A });
+      look(memory, { "a.yaml": BAD_A });
+      expect(look(memory, end)).toEqual({ resources: [], refusals: [] });
+    }
+  });
+
+  it("takes over the good documents of a file and keeps the last good form of the broken one", () => {
+    const memory = createManifestMemory();
+    look(memory, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
+    const state = look(memory, { "all.yaml": `${BAD_A}---\n${manifest({ name: "b", domain: "beta", requestsPerUnit: 30 })}` });
+    expect(shown(state)).toEqual(["default/b 30", "default/a 1 last good"]);
+  });
+
+  it("keeps every document of a file when its YAML is broken", () => {
+    const memory = createManifestMemory();
+    look(memory, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
+    expect(shown(look(memory, { "all.yaml": `${NEW_A}---\nspec: {` }))).toEqual(["default/a 1 last good", "default/b 3 last good"]);
+  });
+
+  it("prefers the present form in another file to a remembered one", () => {
+    const memory = createManifestMemory();
+    look(memory, { "a.yaml": GOOD_A });
+    expect(shown(look(memory, { "a.yaml": BAD_A, "moved.yaml": NEW_A }))).toEqual(["default/a 2"]);
+  });
+
+  it("answers the same object when nothing has changed, also while a file is broken", () => {
+    const memory = createManifestMemory();
+    look(memory, { "a.yaml": GOOD_A });
+    const broken = look(memory, { "a.yaml": BAD_A });
+    expect(look(memory, { "a.yaml": BAD_A })).toBe(broken);
+    expect(look(memory, { "a.yaml": GOOD_A })).not.toBe(broken);
+  });
+});

@@ -1,0 +1,147 @@
+// The behaviour of a source, over every implementation: what changes outside is heard of and read. Only tests import it.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { manifest } from "../assemble/manifests.suite.ts";
+import type { Source, SourceState } from "./source.ts";
+import { resourceKey } from "./source.ts";
+
+/** Longest wait for a change to show, in milliseconds. */
+const DEADLINE_MS = 20_000;
+
+/** Time between two looks, in milliseconds. */
+const LOOK_INTERVAL_MS = 5;
+
+/** A place that resources come from, in the hands of a test. */
+export interface SourcePlace {
+  /** Makes or replaces the document of this name. A name is what the place calls its documents: a file, an object. */
+  write(name: string, text: string): void | Promise<void>;
+  remove(name: string): void | Promise<void>;
+  /** A source over this place, not started. */
+  open(listener: { changed(): void }): Source;
+  close(): void | Promise<void>;
+}
+
+/** A started source with what it said last. */
+export interface WatchedSource {
+  readonly source: Source;
+  /** How often the source has said that something may have changed. */
+  calls(): number;
+  /** Resolves with the state when the condition holds. */
+  until(what: string, condition: (state: SourceState) => boolean): Promise<SourceState>;
+}
+
+/** Starts a source and reads it whenever it says so, as the publisher does. */
+export async function watchSource(place: SourcePlace): Promise<WatchedSource> {
+  let calls = 0;
+  const source = place.open({ changed: () => (calls += 1) });
+  await source.start();
+  let seen = calls;
+  let state = await source.read();
+  return {
+    source,
+    calls: () => calls,
+    until: async (what, condition) => {
+      const deadlineMs = performance.now() + DEADLINE_MS;
+      while (!condition(state)) {
+        if (performance.now() > deadlineMs) throw new Error(`Waited in vain: ${what}; there is ${keysOf(state).join(", ")}`);
+        // Only what the source speaks of is read: a change that it does not notice is never seen.
+        if (seen === calls) await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL_MS));
+        else {
+          seen = calls;
+          state = await source.read();
+        }
+      }
+      return state;
+    },
+  };
+}
+
+/** The names of the resources of a state. */
+export function keysOf(state: SourceState): readonly string[] {
+  return state.resources.map(resourceKey);
+}
+
+/** The limit of a resource with one rule; undefined when it is not there. */
+export function limitOf(state: SourceState, key: string): number | undefined {
+  const found = state.resources.find((resource) => resourceKey(resource) === key);
+  return found?.resource.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit;
+}
+
+/** Runs the behaviour of a source over one implementation. */
+export function describeSource(implementation: string, openPlace: () => SourcePlace | Promise<SourcePlace>): void {
+  describe(`Source, ${implementation}`, () => {
+    let place: SourcePlace;
+    let watched: WatchedSource;
+
+    beforeEach(async () => {
+      place = await openPlace();
+      await place.write("a.yaml", manifest({ name: "a", domain: "alpha" }));
+      watched = await watchSource(place);
+    });
+
+    afterEach(async () => {
+      await watched.source.stop();
+      await place.close();
+    });
+
+    it("reads what is there at the start, with namespace, place and an age of zero when none is written", async () => {
+      const [resource] = (await watched.source.read()).resources;
+      expect(resource).toMatchObject({ namespace: "default", name: "a", createdMs: 0, isLastGood: false });
+      expect(resource?.place.file).toMatch(/a/);
+      expect(resource?.resource.spec.domain).toBe("alpha");
+    });
+
+    it("takes the age from the creation timestamp when there is one", async () => {
+      await place.write("b.yaml", manifest({ name: "b", domain: "beta", namespace: "team", created: '"2026-01-31T12:00:00Z"' }));
+      const state = await watched.until("b", (now) => keysOf(now).includes("team/b"));
+      expect(state.resources.find(({ name }) => name === "b")?.createdMs).toBe(Date.UTC(2026, 0, 31, 12));
+    });
+
+    it("answers the same object when nothing has changed", async () => {
+      const before = await watched.source.read();
+      expect(await watched.source.read()).toBe(before);
+    });
+
+    it("tells of a resource that comes, changes and goes", async () => {
+      await place.write("b.yaml", manifest({ name: "b", domain: "beta" }));
+      await watched.until("b comes", (state) => keysOf(state).includes("default/b"));
+      await place.write("b.yaml", manifest({ name: "b", domain: "beta", requestsPerUnit: 7 }));
+      await watched.until("b changes", (state) => limitOf(state, "default/b") === 7);
+      await place.remove("b.yaml");
+      expect(keysOf(await watched.until("b goes", (state) => !keysOf(state).includes("default/b")))).toEqual(["default/a"]);
+    });
+
+    it("keeps the last good form of a resource that is broken, until it is right again", async () => {
+      await place.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
+      const broken = await watched.until("the refusal", (state) => state.refusals.length > 0);
+      expect(keysOf(broken)).toEqual(["default/a"]);
+      expect(broken.resources[0]).toMatchObject({ isLastGood: true, resource: { spec: { domain: "alpha" } } });
+      expect(broken.refusals).toMatchObject([{ field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: true, place: { line: 10 } }]);
+      await place.write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 8 }));
+      const right = await watched.until("the repair", (state) => limitOf(state, "default/a") === 8);
+      expect([right.refusals, right.resources[0]?.isLastGood]).toEqual([[], false]);
+    });
+
+    it("drops a broken resource when it is removed", async () => {
+      await place.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
+      await watched.until("the refusal", (state) => state.refusals.length > 0);
+      await place.remove("a.yaml");
+      await watched.until("nothing", (state) => state.resources.length === 0 && state.refusals.length === 0);
+    });
+
+    it("shows the last of two hundred quick changes", async () => {
+      for (let limit = 1; limit <= 200; limit += 1) {
+        await place.write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: limit }));
+      }
+      await watched.until("the last change", (state) => limitOf(state, "default/a") === 200);
+    });
+
+    it("says nothing more after it has stopped", async () => {
+      await watched.source.stop();
+      const before = watched.calls();
+      await place.write("b.yaml", manifest({ name: "b", domain: "beta" }));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(watched.calls()).toBe(before);
+    });
+  });
+}
