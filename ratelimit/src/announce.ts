@@ -6,6 +6,7 @@ import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 /** A part that listens somewhere once it has started. */
 export interface Listener extends Part {
   start?(): void | Promise<void>;
+  /** Where it listens; undefined before it does. */
   address(): string | ListenAddress | undefined;
 }
 

@@ -1,4 +1,6 @@
 // weir-ratelimit: the rate limit service. Settings, then the parts in the order in which they start; they stop in reverse.
+import { setTimeout } from "node:timers/promises";
+
 import { createLifecycle, runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { createLog, type Log } from "@weir/common/log/log";
@@ -18,7 +20,7 @@ import { createRulesInForce } from "./rules-in-force.ts";
 import { createServing } from "./serving.ts";
 import { describeSettings, parseSettings, type Settings } from "./settings.ts";
 import type { PullSettings } from "./settings/statistics-settings.ts";
-import { createDefaultMapping } from "./statistics/pull/default-mapping.ts";
+import { loadMapping } from "./statistics-mapping.ts";
 import { createPullSink } from "./statistics/pull/pull-sink.ts";
 import { createServiceStatistics } from "./statistics/service-statistics.ts";
 import type { StatisticsSink } from "./statistics/statistics-sink.ts";
@@ -61,7 +63,7 @@ async function main(context: ProgramContext): Promise<void> {
   );
   const http = createJsonTransport({ decider, health, log }, server.http);
   const serving = createServing(
-    { transports: [grpc, http], health, isDrainWanted: () => context.signalName() === "SIGTERM", log },
+    { transports: [grpc, http], health, isDrainWanted: () => context.signalName() === "SIGTERM", sleep, log },
     server.shutdown,
   );
 
@@ -83,6 +85,10 @@ async function main(context: ProgramContext): Promise<void> {
     for (const files of tls.all()) files.reload();
   });
   await runUntilAborted(lifecycle, context.signal);
+}
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  await setTimeout(ms, undefined, signal && { signal });
 }
 
 function createCounter(
@@ -111,8 +117,7 @@ function createStatisticsSink(
   { statistics }: Settings,
   deps: { readonly store: StatisticsStore; readonly log: Log },
 ): StatisticsSink {
-  const mapping = createDefaultMapping({ isMilliseconds: pull.responseTimeAsMilliseconds });
-  return createPullSink({ ...deps, mapping }, { ...pull, extraTags: statistics.extraTags });
+  return createPullSink({ ...deps, mapping: loadMapping(pull) }, { ...pull, extraTags: statistics.extraTags });
 }
 
 function createConfigSource({ config }: Settings, deps: { readonly listener: ConfigListener; readonly log: Log }): ConfigSource {

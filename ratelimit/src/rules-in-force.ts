@@ -21,7 +21,7 @@ export interface RulesInForceDeps {
 /** The rules in force. */
 export interface RulesInForce extends ConfigListener {
   /** The set in force; undefined before the first good load. */
-  current(): RuleSet | undefined;
+  readonly current: () => RuleSet | undefined;
   /** Resolves at the first good load. */
   readonly first: Promise<void>;
 }

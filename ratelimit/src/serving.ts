@@ -1,7 +1,5 @@
 // The part that stands behind all others: when it starts, the service serves and is healthy; when it stops, callers are sent away before anything that
 // they need goes.
-import { setTimeout as sleep } from "node:timers/promises";
-
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
@@ -13,6 +11,8 @@ export interface ServingDeps {
   readonly transports: readonly Transport[];
   readonly health: Health;
   readonly isDrainWanted: () => boolean;
+  /** Resolves after so many milliseconds, or rejects when the signal is aborted. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly log: Log;
 }
 
@@ -24,7 +24,7 @@ export interface ServingOptions {
 
 /** Makes the part. */
 export function createServing(deps: ServingDeps, options: ServingOptions): Part {
-  const { transports, health, isDrainWanted, log } = deps;
+  const { transports, health, isDrainWanted, sleep, log } = deps;
   return {
     name: "serving",
     start() {
@@ -40,7 +40,7 @@ export function createServing(deps: ServingDeps, options: ServingOptions): Part 
       log.info("closing the listeners, running calls may finish", { withinMs: options.graceMs });
       const drained = Promise.all(transports.map((transport) => transport.drain())).then(() => true);
       const timeout = new AbortController();
-      const isDrained = await Promise.race([drained, sleep(options.graceMs, false, { signal: timeout.signal })]);
+      const isDrained = await Promise.race([drained, sleep(options.graceMs, timeout.signal).then(() => false)]);
       timeout.abort();
       if (!isDrained) log.warn("some calls did not finish in time, their connections are closed", { afterMs: options.graceMs });
     },

@@ -11,6 +11,7 @@ export type HealthListener = (isHealthy: boolean) => void;
 
 /** The health of the process. */
 export interface Health {
+  /** Whether every component that takes part is healthy. */
   isHealthy(): boolean;
   /** Says how a component is. Components that do not take part are ignored, so that their owners need not know. */
   set(component: HealthComponent, isHealthy: boolean): void;

@@ -4,6 +4,7 @@ import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import type { HealthOptions } from "../health/health.ts";
 import type { ListenerAddress } from "../transport/connection-listener.ts";
+import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
 
 /** A TCP address to listen on. */
 export interface HostPort {
@@ -35,8 +36,8 @@ export interface ServerSettings {
   /** HOST and PORT; default 0.0.0.0:8080. */
   readonly http: HostPort;
   readonly grpc: GrpcSettings;
-  /** DEBUG_HOST and DEBUG_PORT; default 0.0.0.0:6070. */
-  readonly debug: HostPort;
+  /** DEBUG_HOST, DEBUG_PORT (default 0.0.0.0:6070) and DEBUG_PROFILING. */
+  readonly debug: DebugListenerOptions;
   readonly health: HealthOptions;
   readonly shutdown: {
     /** SHUTDOWN_DRAIN: how long listeners stay open after SIGTERM, in milliseconds; default 5 s. */
@@ -57,6 +58,12 @@ export function readServerSettings(read: EnvReader): ServerSettings {
     debug: {
       host: read.string("DEBUG_HOST", { default: "0.0.0.0", effect: "Address of the debug listener." }),
       port: read.port("DEBUG_PORT", { default: 6070, effect: "Port of the debug listener; 0 takes a free one." }),
+      profiling: {
+        forEveryone: read.boolean("DEBUG_PROFILING", {
+          default: false,
+          effect: "Lets every peer of the debug listener take profiles, which hold secrets; else only this machine itself may.",
+        }),
+      },
     },
     health: {
       withConfig: read.boolean("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", {

@@ -1,18 +1,8 @@
 // The gRPC status of each error of a decision: the one table that every gRPC engine uses.
 import type { DecideErrorCode } from "../errors.ts";
 
-/** Numbers of gRPC status codes, as far as the service answers them itself. */
-export const GRPC_STATUS = {
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  RESOURCE_EXHAUSTED: 8,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-} as const;
-
-/** A name of GRPC_STATUS. */
-export type GrpcStatusName = keyof typeof GRPC_STATUS;
+/** Names of the gRPC status codes that the service answers itself. */
+export type GrpcStatusName = "INVALID_ARGUMENT" | "DEADLINE_EXCEEDED" | "RESOURCE_EXHAUSTED" | "INTERNAL" | "UNAVAILABLE";
 
 /** The status that a failed decision is answered with. */
 export const GRPC_STATUS_OF = {

@@ -53,8 +53,8 @@ async function publishConfigMap(mount: string, version: string, files: Readonly<
   await symlink(`..${version}`, join(folder, "..data_tmp"));
   await rename(join(folder, "..data_tmp"), join(folder, "..data"));
   for (const name of Object.keys(files)) {
-    await symlink(join("..data", name), join(folder, name)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
+    await symlink(join("..data", name), join(folder, name)).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
     });
   }
 }

@@ -11,7 +11,7 @@ import { FieldReader, type TypeProblem } from "./yaml-fields.ts";
 import { readYaml, YamlError, type YamlMap, type YamlNode, type YamlPosition } from "./yaml-document.ts";
 
 /** Largest file that is read, in UTF-16 units: four times what a ConfigMap can hold. Reading it takes some seconds of the event loop. */
-export const RULE_FILE_MAX_LENGTH = 4 * 1024 * 1024;
+const RULE_FILE_MAX_LENGTH = 4 * 1024 * 1024;
 
 /** Names of model fields that are written differently in a file. */
 const FILE_NAMES: Readonly<Record<string, string>> = {

@@ -54,7 +54,9 @@ export class FieldReader {
   /** A map; undefined for null and for what is absent. */
   map(node: YamlNode | undefined, what: string): YamlMap | undefined {
     if (node === undefined || isNull(node)) return undefined;
-    return node.kind === "map" ? node : this.#mismatch(node, what, undefined);
+    if (node.kind === "map") return node;
+    this.#mismatch(node, what, null);
+    return undefined;
   }
 
   #mismatch<Zero>(node: YamlNode, wanted: string, zero: Zero): Zero {

@@ -9,7 +9,7 @@ export type ScalarMeaning =
   | { readonly type: "str"; readonly value: string };
 
 /** The kinds of meaning; `!!` in front makes the tag. */
-export type ScalarType = ScalarMeaning["type"];
+type ScalarType = ScalarMeaning["type"];
 
 /** Smallest int64 and largest uint64: what yaml.v2 keeps as an integer. */
 const INTEGER_MIN = -(2n ** 63n);

@@ -78,7 +78,7 @@ class GrpcAdsStream implements AdsStream {
 
   #watchConnection(): void {
     this.#client.waitForReady(Infinity, (error) => {
-      if (error === undefined || error === null) this.#listener?.connected();
+      if (error === undefined) this.#listener?.connected();
     });
   }
 

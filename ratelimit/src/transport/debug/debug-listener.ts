@@ -10,6 +10,7 @@ import type { RuleSet } from "../../rules/rule-set.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { renderStatisticsJson, renderStatisticsText } from "../../statistics/stats-page.ts";
 import { respondHealth } from "../plain-answers.ts";
+import { type ProfileOptions, profileRoutes } from "./profiles.ts";
 
 /** What the listener shows. */
 export interface DebugListenerDeps {
@@ -19,10 +20,11 @@ export interface DebugListenerDeps {
   readonly log: Log;
 }
 
-/** DEBUG_HOST and DEBUG_PORT. */
+/** DEBUG_HOST, DEBUG_PORT and DEBUG_PROFILING. */
 export interface DebugListenerOptions {
   readonly host: string;
   readonly port: number;
+  readonly profiling: ProfileOptions;
 }
 
 /** Makes the listener. */
@@ -46,6 +48,7 @@ export function createDebugListener(deps: DebugListenerDeps, options: DebugListe
     help: "OK, or status 500 while the service is not healthy",
     handle: (_request, response) => respondHealth(response, deps.health),
   });
+  for (const route of profileRoutes(options.profiling)) server.route(route);
   return server;
 }
 

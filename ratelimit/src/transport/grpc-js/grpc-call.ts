@@ -1,5 +1,5 @@
 // One ShouldRateLimit call of grpc-js while it is being decided.
-import type { sendUnaryData, ServerUnaryCall } from "@grpc/grpc-js";
+import { type sendUnaryData, type ServerUnaryCall, status } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
 import type { RateLimitRequest, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
@@ -7,7 +7,7 @@ import type { DecideError } from "../../decide/decide-error.ts";
 import type { DecisionCall } from "../../decide/decider.ts";
 import type { Decision } from "../../decide/decision.ts";
 import type { StatisticsTimer } from "../../statistics/statistics-store.ts";
-import { GRPC_STATUS, GRPC_STATUS_OF } from "../grpc-status.ts";
+import { GRPC_STATUS_OF } from "../grpc-status.ts";
 import { responseMessage } from "../response-message.ts";
 
 /** The caller who waits at the other end of a grpc-js call. */
@@ -42,7 +42,7 @@ export class GrpcCall implements DecisionCall {
 
   failed(error: DecideError): void {
     if (error.code === "INTERNAL") this.#log.error("a call could not be decided", { error });
-    this.#callback({ code: GRPC_STATUS[GRPC_STATUS_OF[error.code]], details: error.message });
+    this.#callback({ code: status[GRPC_STATUS_OF[error.code]], details: error.message });
     this.#responseTime.record(this.#nowMs() - this.#startMs);
   }
 }

@@ -302,7 +302,7 @@ describe("createGrpcJsTransport over TLS", () => {
   afterEach(async () => {
     for (const client of clients.splice(0)) client.close();
     await opened?.transport.stop();
-    await files?.stop();
+    files?.stop();
     await rm(folder, { recursive: true, force: true });
   });
 

@@ -1,6 +1,6 @@
 // The gRPC health service over grpc-js. Every name it knows follows the health of the process as a whole.
 import { create } from "@bufbuild/protobuf";
-import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
+import { type handleServerStreamingCall, type handleUnaryCall, type ServerWritableStream, status } from "@grpc/grpc-js";
 import {
   type HealthCheckRequest,
   type HealthCheckResponse,
@@ -10,7 +10,6 @@ import {
 
 import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
-import { GRPC_STATUS } from "../grpc-status.ts";
 
 /** The names that can be asked for: the server as a whole, the reference's name for it, and the service's full name. */
 const SERVICES: readonly string[] = ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"];
@@ -42,7 +41,7 @@ export function createHealthHandlers({ health, statistics, nowMs }: HealthServic
   const watches = new Watches(health);
   const check: handleUnaryCall<HealthCheckRequest, HealthCheckResponse> = (call, callback) => {
     if (SERVICES.includes(call.request.service)) callback(null, response(servingStatus(health)));
-    else callback({ code: GRPC_STATUS.NOT_FOUND, details: "unknown service" });
+    else callback({ code: status.NOT_FOUND, details: "unknown service" });
   };
   return {
     handlers: {
@@ -81,11 +80,11 @@ class Watches {
 
   add(call: WatchCall): void {
     if (this.#isEnded) {
-      refuse(call, GRPC_STATUS.UNAVAILABLE, "the server is shutting down");
+      refuse(call, status.UNAVAILABLE, "the server is shutting down");
       return;
     }
     if (this.#calls.size >= WATCHES_MAX) {
-      refuse(call, GRPC_STATUS.RESOURCE_EXHAUSTED, `too many watches, the maximum is ${WATCHES_MAX}`);
+      refuse(call, status.RESOURCE_EXHAUSTED, `too many watches, the maximum is ${WATCHES_MAX}`);
       return;
     }
     call.on("cancelled", () => this.#calls.delete(call));
@@ -97,7 +96,7 @@ class Watches {
 
   end(): void {
     this.#isEnded = true;
-    for (const call of this.#calls.keys()) refuse(call, GRPC_STATUS.UNAVAILABLE, "the server is shutting down");
+    for (const call of this.#calls.keys()) refuse(call, status.UNAVAILABLE, "the server is shutting down");
     this.#calls.clear();
   }
 
@@ -115,6 +114,6 @@ function servingStatus(health: Health): HealthCheckResponse_ServingStatus {
   return health.isHealthy() ? HealthCheckResponse_ServingStatus.SERVING : HealthCheckResponse_ServingStatus.NOT_SERVING;
 }
 
-function response(status: HealthCheckResponse_ServingStatus): HealthCheckResponse {
-  return create(HealthCheckResponseSchema, { status });
+function response(servingStatus: HealthCheckResponse_ServingStatus): HealthCheckResponse {
+  return create(HealthCheckResponseSchema, { status: servingStatus });
 }

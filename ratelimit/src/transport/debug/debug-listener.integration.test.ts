@@ -1,0 +1,112 @@
+import type { AdminServer } from "@weir/common/admin/admin-server";
+import { silentLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { parseRuleFile } from "../../config/files/rule-file.ts";
+import { createHealth, type Health } from "../../health/health.ts";
+import { compileRules } from "../../rules/compile.ts";
+import type { RuleSet } from "../../rules/rule-set.ts";
+import { createServiceStatistics } from "../../statistics/service-statistics.ts";
+import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
+import { createDebugListener } from "./debug-listener.ts";
+import { isLoopback } from "./profiles.ts";
+
+const RULES = `domain: foo
+descriptors:
+  - {key: k1, value: v1, shadow_mode: true, quota_mode: true, rate_limit: {unit: minute, requests_per_unit: 3}}
+  - {key: k2, rate_limit: {unlimited: true}}
+`;
+
+describe("createDebugListener", () => {
+  let store: StatisticsStore;
+  let health: Health;
+  let rules: RuleSet | undefined;
+  let listener: AdminServer;
+
+  beforeEach(async () => {
+    store = createStatisticsStore({ maxDynamicKeys: 10 });
+    health = createHealth({ withConfig: false, withActiveConnection: false });
+    rules = undefined;
+    const deps = { rules: () => rules, statistics: store, health, log: silentLog() };
+    listener = createDebugListener(deps, { host: "127.0.0.1", port: 0, profiling: { forEveryone: false } });
+    await listener.start();
+  });
+
+  afterEach(() => listener.stop());
+
+  async function get(path: string): Promise<string> {
+    const response = await fetch(`http://127.0.0.1:${listener.address()?.port ?? 0}${path}`);
+    return `${response.status} ${await response.text()}`;
+  }
+
+  it.each(["/", "/nothing"])("%s lists every path with its help, sorted (case 178)", async (path) => {
+    expect(await get(path)).toBe(
+      "200 /debug/pprof/: root of various pprof endpoints. hit for help.\n" +
+        "/debug/pprof/heap: heap snapshot, a .heapsnapshot for Chrome DevTools; stops the process for a moment\n" +
+        "/debug/pprof/profile: CPU profile of ?seconds=30, a .cpuprofile for Chrome DevTools\n" +
+        "/healthcheck: OK, or status 500 while the service is not healthy\n" +
+        "/rlconfig: print out the currently loaded configuration for debugging\n" +
+        "/stats: print out stats, one per line; /stats?format=json as JSON\n",
+    );
+  });
+
+  it("/rlconfig is empty before the first configuration, then has a line per rule (cases 178, 189, 190)", async () => {
+    expect(await get("/rlconfig")).toBe("200 ");
+    const file = parseRuleFile("rules.yaml", RULES);
+    if (!file.ok) throw file.error;
+    rules = compileRules([file.model], { statistics: store });
+    expect(await get("/rlconfig")).toBe(
+      "200 foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: true, quota_mode: true\n" +
+        "foo.k2: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false\n",
+    );
+  });
+
+  it("/stats prints every statistic, as lines or as JSON", async () => {
+    const statistics = createServiceStatistics(store);
+    statistics.configLoadSuccess.add(2);
+    expect(await get("/stats")).toContain("\nratelimit.service.config_load_success: 2\n");
+    expect(JSON.parse((await get("/stats?format=json")).slice(4))).toMatchObject({ "ratelimit.service.config_load_success": 2 });
+  });
+
+  it("/healthcheck follows the health of the process", async () => {
+    expect(await get("/healthcheck")).toBe("500 ");
+    health.set("start", true);
+    expect(await get("/healthcheck")).toBe("200 OK");
+  });
+
+  it("/debug/pprof/ lists its profiles", async () => {
+    expect(await get("/debug/pprof/")).toMatch(/^200 \/debug\/pprof\/heap: .*\n\/debug\/pprof\/profile: .*\n$/);
+  });
+
+  it("/debug/pprof/profile answers a CPU profile to this machine, one at a time", async () => {
+    const [first, second] = await Promise.all([get("/debug/pprof/profile?seconds=1"), get("/debug/pprof/profile?seconds=1")]);
+    const profile = [first, second].find((text) => text.startsWith("200"));
+    expect(JSON.parse(profile?.slice(4) ?? "")).toMatchObject({ nodes: expect.any(Array), samples: expect.any(Array) });
+    expect([first, second]).toContain("409 another profile is being made\n");
+  });
+
+  it.each(["0", "301", "-1", "1.5", "x", ""])("/debug/pprof/profile refuses to take %j seconds", async (seconds) => {
+    expect(await get(`/debug/pprof/profile?seconds=${seconds}`)).toBe(
+      `400 seconds must be a whole number from 1 to 300, current value is ${JSON.stringify(seconds)}\n`,
+    );
+  });
+
+  it("/debug/pprof/heap answers a heap snapshot to this machine", async () => {
+    expect((await get("/debug/pprof/heap")).slice(0, 200)).toMatch(/^200 \{"snapshot":\{"meta":/);
+  });
+});
+
+describe("isLoopback", () => {
+  it.each([
+    ["127.0.0.1", true],
+    ["127.9.9.9", true],
+    ["::1", true],
+    ["::ffff:127.0.0.1", true],
+    ["10.0.0.1", false],
+    ["::ffff:10.0.0.1", false],
+    ["2001:db8::127", false],
+    [undefined, false],
+  ])("isLoopback() of %s is %s", (address, expected) => {
+    expect(isLoopback(address)).toBe(expected);
+  });
+});
