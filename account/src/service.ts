@@ -8,6 +8,8 @@ import type { AdminServer } from "@weir/common/admin/admin-server";
 import { createLifecycle } from "@weir/common/lifecycle/lifecycle";
 import type { Lifecycle, Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
+import { formatAddress } from "@weir/common/net/listen";
+import type { ListenAddress } from "@weir/common/net/listen";
 import { StartError } from "./errors.ts";
 import { createAccountHandlers } from "./http/account-routes.ts";
 import type { AccountHandlers } from "./http/account-routes.ts";
@@ -54,8 +56,10 @@ export interface ServiceDeps {
 /** The assembled service. */
 export interface Service {
   readonly lifecycle: Lifecycle;
-  /** Where it can be reached once started. */
+  /** Origin under which browsers reach it, once started. */
   url(): string;
+  /** URL of the listener itself, once started. */
+  address(): string;
   metricsUrl(): string;
 }
 
@@ -97,7 +101,12 @@ export function createService(
   lifecycle.add(admin);
   lifecycle.add(http);
   lifecycle.add({ name: "drain", stop: () => drain(settings, health, deps) });
-  return { lifecycle, url, metricsUrl: () => `http://localhost:${admin.address()?.port ?? settings.metrics.port}` };
+  return {
+    lifecycle,
+    url,
+    address: () => urlOf(http.address() ?? settings.http),
+    metricsUrl: () => urlOf(admin.address() ?? settings.metrics),
+  };
 }
 
 /** The series that every scrape shows from the start: each route with its success. */
@@ -106,6 +115,10 @@ const ROUTE_SERIES: readonly RouteSeries[] = Object.entries(ACCOUNT_ROUTES).map(
   method: method.toUpperCase(),
   status: name === "register" ? 201 : 200,
 }));
+
+function urlOf(address: ListenAddress): string {
+  return `http://${formatAddress(address)}`;
+}
 
 function makeDataDirectory(directory: string): string {
   const path = resolve(directory);

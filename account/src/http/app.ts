@@ -69,6 +69,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
     attachContext(deps.log),
     setCommonHeaders(deps.health),
     observe(deps.onAnswered),
+    requireHost,
     refuseOddMethods,
     allowOrigins(options.origins),
   );
@@ -132,6 +133,16 @@ function observe(onAnswered: RequestListener): RequestHandler {
     next();
   };
 }
+
+/** HTTP/1.1 wants a Host header (RFC 9112 section 3.2). */
+const requireHost: RequestHandler = (request, response, next) => {
+  if (request.httpVersion === "1.0" || request.headers.host !== undefined) {
+    next();
+    return;
+  }
+  response.setHeader("Connection", "close");
+  next(new AccountError("malformed_request", "The request has no Host header."));
+};
 
 /** TRACE would repeat cookies to the caller; Node lets it through. */
 const refuseOddMethods: RequestHandler = (request, _response, next) => {

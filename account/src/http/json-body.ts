@@ -18,6 +18,7 @@ export const READ_JSON_BODY: readonly RequestHandler[] = [
 
 /** The error for what express' parser refused; undefined when the error is not the parser's. */
 export function bodyErrorOf(error: unknown): AccountError | undefined {
+  if (error instanceof Error && "code" in error && String(error.code).startsWith("Z_")) return malformedJson(error); // zlib's errors.
   const type: unknown = error instanceof Error && "type" in error ? error.type : undefined;
   switch (type) {
     case "entity.too.large":

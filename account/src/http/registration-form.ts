@@ -117,7 +117,8 @@ class FormReader {
       request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
       request.on("error", ignoreLateError);
       parser.removeAllListeners("drain");
-      parser.destroy();
+      // Not at once: busboy may be in the middle of a chunk, and throws when it finds itself destroyed there.
+      process.nextTick(() => parser.destroy());
     };
     request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
   }

@@ -54,6 +54,7 @@ export function createHttpServer(handle: RequestListener, options: HttpServerOpt
       requestTimeout: options.timeouts.requestMs,
       connectionsCheckingInterval: options.timeouts.checkIntervalMs,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      requireHostHeader: false, // Node's own refusal has no body; app.ts refuses with one.
     },
     handle,
   );

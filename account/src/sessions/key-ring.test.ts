@@ -6,9 +6,9 @@ const SECRET_A = "a-secret-of-at-least-32-bytes-aaaa";
 const SECRET_B = "b-secret-of-at-least-32-bytes-bbbb";
 const EC = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const ED = generateKeyPairSync("ed25519");
-const EC_PRIVATE = EC.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-const EC_PUBLIC = EC.publicKey.export({ type: "spki", format: "pem" }).toString();
-const ED_PRIVATE = ED.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const EC_PRIVATE = EC.privateKey.export({ type: "pkcs8", format: "pem" });
+const EC_PUBLIC = EC.publicKey.export({ type: "spki", format: "pem" });
+const ED_PRIVATE = ED.privateKey.export({ type: "pkcs8", format: "pem" });
 
 const ACCESS = { kid: "a1", use: "access", alg: "HS256", key: SECRET_A, state: "sign" };
 const REFRESH = { kid: "r1", use: "refresh", alg: "HS256", key: SECRET_B, state: "sign" };

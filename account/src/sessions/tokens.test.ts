@@ -50,8 +50,8 @@ describe("verifyAccess()", () => {
 
   it("T03 refuses HS256 with the public key as secret", async () => {
     const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const pem = pair.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-    const publicPem = createPublicKey(pem).export({ type: "spki", format: "pem" }).toString();
+    const pem = pair.privateKey.export({ type: "pkcs8", format: "pem" });
+    const publicPem = createPublicKey(pem).export({ type: "spki", format: "pem" });
     const refresh = { kid: "r", use: "refresh", alg: "HS256", key: "r".repeat(32), state: "sign" };
     const result = keysOfFile(JSON.stringify([{ kid: "a", use: "access", alg: "ES256", key: pem, state: "sign" }, refresh]));
     if (!result.ok) throw new Error(result.problems.join());

@@ -1,0 +1,69 @@
+// What a caller and the log learn when a handler fails in a way nobody foresaw.
+import { createLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AccountError } from "../errors.ts";
+import { createApp } from "./app.ts";
+import { createHttpServer, SERVER_TIMEOUTS } from "./server.ts";
+import type { HttpServer } from "./server.ts";
+
+const LISTED = "http://localhost:5173";
+
+let lines: string[];
+let failure: Error;
+let server: HttpServer;
+
+beforeEach(async () => {
+  lines = [];
+  const fail = (): Promise<never> => Promise.reject(failure);
+  const app = createApp(
+    {
+      handlers: { register: fail, login: fail, refreshToken: fail, currentUser: fail, logout: fail },
+      media: undefined,
+      health: { isReady: () => Promise.resolve(false), isDraining: () => false },
+      log: createLog({ level: "info", format: "json", write: (line) => lines.push(line) }),
+      onAnswered: () => undefined,
+    },
+    {
+      cookies: { scope: "host", sameSite: "strict", insecureDevelopment: false },
+      origins: { allowedOrigins: new Set([LISTED]), publicOrigin: () => "http://localhost", requireOrigin: false },
+      trustProxy: false,
+    },
+  );
+  server = createHttpServer(app, { host: "127.0.0.1", port: 0, connectionsMax: 10, timeouts: SERVER_TIMEOUTS, graceMs: 100 });
+  await server.start?.();
+});
+
+afterEach(() => server.stop?.());
+
+function currentUser(): Promise<Response> {
+  return fetch(`http://127.0.0.1:${server.address()?.port ?? 0}/api/v1/user/current-user`, { headers: { Origin: LISTED } });
+}
+
+describe("an unforeseen error", () => {
+  it("T91 becomes a 500 that tells nothing, and one log line without credentials", async () => {
+    failure = new Error("cannot reach mongodb://user:pa55word@host", { cause: new Error("redis://u2:pa55word2@host") });
+    const answer = await currentUser();
+    const body = (await answer.json()) as Record<string, unknown>;
+    expect([answer.status, body["code"], body["message"]]).toEqual([
+      500,
+      "internal",
+      "Something went wrong in the service. Try again later.",
+    ]);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(String(body["requestId"]));
+    expect(lines[0]).toContain("mongodb://[redacted]@host");
+    expect(JSON.stringify(body) + lines.join("")).not.toContain("pa55word");
+  });
+
+  it("T35 T48 of a store that is down keeps the cookies, says when to retry, and can be read by the front end", async () => {
+    failure = new AccountError("database_unavailable", "Try again.", { retryAfterSeconds: 2 });
+    const answer = await currentUser();
+    expect([answer.status, answer.headers.get("retry-after"), answer.headers.get("set-cookie")]).toEqual([503, "2", null]);
+    expect(answer.headers.get("access-control-allow-origin")).toBe(LISTED);
+  });
+
+  it("readiness is 503 with a message", async () => {
+    const answer = await fetch(`http://127.0.0.1:${server.address()?.port ?? 0}/readyz`);
+    expect([answer.status, await answer.json()]).toEqual([503, { status: "not ready", message: "The service is not ready." }]);
+  });
+});

@@ -1,0 +1,277 @@
+// Forms that are broken, too large or hostile, against the real service. After each the service still registers a user.
+import { connect } from "node:net";
+import { readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { jpeg, png } from "../media/sample-images.suite.ts";
+import { formBody, formCall, startService, USER } from "../running-service.suite.ts";
+import type { Answer, Part, RunningService } from "../running-service.suite.ts";
+
+const AVATAR: Part = { name: "avatar", value: png(), fileName: "a.png", type: "image/png" };
+const TEXT: readonly Part[] = [
+  { name: "email", value: USER.email },
+  { name: "password", value: USER.password },
+];
+
+let service: RunningService;
+
+beforeEach(async () => {
+  service = await startService();
+});
+
+afterEach(() => service.stop());
+
+function send(body: string | Buffer, contentType: string): Promise<Answer> {
+  return service.call({ method: "POST", path: "/api/v1/user/register", headers: { "Content-Type": contentType }, body });
+}
+
+function sendParts(parts: readonly Part[]): Promise<Answer> {
+  return service.call(formCall(parts));
+}
+
+function fields(answer: Answer): readonly string[] {
+  return (answer.json["errors"] as readonly { readonly field: string; readonly code: string }[]).map(
+    ({ field, code }) => `${field}: ${code}`,
+  );
+}
+
+/** A part head with whatever headers. */
+function part(headers: string, value = "x"): string {
+  return `--WeirTestBoundary\r\n${headers}\r\n\r\n${value}\r\n`;
+}
+
+const GOOD = formBody([...TEXT, AVATAR]);
+const CONTENT_TYPE = "multipart/form-data; boundary=WeirTestBoundary";
+const END = "--WeirTestBoundary--\r\n";
+
+describe("broken forms", () => {
+  it.each([
+    { name: "T71 no boundary", body: GOOD, contentType: "multipart/form-data", status: 400, code: "malformed_multipart" },
+    { name: "T71 an empty boundary", body: GOOD, contentType: "multipart/form-data; boundary=", status: 400, code: "malformed_multipart" },
+    { name: "T71 JSON", body: "{}", contentType: "application/json", status: 415, code: "unsupported_media_type" },
+    {
+      name: "T71 another boundary",
+      body: GOOD,
+      contentType: "multipart/form-data; boundary=other",
+      status: 400,
+      code: "malformed_multipart",
+    },
+    {
+      name: "T71 line ends of one character",
+      body: GOOD.toString("latin1").replaceAll("\r\n", "\n"),
+      contentType: CONTENT_TYPE,
+      status: 400,
+      code: "malformed_multipart",
+    },
+    { name: "T71 nothing", body: "", contentType: CONTENT_TYPE, status: 400, code: "malformed_multipart" },
+    {
+      name: "T72 an end inside the file",
+      body: GOOD.subarray(0, GOOD.length - 60),
+      contentType: CONTENT_TYPE,
+      status: 400,
+      code: "malformed_multipart",
+    },
+    {
+      name: "T73 an end inside a part's header",
+      body: "--WeirTestBoundary\r\nContent-Disposition: form-data; na",
+      contentType: CONTENT_TYPE,
+      status: 400,
+      code: "malformed_multipart",
+    },
+    {
+      name: "T73 a header of 20 KB",
+      body: part(`Content-Disposition: form-data; name="email"\r\nX-Long: ${"y".repeat(20_000)}`) + END,
+      contentType: CONTENT_TYPE,
+      status: 400,
+      code: "malformed_multipart",
+    },
+    {
+      name: "T73 a part without name",
+      body: Buffer.concat([Buffer.from(part("Content-Disposition: form-data")), GOOD]),
+      contentType: CONTENT_TYPE,
+      status: 400,
+      code: "malformed_multipart",
+    },
+    {
+      name: "T73 a part without Content-Disposition",
+      body: Buffer.concat([Buffer.from(part("X-Other: y")), GOOD]),
+      contentType: CONTENT_TYPE,
+      status: 400,
+      code: "malformed_multipart",
+    },
+    {
+      name: "an avatar in base64",
+      body:
+        part(
+          'Content-Disposition: form-data; name="avatar"; filename="a.png"\r\nContent-Transfer-Encoding: base64',
+          png().toString("base64"),
+        ) + END,
+      contentType: CONTENT_TYPE,
+      status: 400,
+      code: "malformed_multipart",
+    },
+  ])("answer $status $code for $name", async ({ body, contentType, status, code }) => {
+    const answer = await send(body, contentType);
+    expect([answer.status, answer.json["code"]]).toEqual([status, code]);
+    expect(answer.json["message"]).not.toBe("");
+    expect((await service.register()).status).toBe(201);
+  });
+
+  it("T71 answers 415 without any Content-Type", async () => {
+    const answer = await service.call({ method: "POST", path: "/api/v1/user/register", body: GOOD });
+    expect(answer.status).toBe(415);
+  });
+
+  it.each(["end", "resetAndDestroy"] as const)("T72 survive a connection that closes inside the file by %s", async (how) => {
+    const socket = connect(service.port, "127.0.0.1");
+    socket.on("error", () => undefined); // The reset is meant.
+    const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: ${GOOD.length}\r\n\r\n`;
+    await new Promise((resolve) => socket.write(Buffer.concat([Buffer.from(head), GOOD.subarray(0, GOOD.length - 60)]), resolve));
+    socket[how]();
+    await logHas('"route":"/api/v1/user/register"');
+    socket.destroy();
+    expect((await service.register()).status).toBe(201);
+    expect(readdirSync(join(service.directory, "media", "avatars"))).toHaveLength(1);
+  });
+});
+
+describe("forms with too much", () => {
+  it.each([
+    {
+      name: "T74 1000 fields",
+      parts: Array.from({ length: 1000 }, (_, index) => ({ name: `f${index}`, value: "" })),
+      code: "too_many_parts",
+    },
+    { name: "T74 two avatars", parts: [...TEXT, AVATAR, AVATAR], code: "too_many_parts" },
+    { name: "T74 an e-mail address twice", parts: [...TEXT, { name: "email", value: "b@x.com" }, AVATAR], code: "duplicate_field" },
+    { name: "T74 a field of 1 MB", parts: [{ name: "email", value: "x".repeat(1_000_000) }, AVATAR], code: "validation_failed" },
+  ])("answer 400 $code for $name", async ({ parts, code }) => {
+    const answer = await sendParts(parts);
+    expect([answer.status, answer.json["code"]]).toEqual([400, code]);
+  });
+
+  it("T74 T75 ignore fields with huge and strange names", async () => {
+    const strange: readonly Part[] = [
+      { name: "n".repeat(10_000), value: "x" },
+      { name: "a[99999999999]", value: "x" },
+    ];
+    expect((await sendParts([...strange, ...TEXT, AVATAR])).status).toBe(201);
+  });
+
+  it("takes a field of 4096 bytes as it is and names one of 4097", async () => {
+    expect(fields(await sendParts([{ name: "name", value: "x".repeat(4096) }, ...TEXT, AVATAR]))).toEqual(["name: invalid_name"]);
+    expect(fields(await sendParts([{ name: "name", value: "x".repeat(4097) }, ...TEXT, AVATAR]))).toEqual(["name: name_too_long"]);
+  });
+
+  it("T77 answer 413 for an avatar of a byte too many, with the front end's headers", async () => {
+    const form = formCall([...TEXT, { ...AVATAR, value: Buffer.alloc(2_097_153) }], { Origin: "http://localhost:5173" });
+    const answer = await service.call(form);
+    expect([answer.status, answer.json["code"], fields(answer)]).toEqual([413, "avatar_too_large", ["avatar: avatar_too_large"]]);
+    expect(answer.headers["access-control-allow-origin"]).toBe("http://localhost:5173");
+  });
+
+  it("take an avatar of exactly the limit as far as its bytes", async () => {
+    const answer = await sendParts([...TEXT, { ...AVATAR, value: Buffer.alloc(2_097_152) }]);
+    expect([answer.status, answer.json["code"]]).toEqual([415, "avatar_type"]);
+  });
+
+  it("T77 answer 413 at once for a body that says it has 10 GB", async () => {
+    const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: 10737418240\r\n\r\n`;
+    const answer = await service.raw(head);
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toContain('"code":"body_too_large"');
+  });
+
+  it("T77 answer 413 for a body that does not end", async () => {
+    const socket = connect(service.port, "127.0.0.1");
+    socket.on("error", () => undefined); // The service may close while the test still writes.
+    let received = "";
+    socket.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    socket.write(`POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    const head = Buffer.from(part('Content-Disposition: form-data; name="junk"; filename="j"', "").slice(0, -2));
+    const chunk = (data: Buffer): Buffer => Buffer.concat([Buffer.from(`${data.length.toString(16)}\r\n`), data, Buffer.from("\r\n")]);
+    socket.write(chunk(head));
+    const endless = setInterval(() => socket.write(chunk(Buffer.alloc(262_144))), 2);
+    await closed;
+    clearInterval(endless);
+    expect(received).toMatch(/^HTTP\/1\.1 413 /);
+    expect(received).toContain('"code":"body_too_large"');
+  });
+});
+
+describe("avatars", () => {
+  it.each([
+    { name: "T76 an avatar as text", parts: [...TEXT, { name: "avatar", value: "x" }], status: 400, field: "avatar: invalid_avatar" },
+    {
+      name: "T76 an e-mail address as file",
+      parts: [{ name: "email", value: "a@x.com", fileName: "e" }, AVATAR],
+      status: 400,
+      field: "email: invalid_email",
+    },
+    {
+      name: "T76 text that calls itself bytes",
+      parts: [{ name: "email", value: "a@x.com", type: "application/octet-stream" }, AVATAR],
+      status: 400,
+      field: "email: invalid_email",
+    },
+    { name: "T78 no avatar", parts: TEXT, status: 400, field: "avatar: avatar_required" },
+    { name: "T78 an avatar of no bytes", parts: [...TEXT, { ...AVATAR, value: "" }], status: 400, field: "avatar: avatar_required" },
+    { name: "T80 an SVG", parts: [...TEXT, { ...AVATAR, value: "<svg onload=alert(1)>" }], status: 415, field: "avatar: avatar_type" },
+    {
+      name: "T80 a GIF that is a script",
+      parts: [...TEXT, { ...AVATAR, value: "GIF89a=1;alert(1);//" }],
+      status: 415,
+      field: "avatar: avatar_type",
+    },
+    {
+      name: "T82 sides of 60000",
+      parts: [...TEXT, { ...AVATAR, value: png({ width: 60000, height: 60000 }) }],
+      status: 400,
+      field: "avatar: avatar_dimensions",
+    },
+    { name: "T82 half a PNG", parts: [...TEXT, { ...AVATAR, value: png().subarray(0, 60) }], status: 415, field: "avatar: avatar_damaged" },
+  ])("answer $status $field for $name", async ({ parts, status, field }) => {
+    const answer = await sendParts(parts);
+    expect([answer.status, fields(answer)]).toEqual([status, [field]]);
+  });
+
+  it("are optional when the setting says so, but never of no bytes", async () => {
+    await service.restart({ AVATAR_REQUIRED: "false" });
+    expect((await sendParts([...TEXT, { ...AVATAR, value: "" }])).status).toBe(400);
+    const answer = await sendParts(TEXT);
+    expect([answer.status, (answer.json["user"] as Record<string, unknown>)["avatar"]]).toEqual([201, null]);
+  });
+
+  it.each(["../../x.png", "x.php\\0.png", "..\\\\x", "y".repeat(300), "x\u202egnp.exe"])(
+    "T79 are stored under a name of our own, whatever %s says",
+    async (fileName) => {
+      const answer = await sendParts([...TEXT, { ...AVATAR, fileName }]);
+      const user = answer.json["user"] as Record<string, string>;
+      expect(new URL(String(user["avatar"])).pathname).toMatch(/^\/media\/avatars\/[0-9a-f-]{36}\/[0-9a-f]{32}\.png$/);
+    },
+  );
+
+  it("T81 are stored without what stands behind their end", async () => {
+    const answer = await sendParts([...TEXT, { ...AVATAR, value: png({ after: Buffer.from("PK<html>") }) }]);
+    const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
+    expect((await service.call({ path: pathname })).text).toBe(png().toString("latin1"));
+  });
+
+  it("T86 are served by what they are, not by what they were called", async () => {
+    const answer = await sendParts([...TEXT, { ...AVATAR, value: jpeg() }]);
+    const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
+    expect(pathname).toMatch(/\.jpg$/);
+    expect((await service.call({ path: pathname })).headers["content-type"]).toBe("image/jpeg");
+  });
+});
+
+/** Waits until a line of the log holds the text. */
+async function logHas(text: string): Promise<void> {
+  const deadlineMs = performance.now() + 5000;
+  while (!service.logLines.some((line) => line.includes(text))) {
+    if (performance.now() > deadlineMs) throw new Error(`the log never holds ${text}`);
+    await sleep(10);
+  }
+}

@@ -1,0 +1,194 @@
+// The program as an operator runs it: a process with an environment, signals, and a sudden end.
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { png } from "./media/sample-images.suite.ts";
+import { formBody } from "./running-service.suite.ts";
+
+const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+const READY_TIMEOUT_MS = 20_000;
+
+interface Program {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly exited: Promise<number | null>;
+}
+
+let directory: string;
+const programs: Program[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "weir-account-main-"));
+});
+
+afterEach(async () => {
+  for (const { child, exited } of programs.splice(0)) {
+    child.kill("SIGKILL");
+    await exited;
+  }
+  rmSync(directory, { recursive: true });
+});
+
+function run(env: Readonly<Record<string, string>>): Program {
+  const base = {
+    PATH: String(process.env["PATH"]),
+    PORT: "0",
+    METRICS_PORT: "0",
+    DATA_DIR: directory,
+    BCRYPT_COST: "4",
+    SHUTDOWN_DRAIN: "0s",
+  };
+  const child = spawn(process.execPath, ["--conditions=source", MAIN], { env: { ...base, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const exited = once(child, "exit").then(([code]) => code as number | null);
+  const program = { child, output: () => output, exited };
+  programs.push(program);
+  return program;
+}
+
+/** The origin of the program once it says that it is ready. */
+async function ready(program: Program): Promise<string> {
+  const deadlineMs = performance.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    const url = /account service ready.* url="?([^\s"]+)/.exec(program.output())?.[1];
+    if (url !== undefined) return url;
+    if (performance.now() > deadlineMs || program.child.exitCode !== null) throw new Error(`not ready: ${program.output()}`);
+    await sleep(20);
+  }
+}
+
+function register(url: string, email: string): Promise<Response> {
+  const body = formBody([
+    { name: "email", value: email },
+    { name: "password", value: "correct horse battery" },
+    { name: "avatar", value: png(), fileName: "a.png" },
+  ]);
+  const headers = { "Content-Type": "multipart/form-data; boundary=WeirTestBoundary" };
+  return fetch(`${url}/api/v1/user/register`, { method: "POST", headers, body: new Uint8Array(body) });
+}
+
+function login(url: string, email: string): Promise<Response> {
+  const body = JSON.stringify({ email, password: "correct horse battery" });
+  return fetch(`${url}/api/v1/user/login`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+}
+
+const PRODUCTION = {
+  NODE_ENV: "production",
+  BCRYPT_COST: "10",
+  ALLOW_EMBEDDED: "true",
+  HOST: "127.0.0.1",
+  METRICS_HOST: "127.0.0.1",
+  ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",
+  REFRESH_TOKEN_SECRET: "zQ9-long-enough-refresh-value-987654321",
+};
+
+describe("weir-account", () => {
+  it("keeps every account it confirmed, and its sessions, when it is killed in the middle of registrations", async () => {
+    const first = run({});
+    const url = await ready(first);
+    const confirmed: string[] = [];
+    const registerOn = async (worker: number): Promise<void> => {
+      for (let count = 0; ; count++) {
+        const email = `user-${worker}-${count}@x.com`;
+        try {
+          if ((await register(url, email)).status === 201) confirmed.push(email);
+        } catch {
+          return; // Killed: what was not confirmed may be missing.
+        }
+      }
+    };
+    await register(url, "session@x.com");
+    const cookie = (await login(url, "session@x.com")).headers
+      .getSetCookie()
+      .map((line) => line.split(";")[0])
+      .join("; ");
+    const workers = [0, 1, 2, 3].map(registerOn);
+    while (confirmed.length < 20) await sleep(5);
+    first.child.kill("SIGKILL");
+    await Promise.all(workers);
+    const again = await ready(run({}));
+    for (const email of confirmed) expect((await login(again, email)).status).toBe(200);
+    const me = await fetch(`${again}/api/v1/user/current-user`, { headers: { Cookie: cookie } });
+    expect(me.status).toBe(200);
+  });
+
+  it("T94 finishes what runs at SIGTERM, refuses the rest, and exits with 0", async () => {
+    const program = run({ BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "300ms" });
+    const url = await ready(program);
+    const running = Array.from({ length: 10 }, (_, index) => register(url, `user-${index}@x.com`));
+    while (!/^bcrypt_queue_depth [1-9]/m.test(await text(metricsOf(program)))) await sleep(5);
+    program.child.kill("SIGTERM");
+    const readiness = await fetch(`${url}/readyz`);
+    expect(readiness.status).toBe(503);
+    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
+    expect(await program.exited).toBe(0);
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  });
+
+  it("T17 T95 starts in production with real secrets", async () => {
+    const program = run(PRODUCTION);
+    await ready(program);
+    expect(program.output()).not.toContain("not fit for production");
+  });
+
+  it.each([
+    {
+      name: "T17 one secret for both tokens",
+      env: { REFRESH_TOKEN_SECRET: PRODUCTION.ACCESS_TOKEN_SECRET },
+      setting: "REFRESH_TOKEN_SECRET",
+      value: PRODUCTION.ACCESS_TOKEN_SECRET,
+    },
+    { name: "T17 a short secret", env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" }, setting: "ACCESS_TOKEN_SECRET", value: "Xy3!hq8Z" },
+    { name: "T17 a placeholder", env: { ACCESS_TOKEN_SECRET: "changeme" }, setting: "ACCESS_TOKEN_SECRET", value: "changeme" },
+    { name: "T95 the embedded store", env: { ALLOW_EMBEDDED: "" }, setting: "STORE", value: undefined },
+    { name: "T95 insecure cookies", env: { COOKIE_INSECURE_DEV: "true" }, setting: "COOKIE_INSECURE_DEV", value: undefined },
+    { name: "T95 every origin", env: { CORS_ORIGINS: "*" }, setting: "CORS_ORIGINS", value: undefined },
+    { name: "T95 every proxy", env: { TRUST_PROXY: "true" }, setting: "TRUST_PROXY", value: undefined },
+  ])("does not start in production with $name", async ({ env, setting, value }) => {
+    const program = run({ ...PRODUCTION, ...env });
+    expect(await program.exited).toBe(1);
+    expect(program.output()).toContain(`${setting}=`);
+    if (value !== undefined) expect(program.output()).not.toContain(value);
+  });
+
+  it("names a port in use and the setting that moves it", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const program = run({ PORT: String(port) });
+    expect(await program.exited).toBe(1);
+    expect(program.output()).toContain(`Cannot listen for HTTP on 127.0.0.1:${port}: the port is in use; set PORT to another one`);
+    other.close();
+  });
+
+  it("names a data directory it cannot have", async () => {
+    const file = join(directory, "file");
+    writeFileSync(file, "");
+    const program = run({ DATA_DIR: join(file, "data") });
+    expect(await program.exited).toBe(1);
+    expect(program.output()).toContain(`Cannot use DATA_DIR ${join(file, "data")}`);
+  });
+
+  it("keeps the secrets it makes for its owner only", async () => {
+    await ready(run({}));
+    expect(statSync(join(directory, "token-secrets.json")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(directory, "accounts.sqlite")).mode & 0o777).toBe(0o600);
+  });
+});
+
+function metricsOf(program: Program): string {
+  return /metrics="?([^\s"]+)/.exec(program.output())?.[1] ?? "";
+}
+
+async function text(url: string): Promise<string> {
+  return (await fetch(url)).text();
+}

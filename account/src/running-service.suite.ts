@@ -1,0 +1,197 @@
+// A whole service on free ports for tests, with a clock that the test moves, and an HTTP client that sends exactly what it is told.
+import { mkdtempSync, rmSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLog } from "@weir/common/log/log";
+import type { Env } from "@weir/common/settings/read-env";
+import type { ServerTimeouts } from "./http/server.ts";
+import { png } from "./media/sample-images.suite.ts";
+import { createService } from "./service.ts";
+import { parseSettings } from "./settings.ts";
+
+/** Longest wait for an answer in tests, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/** The user that tests register. */
+export const USER = { email: "a@x.com", password: "correct horse battery" };
+
+/** An answer with its body read. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The body as JSON; an empty object when it is none. */
+  readonly json: Readonly<Record<string, unknown>>;
+  readonly setCookies: readonly string[];
+}
+
+/** A part of a multipart form; with `fileName` or `type` it is written as given. */
+export interface Part {
+  readonly name: string;
+  readonly value: string | Buffer;
+  readonly fileName?: string;
+  readonly type?: string;
+}
+
+/** A request. */
+export interface Call {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | Buffer;
+}
+
+/** A running service. */
+export interface RunningService {
+  readonly port: number;
+  readonly metricsUrl: string;
+  readonly directory: string;
+  /** Every line of the log, at debug level, as JSON. */
+  readonly logLines: readonly string[];
+  /** Moves the service's clock. */
+  advance(ms: number): void;
+  call(call: Call): Promise<Answer>;
+  /** Sends bytes as they are and gives back everything until the connection ends. */
+  raw(bytes: string | Buffer): Promise<string>;
+  register(fields?: Readonly<Record<string, string>>, further?: readonly Part[]): Promise<Answer>;
+  login(body?: unknown, headers?: Call["headers"]): Promise<Answer>;
+  /** Logs the user of the tests in and gives the Cookie header of the session. */
+  session(): Promise<string>;
+  /** Stops the service and starts it again on the same data. */
+  restart(env?: Env): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts a service with fast hashes on free ports of 127.0.0.1; `env` adds to its settings. */
+export async function startService(env: Env = {}, timeouts?: ServerTimeouts): Promise<RunningService> {
+  const directory = mkdtempSync(join(tmpdir(), "weir-account-"));
+  const logLines: string[] = [];
+  const state = { offsetMs: 0 };
+  const start = async (further: Env): Promise<ReturnType<typeof createService>> => {
+    const base = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", DATA_DIR: directory, BCRYPT_COST: "4", SHUTDOWN_DRAIN: "0s" };
+    const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
+    const deps = { log, clock: () => Date.now() + state.offsetMs, stopsAtOnce: () => true };
+    const service = createService(parseSettings({ ...base, ...env, ...further }), deps, timeouts === undefined ? undefined : { timeouts });
+    await service.lifecycle.start();
+    return service;
+  };
+  let service = await start({});
+  const running: RunningService = {
+    get port() {
+      return Number(new URL(service.address()).port);
+    },
+    get metricsUrl() {
+      return service.metricsUrl();
+    },
+    directory,
+    logLines,
+    advance: (ms) => {
+      state.offsetMs += ms;
+    },
+    call: (call) => send(running.port, call),
+    raw: (bytes) => sendRaw(running.port, bytes),
+    register: (fields = USER, further = [{ name: "avatar", value: png(), fileName: "a.png", type: "image/png" }]) =>
+      send(running.port, formCall([...Object.entries(fields).map(([name, value]) => ({ name, value })), ...further])),
+    login: (body = USER, headers = {}) =>
+      send(running.port, {
+        method: "POST",
+        path: "/api/v1/user/login",
+        headers: { "Content-Type": "application/json", ...headers },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      }),
+    session: async () => cookieHeader(await running.login()),
+    restart: async (further = {}) => {
+      await service.lifecycle.stop();
+      service = await start(further);
+    },
+    stop: async () => {
+      await service.lifecycle.stop();
+      rmSync(directory, { recursive: true });
+    },
+  };
+  return running;
+}
+
+/** The Cookie header a browser would send after this answer. */
+export function cookieHeader(answer: Answer): string {
+  return answer.setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(";"))).join("; ");
+}
+
+/** The value of one cookie in a Cookie header. */
+export function cookieValue(header: string, name: string): string {
+  const pair = header.split("; ").find((entry) => entry.startsWith(`${name}=`));
+  if (pair === undefined) throw new Error(`there is no cookie ${name}`);
+  return pair.slice(name.length + 1);
+}
+
+/** A registration as a multipart form. */
+export function formCall(parts: readonly Part[], headers: Call["headers"] = {}): Call {
+  const contentType = { "Content-Type": "multipart/form-data; boundary=WeirTestBoundary" };
+  return { method: "POST", path: "/api/v1/user/register", headers: { ...contentType, ...headers }, body: formBody(parts) };
+}
+
+/** The body of a multipart form with the boundary `WeirTestBoundary`. */
+export function formBody(parts: readonly Part[]): Buffer {
+  const chunks = parts.flatMap(({ name, value, fileName, type }) => [
+    Buffer.from(
+      `--WeirTestBoundary\r\nContent-Disposition: form-data; name="${name}"${fileName === undefined ? "" : `; filename="${fileName}"`}\r\n` +
+        `${type === undefined ? "" : `Content-Type: ${type}\r\n`}\r\n`,
+    ),
+    Buffer.from(value),
+    Buffer.from("\r\n"),
+  ]);
+  return Buffer.concat([...chunks, Buffer.from("--WeirTestBoundary--\r\n")]);
+}
+
+function send(port: number, call: Call): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const body = call.body === undefined ? undefined : Buffer.from(call.body);
+    const length = body === undefined ? {} : { "Content-Length": String(body.length) };
+    const request = httpRequest(
+      { host: "127.0.0.1", port, method: call.method ?? "GET", path: call.path, headers: { ...length, ...call.headers }, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const text = Buffer.concat(chunks).toString("latin1");
+          const setCookies = response.headers["set-cookie"] ?? [];
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            json: parseObject(Buffer.concat(chunks)),
+            setCookies,
+          });
+        });
+      },
+    );
+    request.setTimeout(ANSWER_TIMEOUT_MS, () => request.destroy(new Error(`no answer to ${call.method ?? "GET"} ${call.path}`)));
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(bytes.toString()) as Readonly<Record<string, unknown>>;
+  } catch {
+    return {}; // Images and empty answers; tests that want JSON compare a field and fail.
+  }
+}
+
+function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+    const chunks: Buffer[] = [];
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => socket.destroy(new Error("the connection stays open")));
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.on("error", reject);
+    socket.on("close", () => {
+      resolve(Buffer.concat(chunks).toString("latin1"));
+    });
+  });
+}
