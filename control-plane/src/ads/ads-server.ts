@@ -69,6 +69,7 @@ export interface AdsServer extends Part {
   start(): Promise<void>;
   /** Ends every stream with UNAVAILABLE, then the listener. */
   stop(): Promise<void>;
+  /** The address it has, once started. */
   address(): ListenAddress | undefined;
   /** Streams that are open. */
   streams(): number;

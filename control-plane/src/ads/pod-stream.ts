@@ -28,8 +28,11 @@ export interface ProtocolViolation {
 
 /** Counts what happens on all streams. */
 export interface AdsCounters {
+  /** A response is being sent. */
   pushed(): void;
+  /** A pod has accepted a response. */
   acknowledged(): void;
+  /** A pod has rejected a response. */
   rejected(): void;
 }
 

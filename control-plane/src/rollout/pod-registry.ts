@@ -33,8 +33,11 @@ export interface PodState extends ConnectedPod {
 
 /** Where a stream reports to. */
 export interface PodReport {
+  /** The pod is being sent this version. */
   sent(version: string): void;
+  /** The pod has accepted this version; what it rejected before is of the past. */
   accepted(version: string): void;
+  /** The pod has rejected this version, with its reason; what it accepted before stays in force there. */
   rejected(version: string, message: string): void;
   /** The stream has ended; the entry goes. */
   left(): void;
@@ -42,6 +45,7 @@ export interface PodReport {
 
 /** All pods of this replica. */
 export interface PodRegistry {
+  /** Adds a pod; its stream reports to what this returns. */
   connected(pod: ConnectedPod): PodReport;
   /** Every connected pod, by node id and then by age of its stream. */
   list(): readonly PodState[];

@@ -59,7 +59,7 @@ function logHold(log: Log, fleet: string, earlier: FleetPublication | undefined,
   const fields = { fleet: fleetName(fleet), version: earlier?.snapshot?.version };
   switch (hold.kind) {
     case "empty":
-      log.warn("No resource is left, which is published only if it stays so", { ...fields, waitMs: hold.untilMs - hold.sinceMs });
+      log.warn("There is no resource, which is published only if it stays so", { ...fields, waitMs: hold.untilMs - hold.sinceMs });
       break;
     case "too-large":
       log.error("The snapshot is too large and not published, the one before stays in force", {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
 import type { Source, SourceState } from "../source/source.ts";
-import { createPublisher, type SourcePublisher } from "./publisher.ts";
+import { createPublisher, type Publisher } from "./publisher.ts";
 
 const OPTIONS = { debounceQuietMs: 100, debounceMaxMs: 1000, snapshotMaxBytes: 100_000, allowEmptyAfterMs: 10_000 };
 const A: ManifestText = { name: "a", domain: "alpha" };
@@ -33,7 +33,7 @@ class FakeSource implements Source {
 
 describe("Publisher", () => {
   let source: FakeSource;
-  let publisher: SourcePublisher;
+  let publisher: Publisher;
   let lines: Record<string, unknown>[];
   let told: number;
 
@@ -72,6 +72,17 @@ describe("Publisher", () => {
     expect(publisher.snapshotFor("any")?.version).toBe(version);
     expect(logged()).toEqual([{ level: "info", "@message": "Published snapshot", version, resources: 1, bytes: 204, fleet: "*" }]);
     expect(told).toBe(1);
+  });
+
+  it("reads again after the first read when something changed meanwhile, and not before", async () => {
+    const starting = publisher.start();
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(0);
+    await starting;
+    expect(source.reads).toBe(1);
+    await vi.advanceTimersByTimeAsync(100);
+    expect([source.reads, publisher.snapshotFor("any")?.resources.length]).toEqual([2, 1]);
   });
 
   it("fails to start when the source cannot be read", async () => {
@@ -157,7 +168,7 @@ describe("Publisher", () => {
     await change({});
     expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
     expect(logged()).toMatchObject([
-      { level: "warning", "@message": "No resource is left, which is published only if it stays so", waitMs: 10_000 },
+      { level: "warning", "@message": "There is no resource, which is published only if it stays so", waitMs: 10_000 },
     ]);
     await vi.advanceTimersByTimeAsync(9999);
     expect(publisher.snapshotFor("any")?.resources.length).toBe(1);

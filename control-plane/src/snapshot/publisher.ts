@@ -34,8 +34,12 @@ export interface PublisherState {
 
 /** Publishes snapshots. */
 export interface Publisher extends Part, SourceListener {
+  /** Names the source, which needs the publisher as its listener and is therefore made after it; before start. */
+  use(source: Source): void;
+  /** Reads the source for the first time; fails when it cannot be read. */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** What it has made of the source. */
   state(): PublisherState;
   /** What is in force for a fleet; undefined when nothing is yet. */
   snapshotFor(fleet: string): Snapshot | undefined;
@@ -51,13 +55,12 @@ export interface PublisherDeps {
   readonly tracer?: Tracing["tracer"];
 }
 
-/** Makes a publisher; the source is handed over by {@link SourcePublisher.use}, because it needs the publisher as its listener. */
-export function createPublisher(deps: PublisherDeps, options: PublisherOptions): SourcePublisher {
+/** Makes a publisher without a source. */
+export function createPublisher(deps: PublisherDeps, options: PublisherOptions): Publisher {
   return new SourcePublisher(deps, options);
 }
 
-/** The publisher of one source. */
-export class SourcePublisher implements Publisher {
+class SourcePublisher implements Publisher {
   readonly name = "publisher";
   readonly #log: Log;
   readonly #clock: () => number;
@@ -73,6 +76,8 @@ export class SourcePublisher implements Publisher {
   #publication: Publication = UNPUBLISHED;
   #sourceError: string | undefined;
   #releaseTimer: NodeJS.Timeout | undefined;
+  #isStarted = false;
+  #isChangedEarly = false;
 
   constructor({ log, clock, tracer }: PublisherDeps, options: PublisherOptions) {
     this.#log = log;
@@ -82,14 +87,14 @@ export class SourcePublisher implements Publisher {
     this.#debounce = createDebounce(() => this.#refresh(), clock, { quietMs: options.debounceQuietMs, maxMs: options.debounceMaxMs });
   }
 
-  /** Names the source; before start. */
   use(source: Source): void {
     this.#source = source;
   }
 
-  /** Reads the source for the first time; fails when it cannot be read. */
   async start(): Promise<void> {
     this.#take(await this.#readSource());
+    this.#isStarted = true;
+    if (this.#isChangedEarly) this.#debounce.changed();
   }
 
   async stop(): Promise<void> {
@@ -99,7 +104,9 @@ export class SourcePublisher implements Publisher {
   }
 
   changed(): void {
-    this.#debounce.changed();
+    // The source is read by one at a time, and the first read is start's.
+    if (this.#isStarted) this.#debounce.changed();
+    else this.#isChangedEarly = true;
   }
 
   state(): PublisherState {

@@ -47,6 +47,7 @@ export interface SourceState {
 
 /** Hears that the state may have changed. Calls may come often and for nothing: the listener coalesces them and then reads. */
 export interface SourceListener {
+  /** Something may have changed. */
   changed(): void;
 }
 

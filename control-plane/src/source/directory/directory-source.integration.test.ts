@@ -123,6 +123,22 @@ describe("DirectorySource.read()", () => {
     rmSync(elsewhere, { recursive: true });
   });
 
+  it("sees another version when a link on the way to the folder is swapped", async () => {
+    const root = folder;
+    for (const version of [1, 2]) {
+      mkdirSync(join(root, `v${version}`, "limits"), { recursive: true });
+      write(`v${version}/limits/a.yaml`, manifest({ name: "a", domain: "alpha", requestsPerUnit: version }));
+    }
+    symlinkSync("v1", join(root, "current"));
+    folder = join(root, "current", "limits");
+    const { until } = await watch();
+    symlinkSync("v2", join(root, "next"));
+    renameSync(join(root, "next"), join(root, "current"));
+    const state = await until("the second version", (now) => limitOf(now, "default/a") === 2);
+    expect(state.resources[0]?.place.file).toBe(join(folder, "a.yaml"));
+    folder = root;
+  });
+
   it("reads a folder once when a link inside it leads back to it", async () => {
     mkdirSync(join(folder, "team"));
     write("team/a.yaml", manifest({ name: "a", domain: "alpha" }));

@@ -1,10 +1,11 @@
 // Finds the manifest files below a folder, and the folders to watch for them. It reads no file.
 import type { Dirent, Stats } from "node:fs";
-import { readdir, readlink, realpath, stat } from "node:fs/promises";
+import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
+import type { ControlPlaneErrorCode } from "../../errors.ts";
 import { compareCodeUnits } from "../code-unit-order.ts";
 
 /** Names of files that are read. */
@@ -32,7 +33,7 @@ export interface FolderScan {
 
 /** Looks through a folder and everything below it. Rejects with SOURCE_UNREADABLE when a folder cannot be read: a part is never taken for the whole. */
 export async function scanFolder(folder: string): Promise<FolderScan> {
-  const found: Found = { root: folder, files: [], folders: new Set() };
+  const found: Found = { root: folder, files: [], folders: new Set(await foldersOfLinks(resolve(folder))) };
   await scan(folder, [], found);
   return { files: found.files.toSorted(compareCodeUnits), folders: [...found.folders] };
 }
@@ -41,6 +42,20 @@ interface Found {
   readonly root: string;
   readonly files: string[];
   readonly folders: Set<string>;
+}
+
+/** The folders of the links on the way to a path: where such a link is swapped, everything below the path is another thing. */
+async function foldersOfLinks(path: string): Promise<readonly string[]> {
+  const above = dirname(path);
+  if (above === path) return [];
+  const folders = [...(await foldersOfLinks(above))];
+  try {
+    if ((await lstat(path)).isSymbolicLink()) folders.push(await realpath(above));
+  } catch (cause) {
+    // Missing or not permitted: the look at the folder itself tells so.
+    if (codeOf(cause) === undefined) throw cause;
+  }
+  return folders;
 }
 
 /** `above` holds the real paths of the folders that lead here: a link to one of them would never end. */
@@ -118,7 +133,7 @@ function reasonOf(path: string, root: string, cause: unknown): string {
   }
 }
 
-function unreadable(root: string, reason: string, cause?: unknown): ServiceError<"SOURCE_UNREADABLE"> {
+function unreadable(root: string, reason: string, cause?: unknown): ServiceError<ControlPlaneErrorCode> {
   return new ServiceError("SOURCE_UNREADABLE", `Cannot read the folder ${root}: ${reason}`, { transient: true, cause });
 }
 
