@@ -60,6 +60,7 @@ export interface Service {
   url(): string;
   /** URL of the listener itself, once started. */
   address(): string;
+  /** URL of the listener for operators, once started. */
   metricsUrl(): string;
 }
 

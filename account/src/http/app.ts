@@ -34,6 +34,7 @@ export interface AppDeps {
 
 /** Whether the service is alive and ready. */
 export interface Health {
+  /** False while the store does not answer, and from the signal to stop on. */
   isReady(): Promise<boolean>;
   /** True from the signal to stop on: answers then end their connections. */
   isDraining(): boolean;

@@ -5,7 +5,9 @@ const PING_VALID_MS = 1000;
 
 /** The state that probes ask for. */
 export interface HealthState {
+  /** False while the store does not answer, and from `drain` on; an answer of the store counts for a second. */
   isReady(): Promise<boolean>;
+  /** True from `drain` on. */
   isDraining(): boolean;
   /** From now on the service is not ready, and answers end their connections. */
   drain(): void;

@@ -9,6 +9,7 @@ const CLOSE = Buffer.from("--");
 
 /** Counts as the body goes by. */
 export interface PartCounter {
+  /** Takes the next bytes of the body, in pieces of any size. */
   push(chunk: Buffer): void;
   /** Parts that have begun so far. */
   parts(): number;

@@ -39,7 +39,9 @@ export interface TokenOptions {
 
 /** Signs and verifies the tokens of the service. */
 export interface Tokens {
+  /** A token under the signing key of the moment. */
   signAccess(claims: AccessClaims): Promise<string>;
+  /** A token under the signing key of the moment; the same text for the same claims. */
   signRefresh(claims: RefreshClaims): Promise<string>;
   /** Never rejects for what a caller sent. */
   verifyAccess(token: string, nowMs: number): Promise<TokenCheck<AccessClaims>>;

@@ -38,7 +38,9 @@ export interface UserChange {
 export interface UserStore {
   /** Stores a new user; once it resolves to "inserted" the record survives a crash of the process and of the machine. */
   insert(user: UserRecord): Promise<"inserted" | "email_taken">;
+  /** The user, or undefined when there is none. */
   findById(id: string): Promise<UserRecord | undefined>;
+  /** The user with exactly this key, or undefined when there is none. */
   findByEmailKey(emailKey: string): Promise<UserRecord | undefined>;
   /**
    * Replaces what may change if the record still has `revision`, and raises the revision by one. False when somebody else wrote in between

@@ -8,8 +8,11 @@ export type RefreshResult = "issued" | "invalid" | "error";
 
 /** Listener to what happens; its methods must not throw. */
 export interface AccountEvents {
+  /** A login ended. */
   loggedIn(result: LoginResult): void;
+  /** A refresh ended. */
   refreshed(result: RefreshResult): void;
+  /** A user was stored. */
   registered(): void;
   /** An image was stored, in so many seconds. */
   mediaStored(seconds: number): void;

@@ -94,7 +94,7 @@ export function parseCredentials(body: unknown): Credentials {
 }
 
 /** The error for one or more bad inputs. With exactly one, its message is the message of the whole. */
-export function validationError(fields: readonly FieldError[]): AccountError {
+function validationError(fields: readonly FieldError[]): AccountError {
   const [first] = fields;
   const message =
     fields.length === 1 && first !== undefined ? first.message : `Correct these fields: ${fields.map(({ field }) => field).join(", ")}.`;

@@ -16,6 +16,7 @@ const PEPPER_PREFIX = "{hmac-sha384}";
 
 /** Makes and checks stored hashes. Calls reject with `busy` when too much is waiting. */
 export interface PasswordHasher {
+  /** A salted hash to store. The password must fit bcrypt, as password-rules.ts sees to; a longer one is a fault and rejects with a RangeError. */
   hash(password: string): Promise<string>;
   /** Takes as long for an undefined (no such user) or unusable hash as for a real one, and is then false. */
   verify(password: string, storedHash: string | undefined): Promise<boolean>;
