@@ -15,6 +15,9 @@ import { KEY_MARKER } from "./call-connection.ts";
 /** Longest wait for the program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 15_000;
 
+/** So long that a machine that stalls shows up as latency, which can be read, and not as errors, which end the benchmark. */
+const STORE_TIMEOUT = "10s";
+
 /** A limit that no benchmark reaches, per day so that no window ends: every decision counts and answers alike. */
 const RULES = `domain: bench
 descriptors:
@@ -89,7 +92,13 @@ export async function startMeasuredServer(
     SHUTDOWN_DRAIN: "0s",
     ...(redis === undefined
       ? { BACKEND_TYPE: "memory" }
-      : { BACKEND_TYPE: "kvstore", KVSTORE_TYPE: "SINGLE", KVSTORE_SOCKET_TYPE: "unix", KVSTORE_URL: redis.socketPath }),
+      : {
+          BACKEND_TYPE: "kvstore",
+          KVSTORE_TYPE: "SINGLE",
+          KVSTORE_SOCKET_TYPE: "unix",
+          KVSTORE_URL: redis.socketPath,
+          KVSTORE_COMMAND_TIMEOUT: STORE_TIMEOUT,
+        }),
   };
   const args = [...options.pinned, join(options.root, "node_modules", ".bin", "weir-ratelimit")];
   const program: ProcessGroup = await startProcess({ name: `weir-ratelimit (${variant})`, command: "env", args, env });
