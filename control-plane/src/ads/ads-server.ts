@@ -13,6 +13,7 @@ import type { PodRegistry } from "../rollout/pod-registry.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { alternativeNames, isAllowed } from "./allowed-names.ts";
 import { type AdsCounters, createPodStream, type PodStream } from "./pod-stream.ts";
+import { createSendBudget } from "./send-budget.ts";
 
 /** How often a silent connection is asked for a sign of life, and how long that may take, in milliseconds: a dead pod is gone within their sum. */
 const KEEPALIVE_INTERVAL_MS = 30_000;
@@ -93,6 +94,7 @@ class GrpcAdsServer implements AdsServer {
   readonly #deps: AdsServerDeps;
   readonly #options: AdsServerOptions;
   readonly #server: Server;
+  readonly #budget = createSendBudget();
   readonly #open = new Map<Call, PodStream>();
   #address: ListenAddress | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -177,7 +179,7 @@ class GrpcAdsServer implements AdsServer {
       },
     };
     const stream = createPodStream(
-      { channel, snapshotFor: (fleet) => snapshots.snapshotFor(fleet), pods, counters, log },
+      { channel, snapshotFor: (fleet) => snapshots.snapshotFor(fleet), pods, budget: this.#budget, counters, log },
       { identifier: this.#options.identifier },
     );
     this.#open.set(call, stream);

@@ -13,6 +13,7 @@ import { createPodRegistry, type PodRegistry } from "../rollout/pod-registry.ts"
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { silentLog } from "@weir/common/log/log";
 import { type AdsCounters, createPodStream, type PodChannel, type PodStream, type ProtocolViolation } from "./pod-stream.ts";
+import { createSendBudget, type SendBudget } from "./send-budget.ts";
 
 /** What a request says; the type is RateLimitConfig's unless said otherwise. */
 export interface RequestText {
@@ -62,8 +63,13 @@ export function expectLawful(response: DiscoveryResponse, seen: readonly string[
 
 /** What a stream is told of the snapshots in force. */
 export class FakeSnapshots {
+  readonly budget: SendBudget;
   readonly #byFleet = new Map<string, Snapshot>();
   readonly #streams = new Set<PodStream>();
+
+  constructor(budget = createSendBudget()) {
+    this.budget = budget;
+  }
 
   /** Puts a snapshot in force for every pod, or for those of one fleet, and tells the streams. */
   publish(snapshot: Snapshot, fleet = "*"): void {
@@ -113,7 +119,7 @@ export class FakeAdsStream implements PodChannel {
   constructor(snapshots: FakeSnapshots, pods: PodRegistry = createPodRegistry({ clock: () => 0 })) {
     const snapshotFor = (fleet: string): Snapshot | undefined => snapshots.snapshotFor(fleet);
     this.#stream = createPodStream(
-      { channel: this, snapshotFor, pods, counters: this.counters, log: silentLog() },
+      { channel: this, snapshotFor, pods, budget: snapshots.budget, counters: this.counters, log: silentLog() },
       { identifier: "replica-1" },
     );
     snapshots.join(this.#stream);

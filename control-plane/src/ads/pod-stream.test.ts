@@ -6,6 +6,7 @@ import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite
 import { createPodRegistry } from "../rollout/pod-registry.ts";
 import { buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
 import { FakeAdsStream, FakeSnapshots, namesOf, requestOf } from "./fake-ads-stream.suite.ts";
+import { createSendBudget } from "./send-budget.ts";
 import { classifyRequest } from "./sotw.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha" };
@@ -270,6 +271,23 @@ describe("PodStream.published()", () => {
     expect([slow.responses.length, fast.responses.length]).toEqual([1, 11]);
     slow.read();
     expect([slow.responses.length, slow.last.versionInfo]).toEqual([2, fast.last.versionInfo]);
+  });
+
+  it("sends a waiting pod the content of the moment when its turn comes, and lets the next one in when it goes meanwhile", () => {
+    const snapshots = new FakeSnapshots(createSendBudget({ bytes: 1 }));
+    snapshots.publish(ONE);
+    const [first, gone, last] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    first.stopReading();
+    for (const pod of [first, gone, last]) pod.request();
+    snapshots.publish(TWO);
+    gone.close();
+    expect([first, gone, last].map((pod) => pod.responses.length)).toEqual([1, 0, 0]);
+    first.read();
+    expect([first, gone, last].map((pod) => pod.responses.map(({ versionInfo }) => versionInfo))).toEqual([
+      [ONE.version, TWO.version],
+      [],
+      [TWO.version],
+    ]);
   });
 
   it("case A11: tells two pods with the same node id apart", () => {

@@ -8,6 +8,7 @@ import type { PodRegistry, PodReport } from "../rollout/pod-registry.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { encodeSubset, type Snapshot } from "../snapshot/snapshot.ts";
 import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
+import type { SendBudget, SendShare } from "./send-budget.ts";
 import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
 
 /** Most names that one request may list; pods list none. */
@@ -41,6 +42,8 @@ export interface PodStreamDeps {
   readonly channel: PodChannel;
   readonly snapshotFor: (fleet: string) => Snapshot | undefined;
   readonly pods: PodRegistry;
+  /** Shared by all streams. */
+  readonly budget: SendBudget;
   readonly counters: AdsCounters;
   readonly log: Log;
 }
@@ -67,6 +70,13 @@ interface KnownPod {
   readonly log: Log;
 }
 
+/** A response that should be sent. */
+interface Due {
+  readonly pod: KnownPod;
+  readonly snapshot: Snapshot;
+  readonly names: ReadonlySet<string> | undefined;
+}
+
 class SotwPodStream implements PodStream {
   readonly #deps: PodStreamDeps;
   readonly #identifier: string;
@@ -74,7 +84,8 @@ class SotwPodStream implements PodStream {
   /** The one type that is served; requests for others are not answered and leave nothing behind. */
   #type: TypeState = NEW_TYPE;
   #responses = 0;
-  #isWriting = false;
+  /** Set from the moment a response is due until it is written. */
+  #share: SendShare | undefined;
   #isEnded = false;
 
   constructor(deps: PodStreamDeps, identifier: string) {
@@ -107,6 +118,7 @@ class SotwPodStream implements PodStream {
   ended(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#share?.release();
     this.#pod?.report.left();
     this.#pod?.log.info("Pod left");
   }
@@ -140,24 +152,44 @@ class SotwPodStream implements PodStream {
     }
   }
 
+  /** Sends when something is due and nothing is under way. */
   #send(): void {
-    const pod = this.#pod;
-    if (pod === undefined || this.#isWriting || this.#isEnded) return;
-    const snapshot = this.#deps.snapshotFor(pod.identity.fleet);
-    if (snapshot === undefined) return; // Nothing is in force yet: the answer comes when something is.
+    if (this.#share !== undefined || this.#isEnded) return;
+    const due = this.#findDue();
+    if (due === undefined) return;
+    const share = this.#deps.budget.share(due.snapshot.body.length, () => this.#write(share));
+    this.#share = share;
+    share.request();
+  }
+
+  #findDue(): Due | undefined {
+    if (this.#pod === undefined) return undefined;
+    const snapshot = this.#deps.snapshotFor(this.#pod.identity.fleet);
+    if (snapshot === undefined) return undefined; // Nothing is in force yet: the answer comes when something is.
     const next = nextResponse(this.#type, snapshot);
-    if (!next.send) return;
-    const { names } = next;
+    return next.send ? { pod: this.#pod, snapshot, names: next.names } : undefined;
+  }
+
+  /** Sends what is due now; during the wait for the share it may have become something else, or nothing. */
+  #write(share: SendShare): void {
+    const due = this.#findDue();
+    if (due === undefined) {
+      this.#finish(share);
+      return;
+    }
+    const { pod, snapshot, names } = due;
     this.#responses += 1;
     const nonce = String(this.#responses);
     const body = names === undefined ? snapshot.body : encodeSubset(snapshot, (name) => names.has(name));
     this.#type = afterSending(this.#type, snapshot, { nonce, names });
-    this.#isWriting = true;
     pod.report.sent(snapshot.version);
     this.#deps.counters.pushed();
-    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#identifier }), () => {
-      this.#isWriting = false;
-      this.#send();
-    });
+    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#identifier }), () => this.#finish(share));
+  }
+
+  #finish(share: SendShare): void {
+    this.#share = undefined;
+    share.release();
+    this.#send();
   }
 }
