@@ -1,7 +1,7 @@
 // The public listener: Node's HTTP server with our bounds, and JSON answers for what is too broken to reach the application.
 import { randomUUID } from "node:crypto";
 import { createServer, STATUS_CODES } from "node:http";
-import type { RequestListener, Server } from "node:http";
+import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { listen } from "@weir/common/net/listen";
@@ -28,6 +28,9 @@ export interface ServerTimeouts {
 /** The timeouts of the service. */
 export const SERVER_TIMEOUTS: ServerTimeouts = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 5000 };
 
+/** How often connections that fell quiet are looked for during the stop, in milliseconds. */
+const SWEEP_INTERVAL_MS = 50;
+
 /** Where and how to listen. */
 export interface HttpServerOptions {
   readonly host: string;
@@ -47,6 +50,7 @@ export interface HttpServer extends Part {
 
 /** A listener that hands requests to `handle`. */
 export function createHttpServer(handle: RequestListener, options: HttpServerOptions): HttpServer {
+  const running = new Set<ServerResponse>();
   const server = createServer(
     {
       maxHeaderSize: HEADERS_MAX_BYTES,
@@ -56,7 +60,11 @@ export function createHttpServer(handle: RequestListener, options: HttpServerOpt
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       requireHostHeader: false, // Node's own refusal has no body; app.ts refuses with one.
     },
-    handle,
+    (request, response) => {
+      running.add(response);
+      response.once("close", () => running.delete(response));
+      handle(request, response);
+    },
   );
   server.maxConnections = options.connectionsMax;
   server.on("clientError", answerBrokenRequest);
@@ -66,23 +74,28 @@ export function createHttpServer(handle: RequestListener, options: HttpServerOpt
     async start() {
       address = await listen(server, { host: options.host, port: options.port, setting: "PORT", what: "HTTP" });
     },
-    stop: () => close(server, options.graceMs),
+    stop: () => close(server, running, options.graceMs),
     address: () => address,
   };
 }
 
 /** Takes no new connections, lets running requests finish, and after the grace period closes what is left. */
-async function close(server: Server, graceMs: number): Promise<void> {
+async function close(server: Server, running: ReadonlySet<ServerResponse>, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve();
     });
   });
-  server.closeIdleConnections();
+  // A client that is told may open a new connection elsewhere; one that is not finds its kept one closed.
+  for (const response of running) if (!response.headersSent) response.setHeader("Connection", "close");
+  const sweep = setInterval(() => {
+    server.closeIdleConnections(); // Node does it once; connections whose answer was on its way fall quiet later.
+  }, SWEEP_INTERVAL_MS);
   const timer = setTimeout(() => {
     server.closeAllConnections();
   }, graceMs);
   await closed;
+  clearInterval(sweep);
   clearTimeout(timer);
 }
 
