@@ -59,8 +59,9 @@ function renderRefusals(refusals: readonly RefusalReport[]): Markup {
 }
 
 function renderFleets(fleets: readonly FleetReport[]): Markup {
+  const everyOther = fleets.length === 1 ? "every" : "every other";
   const rows = fleets.map((fleet) => [
-    fleet.fleet === "*" ? "every other" : fleet.fleet,
+    fleet.fleet === "*" ? everyOther : fleet.fleet,
     markup`${fleet.version === null ? "none yet" : renderVersion(fleet.version)} ${renderHold(fleet.heldBack)}`,
     fleet.resources,
     fleet.bytes,

@@ -16,6 +16,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: .45rem .75rem .45rem 0; text-align: left; vertical-align: top; }
 th { color: var(--quiet); font-size: .85rem; font-weight: 600; }
 .number { padding-right: 1.5rem; text-align: right; font-variant-numeric: tabular-nums; }
+time { white-space: nowrap; }
 code, pre { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
 pre { background: var(--soft); margin: .3rem 0 0; padding: .4rem .6rem; white-space: pre-wrap; }
 .badge { border: 1px solid currentcolor; border-radius: 1rem; font-size: .8rem; font-weight: 400; padding: .05rem .55rem; white-space: nowrap; }
