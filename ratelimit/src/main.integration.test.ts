@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,6 +53,7 @@ describe("weir-ratelimit", () => {
   const programs: Program[] = [];
   let blocker: Server | undefined;
   let ads: FakeAdsServer | undefined;
+  let collector: HttpServer | undefined;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-main-"));
@@ -65,6 +67,7 @@ describe("weir-ratelimit", () => {
     }
     blocker?.close();
     ads?.close();
+    collector?.close();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -291,5 +294,38 @@ describe("weir-ratelimit", () => {
     const metrics = await textAt(await program.port("statistics"), "/metrics");
     expect(metrics).toContain('ratelimit_service_rate_limit_over_limit{domain="d",key1="k"} 1\n');
     expect(metrics).toContain('ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 2\n');
+  });
+
+  it("exports a span per decision that continues the caller's trace, over both transports (case 167)", async () => {
+    await writeRules("d", 5);
+    const received: Buffer[] = [];
+    collector = createHttpServer((request, response) => {
+      request.on("data", (chunk: Buffer) => received.push(chunk));
+      request.on("end", () => response.end());
+    });
+    await new Promise<void>((resolve) => collector?.listen(0, "127.0.0.1", resolve));
+    const address = collector.address();
+    const program = service({
+      TRACING_ENABLED: "true",
+      TRACING_SERVICE_NAME: "weir-under-test",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${typeof address === "object" ? (address?.port ?? 0) : 0}`,
+    });
+    const port = await program.port("HTTP");
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const body = JSON.stringify({ domain: "d", descriptors: [{ entries: [{ key: "k", value: "traced" }] }] });
+    const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+    expect((await fetch(`http://127.0.0.1:${port}/json`, { method: "POST", body, headers })).status).toBe(200);
+    const client = run(
+      CLIENT,
+      ["-dial_string", `127.0.0.1:${await program.port("gRPC")}`, "-domain", "d", "-descriptors", "k=dialled"],
+      {},
+    );
+    expect(await client.exited).toBe(0);
+    program.child.kill("SIGTERM");
+    expect(await program.exited).toBe(0);
+    const sent = Buffer.concat(received);
+    expect(sent.includes(Buffer.from(traceId, "hex"))).toBe(true);
+    for (const text of ["weir-under-test", "ShouldRateLimit Execution", "[k=traced]", "[k=dialled]"])
+      expect(sent.includes(text)).toBe(true);
   });
 });

@@ -4,6 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { createLifecycle, runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { createLog, type Log } from "@weir/common/log/log";
+import { startTracing } from "@weir/common/tracing/tracing";
 
 import { announced } from "./announce.ts";
 import type { ConfigListener, ConfigSource } from "./config/config-source.ts";
@@ -49,6 +50,7 @@ async function main(context: ProgramContext): Promise<void> {
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
   const tls = createTlsFileSets({ log });
 
+  const tracing = await startTracing(settings.tracing, { log });
   const store = createStatisticsStore(settings.statistics);
   const statistics = createServiceStatistics(store);
   const health = createHealth(server.health);
@@ -58,16 +60,17 @@ async function main(context: ProgramContext): Promise<void> {
   const decider = createDecider({ rules: rules.current, counter, statistics, clock: Date.now, log }, settings.decide);
   const debug = createDebugListener({ rules: rules.current, statistics: store, health, log }, server.debug);
   const grpc = createGrpcJsTransport(
-    { decider, health, statistics, nowMs: () => performance.now(), log },
+    { decider, tracing, health, statistics, nowMs: () => performance.now(), log },
     { ...server.grpc, tls: server.grpc.tls && { files: tls.open(server.grpc.tls.paths), clientName: server.grpc.tls.clientName } },
   );
-  const http = createJsonTransport({ decider, health, log }, server.http);
+  const http = createJsonTransport({ decider, tracing, health, log }, server.http);
   const serving = createServing(
     { transports: [grpc, http], health, isDrainWanted: () => context.signalName() === "SIGTERM", sleep, log },
     server.shutdown,
   );
 
-  // Debug first, so that a process which waits for its store or its configuration can be looked into.
+  lifecycle.add({ name: "tracing", stop: () => tracing.stop() });
+  // Debug before what may take time, so that a process which waits for its store or its configuration can be looked into.
   lifecycle.add(announced(debug, "debug", startLog));
   if (settings.statistics.pull !== undefined) {
     lifecycle.add(announced(createStatisticsSink(settings.statistics.pull, settings, { store, log }), "statistics", startLog));

@@ -1,6 +1,7 @@
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import { describe, expect, it } from "vitest";
 
+import { ConfigError } from "./config/errors.ts";
 import { parseRuleFile } from "./config/files/rule-file.ts";
 import { createHealth, type Health } from "./health/health.ts";
 import { createRulesInForce, type RulesInForce } from "./rules-in-force.ts";
@@ -83,5 +84,14 @@ describe("createRulesInForce", () => {
       "two.yaml: duplicate descriptor composite key 'test-domain.key1_value1'",
     );
     expect(rules.current()).toBeUndefined();
+  });
+
+  it("reject() counts a load that came to nothing, and keeps what is in force", () => {
+    const { rules, statistics } = setUp();
+    rules.apply([config("one.yaml", ONE)]);
+    const before = rules.current();
+    rules.reject(new ConfigError("CONFIG_INVALID", "one.yaml: error checking config"));
+    expect(rules.current()).toBe(before);
+    expect([statistics.configLoadSuccess.value, statistics.configLoadError.value]).toEqual([1, 1]);
   });
 });

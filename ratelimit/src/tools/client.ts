@@ -1,9 +1,8 @@
 // weir-client: asks a rate limit service once and says what it answered. Exit code 0 for OK, 1 for OVER_LIMIT, 2 for no answer.
 import { create } from "@bufbuild/protobuf";
-import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
+import { Client, credentials, Metadata, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { describeError } from "@weir/common/errors/service-error";
-import { checkTlsMaterial, readTlsMaterial } from "@weir/common/tls/tls-material";
 import {
   RateLimitRequestSchema,
   type RateLimitResponse,
@@ -12,6 +11,7 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
+import { openTlsChannel } from "../config/xds/tls-channel.ts";
 import { CLIENT_FLAGS, type ClientArguments, parseClientArguments } from "./client-arguments.ts";
 import { formatAnswer } from "./client-output.ts";
 
@@ -61,7 +61,11 @@ function isGrpcError(error: unknown): error is GrpcError {
 
 function ask(options: ClientArguments): Promise<RateLimitResponse> {
   const { dialString, domain, descriptors, hitsAddend, timeoutMs } = options;
-  const client = new Client(dialString, credentialsOf(options.tls), { "grpc.enable_channelz": 0 });
+  const channel = options.tls === undefined ? undefined : openTlsChannel(dialString, options.tls);
+  const client = new Client(dialString, channel?.credentials ?? credentials.createInsecure(), {
+    "grpc.enable_channelz": 0,
+    ...channel?.options,
+  });
   const request = create(RateLimitRequestSchema, {
     domain,
     hitsAddend,
@@ -77,11 +81,4 @@ function ask(options: ClientArguments): Promise<RateLimitResponse> {
     };
     client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, new Metadata(), { deadline }, answered);
   });
-}
-
-function credentialsOf(tls: ClientArguments["tls"]): ChannelCredentials {
-  if (tls === undefined) return credentials.createInsecure();
-  const material = readTlsMaterial(tls);
-  checkTlsMaterial(material, tls);
-  return credentials.createSsl(material.ca ?? null, material.key ?? null, material.cert ?? null);
 }

@@ -1,5 +1,6 @@
 // What every transport must do, whatever its wire: a test file of each transport runs this suite over it with a real client.
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Tracing } from "@weir/common/tracing/tracing";
 import type { RateLimitRequestSchema, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterEach, describe, expect, it } from "vitest";
 
@@ -36,6 +37,9 @@ export const PLAIN_OK: Decision = {
   headers: undefined,
   dynamicMetadata: undefined,
 };
+
+/** Tracing that is off. */
+export const NO_TRACING: Tracing = { tracer: undefined, extract: undefined, inject: undefined, stop: () => Promise.resolve() };
 
 /** A request of one entry. */
 export const PLAIN_REQUEST: ClientRequest = { domain: "d", descriptors: [{ entries: [{ key: "k", value: "v" }] }] };

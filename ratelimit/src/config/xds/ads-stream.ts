@@ -1,9 +1,8 @@
 // One connection to the configuration server with one stream on it. It moves messages; what they mean is ads-client-state.ts, what follows an end is
 // xds-source.ts.
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type ChannelCredentials, type ChannelOptions, Client, type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
+import { type ChannelOptions, Client, type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { describeError } from "@weir/common/errors/service-error";
-import { checkTlsMaterial, readTlsMaterial } from "@weir/common/tls/tls-material";
 import { type Node, NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
@@ -16,7 +15,8 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
 import type { RequestContent } from "./ads-client-state.ts";
-import type { XdsOptions, XdsTlsOptions } from "./xds-options.ts";
+import { openTlsChannel, type TlsChannel } from "./tls-channel.ts";
+import type { XdsOptions } from "./xds-options.ts";
 
 /** The status code in a rejection: INVALID_ARGUMENT. */
 const REJECTION_CODE = 3;
@@ -26,6 +26,8 @@ const KEEPALIVE_TIME_MS = 310_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
+
+const PLAIN_TEXT: TlsChannel = { credentials: credentials.createInsecure(), options: {} };
 
 /** Hears what happens on a stream. */
 export interface AdsStreamListener {
@@ -59,12 +61,14 @@ class GrpcAdsStream implements AdsStream {
   constructor(options: XdsOptions, first: RequestContent, listener: AdsStreamListener) {
     this.#listener = listener;
     this.#node = create(NodeSchema, { id: options.nodeId, ...metadataOf(options.nodeMetadata) });
-    this.#client = new Client(options.serverUrl, credentialsOf(options.tls), channelOptions(options));
+    const { serverUrl, tls } = options;
+    const channel = tls === undefined ? PLAIN_TEXT : openTlsChannel(serverUrl, tls.paths, tls.serverName);
+    this.#client = new Client(serverUrl, channel.credentials, { ...channelOptions(options), ...channel.options });
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
     this.#call.on("data", (response: DiscoveryResponse) => this.#receive(response));
     // After an error comes no "end" that matters: the first of the two ends the stream.
-    this.#call.on("error", (error) => this.#end(describeError(error)));
+    this.#call.on("error", (error) => this.#end(describeError(error).replace(/\.? Resolution note: *$/, "")));
     this.#call.on("end", () => this.#end("the server ended the stream"));
     this.#watchConnection();
     this.#send(first);
@@ -110,21 +114,12 @@ function headersOf(options: XdsOptions): Metadata {
   return metadata;
 }
 
-/** Only the given authority is trusted, or the public ones when none is given. */
-function credentialsOf(tls: XdsTlsOptions | undefined): ChannelCredentials {
-  if (tls === undefined) return credentials.createInsecure();
-  const material = readTlsMaterial(tls.paths);
-  checkTlsMaterial(material, tls.paths);
-  return credentials.createSsl(material.ca ?? null, material.key ?? null, material.cert ?? null);
-}
-
-function channelOptions({ tls, messageMaxBytes }: XdsOptions): ChannelOptions {
+function channelOptions({ messageMaxBytes }: XdsOptions): ChannelOptions {
   return {
     "grpc.max_receive_message_length": messageMaxBytes ?? MESSAGE_MAX_BYTES,
     "grpc.keepalive_time_ms": KEEPALIVE_TIME_MS,
     "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
     "grpc.use_local_subchannel_pool": 1, // Each connection is a new one, with the TLS files as they are now.
     "grpc.enable_channelz": 0,
-    ...(tls?.serverName === undefined ? {} : { "grpc.ssl_target_name_override": tls.serverName }),
   };
 }

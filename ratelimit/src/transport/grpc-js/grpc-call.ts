@@ -1,6 +1,7 @@
 // One ShouldRateLimit call of grpc-js while it is being decided.
 import { type sendUnaryData, type ServerUnaryCall, status } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
+import type { TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import type { RateLimitRequest, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
 import type { DecideError } from "../../decide/decide-error.ts";
@@ -13,6 +14,7 @@ import { responseMessage } from "../response-message.ts";
 /** The caller who waits at the other end of a grpc-js call. */
 export class GrpcCall implements DecisionCall {
   readonly deadlineMs: number | undefined;
+  readonly #call: ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
   readonly #callback: sendUnaryData<RateLimitResponse>;
   readonly #responseTime: StatisticsTimer;
   readonly #nowMs: () => number;
@@ -28,11 +30,17 @@ export class GrpcCall implements DecisionCall {
   ) {
     const deadline = Number(call.getDeadline()); // A Date becomes its milliseconds.
     this.deadlineMs = Number.isFinite(deadline) ? deadline : undefined;
+    this.#call = call;
     this.#callback = callback;
     this.#responseTime = responseTime;
     this.#nowMs = nowMs;
     this.#startMs = nowMs();
     this.#log = log;
+  }
+
+  /** The caller's headers, for its place in a trace. */
+  headers(): TraceHeaders {
+    return Object.fromEntries(Object.entries(this.#call.metadata.getMap()).map(([name, value]) => [name, value.toString()]));
   }
 
   decided(decision: Decision): void {

@@ -31,6 +31,7 @@ import type { Transport } from "../transport.ts";
 import {
   type ClientRequest,
   describeTransport,
+  NO_TRACING,
   PLAIN_OK,
   PLAIN_REQUEST,
   ScriptedDecider,
@@ -60,7 +61,7 @@ interface Opened {
 async function open(options: Partial<GrpcTransportOptions> = {}, decider = new ScriptedDecider()): Promise<Opened> {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
   const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
-  const deps = { decider, health, statistics, nowMs: () => performance.now(), log: silentLog() };
+  const deps = { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() };
   const transport = createGrpcJsTransport(deps, { ...OPTIONS, ...options });
   await transport.start();
   return { transport, health, statistics, decider, target: transport.address() ?? "" };

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 
 import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
+import type { Tracing } from "@weir/common/tracing/tracing";
 import { Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
 import { type RateLimitRequest, type RateLimitResponse, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
@@ -11,6 +12,7 @@ import type { Decider } from "../../decide/decider.ts";
 import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
 import { type ConnectionListener, createConnectionListener, type ListenerAddress, type ListenerTls } from "../connection-listener.ts";
+import { decideTraced } from "../traced-call.ts";
 import type { Transport } from "../transport.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import { createHealthHandlers, type HealthHandlers } from "./health-service.ts";
@@ -28,6 +30,7 @@ const KEEPALIVE_TIMEOUT_MS = 20_000;
 /** What the transport needs. `nowMs` is a clock that only goes forward. */
 export interface GrpcTransportDeps {
   readonly decider: Decider;
+  readonly tracing: Tracing;
   readonly health: Health;
   readonly statistics: ServiceStatistics;
   readonly nowMs: () => number;
@@ -113,16 +116,12 @@ class GrpcJsTransport implements Transport {
   }
 }
 
-function createShouldRateLimit({
-  decider,
-  statistics,
-  nowMs,
-  log,
-}: GrpcTransportDeps): handleUnaryCall<RateLimitRequest, RateLimitResponse> {
-  const method = statistics.method("ShouldRateLimit");
+function createShouldRateLimit(deps: GrpcTransportDeps): handleUnaryCall<RateLimitRequest, RateLimitResponse> {
+  const { nowMs, log } = deps;
+  const method = deps.statistics.method("ShouldRateLimit");
   return (call, callback) => {
     method.totalRequests.add(1);
-    decider.decide(call.request, new GrpcCall(call, callback, method.responseTime, nowMs, log));
+    decideTraced(deps, call.request, new GrpcCall(call, callback, method.responseTime, nowMs, log));
   };
 }
 

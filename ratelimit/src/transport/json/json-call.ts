@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 
 import { toJsonString } from "@bufbuild/protobuf";
 import type { Log } from "@weir/common/log/log";
+import type { TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
 import type { DecideError } from "../../decide/decide-error.ts";
@@ -33,6 +34,11 @@ export class JsonCall implements DecisionCall {
   constructor(response: ServerResponse, log: Log) {
     this.#response = response;
     this.#log = log;
+  }
+
+  /** The caller's headers, for its place in a trace. */
+  headers(): TraceHeaders {
+    return this.#response.req.headers;
   }
 
   decided(decision: Decision): void {

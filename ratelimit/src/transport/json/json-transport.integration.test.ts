@@ -10,12 +10,12 @@ import { DecideError } from "../../decide/decide-error.ts";
 import type { Decider } from "../../decide/decider.ts";
 import { createHealth, type Health } from "../../health/health.ts";
 import type { Transport } from "../transport.ts";
-import { describeTransport, PLAIN_OK, ScriptedDecider, type TransportAnswer } from "../transport.suite.ts";
+import { describeTransport, NO_TRACING, PLAIN_OK, ScriptedDecider, type TransportAnswer } from "../transport.suite.ts";
 import { createJsonTransport } from "./json-transport.ts";
 
 async function open(decider: Decider): Promise<{ transport: Transport; health: Health; url: string }> {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
-  const transport = createJsonTransport({ decider, health, log: silentLog() }, { host: "127.0.0.1", port: 0 });
+  const transport = createJsonTransport({ decider, tracing: NO_TRACING, health, log: silentLog() }, { host: "127.0.0.1", port: 0 });
   await transport.start();
   return { transport, health, url: `http://${transport.address() ?? ""}` };
 }
@@ -188,7 +188,10 @@ describe("createJsonTransport", () => {
     const { url } = await start();
     const port = Number(new URL(url).port);
     const health = createHealth({ withConfig: false, withActiveConnection: false });
-    const second = createJsonTransport({ decider: new ScriptedDecider(), health, log: silentLog() }, { host: "127.0.0.1", port });
+    const second = createJsonTransport(
+      { decider: new ScriptedDecider(), tracing: NO_TRACING, health, log: silentLog() },
+      { host: "127.0.0.1", port },
+    );
     await expect(second.start()).rejects.toThrow(
       `Cannot listen for HTTP on 127.0.0.1:${port}: the port is in use; set PORT to another one`,
     );

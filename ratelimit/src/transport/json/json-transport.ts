@@ -4,11 +4,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 
 import { respondText } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
+import type { Tracing } from "@weir/common/tracing/tracing";
 import { formatAddress, listen } from "@weir/common/net/listen";
 
 import type { Decider } from "../../decide/decider.ts";
 import type { Health } from "../../health/health.ts";
 import { respondHealth } from "../plain-answers.ts";
+import { decideTraced } from "../traced-call.ts";
 import type { Transport } from "../transport.ts";
 import { JsonCall, respondError } from "./json-call.ts";
 import { parseRequestBody, readBody } from "./request-body.ts";
@@ -24,6 +26,7 @@ const CONNECTIONS_MAX = 10_000;
 /** What the transport needs. */
 export interface JsonTransportDeps {
   readonly decider: Decider;
+  readonly tracing: Tracing;
   readonly health: Health;
   readonly log: Log;
 }
@@ -114,7 +117,7 @@ class JsonTransport implements Transport {
         return;
       case "read": {
         const parsed = parseRequestBody(body.bytes);
-        if (parsed.ok) this.#deps.decider.decide(parsed.request, new JsonCall(response, this.#deps.log));
+        if (parsed.ok) decideTraced(this.#deps, parsed.request, new JsonCall(response, this.#deps.log));
         else respondError(response, 400, "INVALID_ARGUMENT", parsed.message);
       }
     }
