@@ -20,6 +20,9 @@ const BATCH_BYTES = 64 * 1024;
 /** Streams remembered at a time; far more than are ever in flight on one connection. */
 const RING = 1 << 16;
 
+/** Stands in place of a time for a stream that has no call waiting. */
+const ANSWERED = -1;
+
 /** What a call is and where it goes. */
 export interface CallTarget {
   readonly host: string;
@@ -44,6 +47,8 @@ export interface CallConnection {
   call(key: number, sentMs: number): void;
   /** Writes all calls made since the last time, in one go. */
   flush(): void;
+  /** When the calls that are still unanswered were made, as given to call(). */
+  waitingSinceMs(): readonly number[];
   /** Ends the connection; calls still in flight are forgotten. */
   close(): void;
 }
@@ -68,7 +73,7 @@ class SocketConnection implements CallConnection {
   private template: CallTemplate;
   private nextStreamId = 1;
   /** Time of sending and code of the answer by stream; streams are numbered 1, 3, 5 …, so the index is (id - 1) / 2 in a ring. */
-  private readonly sentMs = new Float64Array(RING);
+  private readonly sentMs = new Float64Array(RING).fill(ANSWERED);
   private readonly codes = new Uint8Array(RING);
   private batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
   private batchLength = 0;
@@ -115,6 +120,10 @@ class SocketConnection implements CallConnection {
     this.batchLength = 0;
   }
 
+  waitingSinceMs(): readonly number[] {
+    return [...this.sentMs].filter((sentMs) => sentMs !== ANSWERED);
+  }
+
   close(): void {
     this.isClosed = true;
     this.socket.destroy();
@@ -140,10 +149,12 @@ class SocketConnection implements CallConnection {
   private finish(streamId: number): void {
     const index = (streamId >> 1) % RING;
     const code = this.codes[index]!;
+    const sentMs = this.sentMs[index]!;
+    this.sentMs[index] = ANSWERED;
     this.inFlight--;
     // An answer without a message carries an error in its trailers; which one does not matter here.
     if (code === 0) this.fail("a call was answered with an error instead of a decision");
-    else this.listener.answered(code, this.sentMs[index]!);
+    else this.listener.answered(code, sentMs);
   }
 
   private fail(reason: string): void {

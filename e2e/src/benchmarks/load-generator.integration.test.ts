@@ -55,6 +55,14 @@ describe("generateLoad()", () => {
     expect(report.overLimit).toBeGreaterThan(0);
   });
 
+  it("counts the waiting of calls that are never answered", async () => {
+    const port = await serve("silence");
+    const report = await generateLoad(order(port, { load: { kind: "open", perSecond: 100 }, warmUpMs: 100, measureMs: 500 }));
+    expect(report.answers).toBe(0);
+    expect(report.p50Ms).toBeGreaterThan(100);
+    expect(report.maxMs).toBeGreaterThan(450);
+  });
+
   it("fails instead of reporting when the server answers with errors", async () => {
     const port = await serve(() => undefined);
     await expect(generateLoad(order(port, {}))).rejects.toThrow("a call was answered with an error instead of a decision");
@@ -84,11 +92,12 @@ function order(port: number, changes: Partial<LoadOrder>): LoadOrder {
   };
 }
 
-function serve(answer: Answer): Promise<number> {
+function serve(answer: Answer | "silence"): Promise<number> {
   const server = new Server();
   servers.push(server);
   server.addService(serviceDefinition(RateLimitService), {
     shouldRateLimit: (call: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, reply: sendUnaryData<RateLimitResponse>) => {
+      if (answer === "silence") return;
       const response = answer(call.request);
       if (response === undefined) reply({ code: status.UNAVAILABLE, details: "no" });
       else reply(null, response);
