@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cpuTimeMs, parseCpuTimeMs } from "./cpu-time.ts";
+import { cpuTimeMs, parseCpuTimeMs, waitedForCoreMs } from "./cpu-time.ts";
 
 describe("parseCpuTimeMs()", () => {
   it("adds user and kernel time when the name of the program holds spaces and brackets", () => {
@@ -11,5 +11,11 @@ describe("parseCpuTimeMs()", () => {
 describe("cpuTimeMs()", () => {
   it("is a number above zero when asked about this process", () => {
     expect(cpuTimeMs(process.pid)).toBeGreaterThan(0);
+  });
+});
+
+describe("waitedForCoreMs()", () => {
+  it("is not a number when there is no such process", () => {
+    expect(waitedForCoreMs(0)).toBeNaN();
   });
 });

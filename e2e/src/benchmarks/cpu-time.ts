@@ -1,4 +1,4 @@
-// The processor time a process has used, read from the kernel: what the server costs, without asking the server.
+// The processor time a process has used or was kept from, read from the kernel: what the server costs, without asking the server.
 import { readFileSync } from "node:fs";
 
 /** Length of the kernel's tick in milliseconds: USER_HZ is 100 on every Linux that Node runs on. */
@@ -9,7 +9,19 @@ export function cpuTimeMs(pid: number): number {
   return parseCpuTimeMs(readFileSync(`/proc/${pid}/stat`, "utf8"));
 }
 
-/** The same from the text of /proc/<pid>/stat (proc(5), fields utime and stime, numbers 14 and 15). */
+/**
+ * Time the main thread of a process was ready to run and had no core, in milliseconds so far: what other programs of the machine
+ * took from it. NaN where the kernel does not keep that count.
+ */
+export function waitedForCoreMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
+  } catch {
+    return Number.NaN; // A kernel without scheduler statistics.
+  }
+}
+
+/** The same as cpuTimeMs() from the text of /proc/<pid>/stat (proc(5), fields utime and stime, numbers 14 and 15). */
 export function parseCpuTimeMs(stat: string): number {
   // The second field is the program's name in brackets and may hold spaces and brackets itself; all after the last one is plain.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -13,7 +13,7 @@ import { E2eError } from "../errors.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { startGuard } from "../stack/guard.ts";
 import { STACK_HOST } from "../stack/ports.ts";
-import { cpuTimeMs } from "./cpu-time.ts";
+import { cpuTimeMs, waitedForCoreMs } from "./cpu-time.ts";
 import type { LoadOrder, LoadReport } from "./load-generator.ts";
 import type { MeasuredServer, Variant } from "./measured-server.ts";
 import { benchmarkRequest, startCeilingServer, startMeasuredServer } from "./measured-server.ts";
@@ -49,6 +49,8 @@ const VARIANTS: readonly { readonly variant: Variant; readonly name: string }[] 
 interface Sample {
   readonly report: LoadReport;
   readonly cpuMicrosPerDecision: number;
+  /** Share of the time in which the server had work but no core, 0 to 1. */
+  readonly waitedShare: number;
 }
 
 runProgram(
@@ -143,7 +145,8 @@ async function measure(server: MeasuredServer, load: (typeof LOADS)[number], pin
     const report = JSON.parse(stdout) as LoadReport;
     if (report.overLimit > 0)
       throw new E2eError("BENCHMARK_FAILED", `${report.overLimit} answers were over a limit that cannot be reached`);
-    return { report, cpuMicrosPerDecision: (cpu.between(report.beganMs, report.endedMs) * 1000) / report.answers };
+    const { cpuMs, waitedMs } = cpu.between(report.beganMs, report.endedMs);
+    return { report, cpuMicrosPerDecision: (cpuMs * 1000) / report.answers, waitedShare: waitedMs / (report.endedMs - report.beganMs) };
   } catch (cause) {
     if (cause instanceof E2eError) throw cause;
     // The generator's own words; around them is nothing but its command line.
@@ -158,20 +161,26 @@ async function measure(server: MeasuredServer, load: (typeof LOADS)[number], pin
 const CPU_INTERVAL_MS = 50;
 
 // Reads the processor time at short intervals, with the time of each reading, so that any span can be asked for afterwards.
-function watchCpu(pid: number): { between(beganMs: number, endedMs: number): number; stop(): void } {
-  const readings: { readonly atMs: number; readonly cpuMs: number }[] = [];
-  const read = (): void => void readings.push({ atMs: Date.now(), cpuMs: cpuTimeMs(pid) });
+function watchCpu(pid: number): {
+  between(beganMs: number, endedMs: number): { readonly cpuMs: number; readonly waitedMs: number };
+  stop(): void;
+} {
+  const readings: { readonly atMs: number; readonly cpuMs: number; readonly waitedMs: number }[] = [];
+  const read = (): void => {
+    readings.push({ atMs: Date.now(), cpuMs: cpuTimeMs(pid), waitedMs: waitedForCoreMs(pid) });
+  };
   read();
   const timer = setInterval(read, CPU_INTERVAL_MS);
   return {
     between: (beganMs, endedMs) => {
-      read();
       const inside = readings.filter(({ atMs }) => atMs >= beganMs && atMs <= endedMs);
       const [first, last] = [inside[0], inside.at(-1)];
-      if (first === undefined || last === undefined || first === last)
+      if (first === undefined || last === undefined || first === last) {
         throw new E2eError("BENCHMARK_FAILED", "The processor time could not be read often enough");
+      }
       // The readings cover almost the whole span; the rest is taken to cost the same.
-      return ((last.cpuMs - first.cpuMs) / (last.atMs - first.atMs)) * (endedMs - beganMs);
+      const scale = (endedMs - beganMs) / (last.atMs - first.atMs);
+      return { cpuMs: (last.cpuMs - first.cpuMs) * scale, waitedMs: (last.waitedMs - first.waitedMs) * scale };
     },
     stop: () => clearInterval(timer),
   };
@@ -198,11 +207,19 @@ function describeSamples(samples: ReadonlyMap<string, readonly Sample[]>): strin
           spread(({ report }) => report.p99Ms),
           2,
         ),
-        `${(Math.max(...all.map(({ report }) => report.generatorLoad)) * 100).toFixed(0)} %`,
+        formatShare(Math.max(...all.map(({ waitedShare }) => waitedShare))),
+        formatShare(Math.max(...all.map(({ report }) => report.generatorLoad))),
       ];
     }),
   );
-  return formatTable(["Load", "Server", "Decisions per second", "CPU µs per decision", "p50 ms", "p99 ms", "Generator"], rows);
+  return formatTable(
+    ["Load", "Server", "Decisions per second", "CPU µs per decision", "p50 ms", "p99 ms", "Kept waiting", "Generator"],
+    rows,
+  );
+}
+
+function formatShare(share: number): string {
+  return Number.isNaN(share) ? "unknown" : `${(share * 100).toFixed(0)} %`;
 }
 
 // Server on one core, load and Redis on another, where the machine has two and the tool to say so.
