@@ -57,6 +57,23 @@ describe("readManifests() on texts", () => {
 });
 
 describe("readManifests() on problems", () => {
+  it("tells a problem of a list once, not once for each item", () => {
+    expect(problemsOf("kind: List\nkind: List\nitems: [{a: 1}, {b: 2}]\n")).toEqual(['2:1: : duplicate key "kind", first on line 1']);
+  });
+
+  it("does not take a resource with items for an empty list", () => {
+    expect(problemsOf(`${HEAD}spec: {domain: ''}\nitems: []\n`)).toEqual([
+      "4:16: spec.domain: must not be empty",
+      '5:1: items: unknown field "items", known are apiVersion, kind, metadata, spec, status',
+    ]);
+  });
+
+  it("does not repeat a name of any length in full", () => {
+    const [problem] = readManifests(`${HEAD}spec: {domain: a}\n? ${"k".repeat(50_000)}\n: 1\n`).flatMap(({ problems }) => problems);
+    expect(problem).toMatchObject({ line: 5, field: `${"k".repeat(200)}…${"k".repeat(100)}` });
+    expect(problemsOf(`a: *${"k".repeat(50_000)}\n`)).toEqual([`1:4: : unknown anchor '${"k".repeat(184)}…${"k".repeat(88)}' referenced`]);
+  });
+
   it("places a broken document at its syntax error, and reads the next", () => {
     const text = `${HEAD}spec: {domain: a\n---\n${HEAD}spec: {domain: b}\n`;
     const [broken, whole] = readManifests(text);

@@ -2,6 +2,7 @@
 // server would refuse, or the data plane.
 import { findProblems } from "@weir/proto/rate-limit-config/validate";
 
+import { excerpt } from "./excerpt.ts";
 import type { ManifestProblem } from "./problems.ts";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "./schema.ts";
 import type { RateLimitConfigResource } from "./schema.ts";
@@ -39,7 +40,12 @@ export interface ManifestDocument {
 
 /** Reads every resource of a text: documents separated by `---`, lists with `items`, YAML or JSON. Empty documents are skipped. */
 export function readManifests(text: string): readonly ManifestDocument[] {
-  return readYamlDocuments(text)
+  return manifestsOf(readYamlDocuments(text));
+}
+
+/** The same of a text whose YAML is read already. */
+export function manifestsOf(documents: readonly YamlDocument[]): readonly ManifestDocument[] {
+  return documents
     .filter((document) => document.value !== null)
     .flatMap(candidatesOf)
     .map(readCandidate);
@@ -54,8 +60,9 @@ interface Candidate {
 
 function candidatesOf(document: YamlDocument): readonly Candidate[] {
   const { value } = document;
-  const items = isMapping(value) ? value["items"] : undefined;
-  if (!isMapping(value) || !Array.isArray(items)) return [{ document, value, path: [] }];
+  const items = isMapping(value) && value["kind"] !== KIND ? value["items"] : undefined;
+  // Of a document that is not understood, nobody knows whether it is a list; its problems are told once.
+  if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0) return [{ document, value, path: [] }];
   return (items as readonly PlainValue[]).map((item, index) => ({ document, value: withKindOfList(item, value), path: ["items", index] }));
 }
 
@@ -69,7 +76,8 @@ function readCandidate({ document, value, path }: Candidate, index: number): Man
   const locate = (inner: readonly (string | number)[]): Position => document.locate([...path, ...inner], "value");
   const located = (problem: ManifestProblem): LocatedProblem => {
     const whole = [...path, ...problem.path];
-    return { ...document.locate(whole, problem.about === "name" ? "key" : "value"), field: fieldPath(whole), message: problem.message };
+    const place = document.locate(whole, problem.about === "name" ? "key" : "value");
+    return { ...place, field: excerpt(fieldPath(whole)), message: excerpt(problem.message) };
   };
   const found = { index, line: locate([]).line, locate };
   const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] => {

@@ -132,6 +132,16 @@ describe("readYamlDocuments() on problems", () => {
     { when: "an alias has no anchor", text: "a: *x\n", problem: "1:4: unknown anchor 'x' referenced" },
     { when: "an alias comes before its anchor", text: "a: *x\nb: &x 1\n", problem: "1:4: unknown anchor 'x' referenced" },
     { when: "a value contains itself", text: "a: &x [*x]\n", problem: "1:8: anchor 'x' value contains itself" },
+    {
+      when: "a control character stands in it",
+      text: 'a: 1\nb: "\u0001"\n',
+      problem: "2:5: not valid YAML: control characters are not allowed",
+    },
+    {
+      when: "half a character is escaped",
+      text: 'a: "\\ud800"\n',
+      problem: "1:4: an escape from \\ud800 to \\udfff must be one of a pair",
+    },
     { when: "a merge is no mapping", text: "<<: [1]\n", problem: "1:5: a merge (<<) needs a mapping, or a list of mappings" },
   ])("names place and reason when $when", ({ text, problem }) => {
     expect(problemsOf(text)).toEqual([problem]);

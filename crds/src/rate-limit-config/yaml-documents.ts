@@ -2,15 +2,20 @@
 import { LineCounter, parseAllDocuments } from "yaml";
 import type { Document } from "yaml";
 
+import { excerpt } from "./excerpt.ts";
 import { DEPTH_MAX, findTooMuch } from "./yaml-limits.ts";
 import { readValue } from "./yaml-values.ts";
 import type { PlainValue } from "./yaml-values.ts";
 
-/** Largest text that is read, in bytes: the largest request that an API server takes. Parsing takes two to three seconds for each MiB. */
+/** Largest text that is read, in bytes: the largest request that an API server takes. Parsing takes one to three seconds for each MiB. */
 export const TEXT_MAX_BYTES = 3 * 1024 * 1024;
 
 /** Most problems that are told of one document; who has more will not read them all. */
 const PROBLEMS_MAX = 100;
+
+/** What YAML does not let stand in a text unescaped; kubectl refuses it too. */
+// eslint-disable-next-line no-control-regex -- Control characters are what is looked for.
+const CONTROL_CHARACTER = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\ufffe\uffff]/;
 
 /** A place in a text; line and column count from 1. */
 export interface Position {
@@ -40,6 +45,9 @@ export function readYamlDocuments(text: string): readonly YamlDocument[] {
   if (sizeBytes > TEXT_MAX_BYTES) {
     return [failedDocument({ line: 1, column: 1, message: `the text has ${sizeBytes} bytes, at most ${TEXT_MAX_BYTES} are read` })];
   }
+  const control = CONTROL_CHARACTER.exec(text);
+  if (control !== null)
+    return [failedDocument({ ...placeIn(text, control.index), message: "not valid YAML: control characters are not allowed" })];
   const lines = new LineCounter();
   const tooMuch = findTooMuch(text);
   if (tooMuch !== undefined) return [failedDocument({ ...placeIn(text, tooMuch.offset), message: tooMuch.message })];
@@ -67,7 +75,7 @@ function convertDocument(document: Document, lines: LineCounter): YamlDocument {
   }
   const problems: YamlProblem[] = [];
   const read = readValue(document.contents, {
-    report: (offset, message) => void problems.push({ ...position(lines, offset), message }),
+    report: (offset, message) => void problems.push({ ...position(lines, offset), message: excerpt(message) }),
     lineOf: (offset) => position(lines, offset).line,
   });
   return { start, value: read.value, problems: firstOf(problems), locate: (path, what) => position(lines, read.offsetOf(path, what)) };
@@ -93,5 +101,5 @@ function syntaxMessage(message: string): string {
   // The parser overflows the stack on thousands of opening brackets and says so in the words of the engine.
   return message.startsWith("Maximum call stack size exceeded")
     ? `lists and mappings nest deeper than ${DEPTH_MAX} levels`
-    : `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+    : excerpt(`not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`);
 }

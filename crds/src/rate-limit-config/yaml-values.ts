@@ -110,6 +110,7 @@ function convertAlias(alias: Alias, conversion: Conversion): PlainValue {
 function convertScalar(node: Scalar, conversion: Conversion): ScalarValue {
   // The failsafe schema makes every scalar a string.
   const text = String(node.value);
+  if (!text.isWellFormed()) conversion.sink.report(startOf(node), "an escape from \\ud800 to \\udfff must be one of a pair");
   if (node.tag?.startsWith(TAG_PREFIX) === true) return convertTagged(node, node.tag.slice(TAG_PREFIX.length), conversion);
   if (node.tag !== undefined || !isPlainScalar(node)) return text;
   const value = resolvePlainScalar(text);
