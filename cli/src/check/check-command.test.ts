@@ -131,6 +131,10 @@ describe("runCheck() on what is wrong in a file", () => {
       file: "apiVersion: v1\nkind: [\n",
       line: "3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
     },
+    {
+      file: '{"apiVersion": "v1", "kind": [}',
+      line: "1:31: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
+    },
     { file: "domain: ''\n", line: "1:9: domain: config file cannot have empty domain" },
     { file: "domain: a\nratelimit: 1\n", line: "2:1: config error, unknown key 'ratelimit'" },
     { file: rules("a").replace("minute", "foo"), line: "4:24: descriptors[0].rate_limit.unit: invalid rate limit unit 'foo'" },
@@ -148,11 +152,19 @@ describe("runCheck() on what is wrong in a file", () => {
 });
 
 describe("runCheck() on files that do not go together", () => {
-  it("names both places of a domain that two resources claim, in whatever namespaces", async () => {
-    write({ "a.yaml": manifest("a", "shop"), "b.yaml": manifest("b, namespace: team", "shop") });
-    expect((await check(["b.yaml", "a.yaml"])).stdout.split("\n")[0]).toBe(
-      "a.yaml:4:16: spec.domain: duplicate domain 'shop', first at b.yaml:4:16",
+  it("names both places of a domain that two resources claim, in whatever namespaces and order of files", async () => {
+    write({ "a.yaml": manifest("a, namespace: team", "shop"), "b.yaml": manifest("b", "shop") });
+    expect((await check(["a.yaml", "b.yaml"])).stdout.split("\n")[0]).toBe(
+      "a.yaml:4:16: spec.domain: domain 'shop' belongs to default/b (b.yaml:4:16): the oldest resource owns a domain, then the first by namespace and name",
     );
+  });
+
+  it("gives a domain to the oldest resource, not to the first file", async () => {
+    write({
+      "a.yaml": manifest("a, creationTimestamp: 2026-01-31T12:00:00Z", "shop"),
+      "b.yaml": manifest("b, creationTimestamp: 2026-01-30T12:00:00Z", "shop"),
+    });
+    expect((await check([""])).stdout).toMatch(/^a\.yaml:4:16: spec\.domain: domain 'shop' belongs to default\/b \(b\.yaml:4:16\)/);
   });
 
   it("lets resources share a domain when they are for different fleets", async () => {
@@ -162,10 +174,21 @@ describe("runCheck() on files that do not go together", () => {
       "c.yaml": manifest("c", "shop, fleets: [outer, inner]"),
       "d.yaml": manifest("d", "shop"),
     });
-    expect((await check([""])).stdout.split("\n").slice(0, 2)).toEqual([
-      "c.yaml:4:16: spec.domain: duplicate domain 'shop', first at a.yaml:4:16",
-      "d.yaml:4:16: spec.domain: duplicate domain 'shop', first at a.yaml:4:16",
-    ]);
+    expect((await check([""])).stdout.split(": the oldest")[0]).toBe(
+      "c.yaml:4:16: spec.domain: domain 'shop' belongs to default/a (a.yaml:4:16)",
+    );
+    expect((await check(["a.yaml", "d.yaml"])).code).toBe(1);
+    expect((await check(["a.yaml", "b.yaml"])).code).toBe(0);
+  });
+
+  it("lets a resource that is refused own nothing", async () => {
+    write({
+      "a.yaml": manifest("a", "shop, fleets: [edge]"),
+      "b.yaml": manifest("b", "shop, fleets: [edge, inner]"),
+      "c.yaml": manifest("c", "shop, fleets: [inner]"),
+    });
+    const { stdout } = await check([""]);
+    expect(stdout).toMatch(/^b\.yaml:.*\n3 files with 3 resources and 0 rule files: 1 problem\n$/);
   });
 
   it("names both places of a resource that is there twice", async () => {

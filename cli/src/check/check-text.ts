@@ -1,10 +1,14 @@
 // What is wrong in one text, and which domains it claims. Decides whether it holds manifests or rules. Pure.
-import { readManifests } from "@weir/crds/rate-limit-config/manifest";
+import { manifestsOf } from "@weir/crds/rate-limit-config/manifest";
 import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
 import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
+import type { YamlDocument } from "@weir/crds/rate-limit-config/yaml-documents";
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
+
+/** The beginning of a text that wants to be a manifest: in YAML the first column says so, in JSON the first names of the object. */
+const MANIFEST_BEGINNING = /^(\{\s*)?["']?(apiVersion|kind)["']?\s*:/m;
 
 /** A place in a file; line and column count from 1. */
 export interface Place {
@@ -24,8 +28,10 @@ export interface CheckProblem extends Place {
 
 /** A custom resource that the schema accepts. */
 export interface CheckedResource {
-  /** `<namespace>/<name>`. */
+  readonly namespace: string;
   readonly name: string;
+  /** When it was created, in milliseconds since the epoch; 0 when it does not say, as in the control plane's directory source. */
+  readonly createdMs: number;
   readonly domain: string;
   /** undefined: every fleet. */
   readonly fleets: readonly string[] | undefined;
@@ -57,25 +63,30 @@ export function checkText(path: string, text: string): CheckedText {
   const isManifest = documents.some(
     ({ value }) => typeof value === "object" && value !== null && ("apiVersion" in value || "kind" in value),
   );
-  // A text that is no YAML says what it wants to be only by its first column.
-  const isBrokenManifest = documents.some(({ value }) => value === undefined) && /^["']?(apiVersion|kind)["']?\s*:/m.test(text);
-  return isManifest || isBrokenManifest ? checkManifests(path, text) : checkRules(path, text);
+  // A text that is no YAML has nothing but its looks.
+  const isBrokenManifest = documents.some(({ value }) => value === undefined) && MANIFEST_BEGINNING.test(text);
+  return isManifest || isBrokenManifest ? checkManifests(path, documents) : checkRules(path, text);
 }
 
-function checkManifests(path: string, text: string): CheckedText {
-  const documents = readManifests(text);
+function checkManifests(path: string, documents: readonly YamlDocument[]): CheckedText {
+  const manifests = manifestsOf(documents);
   return {
-    problems: documents.flatMap(({ problems }) => problems.map((problem) => ({ path, ...problem }))),
-    resources: documents.flatMap((document) => checkedResource(path, document)),
+    problems: manifests.flatMap(({ problems }) => problems.map((problem) => ({ path, ...problem }))),
+    resources: manifests.flatMap((manifest) => checkedResource(path, manifest)),
   };
 }
 
 function checkedResource(path: string, document: ManifestDocument): readonly CheckedResource[] {
   const { resource } = document;
   if (resource === undefined) return [];
+  // The schema lets no slash into either.
+  const [namespace = "", name = ""] = modelOfResource(resource).name.split("/");
+  const { creationTimestamp } = resource.metadata;
   return [
     {
-      name: modelOfResource(resource).name,
+      namespace,
+      name,
+      createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
       domain: resource.spec.domain,
       fleets: resource.spec.fleets,
       nameAt: { path, ...document.locate(["metadata", "name"]) },

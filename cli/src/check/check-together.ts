@@ -4,22 +4,36 @@ import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 import { ruleField } from "./check-text.ts";
 import type { CheckedResource, CheckedRules, CheckProblem } from "./check-text.ts";
 
-/** Resources that cannot stand beside each other. The first of each kind stands, as in the control plane's directory source. */
+/**
+ * Resources that cannot stand beside each other, judged as the control plane does with a directory: of the same name the first one stands; a domain
+ * belongs to the oldest that claims it, then to the first by namespace and name, and who is refused owns nothing.
+ */
 export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
   const byName = new Map<string, CheckedResource>();
-  const owners = new Map<string, CheckedResource[]>();
-  return resources.flatMap((resource) => {
-    const twin = byName.get(resource.name);
-    if (twin !== undefined) {
-      const message = `duplicate resource ${JSON.stringify(resource.name)}, first at ${placeText(twin.nameAt)}`;
-      return [{ ...resource.nameAt, field: "metadata.name", message, also: twin.nameAt }];
+  const duplicates = resources.flatMap((resource) => {
+    const twin = byName.get(nameOf(resource));
+    if (twin === undefined) {
+      byName.set(nameOf(resource), resource);
+      return [];
     }
-    byName.set(resource.name, resource);
+    const message = `duplicate resource ${JSON.stringify(nameOf(resource))}, first at ${placeText(twin.nameAt)}`;
+    return [{ ...resource.nameAt, field: "metadata.name", message, also: twin.nameAt }];
+  });
+  return [...duplicates, ...checkOwnership([...byName.values()])];
+}
+
+function checkOwnership(resources: readonly CheckedResource[]): readonly CheckProblem[] {
+  const owners = new Map<string, CheckedResource[]>();
+  return resources.toSorted(byAge).flatMap((resource) => {
     const claims = owners.get(resource.domain) ?? [];
-    owners.set(resource.domain, [...claims, resource]);
+    owners.set(resource.domain, claims);
     const owner = claims.find((claim) => shareFleet(claim, resource));
-    if (owner === undefined) return [];
-    const message = `duplicate domain '${resource.domain}', first at ${placeText(owner.domainAt)}`;
+    if (owner === undefined) {
+      claims.push(resource);
+      return [];
+    }
+    const place = `${nameOf(owner)} (${placeText(owner.domainAt)})`;
+    const message = `domain '${resource.domain}' belongs to ${place}: the oldest resource owns a domain, then the first by namespace and name`;
     return [{ ...resource.domainAt, field: "spec.domain", message, also: owner.domainAt }];
   });
 }
@@ -36,6 +50,19 @@ export function checkRuleFiles(files: readonly CheckedRules[], options: { readon
     const also = first.placeOf(["domain"]);
     return [{ ...problem, message: `${message}, first at ${placeText(also)}`, also }];
   });
+}
+
+function nameOf({ namespace, name }: CheckedResource): string {
+  return `${namespace}/${name}`;
+}
+
+function byAge(left: CheckedResource, right: CheckedResource): number {
+  return left.createdMs - right.createdMs || byText(left.namespace, right.namespace) || byText(left.name, right.name);
+}
+
+/** By code units: the same on every machine. */
+function byText(left: string, right: string): number {
+  return left < right ? -1 : Number(left > right);
 }
 
 function placeText(place: { readonly path: string; readonly line: number; readonly column: number }): string {
