@@ -25,16 +25,13 @@ export interface ProgramHost {
   onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
   /** Calls the listener with every error that nobody caught, thrown or rejected. */
   onUncaught(listener: (error: unknown) => void): void;
-  /** Ends the process. */
+  /** Ends the process; with 0 only once the output is out, which may turn the 0 into a 1. */
   exit(code: number): void;
 }
 
 /** The real process. */
 export function nodeHost(): ProgramHost {
-  // A reader that went away, as in `program | head`, is no failure of the program.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === "EPIPE" ? 0 : 1);
-  });
+  process.stdout.on("error", endWithoutOutput);
   return {
     args: process.argv.slice(2),
     env: process.env,
@@ -45,8 +42,19 @@ export function nodeHost(): ProgramHost {
     stderr: (text) => void process.stderr.write(text),
     onSignal: (name, listener) => void process.on(name, listener),
     onUncaught: (listener) => void process.on("uncaughtException", listener).on("unhandledRejection", listener),
-    exit: (code) => process.exit(code),
+    exit(code) {
+      if (code !== 0) process.exit(code);
+      // What went wrong with the output is told only after this turn: success must wait for it.
+      process.stdout.write("", () => setImmediate(() => process.exit(0)));
+    },
   };
+}
+
+/** A reader that went away, as in `program | head`, is no failure of the program; output that could not be written, as on a full disk, is one. */
+function endWithoutOutput(error: NodeJS.ErrnoException): never {
+  if (error.code === "EPIPE") process.exit(0);
+  process.stderr.write(`cannot write to standard output: ${error.message}\n`);
+  process.exit(1);
 }
 
 /** The version in the nearest package.json at or above the folder of a script; links are followed. */

@@ -1,7 +1,7 @@
 // A real process: its version, its signals and its exit codes, which the unit tests can only imitate.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -107,6 +107,16 @@ describe("runProgram() in a real process", () => {
     run.child.stdout?.destroy();
     expect(await run.exit).toEqual([0, null]);
     expect(run.errors()).toBe("");
+  });
+
+  it("runProgram() exits with 1 when its output cannot be written", () => {
+    const full = openSync("/dev/full", "w");
+    try {
+      const ended = spawnSync(process.execPath, [script, "--version"], { stdio: ["ignore", full, "pipe"], encoding: "utf8" });
+      expect([ended.status, ended.stderr]).toEqual([1, "cannot write to standard output: ENOSPC: no space left on device, write\n"]);
+    } finally {
+      closeSync(full);
+    }
   });
 });
 
