@@ -7,7 +7,8 @@ import { checkText } from "./check-text.ts";
 import type { CheckedText, CheckProblem } from "./check-text.ts";
 import { checkResources, checkRuleFiles } from "./check-together.ts";
 import { readInputFiles } from "./input-files.ts";
-import type { InputFile, InputStream } from "./input-files.ts";
+import type { InputFile } from "./input-files.ts";
+import type { InputStream } from "./read-bounded.ts";
 import { formatJson, formatText } from "./report.ts";
 import type { CheckReport } from "./report.ts";
 

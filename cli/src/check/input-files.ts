@@ -3,6 +3,9 @@ import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 
+import { readBounded } from "./read-bounded.ts";
+import type { InputStream } from "./read-bounded.ts";
+
 /** Most files of one run; more means that the wrong directory was named. */
 const FILES_MAX = 10_000;
 
@@ -17,9 +20,6 @@ const STANDARD_INPUT = "-";
 
 /** A file that was read, or the reason why it was not. */
 export type InputFile = { readonly path: string; readonly text: string } | { readonly path: string; readonly unreadable: string };
-
-/** Standard input, as far as reading goes. */
-export type InputStream = AsyncIterable<Uint8Array>;
 
 /**
  * Reads what the paths name, directories in the order of their names. At most `sizeMaxBytes` are read of each; more is a reason not to. The same file
@@ -102,17 +102,11 @@ async function wasSeen(path: string, search: Search): Promise<boolean> {
 }
 
 async function readInput(path: string, from: { readonly stdin: () => InputStream; readonly sizeMaxBytes: number }): Promise<InputFile> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
   try {
     const stream = path === STANDARD_INPUT ? from.stdin() : (createReadStream(path) as InputStream);
-    for await (const chunk of stream) {
-      chunks.push(chunk);
-      sizeBytes += chunk.byteLength;
-      if (sizeBytes > from.sizeMaxBytes)
-        return { path, unreadable: `the file is larger than the ${from.sizeMaxBytes} bytes that are read` };
-    }
-    return { path, text: new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)) };
+    const bytes = await readBounded(stream, from.sizeMaxBytes);
+    if (bytes === undefined) return { path, unreadable: `the file is larger than the ${from.sizeMaxBytes} bytes that are read` };
+    return { path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch (error) {
     return { path, unreadable: reasonOf(error) };
   }

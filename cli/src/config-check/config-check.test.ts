@@ -1,5 +1,5 @@
 // Tests of `weir-config-check` on real directories: the lines of the original, the place in the file, and the exit code.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -40,6 +40,24 @@ describe("runConfigCheck()", () => {
         "checking rate limit configs...\nloading config directory: DIR\nopening config file: DIR/a.txt\nopening config file: DIR/b.yaml\nall rate limit configs ok\n",
       stderr: "",
     });
+  });
+
+  it("refuses bytes that are no UTF-8, as the service does", async () => {
+    writeFileSync(join(folder, "a.yaml"), Buffer.from(VALID.replace("DOMAIN", "caf\u00e9"), "latin1"));
+    const { code, stdout } = await check(["-config_dir", folder]);
+    expect([code, stdout.split("\n").at(-2)]).toEqual([
+      1,
+      "error loading rate limit configs: DIR/a.yaml: error loading config file: yaml: invalid UTF-8",
+    ]);
+  });
+
+  it("stops reading a file that has no end", async () => {
+    symlinkSync("/dev/zero", join(folder, "a.yaml"));
+    const { code, stdout } = await check(["-config_dir", folder]);
+    expect([code, stdout.split("\n").at(-2)]).toEqual([
+      1,
+      "error reading file DIR/a.yaml: it is larger than the 16777216 bytes that are read",
+    ]);
   });
 
   it.each([

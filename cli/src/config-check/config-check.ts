@@ -1,6 +1,8 @@
 // Checks the rule files of one directory. The lines it prints are those of envoyproxy/ratelimit's config_check_cmd, so that scripts around it go on
 // working; the place in the file is added where it is known.
-import { readdir, readFile } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { ProgramContext } from "@weir/common/lifecycle/program";
@@ -8,11 +10,16 @@ import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 import type { RuleFileResult } from "@weir/ratelimit/config/files/rule-file";
 
+import { readBounded } from "../check/read-bounded.ts";
+import type { InputStream } from "../check/read-bounded.ts";
 import { parseConfigCheckFlags } from "./flags.ts";
 
 const EXIT_OK = 0;
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
+
+/** Most bytes that are read of one file: more than the parser takes, which counts characters and refuses a file that has too many. */
+const FILE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** Errors of the file system in the words of the original. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -65,13 +72,16 @@ async function findFirstProblem(
 
 /** The rules of a file, or the line that says why there are none. */
 async function readRules(path: string): Promise<ReadRules | string> {
-  let text: string;
+  let bytes: Buffer | undefined;
   try {
-    text = await readFile(path, "utf8");
+    bytes = await readBounded(createReadStream(path) as InputStream, FILE_MAX_BYTES);
   } catch (error) {
     return `error reading file ${path}: read ${path}: ${reasonOf(error)}`;
   }
-  const file = parseRuleFile(path, text);
+  if (bytes === undefined) return `error reading file ${path}: it is larger than the ${FILE_MAX_BYTES} bytes that are read`;
+  // In the words of the service, which refuses such a file too.
+  if (!isUtf8(bytes)) return loadingError(`${path}: error loading config file: yaml: invalid UTF-8`, undefined);
+  const file = parseRuleFile(path, bytes.toString("utf8"));
   return file.ok
     ? file
     : loadingError(file.error.message, file.line === undefined ? undefined : { line: file.line, column: file.column ?? 1 });
