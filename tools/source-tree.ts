@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Folders that hold nothing written by hand, whatever their place. */
-const LEFT_OUT = new Set(["node_modules", "dist", "coverage", ".git", ".run", ".cache"]);
+const LEFT_OUT = new Set(["node_modules", "dist", "coverage", ".git", ".run", ".cache", ".vitest"]);
 
 /** Path from the root → text. */
 export type Files = ReadonlyMap<string, string>;
