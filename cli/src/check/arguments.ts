@@ -10,18 +10,22 @@ export type CheckArguments =
   | { readonly kind: "check"; readonly paths: readonly string[]; readonly format: OutputFormat; readonly mergeDomains: boolean };
 
 /** What `weir check --help` prints. */
-export const CHECK_HELP = `Validates RateLimitConfig manifests (YAML or JSON, read as kubectl reads them) and rule files of the rate limit service. Needs no
-server and changes nothing. A document with apiVersion or kind is a manifest, anything else holds rules.
+export const CHECK_HELP = `Validates RateLimitConfig manifests (YAML or JSON, read as kubectl reads them) and rule files of the
+rate limit service. Needs no server and changes nothing. A document with apiVersion or kind is a
+manifest, anything else holds rules.
 
 Usage: weir check [-o text|json] [--merge-domains] FILE…
 
   FILE
-      A file, a directory (its .yaml, .yml and .json files, also those in folders below) or - for standard input.
+      A file, a directory (its .yaml, .yml and .json files, also those in folders below) or - for
+      standard input.
   -o, --output text|json
-      text (default): one line for each problem, path:line:column: field: message, and a last line that sums up.
+      text (default): one line for each problem, path:line:column: field: message, and a last line
+      that sums up.
       json: one object with everything.
   --merge-domains
-      Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true. Manifests never share one.
+      Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true. Manifests
+      never share one.
   --help
       Shows this.
 
