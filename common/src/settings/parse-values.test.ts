@@ -105,6 +105,22 @@ describe("parseDurationMs()", () => {
   });
 });
 
+describe("parseDurationMs() with days", () => {
+  it.each([
+    { text: "7d", ms: 604_800_000 },
+    { text: "1.5d", ms: 129_600_000 },
+    { text: "1d12h", ms: 129_600_000 },
+    { text: "10s", ms: 10_000 },
+    { text: "0", ms: 0 },
+  ])("parseDurationMs() gives $ms when it gets $text", ({ text, ms }) => {
+    expect(parseDurationMs(text, { hasDays: true })).toBe(ms);
+  });
+
+  it.each(["d", "7D", "7 d", "7days", "1w"])("parseDurationMs() refuses %j", (text) => {
+    expect(parseDurationMs(text, { hasDays: true })).toBeUndefined();
+  });
+});
+
 describe("formatDurationMs()", () => {
   it.each([
     { ms: 0, text: "0ms" },

@@ -16,8 +16,14 @@ const DURATION_UNIT_MS: ReadonlyMap<string, number> = new Map([
   ["ns", 1e-6],
 ]);
 
+/** Milliseconds of a day, which Go's durations do not know. */
+const DAY_MS = 86_400_000;
+
 /** One amount with its unit in a Go duration. */
 const DURATION_TERM = /(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/gy;
+
+/** The same with days. */
+const DURATION_TERM_OR_DAYS = new RegExp(DURATION_TERM.source.replace("|h)", "|h|d)"), DURATION_TERM.flags);
 
 /** Bytes of each suffix of a size, in lower case. */
 const SIZE_UNIT_BYTES: Readonly<Record<string, number>> = {
@@ -59,12 +65,16 @@ export function parseNumber(text: string): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Milliseconds of a duration in Go's syntax: "0", "1h30m", "1.5s", "150us"; signs are refused, no setting is a negative time. */
-export function parseDurationMs(text: string): number | undefined {
+/**
+ * Milliseconds of a duration in Go's syntax: "0", "1h30m", "1.5s", "150us"; signs are refused, no setting is a negative time. With `hasDays` also
+ * "7d", a day being 24 hours.
+ */
+export function parseDurationMs(text: string, { hasDays = false } = {}): number | undefined {
   if (text === "0") return 0;
-  const terms = [...text.matchAll(DURATION_TERM)]; // Sticky: each begins where the one before ends.
+  const terms = [...text.matchAll(hasDays ? DURATION_TERM_OR_DAYS : DURATION_TERM)]; // Sticky: each begins where the one before ends.
   if (text === "" || terms.map(([term]) => term).join("") !== text) return undefined;
-  const totalMs = terms.reduce((sumMs, [, amount, unit = ""]) => sumMs + Number(amount) * (DURATION_UNIT_MS.get(unit) ?? Number.NaN), 0);
+  const unitMs = (unit: string): number => (unit === "d" ? DAY_MS : (DURATION_UNIT_MS.get(unit) ?? Number.NaN));
+  const totalMs = terms.reduce((sumMs, [, amount, unit = ""]) => sumMs + Number(amount) * unitMs(unit), 0);
   // Rounded to whole nanoseconds, the finest unit there is, so that 0.1 and 0.2 add up as written.
   return Number.isFinite(totalMs) ? Math.round(totalMs * 1e6) / 1e6 : undefined;
 }

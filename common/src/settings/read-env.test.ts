@@ -145,6 +145,15 @@ describe("readEnv() values", () => {
     expect(problemsOf(read)).toEqual([{ name: "WAIT", value, allowed }]);
   });
 
+  it("durationMs() takes days in the value and in the default when the setting has them, and names them when it refuses", () => {
+    const read = readEnv({ IDLE: "14d", LIFE: "1w" });
+    expect(read.durationMs("IDLE", { default: "7d", effect, hasDays: true })).toBe(1_209_600_000);
+    expect(read.durationMs("LIFE", { default: "7d", effect, hasDays: true })).toBe(604_800_000);
+    expect(() => {
+      read.done();
+    }).toThrow('LIFE="1w": allowed is a duration such as 10s, 1h30m or 7d');
+  });
+
   it("durationMs() throws at once when the default in the code is no duration", () => {
     expect(() => readEnv({}).durationMs("WAIT", { default: "10", effect })).toThrow('Cannot use "10" as a default: it is not a duration');
   });

@@ -169,7 +169,7 @@ class EnvSettings implements EnvReader {
   }
 
   durationMs(names: Names, { default: written, effect, ...range }: Described<string> & DurationRange): number {
-    const defaultMs = parseDurationMs(written);
+    const defaultMs = parseDurationMs(written, range);
     if (defaultMs === undefined) throw new TypeError(`Cannot use ${JSON.stringify(written)} as a default: it is not a duration`);
     return this.#setting(names, { default: defaultMs, effect }, durationKind(range), written);
   }

@@ -35,6 +35,8 @@ export interface DurationRange {
   readonly bareUnit?: "ms" | "s";
   /** True for what becomes the delay of a timer: more than a timer can wait (24.8 days), such as "876000h" for never, is read as that. */
   readonly isTimer?: boolean;
+  /** True for long lives, which may also be written in days, such as 7d. */
+  readonly hasDays?: boolean;
 }
 
 /** The words that a setting may hold. */
@@ -78,11 +80,12 @@ export function sizeKind({ min, max }: Range): ValueKind<number> {
 }
 
 /** A duration in milliseconds. */
-export function durationKind({ minMs, maxMs, bareUnit, isTimer = false }: DurationRange): ValueKind<number> {
+export function durationKind({ minMs, maxMs, bareUnit, isTimer = false, hasDays = false }: DurationRange): ValueKind<number> {
   const bare = bareUnit === undefined ? "" : ` or a number of ${bareUnit === "s" ? "seconds" : "milliseconds"}`;
-  return kindOf("duration", `a duration such as 500ms, 10s or 1h30m${bare}${rangeText(minMs, maxMs, formatDurationMs)}`, (text) => {
+  const examples = hasDays ? "10s, 1h30m or 7d" : "500ms, 10s or 1h30m";
+  return kindOf("duration", `a duration such as ${examples}${bare}${rangeText(minMs, maxMs, formatDurationMs)}`, (text) => {
     const isBare = bareUnit !== undefined && /^[0-9.]+$/.test(text);
-    const ms = within(parseDurationMs(isBare ? text + bareUnit : text), minMs, maxMs);
+    const ms = within(parseDurationMs(isBare ? text + bareUnit : text, { hasDays }), minMs, maxMs);
     return ms !== undefined && isTimer ? Math.min(ms, TIMER_MAX_MS) : ms;
   });
 }
