@@ -60,6 +60,15 @@ describe("parseSettings()", () => {
     });
   });
 
+  it("takes the lives of refresh tokens in days", () => {
+    const settings = parseSettings({ REFRESH_IDLE: "14d", REFRESH_ABSOLUTE: "60d" });
+    expect([settings.refreshIdleMs, settings.refreshAbsoluteMs]).toEqual([1_209_600_000, 5_184_000_000]);
+  });
+
+  it("writes times as people do when two settings contradict each other", () => {
+    expect(messageOf({ REFRESH_ABSOLUTE: "1d" })).toContain('REFRESH_IDLE="168h": allowed is at most REFRESH_ABSOLUTE, which is 24h');
+  });
+
   it("leaves two threads to other work than hashing", () => {
     expect(parseSettings({ UV_THREADPOOL_SIZE: "3" }).bcryptConcurrency).toBe(1);
     expect(parseSettings({ UV_THREADPOOL_SIZE: "3", BCRYPT_CONCURRENCY: "5" }).bcryptConcurrency).toBe(5);

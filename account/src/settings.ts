@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { readLogSettings } from "@weir/common/log/log";
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
+import { formatDurationMs } from "@weir/common/settings/parse-values";
 import { readEnv } from "@weir/common/settings/read-env";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { Secret } from "@weir/common/settings/secret";
@@ -207,10 +208,11 @@ function readTokens(read: EnvReader, isProduction: boolean, warnings: string[]):
     keys,
     tokenIssuer: read.string("TOKEN_ISSUER", { default: "weir-account", effect: "Issuer of all tokens and audience of access tokens." }),
     accessTtlMs: read.durationMs("ACCESS_TTL", { default: "10m", minMs: 10_000, maxMs: 86_400_000, effect: "Life of an access token." }),
-    refreshIdleMs: read.durationMs("REFRESH_IDLE", { default: "168h", minMs: 60_000, effect: "Life of a refresh token." }),
+    refreshIdleMs: read.durationMs("REFRESH_IDLE", { default: "7d", minMs: 60_000, hasDays: true, effect: "Life of a refresh token." }),
     refreshAbsoluteMs: read.durationMs("REFRESH_ABSOLUTE", {
-      default: "720h",
+      default: "30d",
       minMs: 60_000,
+      hasDays: true,
       effect: "Longest life of a session after its login.",
     }),
     maxSessions: read.integer("MAX_SESSIONS", {
@@ -221,7 +223,8 @@ function readTokens(read: EnvReader, isProduction: boolean, warnings: string[]):
     }),
   };
   if (settings.refreshIdleMs > settings.refreshAbsoluteMs) {
-    read.problem("REFRESH_IDLE", `${settings.refreshIdleMs}ms`, "at most REFRESH_ABSOLUTE");
+    const [idle, absolute] = [settings.refreshIdleMs, settings.refreshAbsoluteMs].map(formatDurationMs);
+    read.problem("REFRESH_IDLE", idle, `at most REFRESH_ABSOLUTE, which is ${absolute}`);
   }
   return settings;
 }
