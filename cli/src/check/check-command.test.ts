@@ -100,6 +100,14 @@ describe("runCheck() on files", () => {
     expect((await check([""])).stdout).toBe("1 file with 0 resources and 1 rule file: no problems\n");
   });
 
+  it("minds a link to nowhere only when its name is that of a manifest", async () => {
+    write({ "a.yaml": rules("one") });
+    symlinkSync("nowhere", join(folder, "notes.txt"));
+    expect((await check([""])).code).toBe(0);
+    symlinkSync("nowhere", join(folder, "b.yaml"));
+    expect((await check([""])).stdout.split("\n")[0]).toBe("b.yaml: cannot read: no such file or directory");
+  });
+
   it("says why it cannot read a file, and goes on", async () => {
     write({
       "good.yaml": rules("one"),

@@ -88,7 +88,9 @@ async function findBelow(folder: string, depthLeft: number, search: Search): Pro
         holdsAny = true;
       }
     } catch (error) {
-      search.found.push({ path, unreadable: reasonOf(error) });
+      // A link to nowhere is none of our business unless its name says so.
+      const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
+      if (!isGone || FILE_ENDING.test(name)) search.found.push({ path, unreadable: reasonOf(error) });
     }
   }
   return holdsAny;
