@@ -24,6 +24,13 @@ describe("identityOf()", () => {
     const node = create(NodeSchema, { id: "i".repeat(300), metadata: { namespace: "edge", pod: "pod-7" } });
     expect(identityOf(node)).toMatchObject({ nodeId: `${"i".repeat(256)}…`, namespace: "edge", pod: "pod-7" });
   });
+
+  it.each([
+    { when: "the metadata says it", node: { id: "a", metadata: { fleet: "f".repeat(60_000) } } },
+    { when: "the id begins with it", node: { id: `${"f".repeat(60_000)}/pod-7` } },
+  ])("keeps no fleet that would fill log and status page when $when", ({ node }) => {
+    expect(identityOf(create(NodeSchema, node)).fleet).toBe(`${"f".repeat(256)}…`);
+  });
 });
 
 describe("podName()", () => {

@@ -17,11 +17,11 @@ export interface PodIdentity {
   readonly pod: string;
 }
 
-/** Reads the identity of a node: its fleet is the metadata's, else its id up to the first slash, else "default". */
+/** Reads the identity of a node: its fleet is the metadata's, else its id up to the first slash, else "default". No text is kept longer than is shown. */
 export function identityOf(node: Node | undefined): PodIdentity {
   const nodeId = node?.id ?? "";
   const fleet = metadataText(node, "fleet") || (nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET;
-  return { nodeId: cut(nodeId), fleet, namespace: cut(metadataText(node, "namespace")), pod: cut(metadataText(node, "pod")) };
+  return { nodeId: cut(nodeId), fleet: cut(fleet), namespace: cut(metadataText(node, "namespace")), pod: cut(metadataText(node, "pod")) };
 }
 
 /** How a pod is called in one word: its name if it says one, else its node id, else its address. */
