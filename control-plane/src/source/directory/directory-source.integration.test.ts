@@ -191,6 +191,33 @@ describe("DirectorySource.read()", () => {
     await until("nothing", (state) => state.resources.length === 0 && state.refusals.length === 0);
   });
 
+  it.each([
+    { target: "missing.txt", when: "its target is gone" },
+    { target: "a.yaml", when: "it leads back to itself" },
+    { target: "other.txt/a.yaml", when: "a file stands in its way" },
+  ])("keeps what a link held and says so when $when, and drops it when the link is gone", async ({ target }) => {
+    write("other.txt", manifest({ name: "a", domain: "alpha" }));
+    symlinkSync("other.txt", join(folder, "a.yaml"));
+    const { until } = await watch();
+    symlinkSync(target, join(folder, "next"));
+    renameSync(join(folder, "next"), join(folder, "a.yaml"));
+    const state = await until("the refusal", ({ refusals }) => refusals.length > 0);
+    expect(state.refusals).toMatchObject([{ message: "the link leads nowhere", keepsLastGood: true }]);
+    expect(keysOf(state)).toEqual(["default/a"]);
+    unlinkSync(join(folder, "a.yaml"));
+    await until("nothing", (now) => now.resources.length === 0 && now.refusals.length === 0);
+  });
+
+  it("refuses a file whose name is not UTF-8 instead of leaving it out without a word", async () => {
+    write("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    writeFileSync(Buffer.from(`${folder}/b\xff.yaml`, "latin1"), manifest({ name: "b", domain: "beta" }));
+    const state = await (await watch()).source.read();
+    expect(keysOf(state)).toEqual(["default/a"]);
+    expect(state.refusals).toMatchObject([
+      { message: "the name of the file is not UTF-8 text", place: { file: join(folder, "b\ufffd.yaml") } },
+    ]);
+  });
+
   it("names the folder when it is missing or not a folder", async () => {
     const missing = join(folder, "missing");
     write("file", "");

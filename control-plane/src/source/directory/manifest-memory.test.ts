@@ -39,6 +39,8 @@ describe("ManifestMemory.update()", () => {
   it.each([
     { when: "a field is wrong", text: BAD_A },
     { when: "the YAML is broken", text: `${GOOD_A}\n  : [` },
+    { when: "the program that wrote the file was killed before the first byte", text: "" },
+    { when: "the file holds only white space", text: "\n  \n" },
     { when: "the file cannot be read", text: { kind: "unreadable", message: "this user may not read the file" } as const },
   ])("keeps the last good form when $when, through any number of looks", ({ text }) => {
     const memory = createManifestMemory();
@@ -51,8 +53,8 @@ describe("ManifestMemory.update()", () => {
     }
   });
 
-  it("drops the last good form when the file is gone or empty", () => {
-    for (const end of [{}, { "a.yaml": { kind: "gone" } as const }, { "a.yaml": "" }]) {
+  it("drops the last good form when the file is gone or holds only a comment", () => {
+    for (const end of [{}, { "a.yaml": { kind: "gone" } as const }, { "a.yaml": "# nothing\n" }]) {
       const memory = createManifestMemory();
       look(memory, { "a.yaml": GOOD_A });
       look(memory, { "a.yaml": BAD_A });

@@ -4,7 +4,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import type { SourceRefusal, SourceResource, SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { FileContent, FileText } from "./read-manifest-file.ts";
-import { readContent } from "./read-manifest-file.ts";
+import { readContent, refusedFile } from "./read-manifest-file.ts";
 
 /** Remembers files from one look at the folder to the next. */
 export interface ManifestMemory {
@@ -63,10 +63,6 @@ function contentOf(path: string, read: FileText): FileContent {
     case "gone":
       return { resources: [], problems: [] };
   }
-}
-
-function refusedFile(path: string, message: string): FileContent {
-  return { resources: [], problems: [{ place: { file: path, line: 1, column: 1 }, field: "", message, resource: undefined }] };
 }
 
 function stateOf(files: readonly KnownFile[]): SourceState {

@@ -1,5 +1,6 @@
 // One manifest file: its text, and what the text says. What it said before is the business of manifest-memory.ts.
-import { open } from "node:fs/promises";
+import { lstat, open } from "node:fs/promises";
+import { basename } from "node:path";
 
 import { describeError } from "@weir/common/errors/service-error";
 import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
@@ -38,7 +39,7 @@ export async function readFileText(path: string): Promise<FileText> {
       await file.close();
     }
   } catch (error) {
-    return textOfFailure(error);
+    return textOfFailure(path, error);
   }
 }
 
@@ -47,6 +48,8 @@ export async function readFileText(path: string): Promise<FileText> {
  * borders of the documents are in doubt as well.
  */
 export function readContent(path: string, text: string): FileContent {
+  // What is left when the program that wrote the file was killed, or the disk was full. Who means it deletes the file, or leaves a comment.
+  if (text.trim() === "") return refusedFile(path, "the file is empty; delete it if there should be nothing");
   const documents = readManifests(text);
   const problems = documents.flatMap((document) =>
     document.problems.map(({ line, column, field, message }) => ({
@@ -83,11 +86,18 @@ function identityOf(resource: { readonly metadata: { readonly name: string; read
   return { namespace: resource.metadata.namespace ?? DEFAULT_NAMESPACE, name: resource.metadata.name };
 }
 
-function textOfFailure(error: unknown): FileText {
+/** The content of a file of which nothing can be used. */
+export function refusedFile(path: string, message: string): FileContent {
+  return { resources: [], problems: [{ place: { file: path, line: 1, column: 1 }, field: "", message, resource: undefined }] };
+}
+
+async function textOfFailure(path: string, error: unknown): Promise<FileText> {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   switch (code) {
     case "ENOENT":
-      return { kind: "gone" };
+    case "ENOTDIR":
+    case "ELOOP":
+      return textOfMissing(path);
     case "ERR_ENCODING_INVALID_ENCODED_DATA":
       return { kind: "unreadable", message: "the file is not UTF-8 text" };
     case "EACCES":
@@ -95,5 +105,21 @@ function textOfFailure(error: unknown): FileText {
       return { kind: "unreadable", message: "this user may not read the file" };
     default:
       return { kind: "unreadable", message: describeError(error) };
+  }
+}
+
+/** Of a file that was listed and cannot be found: it is gone, unless it is a link without a target or has a name that Node cannot say. */
+async function textOfMissing(path: string): Promise<FileText> {
+  if (await isLink(path)) return { kind: "unreadable", message: "the link leads nowhere" };
+  // Node puts this character where the bytes of a name are not UTF-8; the file of that name is another one, or none.
+  if (basename(path).includes("\ufffd")) return { kind: "unreadable", message: "the name of the file is not UTF-8 text" };
+  return { kind: "gone" };
+}
+
+async function isLink(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isSymbolicLink();
+  } catch {
+    return false; // Gone meanwhile.
   }
 }
