@@ -168,7 +168,7 @@ describe("ControlPlane", () => {
     expect(pod.responses).toHaveLength(2);
   });
 
-  it("case A6: is not ready and sends nothing while only an empty folder is there, and sends what comes first", async () => {
+  it("case A6: sends nothing while only an empty folder is there, and sends what comes first", async () => {
     await start();
     const pod = await connect("pod");
     await until("the pod", async () => (await report()).pods.length === 1);

@@ -32,7 +32,7 @@ export function logRefusals(log: Log, before: Assembly | undefined, after: Assem
   if (known.size > 0 && after.refusals.length === 0) log.info("All manifests are good again", { resources: after.accepted.length });
 }
 
-/** Tells which fleets have another snapshot, and which are kept from one; returns the former. */
+/** Tells which fleets have another snapshot, which are kept from one, and which have none of their own any more; returns the first. */
 export function logPublication(log: Log, before: Publication, after: Publication): readonly string[] {
   const changed: string[] = [];
   for (const [fleet, now] of after) {
@@ -50,6 +50,14 @@ export function logPublication(log: Log, before: Publication, after: Publication
       log.info("Published snapshot", fields);
     }
     if (now.hold !== undefined) logHold(log, fleet, earlier, now.hold);
+    else if (earlier?.hold !== undefined && snapshot === earlier.snapshot) {
+      log.info("What is in force is wanted again, nothing is held back any more", { fleet: fleetName(fleet), version: snapshot?.version });
+    }
+  }
+  for (const fleet of before.keys()) {
+    if (after.has(fleet)) continue;
+    const version = publicationFor(after, fleet)?.snapshot?.version;
+    log.info("No resource names this fleet any more, it has the snapshot of all others", { fleet, version });
   }
   return changed;
 }

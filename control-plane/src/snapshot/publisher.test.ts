@@ -178,6 +178,39 @@ describe("Publisher", () => {
     expect(told).toBe(2);
   });
 
+  it("says that nothing is held back any more when the resources come back during the wait", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    await change({});
+    logged();
+    await change({ "a.yaml": manifest(A) });
+    expect(logged()).toEqual([
+      {
+        level: "info",
+        "@message": "What is in force is wanted again, nothing is held back any more",
+        fleet: "*",
+        version: "1d9ef20497bdfd4488ec6996dfbaa672",
+      },
+    ]);
+    expect(told).toBe(1);
+  });
+
+  it("does not say that all is well when the state that cannot be assembled is the same at the next look", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    logged();
+    const [resource] = stateOf({ "b.yaml": manifest({ name: "b", domain: "beta" }) }).resources;
+    if (resource === undefined) throw new Error("no resource");
+    const unusable = { ...resource, resource: { ...resource.resource, spec: undefined as never } };
+    source.state = { resources: [unusable], refusals: [] };
+    for (let look = 0; look < 2; look += 1) {
+      publisher.changed();
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    expect(logged().map((line) => line["@message"])).toEqual(["Cannot read the source, what was read before stays in force"]);
+    expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.resources.length]).toEqual([false, 1]);
+  });
+
   it("case A13: keeps what is in force and says why when a snapshot is too large", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
@@ -199,7 +232,16 @@ describe("Publisher", () => {
     source.state = stateOf({ "a.yaml": manifest(A), "g.yaml": gold });
     await publisher.start();
     expect(publisher.snapshotFor("gold")?.resources.length).toBe(2);
+    logged();
     await change({ "a.yaml": manifest(A) });
+    expect(logged()).toEqual([
+      {
+        level: "info",
+        "@message": "No resource names this fleet any more, it has the snapshot of all others",
+        fleet: "gold",
+        version: "1d9ef20497bdfd4488ec6996dfbaa672",
+      },
+    ]);
     expect([publisher.snapshotFor("gold")?.resources.length, told]).toEqual([1, 2]);
     expect([...publisher.state().publishedMs.keys()]).toEqual([""]);
   });

@@ -133,10 +133,7 @@ class SourcePublisher implements Publisher {
   async #refresh(): Promise<void> {
     const span = this.#tracer?.startSpan("publish");
     try {
-      const state = await this.#readSource();
-      if (this.#sourceError !== undefined) this.#log.info("The source can be read again");
-      this.#sourceError = undefined;
-      this.#take(state);
+      this.#take(await this.#readSource());
     } catch (error) {
       const message = describeError(error);
       if (message !== this.#sourceError) this.#log.error("Cannot read the source, what was read before stays in force", { error });
@@ -156,13 +153,24 @@ class SourcePublisher implements Publisher {
   }
 
   #take(state: SourceState): void {
-    if (state === this.#read) return;
-    this.#read = state;
+    if (state === this.#read) {
+      this.#noteReadable();
+      return;
+    }
     const assembly = assemble(state);
+    const wanted = buildSnapshots(assembly);
+    // Only now: a state that cannot be assembled is not taken, and fails again at the next look.
+    this.#noteReadable();
+    this.#read = state;
     logRefusals(this.#log, this.#assembly, assembly);
     this.#assembly = assembly;
-    this.#wanted = buildSnapshots(assembly);
+    this.#wanted = wanted;
     this.#publish();
+  }
+
+  #noteReadable(): void {
+    if (this.#sourceError !== undefined) this.#log.info("The source can be read again");
+    this.#sourceError = undefined;
   }
 
   #publish(): void {
