@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { readLogSettings } from "@weir/common/log/log";
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
 import { formatDurationMs } from "@weir/common/settings/parse-values";
-import { readEnv } from "@weir/common/settings/read-env";
+import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { Secret } from "@weir/common/settings/secret";
 import type { CookieOptions } from "./sessions/cookies.ts";
@@ -57,17 +57,12 @@ export interface Settings {
 
 /** Reads the settings; throws one SettingsError that lists every problem. */
 export function parseSettings(env: Env): Settings {
-  const read = readEnv(env);
-  const settings = readSettings(read);
-  read.done();
-  return Object.freeze(settings);
+  return settingsFrom(env, readSettings);
 }
 
 /** The table of all settings, for --help and the documentation. */
 export function describeSettings(): readonly SettingRow[] {
-  const read = readEnv({});
-  readSettings(read);
-  return read.rows();
+  return settingRowsOf(readSettings);
 }
 
 function readSettings(read: EnvReader): Settings {

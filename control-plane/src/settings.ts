@@ -1,8 +1,8 @@
 // The settings of the control plane: names, units, defaults, and what contradicts what.
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
 import { readLogSettings } from "@weir/common/log/log";
+import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
-import { readEnv } from "@weir/common/settings/read-env";
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
 /** 4 MiB, the receive limit of a gRPC client in Go that sets none, less room for what surrounds the resources. */
@@ -50,17 +50,12 @@ export interface Settings {
 
 /** Reads the settings; throws one SettingsError with everything that is wrong. */
 export function parseSettings(env: Env): Settings {
-  const read = readEnv(env);
-  const settings = readSettings(read);
-  read.done();
-  return Object.freeze(settings);
+  return settingsFrom(env, readSettings);
 }
 
 /** Every setting with its default and effect. */
 export function describeSettings(): readonly SettingRow[] {
-  const read = readEnv({});
-  readSettings(read);
-  return read.rows();
+  return settingRowsOf(readSettings);
 }
 
 function readSettings(read: EnvReader): Settings {

@@ -1,7 +1,8 @@
 // All settings of the service, read once at the start. The names are those of the specification, with the reference's as aliases, so that an existing
 // deployment starts unchanged. Settings of parts that this build does not have are not read.
 import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
-import { type Env, type EnvReader, readEnv, type SettingRow } from "@weir/common/settings/read-env";
+import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
+import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
 import type { DecideOptions } from "./decide/decider.ts";
@@ -25,17 +26,12 @@ export interface Settings {
 
 /** The settings in `env`. Throws one SettingsError that lists every problem. */
 export function parseSettings(env: Env): Settings {
-  const read = readEnv(env);
-  const settings = readSettings(read);
-  read.done();
-  return Object.freeze(settings);
+  return settingsFrom(env, readSettings);
 }
 
 /** Every setting with its default and effect: for --help and the documentation. */
 export function describeSettings(): readonly SettingRow[] {
-  const read = readEnv({});
-  readSettings(read);
-  return read.rows();
+  return settingRowsOf(readSettings);
 }
 
 function readSettings(read: EnvReader): Settings {

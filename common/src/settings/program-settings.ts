@@ -1,0 +1,17 @@
+// What every settings.ts of a program does with the one function that reads its settings: run it on the environment, or only to ask what it reads.
+import { type Env, type EnvReader, readEnv, type SettingRow } from "./read-env.ts";
+
+/** The frozen settings that `read` finds in `env`; throws one SettingsError that lists every problem. */
+export function settingsFrom<T extends object>(env: Env, read: (reader: EnvReader) => T): Readonly<T> {
+  const reader = readEnv(env);
+  const settings = read(reader);
+  reader.done();
+  return Object.freeze(settings);
+}
+
+/** Every setting that `read` asks for, with its default and effect: the table for --help and the documentation. */
+export function settingRowsOf(read: (reader: EnvReader) => unknown): readonly SettingRow[] {
+  const reader = readEnv({});
+  read(reader);
+  return reader.rows();
+}
