@@ -61,6 +61,10 @@ describe("readManifests() on problems", () => {
     expect(problemsOf("kind: List\nkind: List\nitems: [{a: 1}, {b: 2}]\n")).toEqual(['2:1: : duplicate key "kind", first on line 1']);
   });
 
+  it("refuses a list of more items than it reads, in one problem", () => {
+    expect(problemsOf(`kind: List\nitems:\n${"- 1\n".repeat(10_001)}`)).toEqual(["10003:3: : the list holds more than 10000 items"]);
+  });
+
   it("does not take a resource with items for an empty list", () => {
     expect(problemsOf(`${HEAD}spec: {domain: ''}\nitems: []\n`)).toEqual([
       "4:16: spec.domain: must not be empty",

@@ -14,6 +14,9 @@ import type { PlainValue } from "./yaml-values.ts";
 /** Most problems that are told of one resource; who has more will not read them all. */
 const PROBLEMS_MAX = 100;
 
+/** Most items of one list, as many as a text may hold documents: each that is wrong is told by itself. */
+const ITEMS_MAX = 10_000;
+
 /** What is wrong in a text, and where. */
 export interface LocatedProblem {
   /** Counts from 1. */
@@ -63,6 +66,10 @@ function candidatesOf(document: YamlDocument): readonly Candidate[] {
   const items = isMapping(value) && value["kind"] !== KIND ? value["items"] : undefined;
   // Of a document that is not understood, nobody knows whether it is a list; its problems are told once.
   if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0) return [{ document, value, path: [] }];
+  if (items.length > ITEMS_MAX) {
+    const problem = { ...document.locate(["items", ITEMS_MAX], "value"), message: `the list holds more than ${ITEMS_MAX} items` };
+    return [{ document: { ...document, problems: [problem] }, value: undefined, path: [] }];
+  }
   return (items as readonly PlainValue[]).map((item, index) => ({ document, value: withKindOfList(item, value), path: ["items", index] }));
 }
 
