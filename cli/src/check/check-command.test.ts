@@ -144,6 +144,10 @@ describe("runCheck() on what is wrong in a file", () => {
       line: "1:31: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
     },
     { file: "domain: ''\n", line: "1:9: domain: config file cannot have empty domain" },
+    {
+      file: `domain: a\n? ${"k".repeat(20_000)}\n: 1\n`,
+      line: `2:3: config error, unknown key '${"k".repeat(173)}…${"k".repeat(99)}'`,
+    },
     { file: "domain: a\nratelimit: 1\n", line: "2:1: config error, unknown key 'ratelimit'" },
     { file: rules("a").replace("minute", "foo"), line: "4:24: descriptors[0].rate_limit.unit: invalid rate limit unit 'foo'" },
     { file: `${rules("a")}  - key: user\n`, line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user'" },

@@ -1,4 +1,5 @@
 // What is wrong in one text, and which domains it claims. Decides whether it holds manifests or rules. Pure.
+import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
 import { manifestsOf } from "@weir/crds/rate-limit-config/manifest";
 import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
@@ -108,7 +109,7 @@ function checkRules(path: string, text: string): CheckedText {
     column: file.column ?? 1,
     field: "",
     // The path stands in front of the line anyway.
-    message: message.startsWith(prefix) ? message.slice(prefix.length) : message,
+    message: excerpt(message.startsWith(prefix) ? message.slice(prefix.length) : message),
   };
   return { problems: [problem], resources: [] };
 }
