@@ -64,9 +64,19 @@ describe("parseRegistration()", () => {
     { name: "81 characters", value: "x".repeat(81) },
     { name: "a line end", value: "Ada\nLovelace" },
     { name: "a bidi override", value: "Ada\u202e" },
+    { name: "a bidi isolate", value: "\u2067Ada" },
+    { name: "a paragraph separator", value: "Ada\u2029Lovelace" },
+    { name: "only what cannot be seen", value: "\u200d" },
   ])("refuses $name as name", ({ value }) => {
     expect(fieldCodes(errorOf(() => registration({ ...GOOD, name: value })))).toEqual(["name: invalid_name"]);
   });
+
+  it.each(["\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "Ada \u{1f469}\u200d\u{1f4bb}", "O'Neil-Zo\u00eb"])(
+    "takes the name %j",
+    (value) => {
+      expect(registration({ ...GOOD, name: value })).toMatchObject({ name: value });
+    },
+  );
 
   it("counts a name in characters, not in units", () => {
     expect(registration({ ...GOOD, name: "😀".repeat(80) })).toMatchObject({ name: "😀".repeat(80) });

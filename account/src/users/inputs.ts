@@ -13,6 +13,15 @@ const NAME_MAX_LENGTH = 80;
 /** Longest password that a login compares, in UTF-16 units; longer ones cannot be anybody's. */
 const LOGIN_PASSWORD_MAX_LENGTH = 1024;
 
+/**
+ * Controls, line separators, lone surrogates, and what turns the direction of text around. Joiners are allowed: Persian names and many emoji
+ * need them.
+ */
+const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+
+/** Something that can be seen. */
+const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
+
 /** The text of a checked registration. */
 export interface Registration {
   readonly email: EmailAddress;
@@ -42,9 +51,9 @@ const name = z
   .transform((text, context) => {
     const trimmed = text.trim();
     const length = Array.from(trimmed).length;
-    if (/\p{C}/u.test(text))
+    if (FORBIDDEN_IN_NAME.test(text))
       context.addIssue({ code: "custom", message: "The name must not hold control characters.", params: { code: "invalid_name" } });
-    else if (length < 1 || length > NAME_MAX_LENGTH) {
+    else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH) {
       context.addIssue({
         code: "custom",
         message: `The name must have 1 to ${NAME_MAX_LENGTH} characters.`,
