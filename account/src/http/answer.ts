@@ -29,7 +29,7 @@ export function sendJson(
   response.statusCode = status;
   response.setHeader("Content-Type", `${mediaType}; charset=utf-8`);
   response.setHeader("Content-Length", bytes.length);
-  if (request.complete) {
+  if (request.complete || !hasBody(request)) {
     response.end(bytes);
     return;
   }
@@ -40,6 +40,11 @@ export function sendJson(
     response.end();
     if (!request.complete) request.destroy();
   });
+}
+
+/** Whether the request has a body at all (RFC 9112 section 6); Node calls one without complete only after its handler ran. */
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 /** Reads and forgets the rest of the body within bounds, then calls `done` once. */

@@ -129,20 +129,25 @@ function observe(onAnswered: RequestListener): RequestHandler {
       const seconds = (performance.now() - startedAt) / 1000;
       onAnswered({ route, method: request.method, status: response.statusCode, seconds });
       if (caller.log.isEnabled("debug"))
-        caller.log.debug("request answered", { ...describeRequest(request, response), ms: Math.round(seconds * 1000) });
+        caller.log.debug("request answered", {
+          ...describeRequest(request, response),
+          status: response.statusCode,
+          ms: Math.round(seconds * 1000),
+        });
     });
     next();
   };
 }
 
-/** HTTP/1.1 wants a Host header (RFC 9112 section 3.2). */
+/** HTTP/1.1 wants exactly one Host header (RFC 9112 section 3.2). */
 const requireHost: RequestHandler = (request, response, next) => {
-  if (request.httpVersion === "1.0" || request.headers.host !== undefined) {
+  const count = request.headersDistinct["host"]?.length ?? 0;
+  if (count === 1 || (count === 0 && request.httpVersion === "1.0")) {
     next();
     return;
   }
   response.setHeader("Connection", "close");
-  next(new AccountError("malformed_request", "The request has no Host header."));
+  next(new AccountError("malformed_request", `The request has ${count === 0 ? "no" : "more than one"} Host header.`));
 };
 
 /** TRACE would repeat cookies to the caller; Node lets it through. */

@@ -20,7 +20,8 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
     if (status >= 500) {
       const reason = maskCredentials(describeError(error));
       const stack = failure.code === "internal" && error instanceof Error ? { stack: maskCredentials(error.stack ?? "") } : {};
-      caller.log.error("call failed", { ...describeRequest(request, response), code: failure.code, reason, ...stack });
+      const level = failure.code === "busy" ? "warn" : "error"; // Refusing what is too much is the plan, and under attack frequent.
+      caller.log[level]("call failed", { ...describeRequest(request, response), status, code: failure.code, reason, ...stack });
     }
     if (response.headersSent) {
       response.destroy(); // Half an answer is out; the end of the connection is all that can still be said.

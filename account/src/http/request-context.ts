@@ -43,5 +43,5 @@ export function contextOf(response: Response): RequestContext {
 
 /** A short description of a request for the log: nothing a caller could hide a secret in. */
 export function describeRequest(request: Request, response: Response): Readonly<Record<string, unknown>> {
-  return { method: request.method, route: contextOf(response).route, status: response.statusCode };
+  return { method: request.method, route: contextOf(response).route };
 }

@@ -25,6 +25,7 @@ describe("broken requests", () => {
     { name: "T88 a length and chunks", head: `${LOGIN_HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, status: 400 },
     { name: "T88 two lengths", head: `${LOGIN_HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde`, status: 400 },
     { name: "T88 no host", head: "GET /api/v1/user/current-user HTTP/1.1\r\n\r\n", status: 400 },
+    { name: "T88 two hosts", head: "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", status: 400 },
     { name: "T88 a folded header", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A: a\r\n b\r\n\r\n", status: 400 },
     { name: "T88 a bare line feed", head: "GET / HTTP/1.1\nHost: x\n\n", status: 400 },
     { name: "T88 a blank before the colon", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A : a\r\n\r\n", status: 400 },
@@ -50,6 +51,17 @@ describe("broken requests", () => {
     const answer = await drip(head);
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(answer).toContain('"code":"request_timeout"');
+  });
+
+  it("an Expect header that means nothing is ignored, and not refused without a message", async () => {
+    const answer = await service.raw(`${LOGIN_HEAD}Expect: wonders\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('"code":"validation_failed"');
+  });
+
+  it.each(["/healthz", "/nowhere", "/api/v1/user/login"])("keep the connection open when %s is answered at once", async (path) => {
+    const answer = await service.call({ path, headers: { Connection: "keep-alive" } });
+    expect(answer.headers.connection).toBe("keep-alive");
   });
 
   it("T93 do not bring their own id into answers", async () => {

@@ -51,6 +51,11 @@ export interface HttpServer extends Part {
 /** A listener that hands requests to `handle`. */
 export function createHttpServer(handle: RequestListener, options: HttpServerOptions): HttpServer {
   const running = new Set<ServerResponse>();
+  const take: RequestListener = (request, response) => {
+    running.add(response);
+    response.once("close", () => running.delete(response));
+    handle(request, response);
+  };
   const server = createServer(
     {
       maxHeaderSize: HEADERS_MAX_BYTES,
@@ -60,12 +65,9 @@ export function createHttpServer(handle: RequestListener, options: HttpServerOpt
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       requireHostHeader: false, // Node's own refusal has no body; app.ts refuses with one.
     },
-    (request, response) => {
-      running.add(response);
-      response.once("close", () => running.delete(response));
-      handle(request, response);
-    },
+    take,
   );
+  server.on("checkExpectation", take); // An Expect header that means nothing to us; Node's own refusal has no body.
   server.maxConnections = options.connectionsMax;
   server.on("clientError", answerBrokenRequest);
   let address: { host: string; port: number } | undefined;
