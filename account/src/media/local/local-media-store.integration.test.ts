@@ -31,6 +31,17 @@ describe("createLocalMediaStore()", () => {
     expect(statSync(join(directory, KEY)).mode & 0o777).toBe(0o600);
   });
 
+  it("removes the user's folder with its last image, and not before", async () => {
+    const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+    const other = KEY.replace("0123", "4567");
+    await store.put(KEY, IMAGE);
+    await store.put(other, IMAGE);
+    await store.remove(KEY);
+    expect(await store.read(other)).toBeDefined();
+    await store.remove(other);
+    expect(readdirSync(join(directory, "avatars"))).toEqual([]);
+  });
+
   it("fails with media_store_unavailable when the folder cannot be written", async () => {
     writeFileSync(join(directory, "avatars"), "a file where a folder should be");
     const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });

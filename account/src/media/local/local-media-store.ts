@@ -1,6 +1,6 @@
 // Images in a folder of this machine: for one process, with the embedded store. http/media-route.ts serves them.
 import { randomBytes } from "node:crypto";
-import { constants, mkdir, open, rename, rm } from "node:fs/promises";
+import { constants, mkdir, open, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AccountError } from "../../errors.ts";
 import { IMAGE_FORMATS } from "../image.ts";
@@ -43,6 +43,7 @@ export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaSto
     async remove(key) {
       try {
         await rm(pathOf(options.directory, key), { force: true });
+        await removeFolderIfEmpty(dirname(pathOf(options.directory, key)));
       } catch (cause) {
         throw unavailable("The avatar could not be removed. Try again later.", cause);
       }
@@ -90,6 +91,15 @@ async function readPlainFile(path: string): Promise<Buffer> {
     return await file.readFile();
   } finally {
     await file.close();
+  }
+}
+
+/** A user's folder holds nothing but images; without any it is litter. */
+async function removeFolderIfEmpty(folder: string): Promise<void> {
+  try {
+    await rmdir(folder);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && ["ENOENT", "ENOTEMPTY", "EEXIST"].includes(String(error.code)))) throw error;
   }
 }
 
