@@ -8,7 +8,6 @@ import type { CookieOptions } from "../sessions/cookies.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
 import { logIn } from "../users/log-in.ts";
-import { busyError } from "../users/password-hasher.ts";
 import type { PasswordRules } from "../users/password-rules.ts";
 import { publicUser } from "../users/public-user.ts";
 import { register } from "../users/register.ts";
@@ -16,9 +15,11 @@ import { authenticate, logOut, refresh } from "../users/session-calls.ts";
 import type { SessionCookies } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
 import { contextOf } from "./request-context.ts";
-import { readRegistrationForm } from "./registration-form.ts";
+import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
+import { createUploadBudget } from "./upload-budget.ts";
+import type { UploadHold } from "./upload-budget.ts";
 
-/** Most registrations that hold a form in memory at once: with the largest avatars 32 MiB. */
+/** How many forms with the largest avatar may be in memory at once; of smaller ones more. */
 const UPLOAD_CONCURRENCY = 16;
 
 /** How the calls behave. */
@@ -41,15 +42,14 @@ export interface AccountHandlers {
 
 /** Builds the handlers. Each rejects with an `AccountError`; error-answer.ts answers it. */
 export function createAccountHandlers(deps: AccountDeps, options: AccountRouteOptions): AccountHandlers {
-  let uploads = 0;
+  const uploads = createUploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
   return {
     async register(request, response) {
-      if (uploads >= UPLOAD_CONCURRENCY) throw busyError();
-      uploads += 1;
+      const hold = uploads.open();
       try {
-        await answerRegister(deps, options, request, response);
+        await answerRegister(deps, options, { request, response, hold });
       } finally {
-        uploads -= 1;
+        hold.release();
       }
     },
     async login(request, response) {
@@ -83,8 +83,12 @@ export function createAccountHandlers(deps: AccountDeps, options: AccountRouteOp
   };
 }
 
-async function answerRegister(deps: AccountDeps, options: AccountRouteOptions, request: Request, response: Response): Promise<void> {
-  const form = await readRegistrationForm(request, options);
+async function answerRegister(
+  deps: AccountDeps,
+  options: AccountRouteOptions,
+  { request, response, hold }: { request: Request; response: Response; hold: UploadHold },
+): Promise<void> {
+  const form = await readRegistrationForm(request, { avatarMaxBytes: options.avatarMaxBytes, hold });
   const isAvatarMissing = (form.avatar === undefined || form.avatar.length === 0) && (options.avatarRequired || form.avatar !== undefined);
   const missing = isAvatarMissing ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }] : [];
   const registration = parseRegistration(form.fields, missing, await options.passwordRules);

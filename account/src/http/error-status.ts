@@ -28,7 +28,6 @@ export const ERROR_STATUS = {
   media_store_unavailable: 503,
   database_unavailable: 503,
   busy: 503,
-  shutting_down: 503,
 } as const satisfies Record<CallErrorCode, number>;
 
 /** The body of every error answer. */

@@ -1,5 +1,6 @@
 // Forms that are broken, too large or hostile, against the real service. After each the service still registers a user.
 import { connect } from "node:net";
+import type { Socket } from "node:net";
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
@@ -201,6 +202,40 @@ describe("forms with too much", () => {
   });
 });
 
+describe("forms that arrive slowly", () => {
+  const held: Socket[] = [];
+
+  afterEach(() => {
+    for (const socket of held.splice(0)) socket.destroy();
+  });
+
+  /** Begins a form of `bytes`, of which the last one never comes. */
+  async function begin(bytes: number): Promise<void> {
+    const socket = connect(service.port, "127.0.0.1");
+    held.push(socket);
+    socket.on("error", () => undefined); // An answer while it still sends ends it; the test looks at the others.
+    const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: ${bytes}\r\n\r\n`;
+    // Text before the first boundary means nothing and counts all the same.
+    await new Promise((resolve) => socket.write(head + "x".repeat(bytes - 1), resolve));
+  }
+
+  it("keep nobody else out", async () => {
+    await Promise.all(Array.from({ length: 40 }, () => begin(1000)));
+    expect((await service.register()).status).toBe(201);
+  });
+
+  it("are answered 503 busy when they hold more than 16 largest forms, until they are gone", async () => {
+    await service.restart({ AVATAR_MAX_BYTES: "1024" });
+    const largest = 1024 + 64 * 1024;
+    await Promise.all(Array.from({ length: 16 }, () => begin(largest)));
+    await expect.poll(async () => (await service.register()).status, { timeout: 10_000 }).toBe(503);
+    const refused = await service.register();
+    expect([refused.json["code"], refused.headers["retry-after"]]).toEqual(["busy", "1"]);
+    for (const socket of held.splice(0)) socket.destroy();
+    await expect.poll(async () => (await service.register({ ...USER, email: "b@x.com" })).status, { timeout: 10_000 }).not.toBe(503);
+  });
+});
+
 describe("avatars", () => {
   it.each([
     { name: "T76 an avatar as text", parts: [...TEXT, { name: "avatar", value: "x" }], status: 400, field: "avatar: invalid_avatar" },
@@ -241,6 +276,15 @@ describe("avatars", () => {
     await service.restart({ AVATAR_REQUIRED: "false" });
     expect((await sendParts([...TEXT, { ...AVATAR, value: "" }])).status).toBe(400);
     const answer = await sendParts(TEXT);
+    expect([answer.status, (answer.json["user"] as Record<string, unknown>)["avatar"]]).toEqual([201, null]);
+  });
+
+  it("count as absent when a browser sends its file input without a chosen file", async () => {
+    const unchosen = { ...AVATAR, value: "", fileName: "", type: "application/octet-stream" };
+    const refused = await sendParts([...TEXT, unchosen]);
+    expect([refused.status, fields(refused)]).toEqual([400, ["avatar: avatar_required"]]);
+    await service.restart({ AVATAR_REQUIRED: "false" });
+    const answer = await sendParts([...TEXT, unchosen]);
     expect([answer.status, (answer.json["user"] as Record<string, unknown>)["avatar"]]).toEqual([201, null]);
   });
 

@@ -3,8 +3,10 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import busboy from "busboy";
 import { AccountError, fieldError } from "../errors.ts";
+import { busyError } from "../users/password-hasher.ts";
 import { createPartCounter } from "./part-counter.ts";
 import type { PartCounter } from "./part-counter.ts";
+import type { UploadHold } from "./upload-budget.ts";
 
 /** Bytes of a body besides the avatar: text fields, part headers, boundaries. */
 const BODY_OVERHEAD_BYTES = 64 * 1024;
@@ -24,9 +26,21 @@ export interface RegistrationForm {
   readonly avatar: Buffer | undefined;
 }
 
-/** Reads the form; rejects with an `AccountError` for everything a caller can do wrong. */
-export function readRegistrationForm(request: IncomingMessage, options: { readonly avatarMaxBytes: number }): Promise<RegistrationForm> {
-  const bodyMaxBytes = options.avatarMaxBytes + BODY_OVERHEAD_BYTES;
+/** How a form is read. */
+export interface FormOptions {
+  readonly avatarMaxBytes: number;
+  /** Counts the bytes that the form takes in memory; who reads the form releases it when done with it. */
+  readonly hold: UploadHold;
+}
+
+/** Largest body of a registration in bytes. */
+export function formMaxBytes(avatarMaxBytes: number): number {
+  return avatarMaxBytes + BODY_OVERHEAD_BYTES;
+}
+
+/** Reads the form; rejects with an `AccountError` for everything a caller can do wrong, and with `busy` when others hold too much. */
+export function readRegistrationForm(request: IncomingMessage, options: FormOptions): Promise<RegistrationForm> {
+  const bodyMaxBytes = formMaxBytes(options.avatarMaxBytes);
   if (!/^multipart\/form-data\b/i.test(request.headers["content-type"] ?? "")) {
     return Promise.reject(new AccountError("unsupported_media_type", "Send the registration as multipart/form-data."));
   }
@@ -36,21 +50,28 @@ export function readRegistrationForm(request: IncomingMessage, options: { readon
   });
 }
 
+/** What busboy tells of a file; its own types do not know that an empty name arrives as undefined. */
+interface PartInfo {
+  readonly encoding: string;
+  readonly filename: string | undefined;
+}
+
 class FormReader {
   readonly #request: IncomingMessage;
-  readonly #options: { readonly avatarMaxBytes: number; readonly bodyMaxBytes: number };
+  readonly #options: FormOptions & { readonly bodyMaxBytes: number };
   readonly #resolve: (form: RegistrationForm) => void;
   readonly #reject: (error: Error) => void;
   readonly #fields = new Map<string, string>();
   #avatar: Buffer[] | undefined;
   #avatarBytes = 0;
+  #isAvatarNamed = false;
   #bodyBytes = 0;
   #partsSeen = 0;
   #isSettled = false;
 
   constructor(
     request: IncomingMessage,
-    options: { readonly avatarMaxBytes: number; readonly bodyMaxBytes: number },
+    options: FormOptions & { readonly bodyMaxBytes: number },
     resolve: (form: RegistrationForm) => void,
     reject: (error: Error) => void,
   ) {
@@ -100,6 +121,10 @@ class FormReader {
         this.#fail(bodyTooLarge(this.#options.bodyMaxBytes));
         return;
       }
+      if (!this.#options.hold.take(chunk.length)) {
+        this.#fail(busyError());
+        return;
+      }
       counter.push(chunk);
       if (!parser.write(chunk)) {
         request.pause();
@@ -141,7 +166,7 @@ class FormReader {
     this.#fields.set(name, value);
   }
 
-  #takeFile(name: string | undefined, file: Readable, info: busboy.FileInfo): void {
+  #takeFile(name: string | undefined, file: Readable, info: PartInfo): void {
     this.#partsSeen += 1;
     // The parser and the file both report a body that breaks off; without a listener here that would end the process.
     file.on("error", (cause) => {
@@ -155,6 +180,7 @@ class FormReader {
     if (!isPlainEncoding(info.encoding)) throw malformed("Send the avatar as plain bytes, without a transfer encoding.", undefined);
     const chunks: Buffer[] = [];
     this.#avatar = chunks;
+    this.#isAvatarNamed = info.filename !== undefined;
     file.on("data", (chunk: Buffer) => {
       this.#avatarBytes += chunk.length;
       chunks.push(chunk);
@@ -168,7 +194,9 @@ class FormReader {
       return;
     }
     this.#settle(() => {
-      this.#resolve({ fields: this.#fields, avatar: this.#avatar === undefined ? undefined : Buffer.concat(this.#avatar) });
+      // Browsers send a file input in which nothing was chosen as an empty file without a name.
+      const isChosen = this.#avatarBytes > 0 || this.#isAvatarNamed;
+      this.#resolve({ fields: this.#fields, avatar: this.#avatar !== undefined && isChosen ? Buffer.concat(this.#avatar) : undefined });
     });
   }
 

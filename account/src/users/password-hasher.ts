@@ -16,8 +16,11 @@ const PEPPER_PREFIX = "{hmac-sha384}";
 
 /** Makes and checks stored hashes. Calls reject with `busy` when too much is waiting. */
 export interface PasswordHasher {
-  /** A salted hash to store. The password must fit bcrypt, as password-rules.ts sees to; a longer one is a fault and rejects with a RangeError. */
-  hash(password: string): Promise<string>;
+  /**
+   * A salted hash to store. The password must fit bcrypt, as password-rules.ts sees to; a longer one is a fault and rejects with a RangeError.
+   * `checkWanted` is called when the turn comes, right before the work; when it rejects, so does the call.
+   */
+  hash(password: string, checkWanted?: () => Promise<void>): Promise<string>;
   /** Takes as long for an undefined (no such user) or unusable hash as for a real one, and is then false. */
   verify(password: string, storedHash: string | undefined): Promise<boolean>;
   /** Whether a hash is weaker than the service would make it today. */
@@ -38,10 +41,13 @@ export function createPasswordHasher(queue: Queue, options: HasherOptions): Pass
   const pepper = (password: string): string =>
     options.pepper === undefined ? password : createHmac("sha384", options.pepper.reveal()).update(password).digest("base64");
   return {
-    async hash(password) {
+    async hash(password, checkWanted) {
       if (options.pepper === undefined && isTooLong(password))
         throw new RangeError("Cannot hash the password: bcrypt would ignore its end");
-      const bcryptHash = await queue.run(() => hash(pepper(password), options.cost));
+      const bcryptHash = await queue.run(async () => {
+        await checkWanted?.();
+        return hash(pepper(password), options.cost);
+      });
       return options.pepper === undefined ? bcryptHash : PEPPER_PREFIX + bcryptHash;
     },
     async verify(password, storedHash) {

@@ -18,9 +18,13 @@ export async function register(
   avatar: CleanImage | undefined,
   caller: Caller,
 ): Promise<UserRecord> {
-  // Saves the hash and the upload in the common case; the store's unique index decides.
-  if ((await deps.store.findByEmailKey(input.email.key)) !== undefined) throw emailTaken();
-  const passwordHash = await deps.hasher.hash(input.password);
+  // Saves the hash and the upload in the common case, also when another call takes the address while this one waits; the store's unique index
+  // decides.
+  const checkFree = async (): Promise<void> => {
+    if ((await deps.store.findByEmailKey(input.email.key)) !== undefined) throw emailTaken();
+  };
+  await checkFree();
+  const passwordHash = await deps.hasher.hash(input.password, checkFree);
   const id = deps.newId();
   const stored = avatar === undefined ? undefined : await putAvatar(deps, id, avatar);
   const nowMs = deps.clock();
