@@ -48,7 +48,6 @@ export const CALL_ERRORS = {
   media_store_unavailable: { meaning: "The avatar could not be stored.", remedy: "Look at the disk or the media store, then try again." },
   database_unavailable: { meaning: "The user store did not answer.", remedy: "Look at the user store, then try again." },
   busy: { meaning: "More work is waiting than the service takes on.", remedy: "Try again after Retry-After; add replicas or CPU." },
-  shutting_down: { meaning: "The service is about to stop.", remedy: "Try again; another replica or the next start answers." },
 } as const satisfies ErrorTable;
 
 /** Codes that end the start of the service. */

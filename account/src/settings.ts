@@ -189,8 +189,12 @@ function readStorage(read: EnvReader, isProduction: boolean, warnings: string[])
     effect: "Whether NODE_ENV=production takes the embedded store and local media.",
   });
   if (isProduction && !isAllowed) {
-    read.problem("STORE", store, "another store in production, or this one with ALLOW_EMBEDDED=true");
-    read.problem("MEDIA", media, "another place in production, or this one with ALLOW_EMBEDDED=true");
+    for (const [name, value] of Object.entries({ STORE: store, MEDIA: media }))
+      read.problem(
+        name,
+        value,
+        `${value} in production only together with ALLOW_EMBEDDED=true (for one process, with its data on this machine)`,
+      );
   }
   if (!isProduction) warnings.push("users and avatars are kept in DATA_DIR on this machine, which is not for production");
 }
