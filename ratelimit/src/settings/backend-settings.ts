@@ -159,7 +159,7 @@ function readServer(read: EnvReader, prefix: string, { url, what }: { url: strin
 function readStoreTls(read: EnvReader): KvstoreBackendSettings["tls"] {
   const certPath = read.optionalString(names("TLS_CLIENT_CERT"), { effect: "File of the client certificate for the stores." });
   const keyPath = read.optionalString(names("TLS_CLIENT_KEY"), { effect: "File of its private key." });
-  const caPath = read.optionalString(names("TLS_CACERT"), { effect: "File of the authority of the stores; the public ones when not set." });
+  const caPath = read.optionalString(names("TLS_CACERT"), { effect: "File of an authority to trust for the stores, beside the public ones and those of the system." });
   if ((certPath === undefined) !== (keyPath === undefined)) {
     const missing = certPath === undefined ? "KVSTORE_TLS_CLIENT_CERT" : "KVSTORE_TLS_CLIENT_KEY";
     read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");

@@ -103,7 +103,7 @@ function readXdsTls(read: EnvReader, isChosen: boolean): XdsTlsOptions | undefin
   const certPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", { effect: "File of the client's certificate chain." });
   const keyPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", { effect: "File of its private key." });
   const caPath = read.optionalString("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", {
-    effect: "File of the authority of the server; the public ones when not set.",
+    effect: "File of an authority to trust for the server, beside the public ones and those of the system.",
   });
   const serverName = read.optionalString("CONFIG_GRPC_XDS_SERVER_TLS_SAN", {
     effect: "Name that the server's certificate must be valid for, instead of its host name.",

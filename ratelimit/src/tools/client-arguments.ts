@@ -35,7 +35,7 @@ const VALUE_FLAGS = {
   descriptors: "KEY=VALUE,… one descriptor; repeat it for several.",
   hits_addend: "COUNT of hits to add. Default 1.",
   timeout: "SECONDS to wait for the answer. Default 10.",
-  "grpc-server-ca-file": "FILE of the authority to trust; the public ones when not given.",
+  "grpc-server-ca-file": "FILE of an authority to trust, beside the public ones and those of the system.",
   "grpc-cert-file": "FILE of the client's certificate chain, for mutual TLS.",
   "grpc-key-file": "FILE of its private key.",
 } as const;

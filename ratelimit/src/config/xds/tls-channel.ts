@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { checkServerIdentity } from "node:tls";
 
 import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js";
+import { clientContext } from "@weir/common/tls/client-context";
 import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths } from "@weir/common/tls/tls-material";
 
 /** Name in the handshake when the server is known by its address only: TLS has no place for an address there, and the library insists on a name. */
@@ -16,8 +17,8 @@ export interface TlsChannel {
 }
 
 /**
- * Reads the files now and makes what a channel to `target` needs; `serverName` stands for the host of the target where it is given. Only the given
- * authority is trusted, or the public ones when none is given. Fails with TLS_FILE_INVALID, naming the file.
+ * Reads the files now and makes what a channel to `target` needs; `serverName` stands for the host of the target where it is given. The given
+ * authority is trusted beside the public ones and the system's. Fails with TLS_FILE_INVALID, naming the file.
  */
 export function openTlsChannel(target: string, paths: TlsFilePaths, serverName?: string): TlsChannel {
   const material = readTlsMaterial(paths);
@@ -30,7 +31,7 @@ export function openTlsChannel(target: string, paths: TlsFilePaths, serverName?:
     : {};
   const override = isAddress ? NAME_OF_ADDRESSES : serverName;
   return {
-    credentials: credentials.createSsl(material.ca ?? null, material.key ?? null, material.cert ?? null, verify),
+    credentials: credentials.createFromSecureContext(clientContext(material), verify),
     options: override === undefined ? {} : { "grpc.ssl_target_name_override": override },
   };
 }

@@ -2,6 +2,8 @@
 // socket-connector.ts alone talk to ioredis. Making the next connection is the matter of link.ts.
 import { isIP } from "node:net";
 import type { ConnectionOptions } from "node:tls";
+import { clientContext } from "@weir/common/tls/client-context";
+import type { TlsMaterial } from "@weir/common/tls/tls-material";
 import { Redis } from "ioredis";
 import type { KvstoreTlsOptions } from "../options.ts";
 import type { KvstoreAddress } from "./address.ts";
@@ -10,6 +12,9 @@ import type { CommandSink, Reply } from "./turn.ts";
 
 /** TCP keep-alive of idle connections, in milliseconds: the field's. */
 const KEEP_ALIVE_MS = 10_000;
+
+/** TLS that the address alone asks for. */
+const NO_FILES: TlsMaterial = {};
 
 /** What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last. */
 export interface ConnectionListener {
@@ -115,12 +120,12 @@ function targetOptions({ target }: KvstoreAddress): { path: string } | { host: s
 
 function tlsOptions({ target, isTls }: KvstoreAddress, tls: KvstoreTlsOptions | undefined): { tls?: ConnectionOptions } {
   if (tls === undefined && !isTls) return {};
-  const material = tls?.material();
   return {
     tls: {
-      ...(material?.cert === undefined ? {} : { cert: material.cert }),
-      ...(material?.key === undefined ? {} : { key: material.key }),
-      ...(material?.ca === undefined ? {} : { ca: material.ca }),
+      // Made where the socket is: there, certificates that cannot be read are a connection that failed.
+      get secureContext() {
+        return clientContext(tls?.material() ?? NO_FILES);
+      },
       ...(target.kind === "tcp" && isIP(target.host) === 0 ? { servername: target.host } : {}),
       ...(tls?.skipHostnameVerification === true ? { checkServerIdentity: () => undefined } : {}),
     },
