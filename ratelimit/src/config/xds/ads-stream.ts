@@ -1,8 +1,7 @@
 // One connection to the configuration server with one stream on it. It moves messages; what they mean is ads-client-state.ts, what follows an end is
 // xds-source.ts.
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type ChannelOptions, Client, type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
-import { describeError } from "@weir/common/errors/service-error";
+import { type ChannelOptions, Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { type Node, NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
@@ -15,6 +14,7 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
 import type { RequestContent } from "./ads-client-state.ts";
+import { callReason } from "./call-reason.ts";
 import { openTlsChannel, type TlsChannel } from "./tls-channel.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
@@ -25,6 +25,9 @@ const REJECTION_CODE = 3;
 const KEEPALIVE_TIME_MS = 310_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
 
+/** How long a connection may take until the server speaks HTTP/2, in milliseconds: gRPC's own minimum. grpc-js waits for ever. */
+const CONNECT_TIMEOUT_MS = 20_000;
+
 const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 
 const PLAIN_TEXT: TlsChannel = { credentials: credentials.createInsecure(), options: {} };
@@ -33,14 +36,16 @@ const PLAIN_TEXT: TlsChannel = { credentials: credentials.createInsecure(), opti
 export interface AdsStreamListener {
   /** The connection stands. Not called for a connection that fails. */
   connected(): void;
-  /** A response arrived; the answer is sent at once, undefined sends none. */
-  received(response: DiscoveryResponse): RequestContent | undefined;
+  /** A response arrived. */
+  received(response: DiscoveryResponse): void;
   /** The stream is over, exactly once, unless it was closed from here. */
   ended(reason: string): void;
 }
 
 /** A stream. */
 export interface AdsStream {
+  /** Sends a request. */
+  send(content: RequestContent): void;
   /** Ends stream and connection; the listener hears nothing more. */
   close(): void;
 }
@@ -56,22 +61,30 @@ class GrpcAdsStream implements AdsStream {
   readonly #client: Client;
   readonly #call: Call;
   readonly #node: Node;
+  readonly #connectTimeoutMs: number;
   #listener: AdsStreamListener | undefined;
 
   constructor(options: XdsOptions, first: RequestContent, listener: AdsStreamListener) {
     this.#listener = listener;
+    this.#connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
     this.#node = create(NodeSchema, { id: options.nodeId, ...metadataOf(options.nodeMetadata) });
     const { serverUrl, tls } = options;
     const channel = tls === undefined ? PLAIN_TEXT : openTlsChannel(serverUrl, tls.paths, tls.serverName);
     this.#client = new Client(serverUrl, channel.credentials, { ...channelOptions(options), ...channel.options });
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
-    this.#call.on("data", (response: DiscoveryResponse) => this.#receive(response));
+    this.#call.on("data", (response: DiscoveryResponse) => this.#listener?.received(response));
     // After an error comes no "end" that matters: the first of the two ends the stream.
-    this.#call.on("error", (error) => this.#end(describeError(error).replace(/\.? Resolution note: *$/, "")));
+    this.#call.on("error", (error: ServiceError) => this.#end(reasonOf(error)));
     this.#call.on("end", () => this.#end("the server ended the stream"));
     this.#watchConnection();
-    this.#send(first);
+    this.send(first);
+  }
+
+  send({ versionInfo, responseNonce, errorMessage }: RequestContent): void {
+    const request = create(DiscoveryRequestSchema, { versionInfo, responseNonce, node: this.#node, typeUrl: RATE_LIMIT_CONFIG_TYPE_URL });
+    if (errorMessage !== undefined) request.errorDetail = create(StatusSchema, { code: REJECTION_CODE, message: errorMessage });
+    this.#call.write(request);
   }
 
   close(): void {
@@ -81,20 +94,12 @@ class GrpcAdsStream implements AdsStream {
   }
 
   #watchConnection(): void {
-    this.#client.waitForReady(Infinity, (error) => {
+    const timeoutMs = this.#connectTimeoutMs;
+    this.#client.waitForReady(Date.now() + timeoutMs, (error) => {
       if (error === undefined) this.#listener?.connected();
+      // A refused connection has ended the stream already, and with that nobody listens.
+      else this.#end(`no connection within ${timeoutMs} ms`);
     });
-  }
-
-  #receive(response: DiscoveryResponse): void {
-    const answer = this.#listener?.received(response);
-    if (answer !== undefined) this.#send(answer);
-  }
-
-  #send({ versionInfo, responseNonce, errorMessage }: RequestContent): void {
-    const request = create(DiscoveryRequestSchema, { versionInfo, responseNonce, node: this.#node, typeUrl: RATE_LIMIT_CONFIG_TYPE_URL });
-    if (errorMessage !== undefined) request.errorDetail = create(StatusSchema, { code: REJECTION_CODE, message: errorMessage });
-    this.#call.write(request);
   }
 
   #end(reason: string): void {
@@ -102,6 +107,11 @@ class GrpcAdsStream implements AdsStream {
     this.close();
     listener?.ended(reason);
   }
+}
+
+function reasonOf(error: ServiceError): string {
+  const isTooLarge = error.code === status.RESOURCE_EXHAUSTED && error.details.includes("larger than max");
+  return isTooLarge ? `${callReason(error)}; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit` : callReason(error);
 }
 
 function metadataOf(metadata: ReadonlyMap<string, string>): { metadata?: JsonObject } {

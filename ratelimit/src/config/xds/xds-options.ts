@@ -17,6 +17,8 @@ export interface XdsOptions {
   readonly messageMaxBytes: number | undefined;
   /** CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: first wait after a connection that could not be made, in milliseconds. */
   readonly connectRetryMs: number;
+  /** For tests: how long a connection may take, in milliseconds, instead of CONNECT_TIMEOUT_MS. */
+  readonly connectTimeoutMs?: number;
   /** XDS_CLIENT_BACKOFF_*: waits after a stream that broke. */
   readonly backoff: XdsBackoffOptions;
 }

@@ -1,4 +1,5 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -244,7 +245,39 @@ describe("createXdsSource", () => {
     server.publish("v1", [rateLimitConfig("a".repeat(2000))]);
     await start({ messageMaxBytes: 1000 });
     await waitFor(() => logged("warning").length >= 1);
-    expect(logged("warning")[0]?.["reason"]).toContain("RESOURCE_EXHAUSTED");
+    expect(logged("warning")[0]?.["reason"]).toMatch(/^8 RESOURCE_EXHAUSTED: .*; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit$/);
+  });
+
+  it("a server that offers again at once what was refused is not answered in a loop (go-control-plane's snapshot cache)", async () => {
+    const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
+    server.publish("v1", bad);
+    await start();
+    await server.until(() => server.words.length === 2);
+    const sentMs = performance.now();
+    server.sendAll("v1", bad);
+    await server.until(() => server.words.length === 3);
+    expect(performance.now() - sentMs).toBeGreaterThan(900);
+    expect(server.words.at(-1)).toMatchObject({ kind: "rejected", version: "v1" });
+    expect(logged("error")).toHaveLength(1);
+    server.publish("v2", [rateLimitConfig("a")]);
+    await server.until(() => server.words.length === 4);
+    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
+  });
+
+  it("a server that takes the connection and says nothing is given up (half-open connections)", async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    await start({ serverUrl: `127.0.0.1:${port}`, connectTimeoutMs: 100 });
+    await waitFor(() => logged("warning").length >= 1);
+    expect(logged("warning")[0]).toMatchObject({
+      "@message": "cannot connect to the configuration server, retrying",
+      reason: "no connection within 100 ms",
+    });
+    await source?.stop();
+    silent.close();
+    for (const socket of sockets) socket.destroy(); // The library keeps its end of a connection that never began.
   });
 
   it("stop() ends the wait for a server that is away", async () => {

@@ -6,20 +6,15 @@ import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/disc
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import {
-  acknowledge,
-  type AdsClientState,
-  INITIAL_STATE,
-  readOffer,
-  refuse,
-  type RequestContent,
-  subscription,
-} from "./ads-client-state.ts";
+import { acknowledge, type AdsClientState, INITIAL_STATE, readOffer, refuse, subscription } from "./ads-client-state.ts";
 import { type AdsStream, openAdsStream } from "./ads-stream.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
 /** Growth of the waits between attempts to connect, as in gRPC's own connection back-off. */
 const CONNECT_BACKOFF_FACTOR = 0.6;
+
+/** How long a rejection is held back when the server offers again what was just refused, in milliseconds: some answer each one with the same at once. */
+const REPEATED_REFUSAL_PAUSE_MS = 1000;
 
 /** What the source needs. `random` gives numbers from 0 up to but not including 1. */
 export interface XdsSourceDeps {
@@ -42,6 +37,9 @@ class XdsSource implements ConfigSource {
   #state: AdsClientState = INITIAL_STATE;
   #stream: AdsStream | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
+  /** The version that was refused last on this stream; undefined when what came last was accepted. */
+  #refusedVersion: string | undefined;
+  #refusalTimer: NodeJS.Timeout | undefined;
   #isConnected = false;
   #isStopped = false;
 
@@ -66,21 +64,26 @@ class XdsSource implements ConfigSource {
 
   stop(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#retryTimer);
-    this.#stream?.close();
+    this.#close();
     return Promise.resolve();
   }
 
   /** Connects anew: what the server has is offered again, and TLS files are read again. */
   reload(): void {
     if (this.#isStopped) return;
-    clearTimeout(this.#retryTimer);
-    this.#stream?.close();
+    this.#close();
     this.#open();
+  }
+
+  #close(): void {
+    clearTimeout(this.#retryTimer);
+    clearTimeout(this.#refusalTimer);
+    this.#stream?.close();
   }
 
   #open(): void {
     this.#isConnected = false;
+    this.#refusedVersion = undefined;
     try {
       this.#stream = openAdsStream(this.#options, subscription(this.#state), {
         connected: () => {
@@ -98,42 +101,55 @@ class XdsSource implements ConfigSource {
 
   #retry(reason: string): void {
     if (this.#isStopped) return;
+    clearTimeout(this.#refusalTimer);
     const retryInMs = Math.round((this.#isConnected ? this.#streamBackoff : this.#connectBackoff).nextMs());
     const message = this.#isConnected ? "lost the configuration server, retrying" : "cannot connect to the configuration server, retrying";
     this.#deps.log.warn(message, { reason, retryInMs });
     this.#retryTimer = setTimeout(() => this.#open(), retryInMs);
   }
 
-  #receive(response: DiscoveryResponse): RequestContent | undefined {
+  #receive(response: DiscoveryResponse): void {
+    clearTimeout(this.#refusalTimer); // What it would answer is out of date.
     this.#connectBackoff.reset();
     this.#streamBackoff.reset();
     const offer = readOffer(response);
     switch (offer.kind) {
       case "foreign":
         this.#deps.log.warn("the configuration server sent a type that nobody asked for, ignored", { typeUrl: offer.typeUrl });
-        return undefined;
+        return;
       case "invalid": {
         const error = new ConfigError("CONFIG_INVALID", `configuration server: ${offer.reason}`);
         this.#deps.listener.reject(error);
-        return this.#refuse(response, error);
+        this.#refuse(response, error);
+        return;
       }
       case "configs": {
         const error = this.#deps.listener.apply(offer.configs);
-        if (error !== undefined) return this.#refuse(response, error);
+        if (error !== undefined) {
+          this.#refuse(response, error);
+          return;
+        }
         const { state, request } = acknowledge(response);
         this.#state = state;
+        this.#refusedVersion = undefined;
+        this.#stream?.send(request);
         this.#deps.log.info("Successfully loaded new configuration", { version: response.versionInfo, resources: offer.configs.length });
-        return request;
       }
     }
   }
 
-  #refuse(response: DiscoveryResponse, error: ConfigError): RequestContent {
-    this.#deps.log.error("Error loading new configuration, the previous one stays", {
+  #refuse(response: DiscoveryResponse, error: ConfigError): void {
+    const request = refuse(this.#state, response, error.message);
+    if (response.versionInfo === this.#refusedVersion) {
+      this.#refusalTimer = setTimeout(() => this.#stream?.send(request), REPEATED_REFUSAL_PAUSE_MS);
+      return;
+    }
+    this.#refusedVersion = response.versionInfo;
+    this.#stream?.send(request);
+    this.#deps.log.error("Error loading new configuration, what was in force stays", {
       error,
       rejectedVersion: response.versionInfo,
       version: this.#state.acceptedVersion,
     });
-    return refuse(this.#state, response, error.message);
   }
 }
