@@ -204,6 +204,11 @@ describe("parseSettings", () => {
     });
   });
 
+  it("parseSettings() takes 0 for connections without a limit of age, as the reference does", () => {
+    const { server } = parseSettings({ GRPC_MAX_CONNECTION_AGE: "0", GRPC_MAX_CONNECTION_AGE_GRACE: "0" });
+    expect(server.grpc).toMatchObject({ connectionAgeMaxMs: 0, connectionAgeGraceMs: 0 });
+  });
+
   it.each<[string, Record<string, string>, string, string]>([
     ["a port", { PORT: "70000" }, "PORT", "a port number from 0 to 65535"],
     ["a boolean", { SHADOW_MODE: "maybe" }, "SHADOW_MODE", "true or false"],

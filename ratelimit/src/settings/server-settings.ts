@@ -18,9 +18,9 @@ export interface GrpcSettings {
   readonly address: ListenerAddress;
   /** GRPC_SERVER_USE_TLS with its files; undefined = plain text, the default. */
   readonly tls: GrpcTlsSettings | undefined;
-  /** GRPC_MAX_CONNECTION_AGE, in milliseconds; default 24 hours. */
+  /** GRPC_MAX_CONNECTION_AGE, in milliseconds; 0 = no limit; default 24 hours. */
   readonly connectionAgeMaxMs: number;
-  /** GRPC_MAX_CONNECTION_AGE_GRACE, in milliseconds; default 1 hour. */
+  /** GRPC_MAX_CONNECTION_AGE_GRACE, in milliseconds; 0 = no limit; default 1 hour. */
   readonly connectionAgeGraceMs: number;
 }
 
@@ -98,15 +98,14 @@ function readGrpc(read: EnvReader): GrpcSettings {
     address: path === undefined ? { kind: "tcp", host, port } : { kind: "unix", path },
     connectionAgeMaxMs: read.durationMs("GRPC_MAX_CONNECTION_AGE", {
       default: "24h",
-      minMs: 1,
       // A tenth is added at random, and a timer cannot wait longer than 24.8 days.
       maxMs: 22 * 24 * 3600 * 1000,
-      effect: "Age at which a gRPC connection is told to go away, plus or minus a tenth at random.",
+      effect: "Age at which a gRPC connection is told to go away, plus or minus a tenth at random; 0 means never.",
     }),
     connectionAgeGraceMs: read.durationMs("GRPC_MAX_CONNECTION_AGE_GRACE", {
       default: "1h",
       isTimer: true,
-      effect: "How long its running calls have then before it is closed.",
+      effect: "How long its running calls have then before it is closed; 0 means as long as they take.",
     }),
     tls: readGrpcTls(read),
   };
@@ -119,7 +118,7 @@ function readGrpcTls(read: EnvReader): GrpcTlsSettings | undefined {
   });
   const keyPath = read.optionalString("GRPC_SERVER_TLS_KEY", { effect: "File of its private key." });
   const caPath = read.optionalString("GRPC_CLIENT_TLS_CACERT", {
-    effect: "File of the authority of clients; when set, clients must show a certificate of it.",
+    effect: "File of the authority of clients; when set, clients must show a certificate of it, and no other authority counts.",
   });
   const clientName = read.optionalString("GRPC_CLIENT_TLS_SAN", { effect: "DNS name that the client's certificate must be valid for." });
   if (!useTls) return undefined;

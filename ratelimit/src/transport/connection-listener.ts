@@ -4,13 +4,16 @@ import { lstatSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { checkServerIdentity, createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 
-import { ServiceError } from "@weir/common/errors/service-error";
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
-import { formatAddress, listen, listenError } from "@weir/common/net/listen";
+import { formatAddress, listen } from "@weir/common/net/listen";
 import type { TlsFiles } from "@weir/common/tls/tls-files";
 
 /** Longest TLS handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+/** Longest path of a unix socket, in bytes: what Linux can hold, without the zero at its end. */
+const PATH_MAX_BYTES = 107;
 
 /** Where to listen. */
 export type ListenerAddress =
@@ -141,8 +144,12 @@ function isAnswered(path: string): Promise<boolean> {
   });
 }
 
-function unixError(options: ListenerOptions, path: string, cause: unknown): ServiceError {
-  const reason = isInUse(cause) ? `something listens there, or it is no socket; set ${options.pathSetting} to another path` : undefined;
-  if (reason !== undefined) return new ServiceError("LISTEN_FAILED", `Cannot listen for ${options.what} on ${path}: ${reason}`);
-  return listenError(cause, { host: path, port: 0, setting: options.pathSetting, what: options.what });
+function unixError({ what, pathSetting }: ListenerOptions, path: string, cause: unknown): ServiceError {
+  const action = `Cannot listen for ${what} on ${path}`;
+  if (isInUse(cause)) {
+    return new ServiceError("LISTEN_FAILED", `${action}: something listens there, or it is no socket; set ${pathSetting} to another path`);
+  }
+  // The system says the same of a folder that is not there as of one that may not be written.
+  const rule = `${pathSetting} must be a path of at most ${PATH_MAX_BYTES} bytes in a folder that exists and may be written`;
+  return new ServiceError("LISTEN_FAILED", `${action}: ${describeError(cause)}; ${rule}`, { cause });
 }

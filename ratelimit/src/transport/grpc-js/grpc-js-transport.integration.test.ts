@@ -10,6 +10,7 @@ import {
   type ChannelCredentials,
   Client,
   type ClientReadableStream,
+  connectivityState,
   credentials,
   Metadata,
   type ServiceError as GrpcError,
@@ -19,7 +20,12 @@ import { type Authority, createAuthority } from "@weir/common/certificates/autho
 import { silentLog } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { Health as HealthProto, HealthCheckRequestSchema, type HealthCheckResponse } from "@weir/proto/generated/grpc/health/v1/health_pb";
+import {
+  Health as HealthProto,
+  HealthCheckRequestSchema,
+  type HealthCheckResponse,
+  HealthListRequestSchema,
+} from "@weir/proto/generated/grpc/health/v1/health_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -40,7 +46,7 @@ import {
 import { createGrpcJsTransport, type GrpcTransportOptions } from "./grpc-js-transport.ts";
 
 const { shouldRateLimit } = serviceDefinition(RateLimitService);
-const { check: checkMethod, watch: watchMethod } = serviceDefinition(HealthProto);
+const { check: checkMethod, list: listMethod, watch: watchMethod } = serviceDefinition(HealthProto);
 
 const HOUR_MS = 3_600_000;
 const OPTIONS: GrpcTransportOptions = {
@@ -189,6 +195,29 @@ describe("createGrpcJsTransport", () => {
     expect(statistics.method("Check").totalRequests.value).toBe(6);
   });
 
+  it("List tells the health of the process under each of its names", async () => {
+    const { client, health, statistics } = await start();
+    health.set("start", true);
+    const { path, requestSerialize, responseDeserialize } = listMethod;
+    const answer = await new Promise((resolve) => {
+      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, create(HealthListRequestSchema), (error, response) =>
+        resolve(error ?? response?.statuses),
+      );
+    });
+    expect(answer).toMatchObject({
+      "": { status: 1 },
+      ratelimit: { status: 1 },
+      "envoy.service.ratelimit.v3.RateLimitService": { status: 1 },
+    });
+    expect(statistics.method("List").totalRequests.value).toBe(1);
+  });
+
+  it("a connection without a limit of age stays", async () => {
+    const { client } = await start({ connectionAgeMaxMs: 0, connectionAgeGraceMs: 0 });
+    expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+    expect(client.getChannel().getConnectivityState(false)).toBe(connectivityState.READY);
+  });
+
   it("Watch tells each change, SERVICE_UNKNOWN for other names, and ends when the server drains", async () => {
     const { client, health, transport: opened } = await start();
     const watch = (service: string): { seen: number[]; ended: Promise<number>; stream: ClientReadableStream<HealthCheckResponse> } => {
@@ -282,6 +311,18 @@ describe("createGrpcJsTransport on a unix socket", () => {
     await writeFile(path, "text");
     await expect(start()).rejects.toThrow(`Cannot listen for gRPC on ${path}`);
     expect(existsSync(path)).toBe(true);
+  });
+
+  it.each([
+    ["in a folder that is not there", "nowhere/weir.sock", "EACCES"],
+    ["that is too long", "x".repeat(120), "EINVAL"],
+  ])("refuses a path %s in words about paths", async (_case, name, code) => {
+    path = join(folder, name);
+    await expect(start()).rejects.toThrow(
+      new RegExp(
+        `^Cannot listen for gRPC on [^ ]*: listen ${code}: .*; GRPC_UDS must be a path of at most 107 bytes in a folder that exists and may be written$`,
+      ),
+    );
   });
 });
 

@@ -27,6 +27,9 @@ const STREAMS_MAX = 100_000;
 const KEEPALIVE_TIME_MS = 2 * 60 * 60 * 1000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
 
+/** What the library takes for no limit, in milliseconds. */
+const UNLIMITED_MS = 2 ** 31 - 1;
+
 /** What the transport needs. `nowMs` is a clock that only goes forward. */
 export interface GrpcTransportDeps {
   readonly decider: Decider;
@@ -41,9 +44,9 @@ export interface GrpcTransportDeps {
 export interface GrpcTransportOptions {
   readonly address: ListenerAddress;
   readonly tls: ListenerTls | undefined;
-  /** GRPC_MAX_CONNECTION_AGE: when a connection is told to go away, plus or minus a tenth. Default 24 hours. */
+  /** GRPC_MAX_CONNECTION_AGE: when a connection is told to go away, plus or minus a tenth; 0 = never. Default 24 hours. */
   readonly connectionAgeMaxMs: number;
-  /** GRPC_MAX_CONNECTION_AGE_GRACE: how long its running calls have then. Default 1 hour. */
+  /** GRPC_MAX_CONNECTION_AGE_GRACE: how long its running calls have then; 0 = no limit. Default 1 hour. */
   readonly connectionAgeGraceMs: number;
 }
 
@@ -129,8 +132,8 @@ function serverOptions(options: GrpcTransportOptions): ServerOptions {
   return {
     "grpc.max_receive_message_length": MESSAGE_MAX_BYTES,
     "grpc.max_concurrent_streams": STREAMS_MAX,
-    "grpc.max_connection_age_ms": options.connectionAgeMaxMs, // The library adds the jitter of a tenth itself.
-    "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs,
+    "grpc.max_connection_age_ms": options.connectionAgeMaxMs || UNLIMITED_MS, // The library adds the jitter of a tenth itself.
+    "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs || UNLIMITED_MS,
     "grpc.keepalive_time_ms": KEEPALIVE_TIME_MS,
     "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
     "grpc.enable_channelz": 0, // Books about every call that nobody reads.

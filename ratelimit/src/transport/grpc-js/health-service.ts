@@ -6,6 +6,9 @@ import {
   type HealthCheckResponse,
   HealthCheckResponse_ServingStatus,
   HealthCheckResponseSchema,
+  type HealthListRequest,
+  type HealthListResponse,
+  HealthListResponseSchema,
 } from "@weir/proto/generated/grpc/health/v1/health_pb";
 
 import type { Health } from "../../health/health.ts";
@@ -21,6 +24,7 @@ const WATCHES_MAX = 1000;
 export interface HealthHandlers {
   readonly handlers: {
     readonly check: handleUnaryCall<HealthCheckRequest, HealthCheckResponse>;
+    readonly list: handleUnaryCall<HealthListRequest, HealthListResponse>;
     readonly watch: handleServerStreamingCall<HealthCheckRequest, HealthCheckResponse>;
   };
   /** Ends all watching streams, and every later one at once. */
@@ -43,9 +47,14 @@ export function createHealthHandlers({ health, statistics, nowMs }: HealthServic
     if (SERVICES.includes(call.request.service)) callback(null, response(servingStatus(health)));
     else callback({ code: status.NOT_FOUND, details: "unknown service" });
   };
+  const list: handleUnaryCall<HealthListRequest, HealthListResponse> = (_call, callback) => {
+    const statuses = Object.fromEntries(SERVICES.map((service) => [service, response(servingStatus(health))]));
+    callback(null, create(HealthListResponseSchema, { statuses }));
+  };
   return {
     handlers: {
       check: counted("Check", check, { statistics, nowMs }),
+      list: counted("List", list, { statistics, nowMs }),
       watch: (call) => watches.add(call),
     },
     endWatches: () => watches.end(),
