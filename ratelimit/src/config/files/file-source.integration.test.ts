@@ -241,7 +241,7 @@ describe("createFileSource", () => {
     await start({ pollIntervalMs: 20 });
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(listener.errors).toEqual([
-      `Cannot read the rule files in ${join(base, "root/config")}: ENOENT: no such file or directory, scandir '${join(base, "root/config")}'; ` +
+      `Cannot read the rule files in ${join(base, "root/config")}: there is no such folder; ` +
         "RUNTIME_ROOT, RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY say where they are",
     ]);
     await write("root/config/a.yaml", rules("a"));

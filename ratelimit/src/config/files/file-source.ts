@@ -169,18 +169,18 @@ class FileSource implements ConfigSource {
   }
 
   #logRefusal({ error, file, line, column }: Refusal): void {
-    this.#deps.log.error("Error loading new configuration, the previous one stays", { error: describeError(error), file, line, column });
+    this.#deps.log.error("Error loading new configuration, what was in force stays", { error: describeError(error), file, line, column });
   }
 
   #reportUnreadable(cause: unknown): void {
-    const reason = describeError(cause);
+    const reason = isGone(cause) ? "there is no such folder" : describeError(cause);
     if (reason === this.#unreadable) return;
     this.#unreadable = reason;
     this.#loaded = undefined; // When it is back it is loaded, even if it looks as before.
     const message = `Cannot read the rule files in ${ruleFolder(this.#options)}: ${reason}; RUNTIME_ROOT, RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY say where they are`;
     const error = new ConfigError("CONFIG_SOURCE_UNAVAILABLE", message);
     this.#deps.listener.reject(error);
-    this.#deps.log.error("Error loading new configuration, the previous one stays", { error });
+    this.#deps.log.error("Error loading new configuration, what was in force stays", { error });
   }
 
   #reportSkipped(state: DirectoryState): void {

@@ -40,6 +40,7 @@ describe("resolveScalar", () => {
     ["1.", float(1)],
     [".5", float(0.5)],
     ["-.5", float(-0.5)],
+    [".5_0", float(0.5)],
     ["1e3", float(1000)],
     ["1e999", str("1e999")],
     [".inf", float(Number.POSITIVE_INFINITY)],

@@ -79,8 +79,7 @@ function resolvePlain(text: string): ScalarMeaning {
   if (word !== undefined) return word;
   const digits = text.replaceAll("_", "");
   if (/^[+-]?[0-9]/.test(text)) return parseInteger(digits) ?? parseFloat64(digits) ?? { type: "str", value: text };
-  if (text.startsWith(".")) return parseFloat64(text) ?? { type: "str", value: text };
-  if (/^[+-]\./.test(text)) return parseFloat64(digits) ?? { type: "str", value: text };
+  if (/^[+-]?\./.test(text)) return parseFloat64(digits) ?? { type: "str", value: text };
   return { type: "str", value: text };
 }
 
