@@ -120,6 +120,24 @@ describe("login", () => {
     expect(wrong.headers["www-authenticate"]).toBe('Cookie realm="account"');
   });
 
+  it("T70 refuses as busy what is too much of 200 at once, and holds up no other call", async () => {
+    await service.restart({ BCRYPT_COST: "12", BCRYPT_CONCURRENCY: "1" });
+    const cookie = await service.session();
+    let open = 200;
+    const logins = Array.from({ length: 200 }, async () => {
+      const answer = await service.login({ ...USER, email: "nobody@x.com" });
+      open -= 1;
+      return answer;
+    });
+    for (let count = 0; count < 20; count++) expect((await currentUser(cookie)).status).toBe(200);
+    expect(open).toBeGreaterThan(0); // The hashes take seconds.
+    const answers = await Promise.all(logins);
+    const busy = answers.filter(({ status }) => status === 503);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 503]));
+    expect(busy.length).toBeGreaterThan(100); // One runs and 64 wait.
+    for (const { json, headers } of busy) expect([json["code"], headers["retry-after"]]).toEqual(["busy", "1"]);
+  }, 30_000);
+
   it("T32 ends the session of a planted cookie and opens a new one", async () => {
     await service.register({ email: "evil@x.com", password: "attackers password" });
     const planted = cookieHeader(await service.login({ email: "evil@x.com", password: "attackers password" }));

@@ -10,6 +10,8 @@ const PLACEHOLDER = /change.?(me|it|this)|replace.?(me|this)|placeholder|example
 /** Fewest different characters of a secret that somebody made and did not just hold a key down for. */
 const DISTINCT_MIN = 8;
 
+const SECRET_ALLOWED = `at least ${SECRET_MIN_BYTES} random bytes`;
+
 /** Where the keys of tokens come from. */
 export type KeySource =
   | { readonly kind: "secrets"; readonly access: Secret; readonly refresh: Secret }
@@ -31,15 +33,15 @@ export function readKeySource(read: EnvReader, isProduction: boolean, warnings: 
   }
   if (access === undefined && refresh === undefined) {
     if (isProduction) {
-      read.problem("ACCESS_TOKEN_SECRET", undefined, "required with NODE_ENV=production, unless TOKEN_KEYS_FILE is set");
-      read.problem("REFRESH_TOKEN_SECRET", undefined, "required with NODE_ENV=production, unless TOKEN_KEYS_FILE is set");
+      for (const name of ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"])
+        read.problem(name, undefined, `${SECRET_ALLOWED}; production needs both secrets or TOKEN_KEYS_FILE`);
     }
     return { kind: "generated" };
   }
   if (access === undefined || refresh === undefined) {
     const [missing, other] =
       access === undefined ? ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"] : ["REFRESH_TOKEN_SECRET", "ACCESS_TOKEN_SECRET"];
-    read.problem(missing, undefined, `required when ${other} is set`);
+    read.problem(missing, undefined, `${SECRET_ALLOWED}, because ${other} is set`);
     return { kind: "generated" };
   }
   for (const { name, fault } of findFaults(access.reveal(), refresh.reveal())) {

@@ -11,9 +11,12 @@ import { accountLabel } from "./public-user.ts";
 /** How long the removal of an image without a user may take, in milliseconds. */
 const REMOVE_TIMEOUT_MS = 2000;
 
+/** What a registration works with. */
+export type RegisterDeps = Pick<AccountDeps, "store" | "media" | "hasher" | "events" | "clock" | "newId" | "newMediaName" | "idKey">;
+
 /** Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or `database_unavailable`, and then nothing is stored. */
 export async function register(
-  deps: AccountDeps,
+  deps: RegisterDeps,
   input: Registration,
   avatar: CleanImage | undefined,
   caller: Caller,
@@ -48,7 +51,7 @@ export async function register(
   return user;
 }
 
-async function putAvatar(deps: AccountDeps, userId: string, avatar: CleanImage): Promise<{ key: string; url: string }> {
+async function putAvatar(deps: RegisterDeps, userId: string, avatar: CleanImage): Promise<{ key: string; url: string }> {
   const key = avatarKey(userId, deps.newMediaName(), IMAGE_FORMATS[avatar.format].extension);
   const startedMs = deps.clock();
   const url = await deps.media.put(key, avatar);
@@ -56,7 +59,7 @@ async function putAvatar(deps: AccountDeps, userId: string, avatar: CleanImage):
   return { key, url };
 }
 
-async function insertOrCleanUp(deps: AccountDeps, user: UserRecord, caller: Caller): Promise<void> {
+async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
   let result: "inserted" | "email_taken";
   try {
     result = await deps.store.insert(user);
@@ -73,7 +76,7 @@ async function insertOrCleanUp(deps: AccountDeps, user: UserRecord, caller: Call
 }
 
 /** Removes the image that no user points to; when that fails it is only reported: the caller's answer is the same. */
-async function removeAvatar(deps: AccountDeps, user: UserRecord, caller: Caller): Promise<void> {
+async function removeAvatar(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
   if (user.avatarKey === null) return;
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
