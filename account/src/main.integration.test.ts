@@ -85,6 +85,7 @@ const PRODUCTION = {
   NODE_ENV: "production",
   BCRYPT_COST: "10",
   ALLOW_EMBEDDED: "true",
+  PUBLIC_ORIGIN: "https://account.example.com",
   HOST: "127.0.0.1",
   METRICS_HOST: "127.0.0.1",
   ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",

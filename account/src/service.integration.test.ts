@@ -285,6 +285,9 @@ describe("current-user, refresh-token and logout", () => {
     expect((await currentUser(mine)).status).toBe(200);
     const mixed = `__Host-accessToken=${cookieValue(mine, "__Host-accessToken")}; __Secure-refreshToken=${otherRefresh}`;
     expect((await currentUser(mixed)).json["code"]).toBe("token_invalid");
+    const switched = await post("refresh-token", mixed);
+    expect([switched.status, switched.json["code"]]).toEqual([401, "token_invalid"]);
+    expect((await post("refresh-token", `__Host-accessToken=expired; __Secure-refreshToken=${refresh}`)).status).toBe(200);
   });
 });
 

@@ -5,7 +5,13 @@ import { describeSettings, parseSettings } from "./settings.ts";
 
 const ACCESS = "rT7-long-enough-access-value-0123456789";
 const REFRESH = "zQ9-long-enough-refresh-value-987654321";
-const PRODUCTION: Env = { NODE_ENV: "production", ALLOW_EMBEDDED: "true", ACCESS_TOKEN_SECRET: ACCESS, REFRESH_TOKEN_SECRET: REFRESH };
+const PRODUCTION: Env = {
+  NODE_ENV: "production",
+  PUBLIC_ORIGIN: "https://account.example.com",
+  ALLOW_EMBEDDED: "true",
+  ACCESS_TOKEN_SECRET: ACCESS,
+  REFRESH_TOKEN_SECRET: REFRESH,
+};
 
 function problems(env: Env): readonly string[] {
   try {
@@ -67,6 +73,12 @@ describe("parseSettings()", () => {
 
   it("writes times as people do when two settings contradict each other", () => {
     expect(messageOf({ REFRESH_ABSOLUTE: "1d" })).toContain('REFRESH_IDLE="168h": allowed is at most REFRESH_ABSOLUTE, which is 24h');
+  });
+
+  it("warns of a production without PUBLIC_ORIGIN, whose avatars nobody could see", () => {
+    expect(parseSettings({ ...PRODUCTION, PUBLIC_ORIGIN: "" }).warnings).toEqual([
+      "PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them",
+    ]);
   });
 
   it("leaves two threads to other work than hashing", () => {

@@ -76,7 +76,7 @@ function readSettings(read: EnvReader): Settings {
   return {
     isProduction,
     ...listeners,
-    ...readOrigins(read, isProduction),
+    ...readOrigins(read, isProduction, warnings),
     dataDirectory: read.string("DATA_DIR", {
       default: "./data",
       effect: "Folder of the embedded store, the local media and generated secrets.",
@@ -124,11 +124,14 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
 function readOrigins(
   read: EnvReader,
   isProduction: boolean,
+  warnings: string[],
 ): Pick<Settings, "publicOrigin" | "corsOrigins" | "trustProxy" | "mediaPublicUrl"> {
   const publicOrigin = read.optionalString("PUBLIC_ORIGIN", {
     effect: "Origin under which browsers reach the service, such as https://account.example.com; not set, http://localhost with PORT.",
   });
   if (publicOrigin !== undefined && !isOrigin(publicOrigin)) read.problem("PUBLIC_ORIGIN", publicOrigin, ORIGIN_ALLOWED);
+  if (publicOrigin === undefined && isProduction)
+    warnings.push("PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them");
   const listed = read.list("CORS_ORIGINS", {
     effect: `Origins of front ends that may call, compared exactly; not set, ${DEVELOPMENT_ORIGINS.join(",")}, and none with NODE_ENV=production.`,
   });

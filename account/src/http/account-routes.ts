@@ -116,7 +116,7 @@ async function answerLogin(deps: AccountDeps, options: AccountRouteOptions, requ
 }
 
 async function answerRefresh(deps: AccountDeps, options: AccountRouteOptions, request: Request, response: Response): Promise<void> {
-  const result = await refresh(deps, options, readCookie(request.headers.cookie, "refresh", options.cookies));
+  const result = await refresh(deps, options, readCookies(request, options.cookies));
   const maxAgeSeconds = secondsUntil(result.access.expiresAtMs, deps.clock());
   response.setHeader("Set-Cookie", [serializeCookie("access", result.access.token, maxAgeSeconds, options.cookies)]);
   sendJson(request, response, 200, {

@@ -31,8 +31,7 @@ export async function authenticate(deps: AccountDeps, cookies: SessionCookies): 
   const nowMs = deps.clock();
   const claims = claimsOf(await deps.tokens.verifyAccess(cookieValue(cookies.access), nowMs));
   if (cookies.mustAgree && cookies.refresh.kind !== "absent") {
-    const other = await deps.tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs);
-    if (other.ok && other.claims.sessionId !== claims.sessionId) throw tokenInvalid(true);
+    refuseOther(await deps.tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs), claims.sessionId);
   }
   return findSession(deps, claims.userId, claims.sessionId, nowMs);
 }
@@ -44,9 +43,12 @@ export interface Refreshed {
 }
 
 /** A new access token for a refresh token that is the current one of a stored session. Rejects like `authenticate`. */
-export async function refresh(deps: AccountDeps, options: AccountOptions, cookie: CookieRead): Promise<Refreshed> {
+export async function refresh(deps: AccountDeps, options: AccountOptions, cookies: SessionCookies): Promise<Refreshed> {
   const nowMs = deps.clock();
-  const claims = claimsOf(await deps.tokens.verifyRefresh(cookieValue(cookie), nowMs));
+  const claims = claimsOf(await deps.tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs));
+  if (cookies.mustAgree && cookies.access.kind !== "absent") {
+    refuseOther(await deps.tokens.verifyAccess(cookieValue(cookies.access), nowMs), claims.sessionId);
+  }
   const { user, session } = await findSession(deps, claims.userId, claims.sessionId, nowMs);
   if (session.generation !== claims.generation || !isCurrentToken(session, claims.tokenId) || !isNewestConsistent(user))
     throw tokenInvalid(false);
@@ -77,6 +79,11 @@ async function findSession(deps: AccountDeps, userId: string, sessionId: string,
   const session = user === undefined ? undefined : findLiveSession(user.sessions, sessionId, nowMs);
   if (user === undefined || session === undefined) throw new AccountError("session_revoked", "Your session has ended. Log in again.");
   return { user, session };
+}
+
+/** Refuses a call whose other cookie belongs to another session; one that does not count any more says nothing. */
+function refuseOther(other: TokenCheck<{ readonly sessionId: string }>, sessionId: string): void {
+  if (other.ok && other.claims.sessionId !== sessionId) throw tokenInvalid(true);
 }
 
 function cookieValue(cookie: CookieRead): string {
