@@ -363,4 +363,9 @@ describe("classifyRequest()", () => {
   ])("says $kind when $when", ({ before, request, kind }) => {
     expect(classifyRequest(before, requestOf(request)).kind).toBe(kind);
   });
+
+  it("cuts a rejection text that would fill the log and the status page", () => {
+    const meaning = classifyRequest(sent, requestOf({ nonce: "2", error: { message: "x".repeat(200_000) } }));
+    expect(meaning).toEqual({ kind: "nack", version: "v2", message: `${"x".repeat(4096)}…` });
+  });
 });

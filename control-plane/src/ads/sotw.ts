@@ -5,6 +5,9 @@ import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/disco
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { growthOf, isWildcard, nextSubscription, type Subscription } from "./subscription.ts";
 
+/** Longest rejection text that is taken in, in characters: it goes to the log and to the status page. */
+const MESSAGE_MAX = 4096;
+
 /** A response that was sent. */
 export interface SentResponse {
   readonly nonce: string;
@@ -58,7 +61,7 @@ export function classifyRequest(sent: SentResponse | undefined, request: Discove
   if (request.responseNonce !== sent.nonce) return { kind: "stale" };
   if (sent.isAnswered) return { kind: "update" };
   // The presence of an error is the rejection: the pods of the field leave its code at 0 and fill in the message only.
-  if (request.errorDetail !== undefined) return { kind: "nack", version: sent.version, message: request.errorDetail.message };
+  if (request.errorDetail !== undefined) return { kind: "nack", version: sent.version, message: cut(request.errorDetail.message) };
   return request.versionInfo === sent.version ? { kind: "ack", version: sent.version } : { kind: "update" };
 }
 
@@ -95,4 +98,8 @@ function mergeOwed(before: TypeState["owed"], growth: TypeState["owed"], subscri
   if (isWildcard(subscription)) return before === "all" || growth === "all" ? "all" : new Set();
   const wasOwed = before === "all" ? subscription.names : before;
   return new Set([...subscription.names].filter((name) => wasOwed.has(name) || (growth !== "all" && growth.has(name))));
+}
+
+function cut(text: string): string {
+  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
 }

@@ -1,9 +1,6 @@
 // What every connected pod has made of what it was sent. One entry for each stream: two pods may say that they have the same node id. Kept in memory, for
 // this replica, as long as the stream lasts.
 
-/** Longest rejection text that is kept, in characters. */
-const MESSAGE_MAX = 4096;
-
 /** Who connected. */
 export interface ConnectedPod {
   readonly nodeId: string;
@@ -68,15 +65,11 @@ export function createPodRegistry(deps: { readonly clock: () => number }): PodRe
       return {
         sent: (version) => change({ sent: at(version) }),
         accepted: (version) => change({ accepted: at(version), rejected: undefined }),
-        rejected: (version, message) => change({ rejected: { ...at(version), message: cut(message) } }),
+        rejected: (version, message) => change({ rejected: { ...at(version), message } }),
         left: () => void entries.delete(id),
       };
     },
     // Sorting is stable, and a map remembers the order in which streams came.
     list: () => [...entries.values()].toSorted((left, right) => (left.nodeId < right.nodeId ? -1 : left.nodeId > right.nodeId ? 1 : 0)),
   };
-}
-
-function cut(text: string): string {
-  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
 }
