@@ -96,7 +96,9 @@ function routeGrpcLog(log: Log): void {
 }
 
 function openTls(security: AdsSecuritySettings, log: Log): TlsFiles | undefined {
-  return security.kind === "plaintext" ? undefined : openTlsFiles(security, { log });
+  if (security.kind === "plaintext") return undefined;
+  const { certPath, keyPath, caPath } = security;
+  return openTlsFiles({ certPath, keyPath, caPath }, { log });
 }
 
 function securityOf(security: AdsSecuritySettings, files: TlsFiles | undefined): AdsSecurity {

@@ -147,6 +147,8 @@ describe("weir-control-plane", () => {
     await certificates.renewServer();
     running.process.kill("SIGHUP");
     await until("the reload", () => running.output().includes("TLS files reloaded"));
+    // The files and nothing else of the settings.
+    expect(running.output()).toMatch(/msg="TLS files reloaded" certPath=\S+ keyPath=\S+ caPath=\S+\n/);
     const pod = new RealPod(port, await certificates.issueClient());
     pod.request();
     await pod.response(1);
