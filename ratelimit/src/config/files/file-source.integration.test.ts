@@ -104,6 +104,16 @@ describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteLis
 });
 
 describe("createFileSource", () => {
+  it("a root link that is swapped to the same folder loads it again, as every event of it does in the reference", async () => {
+    await write("v1/config/a.yaml", rules("a"));
+    await symlink("v1", join(base, "root"));
+    await start({ watchRoot: true });
+    await write("v1/config/a.yaml", rules("b"));
+    await symlink("v1", join(base, "next"));
+    await rename(join(base, "next"), join(base, "root"));
+    await listener.until(() => listener.domains().join() === "b");
+  });
+
   it("start() reads *.yaml and *.yml in all folders below, sorted by path, and warns of the others once", async () => {
     await write("root/config/b.yml", rules("b"));
     await write("root/config/a.yaml", rules("a"));

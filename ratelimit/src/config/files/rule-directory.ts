@@ -76,18 +76,22 @@ function foldersAbove(options: RuleDirectoryOptions): readonly string[] {
   return folders.filter((folder, index) => folders.indexOf(folder) === index && folder !== ruleFolder(options));
 }
 
-/** What each folder above the files, and their own, really is. */
+/** What each folder above the files, and their own, really is; of one that is a link also which link, so that a swap to the same place counts. */
 async function identitiesOf(folders: readonly string[]): Promise<string[]> {
   return Promise.all(
     folders.map(async (folder) => {
-      const [real, identity] = await Promise.all([
+      const [real, link, identity] = await Promise.all([
         realpath(folder).catch(() => ""),
+        lstat(folder).then(
+          (found) => (found.isSymbolicLink() ? `${found.ino} ${found.ctimeMs}` : ""),
+          () => "",
+        ),
         stat(folder).then(
           (found) => `${found.dev}:${found.ino}`,
           () => "",
         ),
       ]);
-      return `${folder} ${real} ${identity}`;
+      return `${folder} ${real} ${link} ${identity}`;
     }),
   );
 }

@@ -1,6 +1,7 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as tlsConnect } from "node:tls";
@@ -356,7 +357,7 @@ describe("createGrpcJsTransport over TLS", () => {
     await rename(join(folder, "cert.next"), join(folder, "cert.pem"));
   }
 
-  async function start(options: { withClients: boolean; clientName?: string }): Promise<Opened> {
+  async function start(options: { withClients: boolean; clientName?: string; handshakeTimeoutMs?: number }): Promise<Opened> {
     const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
     files = openTlsFiles(
       options.withClients ? { ...paths, caPath: join(folder, "ca.pem") } : paths,
@@ -364,9 +365,20 @@ describe("createGrpcJsTransport over TLS", () => {
       { pollIntervalMs: 50 },
     );
     files.start();
-    opened = await open({ tls: { files, clientName: options.clientName } });
+    const { handshakeTimeoutMs } = options;
+    opened = await open({
+      tls: { files, clientName: options.clientName, ...(handshakeTimeoutMs !== undefined && { handshakeTimeoutMs }) },
+    });
     return opened;
   }
+
+  it("closes a connection whose handshake does not come (half-open connections)", async () => {
+    const { target } = await start({ withClients: false, handshakeTimeoutMs: 50 });
+    const socket = connect(Number(new URL(`tcp://${target}`).port), "127.0.0.1");
+    socket.resume();
+    await once(socket, "close");
+    expect(socket.bytesRead).toBe(0);
+  });
 
   async function clientWith(dnsName: string | undefined): Promise<Client> {
     const ca = Buffer.from(authority.certPem);
