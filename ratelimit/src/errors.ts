@@ -14,19 +14,24 @@ export const RATELIMIT_ERRORS = {
   },
   STORE_UNAVAILABLE: {
     meaning: "The counter store cannot be reached, or it answered with an error",
-    remedy: "Check KVSTORE_URL, KVSTORE_AUTH and the store itself; BACKEND_FAILURE_MODE says what callers are answered meanwhile",
+    remedy:
+      "Check KVSTORE_URL and KVSTORE_AUTH, or ALTSTORE_HOST_PORT, and the store itself; BACKEND_FAILURE_MODE says what callers are answered meanwhile",
   },
   STORE_TIMEOUT: {
-    meaning: "The counter store did not answer within KVSTORE_COMMAND_TIMEOUT",
-    remedy: "Check the load of the store and the network to it, or raise KVSTORE_COMMAND_TIMEOUT",
+    meaning: "The counter store did not answer within KVSTORE_COMMAND_TIMEOUT or ALTSTORE_TIMEOUT",
+    remedy: "Check the load of the store and the network to it, or raise that setting",
   },
   STORE_FULL: {
     meaning: "The memory backend holds as many counters as it may, so it refuses new keys rather than forget old counts",
     remedy: "Raise MEMORY_MAX_KEYS, shorten the windows, or use the kvstore backend",
   },
+  STORE_KEY_INVALID: {
+    meaning: "A counter's key cannot be stored in memcached: it is longer than 250 bytes, or holds a space or a control character",
+    remedy: "Send shorter values without spaces, or use the kvstore backend, which takes any key",
+  },
   STORE_ADDRESS_INVALID: {
     meaning: "The address of the counter store cannot be read",
-    remedy: "Write KVSTORE_URL as the message says, and set KVSTORE_SOCKET_TYPE to fit",
+    remedy: "Write KVSTORE_URL or ALTSTORE_HOST_PORT as the message says, and set KVSTORE_SOCKET_TYPE to fit",
   },
   DEADLINE_EXCEEDED: {
     meaning: "The caller's deadline passed before the counter store answered",
@@ -60,7 +65,10 @@ export type DecideErrorCode = Extract<
 >;
 
 /** The codes a counter can fail with. */
-export type StoreErrorCode = Extract<RatelimitErrorCode, "STORE_UNAVAILABLE" | "STORE_TIMEOUT" | "STORE_FULL" | "DEADLINE_EXCEEDED">;
+export type StoreErrorCode = Extract<
+  RatelimitErrorCode,
+  "STORE_UNAVAILABLE" | "STORE_TIMEOUT" | "STORE_FULL" | "STORE_KEY_INVALID" | "DEADLINE_EXCEEDED"
+>;
 
 /** The codes a configuration source can refuse with. */
 export type ConfigErrorCode = Extract<RatelimitErrorCode, "CONFIG_INVALID" | "CONFIG_SOURCE_UNAVAILABLE">;

@@ -1,6 +1,7 @@
 // The way of a call through the decider: keys, addends, counting, statistics, errors and failures of the store, by the conformance cases.
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
+import type { StoreErrorCode } from "../errors.ts";
 import { configuration, CONFIGURATION_B, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
 import { ReplyingCounter, Scene, WaitingCall } from "./decider.suite.ts";
 
@@ -368,7 +369,7 @@ describe("decide() when the store fails", () => {
     descriptor({ key: "shadow", rateLimit: limit(10, "minute"), shadowMode: true }),
     descriptor({ key: "free", rateLimit: unlimited() }),
   ];
-  const failing = (failureMode: "error" | "allow" | "deny", code: "STORE_UNAVAILABLE" | "STORE_TIMEOUT" | "DEADLINE_EXCEEDED") =>
+  const failing = (failureMode: "error" | "allow" | "deny", code: StoreErrorCode) =>
     new Scene({
       configs: [configuration("domain", rules)],
       counter: new ReplyingCounter([new StoreError(code, "cache error", { transient: true })]),
@@ -389,6 +390,15 @@ describe("decide() when the store fails", () => {
     expect(failing("error", "STORE_TIMEOUT").decide({ descriptors: [KEY] }).error.code).toBe("STORE_UNAVAILABLE");
     expect(failing("error", "DEADLINE_EXCEEDED").decide({ descriptors: [KEY] }).error.code).toBe("DEADLINE_EXCEEDED");
   });
+
+  it.each(["error", "allow", "deny"] as const)(
+    "case 143: decide() fails with REQUEST_INVALID when the store cannot hold the key, whatever is to be answered on failures: %s",
+    (failureMode) => {
+      const scene = failing(failureMode, "STORE_KEY_INVALID");
+      expect(scene.decide({ descriptors: [KEY] }).error).toMatchObject({ code: "REQUEST_INVALID", message: "cache error" });
+      expect(scene.counted()).toEqual({ "call.should_rate_limit.service_error": 1, "rate_limit.domain.key.total_hits": 1 });
+    },
+  );
 
   it("decide() answers OK without limits when failures are allowed", () => {
     const scene = failing("allow", "STORE_UNAVAILABLE");

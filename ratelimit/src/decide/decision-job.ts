@@ -86,6 +86,13 @@ export class DecisionJob implements CountBatch, Decision {
   failed(error: StoreError): void {
     try {
       const { counter, statistics, options } = this.#context;
+      if (error.code === "STORE_KEY_INVALID") {
+        // The caller's fault, not the store's: whatever the failure mode, it would never pass.
+        statistics.callErrors.service_error.add(1);
+        this.#isAnswered = true;
+        this.#call.failed(new DecideError("REQUEST_INVALID", error.message, { cause: error }));
+        return;
+      }
       statistics.callErrors[counter.errorType].add(1);
       statistics.backendFailures[options.failureMode].add(1);
       this.#answerFailure(error);

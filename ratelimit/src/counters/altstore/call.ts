@@ -1,0 +1,51 @@
+// One call while its counts are being read: the single object that a call needs beside its own.
+import type { CountBatch, CountedCheck } from "../counter.ts";
+import type { StoreError } from "../store-error.ts";
+
+/** Answers calls. */
+export interface CallOwner {
+  /** Every check has been read, or never will be. */
+  finish(call: Call): void;
+}
+
+/** A call. Until its checks are read they count from zero, so that a call can be answered at any moment. */
+export class Call {
+  readonly batch: CountBatch;
+  /** When it has to be answered, in milliseconds since the epoch. */
+  readonly dueMs: number;
+  /** Why a check could not be read: the first reason. */
+  error: StoreError | undefined;
+  /** Different keys that were there. */
+  found = 0;
+  /** Written by the owner. */
+  isAnswered = false;
+  readonly #owner: CallOwner;
+  #pending: number;
+
+  constructor(owner: CallOwner, batch: CountBatch, dueMs: number) {
+    this.#owner = owner;
+    this.batch = batch;
+    this.dueMs = dueMs;
+    this.#pending = batch.checks.length;
+    for (const check of batch.checks) check.after = check.addend;
+  }
+
+  /** A check was read: `before` is its count without the call. */
+  read(check: CountedCheck, before: number): void {
+    if (this.isAnswered) return;
+    check.after = Math.min(before + check.addend, Number.MAX_SAFE_INTEGER);
+    this.#settle();
+  }
+
+  /** A check cannot be read. */
+  unread(error: StoreError): void {
+    if (this.isAnswered) return;
+    this.error ??= error;
+    this.#settle();
+  }
+
+  #settle(): void {
+    this.#pending -= 1;
+    if (this.#pending === 0) this.#owner.finish(this);
+  }
+}

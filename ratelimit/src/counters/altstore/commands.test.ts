@@ -1,0 +1,184 @@
+// The commands by themselves: what they send, what they make of each answer, and what they count.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { check, WaitingBatch } from "../counter.suite.ts";
+import { StoreError } from "../store-error.ts";
+import { createAltstoreStatistics } from "./altstore-statistics.ts";
+import { Call } from "./call.ts";
+import { GetCommand, KeyRead } from "./get-command.ts";
+import { IncrementCommand } from "./increment-command.ts";
+
+const replyError = (line: string): StoreError => new StoreError("STORE_UNAVAILABLE", line);
+const LOST = new StoreError("STORE_TIMEOUT", "lost");
+
+/** An increment of `key_1200` by 1 in a window of a second that sends 101 as its expiry, with what becomes of it. */
+function increment() {
+  const store = createStatisticsStore({ maxDynamicKeys: 1 });
+  const told: string[] = [];
+  const command = new IncrementCommand(
+    {
+      statistics: createAltstoreStatistics(store),
+      expiryNumber: (windowSeconds) => windowSeconds + 100,
+      replyError,
+      again: (again) => told.push(again.text),
+      finished: (error) => told.push(error === undefined ? "done" : `failed: ${error.message}`),
+    },
+    "key_1200",
+    1,
+    1,
+  );
+  const counted = (): Record<string, number> => {
+    const found: Record<string, number> = {};
+    store.visit({
+      counter: (name, value) => {
+        if (value !== 0) found[name.replace("ratelimit.memcache.", "")] = value;
+      },
+      rule: () => undefined,
+      gauge: () => undefined,
+      timer: () => undefined,
+    });
+    return found;
+  };
+  return { command, told, counted };
+}
+
+describe("IncrementCommand", () => {
+  it("line() is content with a sum", () => {
+    const { command, told, counted } = increment();
+    command.add(4);
+    expect(command.text).toBe("incr key_1200 5\r\n");
+    expect(command.line("12")).toBeUndefined();
+    expect(told).toEqual(["done"]);
+    expect(counted()).toEqual({ "increment.__code=success": 1 });
+  });
+
+  it("case 135: line() adds the key with its expiry when there is none", () => {
+    const { command, told, counted } = increment();
+    expect(command.line("NOT_FOUND")).toBeUndefined();
+    expect(command.line("STORED")).toBeUndefined();
+    expect(told).toEqual(["add key_1200 0 101 1\r\n1\r\n", "done"]);
+    expect(counted()).toEqual({ "increment.__code=miss": 1, "add.__code=success": 1 });
+  });
+
+  it("case 136: line() increments again by the same number when somebody else has added the key", () => {
+    const { command, told, counted } = increment();
+    command.add(2);
+    for (const line of ["NOT_FOUND", "NOT_STORED", "7  "]) expect(command.line(line)).toBeUndefined();
+    expect(told).toEqual(["add key_1200 0 101 1\r\n3\r\n", "incr key_1200 3\r\n", "done"]);
+    expect(counted()).toEqual({ "increment.__code=miss": 1, "add.__code=not_stored": 1, "increment.__code=success": 1 });
+  });
+
+  it("line() gives up when the key is gone once more", () => {
+    const { command, told, counted } = increment();
+    for (const line of ["NOT_FOUND", "NOT_STORED", "NOT_FOUND"]) expect(command.line(line)).toBeUndefined();
+    expect(told.at(-1)).toBe("failed: NOT_FOUND");
+    expect(counted()).toEqual({ "increment.__code=miss": 2, "add.__code=not_stored": 1 });
+  });
+
+  it.each([
+    { lines: ["CLIENT_ERROR cannot increment or decrement non-numeric value"], counted: { "increment.__code=error": 1 } },
+    { lines: ["NOT_FOUND", "SERVER_ERROR out of memory"], counted: { "increment.__code=miss": 1, "add.__code=error": 1 } },
+  ])("case 142: line() counts an error when the answers are $lines", ({ lines, counted }) => {
+    const one = increment();
+    for (const line of lines) expect(one.command.line(line)).toBeUndefined();
+    expect(one.told.at(-1)).toBe(`failed: ${lines.at(-1)}`);
+    expect(one.counted()).toEqual(counted);
+  });
+
+  it.each([
+    { lines: ["ERROR"], problem: 'the answer to incr is "ERROR"' },
+    { lines: ["STORED"], problem: 'the answer to incr is "STORED"' },
+    { lines: ["-1"], problem: 'the answer to incr is "-1"' },
+    { lines: ["NOT_FOUND", "12"], problem: 'the answer to add is "12"' },
+    { lines: ["NOT_FOUND", "CLIENT_ERROR bad data chunk"], problem: 'the answer to add is "CLIENT_ERROR bad data chunk"' },
+  ])("line() says that $problem", ({ lines, problem }) => {
+    const { command } = increment();
+    expect(lines.map((line) => command.line(line)).at(-1)).toBe(problem);
+  });
+
+  it("lost() counts an error of the step it was in", () => {
+    const one = increment();
+    one.command.line("NOT_FOUND");
+    one.command.lost(LOST);
+    expect(one.told.at(-1)).toBe("failed: lost");
+    expect(one.counted()).toEqual({ "increment.__code=miss": 1, "add.__code=error": 1 });
+  });
+});
+
+/** A get for two calls: the first wants a and b, the second b twice, each with its own addend. */
+function get() {
+  const notNumbers: string[] = [];
+  const owner = { finish: (call: Call) => ((call.isAnswered = true), call.batch.counted()) };
+  const batches = [new WaitingBatch([check("a", 2), check("b", 3)]), new WaitingBatch([check("b", 5), check("b", 7)])] as const;
+  const calls = [new Call(owner, batches[0], Infinity), new Call(owner, batches[1], Infinity)] as const;
+  const [a, b, again, third] = [...batches[0].checks, ...batches[1].checks];
+  if (a === undefined || b === undefined || again === undefined || third === undefined) throw new Error("Checks are missing");
+  const reads = [new KeyRead(a, calls[0]), new KeyRead(b, calls[0])] as const;
+  reads[1].add(again, calls[1]);
+  reads[1].add(third, calls[1]);
+  const command = new GetCommand({ replyError, notANumber: (key, data) => notNumbers.push(`${key}=${data}`) }, reads);
+  return { command, batches, calls, notNumbers };
+}
+
+describe("GetCommand", () => {
+  it("line() settles every check by its own addend, missing keys from 0", async () => {
+    const { command, batches, calls } = get();
+    expect(command.text).toBe("get a_4000000200 b_4000000200\r\n");
+    expect(command.value("b_4000000200", "10")).toBeUndefined();
+    expect(command.line("END")).toBeUndefined();
+    expect(await batches[0].counts).toEqual([2, 13]);
+    expect(await batches[1].counts).toEqual([15, 17]);
+    expect(calls.map(({ found, error }) => ({ found, error }))).toEqual([
+      { found: 1, error: undefined },
+      { found: 1, error: undefined },
+    ]);
+  });
+
+  it("case 143: value() counts from 0 and says so when the value is no number", async () => {
+    const { command, batches, notNumbers } = get();
+    command.value("a_4000000200", "abc");
+    command.value("b_4000000200", undefined);
+    command.line("END");
+    expect(await batches[0].counts).toEqual([2, 3]);
+    expect(notNumbers).toEqual(["a_4000000200=abc", "b_4000000200=undefined"]);
+  });
+
+  it("case 131: line() keeps what has come when the server refuses the rest", async () => {
+    const { command, batches, calls } = get();
+    command.value("a_4000000200", "10");
+    expect(command.line("SERVER_ERROR out of memory writing get response")).toBeUndefined();
+    expect(await batches[0].counts).toEqual([12, 3]);
+    expect(calls[0].error?.message).toBe("SERVER_ERROR out of memory writing get response");
+  });
+
+  it("value() refuses an item that was not asked for, or that comes twice", () => {
+    const { command } = get();
+    expect(command.value("c", "1")).toBe('the item "c" was not asked for');
+    expect(command.value("a_4000000200", "1")).toBeUndefined();
+    expect(command.value("a_4000000200", "1")).toBe('the item "a_4000000200" was not asked for');
+  });
+
+  it.each(["ERROR", "STORED", "12", ""])("line() refuses '%s'", (line) => {
+    expect(get().command.line(line)).toBe(`the answer to get is ${JSON.stringify(line)}`);
+  });
+
+  it("value() and line() settle each check at most once, whatever the server answers", () => {
+    const answer = fc.oneof(
+      fc.record({ key: fc.constantFrom("a_4000000200", "b_4000000200", "c"), data: fc.constantFrom("1", "x", undefined) }),
+      fc.constantFrom("END", "SERVER_ERROR x", "ERROR", "1"),
+    );
+    fc.assert(
+      fc.property(fc.array(answer, { maxLength: 8 }), (answers) => {
+        const { command, batches } = get(); // Its batches throw when they are answered twice.
+        for (const each of answers) {
+          const problem = typeof each === "string" ? command.line(each) : command.value(each.key, each.data);
+          if (problem !== undefined || typeof each === "string") break;
+        }
+        command.lost(LOST);
+        expect(batches.map(({ isAnswered }) => isAnswered)).toEqual([true, true]);
+      }),
+      { seed: 142, numRuns: 300 },
+    );
+  });
+});

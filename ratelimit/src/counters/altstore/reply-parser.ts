@@ -1,0 +1,118 @@
+// Takes the bytes of one connection apart: memcached's text protocol, strictly. It knows lines and values, but not which command they answer. What it
+// keeps between two chunks is bounded, whatever the server sends.
+
+/** Longest line, in bytes without its end: a VALUE line has a key of 250, errors are a sentence. */
+const LINE_MAX_BYTES = 1024;
+
+/** Longest value that is looked at, in bytes. Counters are numbers of up to 20 digits; what is longer is skipped as it comes. */
+const VALUE_MAX_BYTES = 64;
+
+/** Largest item that a server can hold, in bytes (memcached -I allows up to 1 GiB). A larger length is nonsense. */
+const ITEM_MAX_BYTES = 2 ** 30;
+
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** `VALUE <key> <flags> <bytes>`, perhaps followed by a unique number that we never ask for. */
+const VALUE_LINE = /^VALUE ([^ ]+) (\d{1,10}) (\d{1,10})(?: \d{1,20})?$/;
+
+/** Hears what the bytes say. A returned text is what is wrong with it: the parser stops there for good and hands the text on. */
+export interface ReplyListener {
+  /** An item of a get. `data` is undefined when the value is longer than a counter can be. */
+  value(key: string, data: string | undefined): string | undefined;
+  /** Any line that does not begin an item. */
+  line(line: string): string | undefined;
+}
+
+/** An item whose value has not come in whole. */
+interface OpenItem {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** Bytes that are still to come, with the end of the line. */
+  remainingBytes: number;
+}
+
+/** The parser of one connection. */
+export class ReplyParser {
+  readonly #listener: ReplyListener;
+  /** The beginning of a line or of a short value, from earlier chunks. */
+  #kept: Buffer = Buffer.alloc(0);
+  #item: OpenItem | undefined;
+  #problem: string | undefined;
+
+  constructor(listener: ReplyListener) {
+    this.#listener = listener;
+  }
+
+  /** Takes the next bytes. Returns what is wrong with them, from then on always the same; undefined = nothing. */
+  push(chunk: Buffer): string | undefined {
+    if (this.#problem !== undefined) return this.#problem;
+    const bytes = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk]);
+    let at = 0;
+    let next: number | undefined = 0;
+    while (next !== undefined && at < bytes.length) {
+      next = this.#item === undefined ? this.#takeLine(bytes, at) : this.#takeData(this.#item, bytes, at);
+      at = next ?? at;
+      if (this.#isBroken()) break;
+    }
+    // A copy: a slice would hold on to the whole chunk.
+    this.#kept = this.#isBroken() || at === bytes.length ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
+    return this.#problem;
+  }
+
+  /** A method, because the field changes in the middle of a loop where the compiler does not expect it. */
+  #isBroken(): boolean {
+    return this.#problem !== undefined;
+  }
+
+  /** Where the line ends; undefined when it has not come in whole. */
+  #takeLine(bytes: Buffer, at: number): number | undefined {
+    const end = bytes.indexOf(LF, at);
+    if ((end === -1 ? bytes.length : end) - at > LINE_MAX_BYTES + 1) {
+      this.#problem = `a line is longer than ${LINE_MAX_BYTES} bytes`;
+      return undefined;
+    }
+    if (end === -1) return undefined;
+    if (end === at || bytes[end - 1] !== CR) {
+      this.#problem = "a line does not end in CR LF";
+      return undefined;
+    }
+    const line = bytes.toString("utf8", at, end - 1);
+    if (line.startsWith("VALUE ")) this.#beginItem(line);
+    else this.#problem = this.#listener.line(line);
+    return end + 1;
+  }
+
+  #beginItem(line: string): void {
+    const match = VALUE_LINE.exec(line);
+    const sizeBytes = Number(match?.[3]);
+    if (match === null || sizeBytes > ITEM_MAX_BYTES) this.#problem = `an item begins with ${excerpt(line)}`;
+    else this.#item = { key: match[1] ?? "", sizeBytes, remainingBytes: sizeBytes + 2 };
+  }
+
+  /** Where the value or its part ends; undefined when a short value has not come in whole. */
+  #takeData(item: OpenItem, bytes: Buffer, at: number): number | undefined {
+    const available = bytes.length - at;
+    const isLong = item.sizeBytes > VALUE_MAX_BYTES;
+    // Of a long value everything but the end of the line goes at once, so that nothing of it is kept.
+    if (isLong && item.remainingBytes > 2) {
+      const skipped = Math.min(available, item.remainingBytes - 2);
+      item.remainingBytes -= skipped;
+      return at + skipped;
+    }
+    if (available < item.remainingBytes) return undefined;
+    const end = at + item.remainingBytes;
+    if (bytes[end - 2] !== CR || bytes[end - 1] !== LF) {
+      this.#problem = `the value of ${excerpt(item.key)} does not end in CR LF`;
+      return undefined;
+    }
+    this.#item = undefined;
+    this.#problem = this.#listener.value(item.key, isLong ? undefined : bytes.toString("latin1", at, end - 2));
+    return end;
+  }
+}
+
+/** Foreign text for a message: short, in quotes, control characters visible. */
+export function excerpt(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
+}

@@ -1,0 +1,60 @@
+// Finds nodes by an SRV record: takes the name of the record apart and puts the answers in an order on which every pod agrees. How a name is
+// looked up is handed in.
+import { ServiceError } from "@weir/common/errors/service-error";
+
+/** `_service._proto.name`, as the field takes it apart. */
+const SRV_NAME = /^_(?<service>.+?)\._(?<proto>.+?)\.(?<name>.+)$/;
+
+/** The parts of a record's name. */
+export interface SrvParts {
+  readonly service: string;
+  readonly proto: string;
+  readonly name: string;
+}
+
+/** One answer. */
+export interface SrvAnswer {
+  readonly name: string;
+  readonly port: number;
+}
+
+/** Looks an SRV record up by its whole name. */
+export type ResolveSrv = (record: string) => Promise<readonly SrvAnswer[]>;
+
+/** The parts, or the field's text of what is wrong. */
+export function parseSrvName(
+  record: string,
+): { readonly ok: true; readonly parts: SrvParts } | { readonly ok: false; readonly problem: string } {
+  const groups = SRV_NAME.exec(record)?.groups;
+  const { service, proto, name } = groups ?? {};
+  if (service === undefined || proto === undefined || name === undefined)
+    return { ok: false, problem: `could not parse ${record} to SRV parts` };
+  return { ok: true, parts: { service, proto, name } };
+}
+
+/** The nodes as `target:port`, sorted as the field sorts them: as text, with the dot that ends a whole name in DNS. */
+export function nodesOfAnswers(answers: readonly SrvAnswer[]): readonly string[] {
+  return answers
+    .map(({ name, port }) => {
+      const target = name.replace(/\.$/, "");
+      return { sortKey: `${target}.:${port}`, text: `${target}:${port}` };
+    })
+    .sort((a, b) => (a.sortKey < b.sortKey ? -1 : 1))
+    .map(({ text }) => text);
+}
+
+/** Looks the nodes up. Fails with STORE_UNAVAILABLE when the record cannot be found or has no answer. */
+export async function lookUpNodes(record: string, resolveSrv: ResolveSrv): Promise<readonly string[]> {
+  let answers: readonly SrvAnswer[];
+  try {
+    answers = await resolveSrv(record);
+  } catch (cause) {
+    throw srvError(record, cause);
+  }
+  if (answers.length === 0) throw srvError(record, new Error("the record has no answers"));
+  return nodesOfAnswers(answers);
+}
+
+function srvError(record: string, cause: unknown): ServiceError<"STORE_UNAVAILABLE"> {
+  return new ServiceError("STORE_UNAVAILABLE", `Unable to fetch servers from SRV ${record}`, { cause, transient: true });
+}

@@ -1,0 +1,180 @@
+// What is decided over counters in a real memcached: predicted numbers, and increments that follow the answer.
+import { silentLog } from "@weir/common/log/log";
+import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type AltstoreCounter, createAltstoreCounter } from "../counters/altstore/altstore-counter.ts";
+import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
+import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { Scene, WaitingCall } from "./decider.suite.ts";
+import type { RateLimitRequest } from "./request.ts";
+
+/** A caller that can be waited for. */
+class AwaitedCall extends WaitingCall {
+  readonly #answered = Promise.withResolvers<void>();
+
+  get answered(): Promise<void> {
+    return this.#answered.promise;
+  }
+
+  override decided(...args: Parameters<WaitingCall["decided"]>): void {
+    super.decided(...args);
+    this.#answered.resolve();
+  }
+
+  override failed(...args: Parameters<WaitingCall["failed"]>): void {
+    super.failed(...args);
+    this.#answered.resolve();
+  }
+}
+
+let node: MemcachedServer;
+let counter: AltstoreCounter;
+beforeAll(async () => {
+  node = await startMemcachedServer();
+});
+afterEach(() => counter.stop());
+afterAll(() => node.close());
+
+/** A decider over the node, with these rules. The clock stands, so the windows of the keys are known: …_1234 in seconds, …_1200 in minutes. */
+async function open(...rules: readonly DescriptorModel[]): Promise<Scene> {
+  const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+  counter = createAltstoreCounter(
+    {
+      log: silentLog(),
+      statistics,
+      allowedFailures: statistics.counter("allowed"),
+      clock: Date.now,
+      random: () => 0,
+      resolveSrv: () => Promise.reject(new Error("no SRV in this test")),
+      reachable: () => undefined,
+    },
+    {
+      nodes: { kind: "list", addresses: [node.address] },
+      tls: undefined,
+      maxConnections: 2,
+      timeoutMs: 5000,
+      expiryJitterMaxSeconds: 0,
+      unread: "zero",
+      startMaxElapsedMs: 5000,
+    },
+  );
+  await counter.start();
+  await node.ask("flush_all");
+  return new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode: "allow" } });
+}
+
+async function decide(scene: Scene, request: Partial<RateLimitRequest>): Promise<AwaitedCall> {
+  const call = new AwaitedCall();
+  scene.decider.decide({ domain: "domain", descriptors: [{ entries: entries("key=value") }], hitsAddend: 0, ...request }, call);
+  await call.answered;
+  await counter.drain();
+  return call;
+}
+
+describe("decide() over memcached", () => {
+  it("case 128: decide() answers what remains after this call, then increments", async () => {
+    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "second") }));
+    await node.set("domain_key_value_1234", "4");
+    const { decision } = await decide(scene, { hitsAddend: 1 });
+    expect(decision).toMatchObject({ overallCode: 1, statuses: [{ code: 1, limitRemaining: 5 }] });
+    expect(await node.get("domain_key_value_1234")).toBe("5");
+  });
+
+  it("case 129: decide() increments what is over its limit all the same", async () => {
+    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    await node.set("domain_key_value_1200", "10");
+    const { decision } = await decide(scene, {});
+    expect(decision).toMatchObject({ overallCode: 2, statuses: [{ code: 2, limitRemaining: 0 }] });
+    expect(await node.get("domain_key_value_1200")).toBe("11");
+  });
+
+  it("case 130: decide() judges two descriptors by their own numbers and addends", async () => {
+    const scene = await open(
+      descriptor({ key: "hour", rateLimit: limit(10, "hour") }),
+      descriptor({ key: "day", rateLimit: limit(10, "day") }),
+    );
+    await node.set("domain_hour_x_0", "10");
+    await node.set("domain_day_x_0", "12");
+    const { decision } = await decide(scene, {
+      descriptors: [
+        { entries: entries("hour=x"), hitsAddend: 1n },
+        { entries: entries("day=x"), hitsAddend: 2n },
+      ],
+    });
+    expect(decision.statuses.map(({ code }) => code)).toEqual([2, 2]);
+    expect(scene.counted()).toMatchObject({ "rate_limit.domain.hour.over_limit": 1, "rate_limit.domain.day.over_limit": 2 });
+    expect([await node.get("domain_hour_x_0"), await node.get("domain_day_x_0")]).toEqual(["11", "14"]);
+  });
+
+  it("case 131: decide() counts from 0 when the node is away", async () => {
+    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    await node.set("domain_key_value_1200", "10");
+    await node.kill();
+    try {
+      const { decision } = await decide(scene, {});
+      expect(decision).toMatchObject({ overallCode: 1, statuses: [{ code: 1, limitRemaining: 9, currentLimit: { requestsPerUnit: 10 } }] });
+      expect(scene.counted()).toEqual({ "rate_limit.domain.key.total_hits": 1, "rate_limit.domain.key.within_limit": 1 });
+    } finally {
+      await node.start();
+    }
+  });
+
+  it("case 132: decide() counts from 0 when there is no such key", async () => {
+    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    expect((await decide(scene, {})).decision.statuses).toMatchObject([{ code: 1, limitRemaining: 9 }]);
+    expect(await node.get("domain_key_value_1200")).toBe("1");
+  });
+
+  it("case 133: decide() passes from within to near to over the limit", async () => {
+    const scene = await open(descriptor({ key: "key", rateLimit: limit(15, "hour") }));
+    for (const { stored, code, near, over } of [
+      { stored: "10", code: 1, near: undefined, over: undefined },
+      { stored: "12", code: 1, near: 1, over: undefined },
+      { stored: "15", code: 2, near: 1, over: 1 },
+    ]) {
+      await node.set("domain_key_value_0", stored);
+      expect((await decide(scene, {})).decision.overallCode).toBe(code);
+      expect(scene.counted()["rate_limit.domain.key.near_limit"]).toBe(near);
+      expect(scene.counted()["rate_limit.domain.key.over_limit"]).toBe(over);
+    }
+  });
+
+  it.each([
+    { requests: 20, addend: 3, stored: 2, counted: { total_hits: 3, within_limit: 3 } },
+    { requests: 8, addend: 2, stored: 5, counted: { total_hits: 2, within_limit: 2, near_limit: 1 } },
+    { requests: 20, addend: 3, stored: 16, counted: { total_hits: 3, within_limit: 3, near_limit: 3 } },
+    { requests: 20, addend: 3, stored: 19, counted: { total_hits: 3, over_limit: 2, near_limit: 1 } },
+    { requests: 20, addend: 7, stored: 15, counted: { total_hits: 7, over_limit: 2, near_limit: 4 } },
+    { requests: 10, addend: 3, stored: 27, counted: { total_hits: 3, over_limit: 3 } },
+  ])(
+    "case 134: decide() counts $counted when $stored of $requests are stored and $addend come",
+    async ({ requests, addend, stored, counted }) => {
+      const scene = await open(descriptor({ key: "key", rateLimit: limit(requests, "second") }));
+      await node.set("domain_key_value_1234", String(stored));
+      await decide(scene, { hitsAddend: addend });
+      const expected = Object.entries(counted).map(([name, value]) => [`rate_limit.domain.key.${name}`, value] as const);
+      expect(scene.counted()).toEqual(Object.fromEntries(expected));
+    },
+  );
+
+  it("decide() shows both of two equal descriptors the same number, and increments for both", async () => {
+    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    await node.set("domain_key_value_1200", "4");
+    const equal = { entries: entries("key=value") };
+    const { decision } = await decide(scene, { descriptors: [equal, equal] });
+    expect(decision.statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([5, 5]);
+    expect(await node.get("domain_key_value_1200")).toBe("6");
+  });
+
+  it("case 143: decide() refuses a call whose key memcached cannot hold, and increments nothing", async () => {
+    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    const { error } = await decide(scene, { descriptors: [{ entries: entries("key=value") }, { entries: entries("key=with space") }] });
+    expect(error).toMatchObject({
+      code: "REQUEST_INVALID",
+      message:
+        'Cannot count on the alternative store: the key must hold no space and no control character; it is "domain_key_with space_1200"',
+    });
+    expect(await node.get("domain_key_value_1200")).toBeUndefined();
+  });
+});
