@@ -1,6 +1,7 @@
 // Settings of statistics and of how they go out.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
+import { type PushSettings, readPushSettings } from "./push-settings.ts";
 import type { HostPort } from "./server-settings.ts";
 
 /** The pull endpoint. */
@@ -21,6 +22,10 @@ export interface StatisticsSettings {
   readonly extraTags: ReadonlyMap<string, string>;
   /** USE_PULLSTATS; undefined = off, the default. */
   readonly pull: PullSettings | undefined;
+  /** Statistics that are sent; with DISABLE_STATS nothing is, and nothing is served for scraping either. */
+  readonly push: PushSettings;
+  /** Whether they are written to standard output, which is so when nothing else is on. */
+  readonly isOutput: boolean;
 }
 
 /** Reads them. */
@@ -31,9 +36,18 @@ export function readStatisticsSettings(read: EnvReader): StatisticsSettings {
     effect: "Most statistics made by request values; hits beyond it count under their rule.",
   });
   const extraTags = read.map("EXTRA_TAGS", { effect: "Tags of every statistic." });
+  const isDisabled = read.boolean("DISABLE_STATS", {
+    default: false,
+    effect: "Nothing is pushed and nothing is served for scraping; /stats stays.",
+  });
+  const push = readPushSettings(read);
   const isEnabled = read.boolean(["USE_PULLSTATS", "USE_PROMETHEUS"], { default: false, effect: "Serves statistics for scraping." });
   const pull = readPull(read);
-  return { maxDynamicKeys, extraTags, pull: isEnabled ? pull : undefined };
+  if (isDisabled) {
+    return { maxDynamicKeys, extraTags, pull: undefined, push: { ...push, statsd: undefined, tagged: undefined }, isOutput: false };
+  }
+  const isOutput = push.statsd === undefined && push.tagged === undefined && !isEnabled;
+  return { maxDynamicKeys, extraTags, pull: isEnabled ? pull : undefined, push, isOutput };
 }
 
 function readPull(read: EnvReader): PullSettings {

@@ -6,6 +6,10 @@ import { createStatisticsStore, type StatisticsStore } from "./statistics-store.
 /** A sink under test, and what its receiver has got from it by now. */
 export interface OpenedSink {
   readonly sink: StatisticsSink;
+  /** What its address looks like; undefined when it has none. */
+  readonly address?: RegExp | undefined;
+  /** True for a sink that is asked: what it did not tell by the time it stops, nobody hears. */
+  readonly isPull?: boolean;
   /** The total of a counter, the value of a gauge or the count of a timer as the receiver knows it; undefined when it knows none. */
   received(name: string): Promise<number | undefined>;
   /** Ends the receiver. */
@@ -29,9 +33,9 @@ export function describeSink(name: string, open: (store: StatisticsStore) => Pro
       opened = undefined;
     });
 
-    it("start() gives the sink an address", async () => {
+    it("start() gives the sink its address", async () => {
       await start();
-      expect(opened?.sink.address()).toMatch(/:\d+$/);
+      expect(opened?.sink.address() ?? "none").toMatch(opened?.address ?? /^none$/);
     });
 
     it("start() delivers totals of counters, also when they grow later", async () => {
@@ -61,6 +65,17 @@ export function describeSink(name: string, open: (store: StatisticsStore) => Pro
       const { store, received } = await start();
       store.rule("domain.key_value").totalHits += 3;
       await expect.poll(() => received("ratelimit.service.rate_limit.domain.key_value.total_hits")).toBe(3);
+    });
+
+    it("stop() delivers what was recorded just before, once", async () => {
+      const { store, received } = await start();
+      store.counter("some.counter").add(2);
+      await expect.poll(() => received("some.counter")).toBe(2);
+      store.counter("some.counter").add(1);
+      store.timer("some.timer").record(1);
+      if (opened?.isPull !== true) await opened?.sink.stop?.();
+      await expect.poll(() => received("some.counter")).toBe(3);
+      await expect.poll(() => received("some.timer")).toBe(1);
     });
 
     it("stop() ends it, and statistics may still be recorded", async () => {

@@ -32,7 +32,13 @@ function valueIn(text: string, name: string): number | undefined {
 
 describeSink("pull", (store) => {
   const sink = createSink(store);
-  return Promise.resolve({ sink, received: async (name) => valueIn((await scrape(sink)).text, name), close: () => Promise.resolve() });
+  return Promise.resolve({
+    sink,
+    address: /^127\.0\.0\.1:\d+$/,
+    isPull: true,
+    received: async (name) => valueIn((await scrape(sink)).text, name),
+    close: () => Promise.resolve(),
+  });
 });
 
 describe("createPullSink()", () => {

@@ -1,0 +1,66 @@
+// What grew between two flushes.
+import { describe, expect, it } from "vitest";
+import { createStatisticsStore } from "../statistics-store.ts";
+import { createDifferences, type Differences } from "./differences.ts";
+
+function collect(differences: Differences): string[] {
+  const told: string[] = [];
+  differences.collect({
+    counter: (name, difference) => told.push(`${name} +${difference}`),
+    gauge: (name, value) => told.push(`${name} = ${value}`),
+  });
+  return told;
+}
+
+describe("createDifferences()", () => {
+  it("collect() tells counters by what they grew, only when they did, and gauges always", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const differences = createDifferences(store);
+    store.counter("c").add(2);
+    store.gauge("g").set(5);
+    store.rule("d.k").totalHits += 4;
+    store.rule("d.k").shadowMode += 1;
+    const first = ["c +2", "ratelimit.service.rate_limit.d.k.total_hits +4", "ratelimit.service.rate_limit.d.k.shadow_mode +1", "g = 5"];
+    expect(collect(differences)).toEqual(first);
+    expect(collect(differences)).toEqual(["g = 5"]);
+    store.counter("c").add(3);
+    store.rule("d.k").totalHits += 1;
+    store.gauge("g").set(0);
+    expect(collect(differences)).toEqual(["c +3", "ratelimit.service.rate_limit.d.k.total_hits +1", "g = 0"]);
+  });
+
+  it("collect() tells two readers of one store the same", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const [first, second] = [createDifferences(store), createDifferences(store)];
+    store.counter("c").add(2);
+    expect(collect(first)).toEqual(["c +2"]);
+    store.counter("c").add(1);
+    expect(collect(first)).toEqual(["c +1"]);
+    expect(collect(second)).toEqual(["c +3"]);
+  });
+
+  it("collect() tells what a rule counted before and after it was replaced, until it counts no more", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const differences = createDifferences(store);
+    const rule = store.replaceRules(["d.k"]).get("d.k");
+    if (rule === undefined) throw new Error("no counters");
+    rule.totalHits += 1;
+    expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +1"]);
+    rule.totalHits += 2;
+    store.replaceRules([]);
+    expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +2"]);
+    rule.totalHits += 1; // A call that began with the old rules.
+    expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +1"]);
+    expect(collect(differences)).toEqual([]);
+  });
+
+  it("collect() begins anew when a rule comes back under its old name", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const differences = createDifferences(store);
+    store.rule("d.k").totalHits += 7;
+    collect(differences);
+    store.replaceRules([]);
+    store.rule("d.k").totalHits += 2;
+    expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +2"]);
+  });
+});

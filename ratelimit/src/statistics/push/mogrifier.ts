@@ -1,0 +1,84 @@
+// Mogrifiers: rules that rewrite a statistic name into another name and tags. The settings name them; the first that matches counts.
+import { compileGoPattern } from "./go-pattern.ts";
+
+/** One rule. */
+export interface Mogrifier {
+  /** Looked for anywhere in a name. */
+  readonly pattern: RegExp;
+  /** The new name; `$1` stands for the first group. */
+  readonly name: string;
+  /** Tags to add, with templates like that of the name. */
+  readonly tags: readonly (readonly [key: string, template: string])[];
+}
+
+/** The three settings of a mogrifier as they are written; undefined when not set. */
+export interface MogrifierTexts {
+  readonly PATTERN: string | undefined;
+  readonly NAME: string | undefined;
+  readonly TAGS: string | undefined;
+}
+
+/** What is wrong with one of its settings, in the words of the reference. */
+export interface MogrifierProblem {
+  readonly setting: keyof MogrifierTexts;
+  readonly message: string;
+}
+
+/** A mogrifier, or everything that is wrong with it. */
+export type MogrifierResult =
+  { readonly ok: true; readonly mogrifier: Mogrifier } | { readonly ok: false; readonly problems: readonly MogrifierProblem[] };
+
+/** Reads the mogrifier that the settings call `id`. */
+export function parseMogrifier(id: string, texts: MogrifierTexts): MogrifierResult {
+  const problems: MogrifierProblem[] = [];
+  const problem = (setting: keyof MogrifierTexts, message: string): void => void problems.push({ setting, message });
+  let pattern: RegExp | undefined;
+  if (texts.PATTERN === undefined) {
+    problem("PATTERN", `no PATTERN specified for mogrifier ${id}`);
+  } else {
+    const compiled = compileGoPattern(texts.PATTERN);
+    if (compiled.ok) pattern = compiled.pattern;
+    else problem("PATTERN", `failed to compile pattern for ${id}: ${texts.PATTERN}: ${compiled.reason}`);
+  }
+  if (texts.NAME === undefined) problem("NAME", `no NAME specified for mogrifier ${id}`);
+  const tags = parseTags(id, texts.TAGS ?? "", (message) => problem("TAGS", message));
+  if (pattern === undefined || texts.NAME === undefined || problems.length > 0) return { ok: false, problems };
+  return { ok: true, mogrifier: { pattern, name: texts.NAME, tags } };
+}
+
+/** The name and the tags `key:value` that the first matching mogrifier makes of a name; the name itself when none matches. */
+export function mogrify(mogrifiers: readonly Mogrifier[], name: string): { readonly name: string; readonly tags: readonly string[] } {
+  for (const mogrifier of mogrifiers) {
+    const match = mogrifier.pattern.exec(name);
+    if (match === null) continue;
+    return { name: fill(mogrifier.name, match), tags: mogrifier.tags.map(([key, template]) => `${key}:${fill(template, match)}`) };
+  }
+  return { name, tags: [] };
+}
+
+/** `key:template,key:template`; of equal keys the last stands. */
+function parseTags(id: string, text: string, problem: (message: string) => void): Mogrifier["tags"] {
+  const tags = new Map<string, string>();
+  for (const item of text.trim() === "" ? [] : text.split(",")) {
+    const parts = item.split(":").map((part) => part.trim());
+    const [key, template] = parts;
+    if (parts.length !== 2 || key === undefined || template === undefined) {
+      problem(`invalid map item ${JSON.stringify(item)} for mogrifier ${id}: a tag is key:value with exactly one colon`);
+    } else if (key === "") {
+      problem(`no key specified for tag ${JSON.stringify(item)} for mogrifier ${id}`);
+    } else if (template === "") {
+      problem(`no value specified for tag ${JSON.stringify(item)} for mogrifier ${id}`);
+    } else {
+      tags.set(key, template);
+    }
+  }
+  return Array.from(tags);
+}
+
+/** Puts the groups of a match into a template. A group that the pattern does not have stays as it is written. */
+function fill(template: string, match: RegExpExecArray): string {
+  return template.replaceAll(/\$(\d+)/g, (whole, digits: string) => {
+    const index = Number(digits);
+    return index < match.length ? (match[index] ?? "") : whole;
+  });
+}

@@ -1,0 +1,80 @@
+// Lines to standard output, where whatever collects the logs of the process finds them. Past `process.stdout`: that one makes the whole process wait for
+// a reader that is slow, and ends it when the reader has gone.
+import { write } from "node:fs";
+import type { Log } from "@weir/common/log/log";
+import type { LineChannel } from "./line-channel.ts";
+import { PacketQueue } from "./packet-queue.ts";
+import { Reachability } from "./reachability.ts";
+
+/** Bytes that are written at once. */
+const PACKET_MAX_BYTES = 65_536;
+
+/** Longest time that closing waits for the last lines to be taken, in milliseconds. */
+const CLOSE_MAX_MS = 1000;
+
+/** Creates the channel to a file descriptor; 1 is standard output. */
+export function createOutputChannel(deps: { readonly log: Log }, options: { readonly fileDescriptor: number }): LineChannel {
+  return new OutputChannel(deps.log, options.fileDescriptor);
+}
+
+class OutputChannel implements LineChannel {
+  readonly address = undefined;
+  readonly #fileDescriptor: number;
+  readonly #reachability: Reachability;
+  readonly #queue = new PacketQueue(PACKET_MAX_BYTES);
+  #isWriting = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(log: Log, fileDescriptor: number) {
+    this.#fileDescriptor = fileDescriptor;
+    this.#reachability = new Reachability(log, "standard output");
+  }
+
+  open(): void {
+    // Standard output is open already.
+  }
+
+  isReady(): boolean {
+    return true;
+  }
+
+  write(line: string, times: number): void {
+    this.#queue.add(line, times);
+    if (!this.#queue.isEmpty) this.#send();
+  }
+
+  flush(): void {
+    this.#queue.endPacket();
+    this.#send();
+    if (this.#queue.hasDropped()) this.#reachability.full();
+  }
+
+  async close(): Promise<void> {
+    this.flush();
+    if (!this.#isWriting) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, CLOSE_MAX_MS);
+    this.#onIdle = resolve;
+    await promise;
+    clearTimeout(timer);
+  }
+
+  #send(): void {
+    if (this.#isWriting) return;
+    const packet = this.#queue.take();
+    if (packet === undefined) return this.#onIdle?.();
+    this.#isWriting = true;
+    this.#writeAll(Buffer.from(packet.text));
+  }
+
+  /** The system may take less than it is given. What it refuses is dropped: whoever reads may be gone for good. */
+  #writeAll(bytes: Buffer): void {
+    write(this.#fileDescriptor, bytes, (error, written) => {
+      if (error === null && written < bytes.length) return this.#writeAll(bytes.subarray(written));
+      if (error === null) this.#reachability.reached();
+      else this.#reachability.lost(error);
+      this.#isWriting = false;
+      this.#send();
+    });
+  }
+}

@@ -1,0 +1,74 @@
+// Packs lines into packets and keeps those that wait to be sent, up to a bound. Lines are never cut.
+
+/** Most bytes that wait; what comes on top is dropped. The reference's queue holds about as much. */
+const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
+
+/** Lines that go out together. */
+export interface Packet {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/** Packets in the order in which they were filled. */
+export class PacketQueue {
+  readonly #packetMaxBytes: number;
+  readonly #packets: Packet[] = [];
+  #text = "";
+  #bytes = 0;
+  #queuedBytes = 0;
+  #hasDropped = false;
+
+  /** A single line that is longer than `packetMaxBytes` becomes a packet of its own. */
+  constructor(packetMaxBytes: number) {
+    this.#packetMaxBytes = packetMaxBytes;
+  }
+
+  /** Whether lines were dropped since it was last asked. */
+  hasDropped(): boolean {
+    const hasDropped = this.#hasDropped;
+    this.#hasDropped = false;
+    return hasDropped;
+  }
+
+  /** Whether a packet waits. */
+  get isEmpty(): boolean {
+    return this.#packets.length === 0;
+  }
+
+  /** Adds the line `times` times. */
+  add(line: string, times: number): void {
+    const bytes = Buffer.byteLength(line);
+    let left = times;
+    while (left > 0) {
+      if (this.#queuedBytes + this.#bytes + bytes > QUEUE_MAX_BYTES) {
+        this.#hasDropped = true;
+        return;
+      }
+      const room = Math.floor((this.#packetMaxBytes - this.#bytes) / bytes);
+      if (room < 1 && this.#bytes > 0) {
+        this.endPacket();
+        continue;
+      }
+      const count = Math.min(left, Math.max(1, room));
+      this.#text += line.repeat(count);
+      this.#bytes += count * bytes;
+      left -= count;
+    }
+  }
+
+  /** Makes a packet of what has come together. */
+  endPacket(): void {
+    if (this.#bytes === 0) return;
+    this.#packets.push({ text: this.#text, bytes: this.#bytes });
+    this.#queuedBytes += this.#bytes;
+    this.#text = "";
+    this.#bytes = 0;
+  }
+
+  /** Takes the first packet. */
+  take(): Packet | undefined {
+    const packet = this.#packets.shift();
+    this.#queuedBytes -= packet?.bytes ?? 0;
+    return packet;
+  }
+}

@@ -1,0 +1,149 @@
+// Lines to a server over TCP. The connection is made again whenever it is lost; a server that is away or does not read costs the queue's bound of memory
+// and nothing else. What a lost connection had not finished sending is given up: sent twice, it would be counted twice.
+import { connect, type Socket } from "node:net";
+import type { Log } from "@weir/common/log/log";
+import { formatAddress } from "@weir/common/net/listen";
+import type { LineChannel } from "./line-channel.ts";
+import { PacketQueue } from "./packet-queue.ts";
+import { Reachability } from "./reachability.ts";
+
+/** Bytes that are written at once, as the reference's buffer. */
+const PACKET_MAX_BYTES = 65_536;
+
+/** Longest wait for a connection, for a write, and before the next attempt, in milliseconds; the reference's numbers. */
+const CONNECT_TIMEOUT_MS = 1500;
+const WRITE_TIMEOUT_MS = 1000;
+const RECONNECT_MS = 3000;
+
+/** Longest time that closing waits for the last statistics to leave, in milliseconds. */
+const CLOSE_MAX_MS = 1000;
+
+/** Where to, and times for tests. */
+export interface TcpChannelOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Default 1 s. */
+  readonly writeTimeoutMs?: number;
+  /** Default 3 s. */
+  readonly reconnectMs?: number;
+}
+
+/** Creates the channel. */
+export function createTcpChannel(deps: { readonly log: Log }, options: TcpChannelOptions): LineChannel {
+  return new TcpChannel(deps.log, options);
+}
+
+type State =
+  | { readonly kind: "closed" }
+  | { readonly kind: "connecting"; readonly socket: Socket }
+  | { readonly kind: "connected"; readonly socket: Socket; writeTimer: NodeJS.Timeout | undefined }
+  | { readonly kind: "waiting"; readonly timer: NodeJS.Timeout };
+
+class TcpChannel implements LineChannel {
+  readonly address: string;
+  readonly #options: TcpChannelOptions;
+  readonly #reachability: Reachability;
+  readonly #queue = new PacketQueue(PACKET_MAX_BYTES);
+  #state: State = { kind: "closed" };
+  /** Set while closing: called when nothing is left to send, or no way to send it. */
+  #onIdle: (() => void) | undefined;
+
+  constructor(log: Log, options: TcpChannelOptions) {
+    this.#options = options;
+    this.address = formatAddress(options);
+    this.#reachability = new Reachability(log, this.address);
+  }
+
+  open(): void {
+    const { host, port } = this.#options;
+    const socket = connect({ host, port, noDelay: true });
+    let reason: unknown = new Error("the server closed the connection");
+    const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`)), CONNECT_TIMEOUT_MS);
+    this.#state = { kind: "connecting", socket };
+    socket.on("connect", () => {
+      clearTimeout(timer);
+      this.#state = { kind: "connected", socket, writeTimer: undefined };
+      this.#reachability.reached();
+      this.#send();
+    });
+    socket.on("error", (error) => (reason = error));
+    socket.on("close", () => {
+      clearTimeout(timer);
+      this.#lose(socket, reason);
+    });
+    // Servers do not answer; whatever one says is read, so that its end is noticed.
+    socket.resume();
+  }
+
+  isReady(): boolean {
+    return this.#state.kind === "connected";
+  }
+
+  write(line: string, times: number): void {
+    this.#queue.add(line, times);
+    if (!this.#queue.isEmpty) this.#send();
+  }
+
+  flush(): void {
+    this.#queue.endPacket();
+    this.#send();
+    if (this.#queue.hasDropped()) this.#reachability.full();
+  }
+
+  async close(): Promise<void> {
+    this.flush();
+    await this.#idle();
+    const state = this.#state;
+    this.#state = { kind: "closed" };
+    if (state.kind === "waiting") clearTimeout(state.timer);
+    if (state.kind === "connecting") state.socket.destroy();
+    if (state.kind !== "connected") return;
+    clearTimeout(state.writeTimer);
+    const { promise: gone, resolve } = Promise.withResolvers<void>();
+    state.socket.once("close", () => resolve());
+    // Ends after what was written; what hangs even then is cut off.
+    const timer = setTimeout(() => state.socket.destroy(), CLOSE_MAX_MS);
+    state.socket.destroySoon();
+    await gone;
+    clearTimeout(timer);
+  }
+
+  /** Writes the next packet; one at a time, so that each has its time limit. */
+  #send(): void {
+    const state = this.#state;
+    if (state.kind !== "connected" || state.writeTimer !== undefined) return;
+    const packet = this.#queue.take();
+    if (packet === undefined) {
+      this.#onIdle?.();
+      return;
+    }
+    const limitMs = this.#options.writeTimeoutMs ?? WRITE_TIMEOUT_MS;
+    state.writeTimer = setTimeout(() => state.socket.destroy(new Error(`the server took nothing for ${limitMs} ms`)), limitMs);
+    state.socket.write(packet.text, (error) => {
+      clearTimeout(state.writeTimer);
+      if (error !== undefined && error !== null) return; // "close" follows.
+      state.writeTimer = undefined;
+      this.#send();
+    });
+  }
+
+  #lose(socket: Socket, reason: unknown): void {
+    const state = this.#state;
+    if ((state.kind !== "connecting" && state.kind !== "connected") || state.socket !== socket) return;
+    if (state.kind === "connected") clearTimeout(state.writeTimer);
+    this.#state = { kind: "waiting", timer: setTimeout(() => this.open(), this.#options.reconnectMs ?? RECONNECT_MS) };
+    this.#reachability.lost(reason);
+    this.#onIdle?.();
+  }
+
+  /** Resolves when everything is sent, or there is no way, or the time is over. */
+  async #idle(): Promise<void> {
+    const state = this.#state;
+    if (state.kind !== "connected" || (state.writeTimer === undefined && this.#queue.isEmpty)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, CLOSE_MAX_MS);
+    this.#onIdle = resolve;
+    await promise;
+    clearTimeout(timer);
+  }
+}
