@@ -1,0 +1,78 @@
+// What the programs load before they know that they need it. Each runs as a process of its own, with a hook that tells of packages.
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+/** Tells on standard error which of the packages that take time are loaded. */
+const HOOK = `
+  import { registerHooks } from "node:module";
+  const told = new Set();
+  registerHooks({
+    load(url, context, next) {
+      const name = /node_modules\\/(@grpc\\/grpc-js|@bufbuild\\/protobuf|@opentelemetry\\/sdk-trace-base|ioredis|prom-client|yaml)\\//.exec(url)?.[1];
+      if (name !== undefined && !told.has(name)) process.stderr.write("loads " + name + "\\n");
+      told.add(name);
+      return next(url, context);
+    },
+  });`;
+
+describe("the programs of this workspace", () => {
+  let folder: string;
+  let child: ChildProcess | undefined;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "weir-loading-"));
+    await mkdir(join(folder, "config"));
+  });
+
+  afterEach(async () => {
+    child?.kill("SIGKILL");
+    child = undefined;
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Runs a program until it ends or its output matches; answers what it has loaded by then, and its output. */
+  async function run(
+    script: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    until: RegExp,
+  ): Promise<{ readonly loaded: readonly string[]; readonly output: string }> {
+    const options = ["--conditions=source", "--import", `data:text/javascript,${encodeURIComponent(HOOK)}`];
+    const program = spawn(process.execPath, [...options, fileURLToPath(new URL(script, import.meta.url)), ...args], { env });
+    child = program;
+    let output = "";
+    await new Promise<void>((resolve) => {
+      const hear = (chunk: Buffer): void => {
+        output += chunk.toString();
+        if (until.test(output)) resolve();
+      };
+      program.stdout.on("data", hear);
+      program.stderr.on("data", hear);
+      program.on("close", () => resolve());
+    });
+    return { loaded: [...output.matchAll(/^loads (.*)$/gm)].map(([, name]) => name ?? "").sort(), output };
+  }
+
+  it.each(["main.ts", "tools/client.ts"])("%s --help loads nothing that takes time", async (script) => {
+    const { loaded, output } = await run(script, ["--help"], {}, /Shows the version/);
+    expect(output).toContain("Shows the version");
+    expect(loaded).toEqual([]);
+  });
+
+  it("main.ts loads no store, no tracing and no metrics when the settings ask for none", async () => {
+    await writeFile(
+      join(folder, "config", "rules.yaml"),
+      "domain: d\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1}}]\n",
+    );
+    const listeners = { HOST: "127.0.0.1", PORT: "0", GRPC_HOST: "127.0.0.1", GRPC_PORT: "0", DEBUG_HOST: "127.0.0.1", DEBUG_PORT: "0" };
+    const env = { ...listeners, BACKEND_TYPE: "memory", RUNTIME_ROOT: folder };
+    const { loaded, output } = await run("main.ts", [], env, /Listening for HTTP/);
+    expect(output).toContain("Listening for HTTP");
+    expect(loaded).toEqual(["@bufbuild/protobuf", "@grpc/grpc-js", "yaml"]);
+  });
+});
