@@ -113,7 +113,7 @@ describe("runCheck() on files", () => {
       "good.yaml": rules("one"),
       "empty/readme.md": "",
       "binary.yaml": Uint8Array.of(0xff, 0xfe),
-      "big.yaml": "x".repeat(3 * 1024 * 1024 + 1),
+      "big.yaml": "x".repeat(1024 * 1024 + 1),
     });
     expect(await check(["missing.yaml", "empty", "binary.yaml", "big.yaml", "good.yaml"])).toEqual({
       code: 1,
@@ -121,7 +121,7 @@ describe("runCheck() on files", () => {
         "missing.yaml: cannot read: no such file or directory",
         "empty: cannot read: the directory holds no .yaml, .yml or .json file",
         "binary.yaml: cannot read: the file is not UTF-8 text",
-        "big.yaml: cannot read: the file is larger than the 3145728 bytes that are read",
+        "big.yaml: cannot read: the file is larger than the 1048576 bytes that are read",
         "5 files with 0 resources and 1 rule file: 4 problems",
         "",
       ].join("\n"),

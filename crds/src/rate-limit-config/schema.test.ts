@@ -121,6 +121,11 @@ describe("parseRateLimitConfigResource() refuses", () => {
     { value: withSpec({ limits: [] }), problems: ['spec.limits: unknown field "limits", known are descriptors, domain, fleets'] },
     { value: withSpec({ fleets: [] }), problems: ["spec.fleets: must not be empty"] },
     { value: withSpec({ fleets: ["a", ""] }), problems: ["spec.fleets[1]: must not be empty"] },
+    {
+      value: withSpec({ fleets: ["*"] }),
+      problems: ['spec.fleets[0]: must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit, is "*"'],
+    },
+    { value: withSpec({ fleets: ["f".repeat(64)] }), problems: ["spec.fleets[0]: must have at most 63 characters"] },
     { value: withSpec({ fleets: ["a", "a"] }), problems: ["spec.fleets: must not name a fleet twice"] },
     { value: withSpec({ fleets: "a" }), problems: ['spec.fleets: must be a list, is "a"'] },
     { value: withSpec({ descriptors: {} }), problems: ["spec.descriptors: must be a list, is a mapping"] },

@@ -31,8 +31,13 @@ const OBJECT_NAME_LENGTH_MAX = 253;
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const NAMESPACE_NAME_LENGTH_MAX = 63;
 
+/** Names of fleets: Kubernetes label values, so that a fleet can be selected by a label. What pods of no named fleet get shows as "*". */
+const FLEET_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+const FLEET_NAME_LENGTH_MAX = 63;
+
 const OBJECT_NAME_MESSAGE = 'must consist of lower-case letters, digits, "-" and ".", and begin and end with a letter or digit';
 const NAMESPACE_NAME_MESSAGE = 'must consist of lower-case letters, digits and "-", and begin and end with a letter or digit';
+const FLEET_NAME_MESSAGE = 'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
 const TIME_MESSAGE = "must be a time such as 2026-01-31T12:00:00Z";
 const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEPTH_MAX} levels deep`;
 
@@ -113,7 +118,9 @@ export const specSchema = z
       .min(1)
       .describe("Domain of the rules: what the proxy names in its requests. One resource owns it, the oldest that claims it."),
     fleets: z
-      .array(z.string().min(1).describe("Name of a fleet."))
+      .array(
+        z.string().min(1, { abort: true }).max(FLEET_NAME_LENGTH_MAX).regex(FLEET_NAME, FLEET_NAME_MESSAGE).describe("Name of a fleet."),
+      )
       .min(1)
       .refine((fleets) => new Set(fleets).size === fleets.length, "must not name a fleet twice")
       .optional()

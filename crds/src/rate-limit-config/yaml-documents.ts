@@ -7,8 +7,11 @@ import { DEPTH_MAX, findTooMuch } from "./yaml-limits.ts";
 import { readValue } from "./yaml-values.ts";
 import type { PlainValue } from "./yaml-values.ts";
 
-/** Largest text that is read, in bytes: the largest request that an API server takes. Parsing takes one to three seconds for each MiB. */
-export const TEXT_MAX_BYTES = 3 * 1024 * 1024;
+/**
+ * Largest text that is read, in bytes: what a ConfigMap can hold, by which such files come into a pod; an API server stores no object much larger.
+ * Parsing takes one to three seconds for each MiB, up to seven when the text is made for it, and nothing else happens in the meantime.
+ */
+export const TEXT_MAX_BYTES = 1024 * 1024;
 
 /** Most problems that are told of one document; who has more will not read them all. */
 const PROBLEMS_MAX = 100;
