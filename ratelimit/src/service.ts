@@ -1,11 +1,13 @@
 // Puts the parts of the service together, in the order in which they start; they stop in reverse. What a backend or a source needs is loaded only when
 // the settings ask for it.
+import { resolveSrv } from "node:dns/promises";
 import { setTimeout } from "node:timers/promises";
 
 import { createLifecycle, type Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import { createLog, type Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
+import { altstoreOptions } from "./altstore-options.ts";
 import { announced } from "./announce.ts";
 import type { ConfigListener, ConfigSource } from "./config/config-source.ts";
 import type { Counter } from "./counters/counter.ts";
@@ -17,9 +19,8 @@ import { kvstoreOptions } from "./kvstore-options.ts";
 import { createRulesInForce } from "./rules-in-force.ts";
 import { createServing } from "./serving.ts";
 import type { Settings } from "./settings.ts";
-import type { PullSettings } from "./settings/statistics-settings.ts";
-import { createServiceStatistics } from "./statistics/service-statistics.ts";
-import type { StatisticsSink } from "./statistics/statistics-sink.ts";
+import { createStatisticsSinks } from "./statistics-sinks.ts";
+import { createServiceStatistics, type ServiceStatistics } from "./statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
 import { createDebugListener } from "./transport/debug/debug-listener.ts";
 import { createGrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
@@ -52,7 +53,7 @@ export async function createService({ tracing, isDrainWanted, log }: ServiceDeps
   const statistics = createServiceStatistics(store);
   const health = createHealth(server.health);
   const rules = createRulesInForce({ store, statistics, health }, settings.config);
-  const counter = await createCounter(settings, { store, health, tls, log });
+  const counter = await createCounter(settings, { store, statistics, health, tls, log });
   const source = await createConfigSource(settings, { listener: rules, log });
   const decider = createDecider({ rules: rules.current, counter, statistics, clock: Date.now, log }, settings.decide);
   const debug = createDebugListener({ rules: rules.current, statistics: store, health, log }, server.debug);
@@ -66,9 +67,7 @@ export async function createService({ tracing, isDrainWanted, log }: ServiceDeps
   lifecycle.add({ name: "tracing", stop: () => tracing.stop() });
   // Debug before what may take time, so that a process which waits for its store or its configuration can be looked into.
   lifecycle.add(announced(debug, "debug", startLog));
-  if (settings.statistics.pull !== undefined) {
-    lifecycle.add(announced(await createStatisticsSink(settings.statistics.pull, settings, { store, log }), "statistics", startLog));
-  }
+  for (const sink of await createStatisticsSinks(settings.statistics, { store, startLog, log })) lifecycle.add(sink);
   for (const files of tls.all()) lifecycle.add(files);
   lifecycle.add(counter);
   lifecycle.add(source);
@@ -91,8 +90,14 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 async function createCounter(
-  { backend }: Settings,
-  deps: { readonly store: StatisticsStore; readonly health: Health; readonly tls: TlsFileSets; readonly log: Log },
+  { backend, decide }: Settings,
+  deps: {
+    readonly store: StatisticsStore;
+    readonly statistics: ServiceStatistics;
+    readonly health: Health;
+    readonly tls: TlsFileSets;
+    readonly log: Log;
+  },
 ): Promise<Counter> {
   switch (backend.kind) {
     case "memory":
@@ -110,19 +115,22 @@ async function createCounter(
         kvstoreOptions(backend, deps.tls.open(backend.tls.paths)),
       );
     }
+    case "altstore": {
+      const { createAltstoreCounter } = await import("./counters/altstore/altstore-counter.ts");
+      return createAltstoreCounter(
+        {
+          log: deps.log,
+          statistics: deps.store,
+          allowedFailures: deps.statistics.backendFailures.allow,
+          clock: Date.now,
+          random: Math.random,
+          resolveSrv,
+          reachable: (nodes) => deps.health.set("cache", nodes > 0),
+        },
+        altstoreOptions(backend, decide.failureMode, deps.tls.open(backend.tls.paths)),
+      );
+    }
   }
-}
-
-async function createStatisticsSink(
-  pull: PullSettings,
-  { statistics }: Settings,
-  deps: { readonly store: StatisticsStore; readonly log: Log },
-): Promise<StatisticsSink> {
-  const [{ createPullSink }, { loadMapping }] = await Promise.all([
-    import("./statistics/pull/pull-sink.ts"),
-    import("./statistics-mapping.ts"),
-  ]);
-  return createPullSink({ ...deps, mapping: loadMapping(pull) }, { ...pull, extraTags: statistics.extraTags });
 }
 
 async function createConfigSource(

@@ -13,6 +13,58 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProb
   return [];
 }
 
+describe("parseSettings() of the alternative store", () => {
+  it("parseSettings() gives its defaults when only nodes are named, and answers what it cannot read", () => {
+    expect(parseSettings({ BACKEND_TYPE: "memcache", MEMCACHE_HOST_PORT: "mc-1:11211, mc-0:11211,/run/mc.sock" })).toMatchObject({
+      backend: {
+        kind: "altstore",
+        nodes: { kind: "list", addresses: ["mc-1:11211", "mc-0:11211", "/run/mc.sock"] },
+        maxConnections: 2,
+        timeoutMs: 500,
+        useTls: false,
+        tls: { paths: {}, skipHostnameVerification: false },
+        expiryJitterMaxSeconds: 300,
+        startMaxElapsedMs: 0,
+      },
+      decide: { failureMode: "allow" },
+    });
+  });
+
+  it("parseSettings() reads every setting by its primary name", () => {
+    const env = {
+      BACKEND_TYPE: "altstore",
+      BACKEND_FAILURE_MODE: "deny",
+      ALTSTORE_SRV: "_memcache._tcp.example.org",
+      ALTSTORE_SRV_REFRESH: "30",
+      ALTSTORE_MAX_IDLE_CONNS: "5",
+      ALTSTORE_TIMEOUT: "50ms",
+      ALTSTORE_TLS: "true",
+      ALTSTORE_TLS_CLIENT_CERT: "/cert",
+      ALTSTORE_TLS_CLIENT_KEY: "/key",
+      ALTSTORE_TLS_CACERT: "/ca",
+      ALTSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: "true",
+    };
+    expect(parseSettings(env)).toMatchObject({
+      backend: {
+        nodes: { kind: "srv", record: "_memcache._tcp.example.org", refreshMs: 30_000 },
+        maxConnections: 5,
+        timeoutMs: 50,
+        useTls: true,
+        tls: { paths: { certPath: "/cert", keyPath: "/key", caPath: "/ca" }, skipHostnameVerification: true },
+      },
+      decide: { failureMode: "deny" },
+    });
+  });
+
+  it.each([
+    { refresh: "1m", refreshMs: 60_000 },
+    { refresh: "0", refreshMs: 0 },
+  ])("parseSettings() refreshes every $refreshMs ms when MEMCACHE_SRV_REFRESH is $refresh", ({ refresh, refreshMs }) => {
+    const env = { BACKEND_TYPE: "memcache", MEMCACHE_SRV: "_a._tcp.b", MEMCACHE_SRV_REFRESH: refresh, MEMCACHE_MAX_IDLE_CONNS: "-1" };
+    expect(parseSettings(env).backend).toMatchObject({ nodes: { refreshMs }, maxConnections: 2 });
+  });
+});
+
 describe("parseSettings", () => {
   it("parseSettings() gives the documented defaults when nothing is set", () => {
     expect(parseSettings({})).toMatchObject({
@@ -62,7 +114,12 @@ describe("parseSettings", () => {
         maxEntries: 100,
         failureMode: "error",
       },
-      statistics: { maxDynamicKeys: 100_000, pull: undefined },
+      statistics: {
+        maxDynamicKeys: 100_000,
+        pull: undefined,
+        push: { flushIntervalMs: 10_000, statsd: { host: "localhost", port: 8125, protocol: "tcp" }, tagged: undefined },
+        isOutput: false,
+      },
       log: { level: "warn", format: "text" },
       tracing: { enabled: false, protocol: "http", serviceName: "RateLimit", serviceNamespace: "", samplingRate: 1 },
     });
@@ -216,12 +273,31 @@ describe("parseSettings", () => {
     ["an age that no timer can wait for", { GRPC_MAX_CONNECTION_AGE: "9999h" }, "GRPC_MAX_CONNECTION_AGE", "a duration such as"],
     ["a ratio above 1", { NEAR_LIMIT_RATIO: "1.5" }, "NEAR_LIMIT_RATIO", "a number from 0 to 1"],
     ["a type of configuration", { CONFIG_TYPE: "HTTP" }, "CONFIG_TYPE", "one of FILE, GRPC_XDS_SOTW"],
-    ["a backend", { BACKEND_TYPE: "sqlite" }, "BACKEND_TYPE", "one of kvstore, redis, memory"],
+    ["a backend", { BACKEND_TYPE: "sqlite" }, "BACKEND_TYPE", "one of kvstore, redis, altstore, memcache, memory"],
+    ["no node of memcached", { BACKEND_TYPE: "memcache" }, "ALTSTORE_HOST_PORT", "a list of host:port, or ALTSTORE_SRV instead"],
     [
-      "a backend that this build lacks",
-      { BACKEND_TYPE: "memcache" },
-      "BACKEND_TYPE",
-      "one of kvstore, redis, memory: this build does not have the alternative store yet",
+      "a node without a port",
+      { BACKEND_TYPE: "altstore", MEMCACHE_HOST_PORT: "mc-0:11211,mc-1" },
+      "ALTSTORE_HOST_PORT",
+      "a list of host:port and of paths with a /",
+    ],
+    [
+      "nodes and a record (case 138)",
+      { BACKEND_TYPE: "altstore", MEMCACHE_HOST_PORT: "mc-0:11211", MEMCACHE_SRV: "_memcache._tcp.example.org" },
+      "ALTSTORE_SRV",
+      "nothing beside ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
+    ],
+    [
+      "a record that is none (case 140)",
+      { BACKEND_TYPE: "altstore", ALTSTORE_SRV: "example.org" },
+      "ALTSTORE_SRV",
+      "a name such as _memcache._tcp.example.org: could not parse example.org to SRV parts",
+    ],
+    [
+      "a certificate without its key",
+      { MEMCACHE_TLS_CLIENT_CERT: "/cert" },
+      "ALTSTORE_TLS_CLIENT_KEY",
+      "the path of a file: certificate and key are given together or not at all",
     ],
     [
       "a type of store that this build lacks",
@@ -269,6 +345,9 @@ describe("parseSettings", () => {
       "header names",
     ],
     ["an address to scrape", { PULLSTATS_ADDR: "9090" }, "PULLSTATS_ADDR", "host:port"],
+    ["no time between flushes", { STATS_FLUSH_INTERVAL: "0" }, "STATS_FLUSH_INTERVAL", "a duration"],
+    ["a protocol of statistics", { STATSD_PROTOCOL: "unix" }, "STATSD_PROTOCOL", "tcp"],
+    ["port 0 of a server", { STATSD_PORT: "0" }, "PUSHSTATS_PORT", "from 1 to 65535"],
     ["a path to scrape", { PULLSTATS_PATH: "metrics" }, "PULLSTATS_PATH", "begins with /"],
     ["a name and its alias that differ", { KVSTORE_POOL_SIZE: "1", REDIS_POOL_SIZE: "2" }, "KVSTORE_POOL_SIZE", "REDIS_POOL_SIZE"],
   ])("parseSettings() refuses %s", (_what, env, name, allowed) => {

@@ -35,11 +35,14 @@ export function describeSettings(): readonly SettingRow[] {
 }
 
 function readSettings(read: EnvReader): Settings {
+  const server = readServerSettings(read);
+  const config = readConfigSettings(read);
+  const backend = readBackendSettings(read);
   return {
-    server: readServerSettings(read),
-    config: readConfigSettings(read),
-    backend: readBackendSettings(read),
-    decide: readDecideSettings(read),
+    server,
+    config,
+    backend,
+    decide: readDecideSettings(read, backend.kind),
     statistics: readStatisticsSettings(read),
     log: readLogSettings(read, { level: "warn" }),
     tracing: readTracingSettings(read, { serviceName: "RateLimit" }),

@@ -92,8 +92,12 @@ export function describeCounter(
       await opened.settle?.();
       return await count(counter, ...checks);
     };
-    const itAtOnce = (test: string, run: () => Promise<void>): void => void (countsAtOnce && it(test, run));
-    const itAfterwards = (test: string, run: () => Promise<void>): void => void (!countsAtOnce && it(test, run));
+    const itAtOnce = (test: string, run: () => Promise<void>): void => {
+      if (countsAtOnce) it(test, run);
+    };
+    const itAfterwards = (test: string, run: () => Promise<void>): void => {
+      if (!countsAtOnce) it(test, run);
+    };
     beforeAll(async () => {
       opened = await open();
       ({ counter } = opened);

@@ -5,6 +5,7 @@ import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import { parseAddress } from "../counters/kvstore/single/address.ts";
 import type { FailureMode } from "../decide/decider.ts";
+import { type AltstoreBackendSettings, readAltstore, readNodeSource } from "./altstore-settings.ts";
 
 /** Counters in this process. */
 export interface MemoryBackendSettings {
@@ -41,7 +42,7 @@ export interface KvstoreServerSettings {
 }
 
 /** The backend. */
-export type BackendSettings = MemoryBackendSettings | KvstoreBackendSettings;
+export type BackendSettings = MemoryBackendSettings | KvstoreBackendSettings | AltstoreBackendSettings;
 
 const DURATION_MIN_MS = 1;
 
@@ -49,10 +50,12 @@ const DURATION_MIN_MS = 1;
 export function readBackendSettings(read: EnvReader): BackendSettings {
   const type = read.string("BACKEND_TYPE", {
     default: "kvstore",
-    effect: "Where counters live: kvstore (or redis) is a key-value store; memory is this process, exact and without any server.",
+    effect:
+      "Where counters live: kvstore (or redis) is a key-value store; altstore (or memcache) is memcached; memory is this process, exact and without any server.",
   });
   const memory = readMemory(read);
   const kvstore = readKvstore(read);
+  const altstore = readAltstore(read);
   switch (type) {
     case "memory":
       return memory;
@@ -62,20 +65,26 @@ export function readBackendSettings(read: EnvReader): BackendSettings {
       return kvstore;
     case "altstore":
     case "memcache":
-      read.problem("BACKEND_TYPE", type, "one of kvstore, redis, memory: this build does not have the alternative store yet");
-      return memory;
+      return {
+        kind: "altstore",
+        ...altstore,
+        nodes: readNodeSource(read, altstore),
+        expiryJitterMaxSeconds: kvstore.expiryJitterMaxSeconds,
+        startMaxElapsedMs: kvstore.startup.maxElapsedMs,
+      };
     default:
-      read.problem("BACKEND_TYPE", type, "one of kvstore, redis, memory");
+      read.problem("BACKEND_TYPE", type, "one of kvstore, redis, altstore, memcache, memory");
       return memory;
   }
 }
 
-/** Reads BACKEND_FAILURE_MODE. */
-export function readFailureMode(read: EnvReader): FailureMode {
+/** Reads BACKEND_FAILURE_MODE, whose default depends on the backend. */
+export function readFailureMode(read: EnvReader, backend: BackendSettings["kind"]): FailureMode {
   return read.oneOf("BACKEND_FAILURE_MODE", {
-    default: "error",
+    default: backend === "altstore" ? "allow" : "error",
     choices: ["error", "allow", "deny"],
-    effect: "What is answered when the counter store fails: an error, OK without a limit, or OVER_LIMIT.",
+    effect:
+      "What is answered when the counter store fails: an error, OK without a limit, or OVER_LIMIT. With altstore the default is allow, and then what cannot be read counts from 0.",
   });
 }
 
@@ -159,7 +168,9 @@ function readServer(read: EnvReader, prefix: string, { url, what }: { url: strin
 function readStoreTls(read: EnvReader): KvstoreBackendSettings["tls"] {
   const certPath = read.optionalString(names("TLS_CLIENT_CERT"), { effect: "File of the client certificate for the stores." });
   const keyPath = read.optionalString(names("TLS_CLIENT_KEY"), { effect: "File of its private key." });
-  const caPath = read.optionalString(names("TLS_CACERT"), { effect: "File of an authority to trust for the stores, beside the public ones and those of the system." });
+  const caPath = read.optionalString(names("TLS_CACERT"), {
+    effect: "File of an authority to trust for the stores, beside the public ones and those of the system.",
+  });
   if ((certPath === undefined) !== (keyPath === undefined)) {
     const missing = certPath === undefined ? "KVSTORE_TLS_CLIENT_CERT" : "KVSTORE_TLS_CLIENT_KEY";
     read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");

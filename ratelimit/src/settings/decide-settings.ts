@@ -2,13 +2,13 @@
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { DecideOptions, LimitHeaderNames } from "../decide/decider.ts";
-import { readFailureMode } from "./backend-settings.ts";
+import { type BackendSettings, readFailureMode } from "./backend-settings.ts";
 
 /** A header name as RFC 9110 allows it. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Reads the settings of decisions. */
-export function readDecideSettings(read: EnvReader): DecideOptions {
+/** Reads the settings of decisions over counters in the given backend. */
+export function readDecideSettings(read: EnvReader, backend: BackendSettings["kind"]): DecideOptions {
   return {
     shadowMode: read.boolean("SHADOW_MODE", {
       default: false,
@@ -28,7 +28,7 @@ export function readDecideSettings(read: EnvReader): DecideOptions {
     keyPrefix: read.string("CACHE_KEY_PREFIX", { default: "", effect: "Text before every counter key." }),
     maxDescriptors: read.integer("MAX_DESCRIPTORS_PER_REQUEST", { default: 1000, min: 1, effect: "Most descriptors of a request." }),
     maxEntries: read.integer("MAX_ENTRIES_PER_DESCRIPTOR", { default: 100, min: 1, effect: "Most entries of a descriptor." }),
-    failureMode: readFailureMode(read),
+    failureMode: readFailureMode(read, backend),
   };
 }
 

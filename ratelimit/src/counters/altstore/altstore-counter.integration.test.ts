@@ -102,7 +102,13 @@ describeCounter(
       { options: { timeoutMs: 10_000 } },
     );
     openCounters.pop(); // The suite stops it itself.
-    return { counter, settle: () => counter.drain(), close: async () => void (await Promise.all(nodes.map((node) => node.close()))) };
+    return {
+      counter,
+      settle: () => counter.drain(),
+      close: async () => {
+        await Promise.all(nodes.map((node) => node.close()));
+      },
+    };
   },
   { countsAtOnce: false, takesAnyKey: false },
 );

@@ -109,7 +109,12 @@ describe("IncrementCommand", () => {
 /** A get for two calls: the first wants a and b, the second b twice, each with its own addend. */
 function get() {
   const notNumbers: string[] = [];
-  const owner = { finish: (call: Call) => ((call.isAnswered = true), call.batch.counted()) };
+  const owner = {
+    finish: (call: Call) => {
+      call.isAnswered = true;
+      call.batch.counted();
+    },
+  };
   const batches = [new WaitingBatch([check("a", 2), check("b", 3)]), new WaitingBatch([check("b", 5), check("b", 7)])] as const;
   const calls = [new Call(owner, batches[0], Infinity), new Call(owner, batches[1], Infinity)] as const;
   const [a, b, again, third] = [...batches[0].checks, ...batches[1].checks];

@@ -66,7 +66,7 @@ export class MemcachedNode implements ConnectionListener {
   /** Increments in their second or third step. */
   #steps: IncrementCommand[] = [];
   #pendingIncrements = 0;
-  #drained: (() => void)[] = [];
+  readonly #drained: (() => void)[] = [];
   #isFlushScheduled = false;
   #isClosed = false;
   readonly #flush = (): void => this.#endTurn();

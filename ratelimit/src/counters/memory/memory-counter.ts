@@ -1,12 +1,16 @@
 // Counters inside the process: exact, gone when it ends, and seen by no other replica. For one replica and for trying things out. Memory is bounded
 // by a number of keys, and windows that ended are dropped whole: no key has a timer.
+import { hash } from "node:crypto";
 import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
+
+/** Longest key that is held as it is, in UTF-16 units; of a longer one, which a request may make of megabytes, its digest. */
+const KEY_MAX_LENGTH = 256;
 
 /** Settings of the memory backend. */
 export interface MemoryCounterOptions {
   /**
-   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each. A full table refuses new keys (STORE_FULL) and goes on counting the known
+   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each and never more than 700. A full table refuses new keys (STORE_FULL) and goes on counting the known
    * ones: forgetting a count would let callers through who are over their limit. Default 1000000.
    */
   readonly maxKeys: number;
@@ -30,20 +34,22 @@ interface Track {
   previous: Window | undefined;
 }
 
-/** Creates the memory backend. */
-export function createMemoryCounter(options: MemoryCounterOptions): Counter {
-  return new MemoryCounter(options.maxKeys);
+/** Creates the memory backend. `clock` gives milliseconds since the epoch; it is asked only when the table is full. */
+export function createMemoryCounter(options: MemoryCounterOptions, clock: () => number = Date.now): Counter {
+  return new MemoryCounter(options.maxKeys, clock);
 }
 
 class MemoryCounter implements Counter {
   readonly name = "memory counters";
   readonly errorType = "memory_error";
   readonly #maxKeys: number;
+  readonly #clock: () => number;
   /** By window length in seconds: as many entries as there are units. */
   readonly #tracks = new Map<number, Track>();
 
-  constructor(maxKeys: number) {
+  constructor(maxKeys: number, clock: () => number) {
     this.#maxKeys = maxKeys;
+    this.#clock = clock;
   }
 
   count(batch: CountBatch): void {
@@ -60,12 +66,13 @@ class MemoryCounter implements Counter {
   /** Adds to a counter and writes the sum to the check; false when the key is new and the table full. */
   #increment(check: CountedCheck): boolean {
     const { counts } = this.#windowOf(check);
-    const cell = counts.get(check.key);
+    const key = check.key.length <= KEY_MAX_LENGTH ? check.key : hash("sha256", check.key, "base64url");
+    const cell = counts.get(key);
     if (cell === undefined) {
       // Reading a counter that does not exist creates none.
       if (check.addend > 0) {
-        if (!this.#hasRoom(check)) return false;
-        counts.set(check.key, { count: check.addend });
+        if (!this.#hasRoom()) return false;
+        counts.set(key, { count: check.addend });
       }
       check.after = check.addend;
       return true;
@@ -90,9 +97,9 @@ class MemoryCounter implements Counter {
     return window;
   }
 
-  #hasRoom(check: CountedCheck): boolean {
+  #hasRoom(): boolean {
     if (this.#size() < this.#maxKeys) return true;
-    this.#dropEnded(check.windowStartSeconds);
+    this.#dropEnded(this.#clock() / 1000);
     return this.#size() < this.#maxKeys;
   }
 
@@ -102,7 +109,7 @@ class MemoryCounter implements Counter {
     return size;
   }
 
-  /** Drops windows that ended before the moment. The start of a new check's window is a moment that has passed for certain. */
+  /** Drops windows that ended before the moment. */
   #dropEnded(nowSeconds: number): void {
     for (const [windowSeconds, track] of this.#tracks) {
       if (track.previous !== undefined && track.previous.startSeconds + windowSeconds <= nowSeconds) track.previous = undefined;

@@ -43,11 +43,35 @@ describe("Turn", () => {
     add(turn, new WaitingBatch([check("a", 2), check("b")]));
     add(turn, new WaitingBatch([check("a", 3)]));
     const context = createContext();
-    context.expiries.add("b_4000000200");
+    context.expiries.add("b_4000000200", 60);
     const sink = new NotedCommands();
     turn.write(sink, context);
     expect(sink.lines).toEqual(["INCRBY a_4000000200 5", "EXPIRE a_4000000200 67", "INCRBY b_4000000200 1"]);
     expect(turn.size).toBe(3);
+  });
+
+  it("write() sends another expiry when windows of two lengths begin together, so that the key lives through the longer one", () => {
+    const context = createContext();
+    const sink = new NotedCommands();
+    const minute = check("a", 1, 7200, 60);
+    const hour = check("a", 1, 7200, 3600);
+    for (const each of [minute, hour, minute]) {
+      const turn = new Turn(0, 1000);
+      add(turn, new WaitingBatch([each]));
+      turn.write(sink, context);
+    }
+    const both = new Turn(0, 1000);
+    add(both, new WaitingBatch([check("b", 1, 7200, 60), check("b", 1, 7200, 3600)]));
+    both.write(sink, context);
+    expect(sink.lines).toEqual([
+      "INCRBY a_7200 1",
+      "EXPIRE a_7200 67",
+      "INCRBY a_7200 1",
+      "EXPIRE a_7200 3607",
+      "INCRBY a_7200 1",
+      "INCRBY b_7200 2",
+      "EXPIRE b_7200 3607",
+    ]);
   });
 
   it("settle() gives each call the count it would have seen alone", async () => {
@@ -65,8 +89,8 @@ describe("Turn", () => {
 
   it("settle() asks for another expiry when a known key was new to the server", () => {
     const context = createContext();
-    context.expiries.add("a_4000000200");
-    context.expiries.add("b_4000000200");
+    context.expiries.add("a_4000000200", 60);
+    context.expiries.add("b_4000000200", 60);
     const turn = new Turn(0, 1000);
     add(turn, new WaitingBatch([check("a", 2), check("b", 2)]));
     turn.write(new NotedCommands(), context);
@@ -88,7 +112,7 @@ describe("Turn", () => {
     turn.write(new NotedCommands(), context);
     const failure: Reply = [new Error("OOM"), undefined];
     turn.settle([failure, value(1), value(1), failure, value(1), value(1)], context);
-    expect(["a", "b", "c"].map((key) => context.expiries.has(`${key}_4000000200`))).toEqual([false, false, true]);
+    expect(["a", "b", "c"].map((key) => context.expiries.covers(`${key}_4000000200`, 60))).toEqual([false, false, true]);
   });
 
   it("settle() fails a call once when two of its keys fail, and lets others pass", async () => {
@@ -123,7 +147,7 @@ describe("Turn", () => {
     turn.fail(new StoreError("STORE_TIMEOUT", "late"), context);
     turn.fail(new StoreError("STORE_TIMEOUT", "late"), context);
     await expect(batch.counts).rejects.toMatchObject({ code: "STORE_TIMEOUT" });
-    expect(context.expiries.has("a_4000000200")).toBe(false);
+    expect(context.expiries.covers("a_4000000200", 60)).toBe(false);
   });
 
   it("failImpatient() fails the calls whose deadline has come and looks forward to the next", async () => {
@@ -148,18 +172,31 @@ describe("Turn", () => {
 });
 
 describe("ExpiryMemory", () => {
-  it("has() knows at least the last generation and at most two", () => {
+  it("covers() knows at least the last generation and at most two", () => {
     const memory = new ExpiryMemory(2);
-    for (const key of ["a", "b", "c", "d", "e"]) memory.add(key);
-    expect(["a", "b", "c", "d", "e"].map((key) => memory.has(key))).toEqual([false, false, true, true, true]);
+    for (const key of ["a", "b", "c", "d", "e"]) memory.add(key, 60);
+    expect(["a", "b", "c", "d", "e"].map((key) => memory.covers(key, 60))).toEqual([false, false, true, true, true]);
+  });
+
+  it("covers() denies when the expiry was sent for a shorter window", () => {
+    const memory = new ExpiryMemory(2);
+    memory.add("a", 60);
+    expect([1, 60, 3600].map((windowSeconds) => memory.covers("a", windowSeconds))).toEqual([true, true, false]);
+  });
+
+  it("add() holds no key that is long, for a request may carry megabytes", () => {
+    const memory = new ExpiryMemory(2);
+    memory.add("x".repeat(256), 60);
+    memory.add("x".repeat(257), 60);
+    expect([256, 257].map((length) => memory.covers("x".repeat(length), 60))).toEqual([true, false]);
   });
 
   it("delete() forgets a key of either generation", () => {
     const memory = new ExpiryMemory(1);
-    memory.add("old");
-    memory.add("young");
+    memory.add("old", 60);
+    memory.add("young", 60);
     memory.delete("old");
     memory.delete("young");
-    expect([memory.has("old"), memory.has("young")]).toEqual([false, false]);
+    expect([memory.covers("old", 60), memory.covers("young", 60)]).toEqual([false, false]);
   });
 });

@@ -33,7 +33,8 @@ interface Increment {
 /** All increments of one key. */
 interface KeyIncrements {
   readonly key: string;
-  readonly windowSeconds: number;
+  /** The longest window of its increments. */
+  windowSeconds: number;
   sum: number;
   readonly first: Increment;
   /** Further increments in order of arrival; most keys have none. */
@@ -69,6 +70,7 @@ export class Turn {
       this.#keys.set(key, { key, windowSeconds, sum: addend, first: { check, batch }, more: undefined, sendsExpiry: false });
     } else {
       present.sum += check.addend;
+      if (check.windowSeconds > present.windowSeconds) present.windowSeconds = check.windowSeconds;
       (present.more ??= []).push({ check, batch });
     }
   }
@@ -76,11 +78,12 @@ export class Turn {
   /** Writes INCRBY per key, in order of first arrival, each followed by EXPIRE unless this process has sent one before. */
   write(sink: CommandSink, context: TurnContext): void {
     for (const increments of this.#keys.values()) {
-      sink.incrby(increments.key, increments.sum);
-      increments.sendsExpiry = !context.expiries.has(increments.key);
+      const { key, windowSeconds } = increments;
+      sink.incrby(key, increments.sum);
+      increments.sendsExpiry = !context.expiries.covers(key, windowSeconds);
       if (!increments.sendsExpiry) continue;
-      sink.expire(increments.key, context.expirySeconds(increments.windowSeconds));
-      context.expiries.add(increments.key);
+      sink.expire(key, context.expirySeconds(windowSeconds));
+      context.expiries.add(key, windowSeconds);
     }
   }
 
