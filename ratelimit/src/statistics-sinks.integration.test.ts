@@ -76,6 +76,15 @@ describe("createStatisticsSinks()", () => {
     return { program, dial: `127.0.0.1:${port}` };
   }
 
+  async function askOverHttp(program: Program, times: number): Promise<void> {
+    const port = /Listening for HTTP on [^" ]*:(\d+)/.exec(program.errors)?.[1] ?? "";
+    const body = JSON.stringify({ domain: "d", descriptors: [{ entries: [{ key: "path_/foo:*:bar", value: "v" }] }] });
+    for (let count = 0; count < times; count++) {
+      const response = await fetch(`http://127.0.0.1:${port}/json`, { method: "POST", body });
+      expect([200, 429]).toContain(response.status);
+    }
+  }
+
   async function askFiveTimes(dial: string): Promise<void> {
     const args = ["-dial_string", dial, "-domain", "d", "-descriptors", "path_/foo:*:bar=v"];
     for (let count = 0; count < 5; count++) await run(CLIENT, args, {}).exited;
@@ -109,7 +118,7 @@ describe("createStatisticsSinks()", () => {
 
   it("sends to StatsD, to DogStatsD and for scraping at once (case 186)", async () => {
     const receiver = await received(openUdpReceiver());
-    const { program, dial } = await serve({
+    const { program } = await serve({
       USE_PUSHSTATS: "true",
       PUSHSTATS_PROTOCOL: "udp",
       PUSHSTATS_HOST: "127.0.0.1",
@@ -124,24 +133,27 @@ describe("createStatisticsSinks()", () => {
       USE_PULLSTATS: "true",
       PULLSTATS_ADDR: "127.0.0.1:0",
     });
-    await askFiveTimes(dial);
-    await expect
-      .poll(() => [valueInLines(receiver.lines, "ratelimit_server.ShouldRateLimit.total_requests"), receiver.lines], WAIT)
-      .toEqual([
-        10,
-        expect.arrayContaining(["ratelimit.service.config_load_success:1|c", "ratelimit.service.config_load_success:1|c|#env:test"]),
-      ]);
+    await askOverHttp(program, 5);
+    await expect.poll(() => receiver.lines.join("\n"), WAIT).toMatch(/rate_limit\.over_limit:/);
+    // Once plainly and once with tags.
+    expect(valueInLines(receiver.lines, "ratelimit.service.config_load_success")).toBe(2);
+    expect(receiver.lines).toEqual(
+      expect.arrayContaining(["ratelimit.service.config_load_success:1|c", "ratelimit.service.config_load_success:1|c|#env:test"]),
+    );
     const tags = "|c|#env:test,domain:d,descriptor:path_/foo_*_bar";
-    const hits = receiver.lines.filter((line) => line.startsWith("ratelimit.service.rate_limit.total_hits:") && line.endsWith(tags));
-    expect(hits.reduce((sum, line) => sum + Number(/:(\d+)\|c/.exec(line)?.[1]), 0)).toBe(5);
+    const taggedHits = (): number =>
+      receiver.lines
+        .filter((line) => line.startsWith("ratelimit.service.rate_limit.total_hits:") && line.endsWith(tags))
+        .reduce((sum, line) => sum + Number(/:(\d+)\|c/.exec(line)?.[1]), 0);
+    await expect.poll(taggedHits, WAIT).toBe(5);
     const metrics = /Listening for statistics on ([^" ]*)/.exec(program.errors)?.[1] ?? "";
     expect(await (await fetch(`http://${metrics}/metrics`)).text()).toContain("ratelimit_service_config_load_success 1\n");
     await stop(program);
   });
 
   it("writes to standard output when USE_PUSHSTATS is false and nothing else is on", async () => {
-    const { program, dial } = await serve({ USE_PUSHSTATS: "false" });
-    await askFiveTimes(dial);
+    const { program } = await serve({ USE_PUSHSTATS: "false" });
+    await askOverHttp(program, 5);
     await stop(program);
     const lines = program.output
       .split("\n")
@@ -157,10 +169,10 @@ describe("createStatisticsSinks()", () => {
   });
 
   it("goes on serving when the reader of standard output has gone", async () => {
-    const { program, dial } = await serve({ USE_PUSHSTATS: "false", STATS_FLUSH_INTERVAL: "10ms" });
+    const { program } = await serve({ USE_PUSHSTATS: "false", STATS_FLUSH_INTERVAL: "10ms" });
     program.child.stdout?.destroy();
     await expect.poll(() => program.errors, WAIT).toContain("cannot send statistics");
-    await askFiveTimes(dial);
+    await askOverHttp(program, 5);
     expect(program.errors.match(/cannot send statistics/g)).toHaveLength(1);
     await stop(program);
   });
@@ -168,8 +180,8 @@ describe("createStatisticsSinks()", () => {
   it("sends, writes and serves nothing when DISABLE_STATS is true", async () => {
     const receiver = await received(openUdpReceiver());
     const env = { STATSD_PROTOCOL: "udp", STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), STATS_FLUSH_INTERVAL: "10ms" };
-    const { program, dial } = await serve({ ...env, DISABLE_STATS: "true", USE_TAGGED_STATS: "true", USE_PULLSTATS: "true" });
-    await askFiveTimes(dial);
+    const { program } = await serve({ ...env, DISABLE_STATS: "true", USE_TAGGED_STATS: "true", USE_PULLSTATS: "true" });
+    await askOverHttp(program, 5);
     await stop(program);
     expect([receiver.lines, program.output]).toEqual([[], ""]);
     expect(program.errors).not.toContain("statistics");
@@ -178,8 +190,8 @@ describe("createStatisticsSinks()", () => {
   it("says in one line that no server is there, and ends with 0", async () => {
     const receiver = await openTcpReceiver();
     await receiver.close(); // Its port is free now.
-    const { program, dial } = await serve({ STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), STATS_FLUSH_INTERVAL: "10ms" });
-    await askFiveTimes(dial);
+    const { program } = await serve({ STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), STATS_FLUSH_INTERVAL: "10ms" });
+    await askOverHttp(program, 5);
     await stop(program);
     expect(program.errors.match(/cannot send statistics/g)).toHaveLength(1);
     expect(program.output).toBe("");
