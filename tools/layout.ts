@@ -22,7 +22,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "common",
     mayImport: [],
-    order: ["errors.ts", "errors", "backoff", "settings", "log", "net", "lifecycle", "tls", "tracing", "admin", "certificates"],
+    order: ["errors.ts", "errors", "backoff", "settings", "log", "files", "net", "lifecycle", "tls", "tracing", "admin", "certificates"],
     alternatives: [],
   },
   {

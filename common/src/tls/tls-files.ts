@@ -1,9 +1,9 @@
 // Certificate, key and CA files that are read again when they change: by rename, by the symlink swap of a mounted Kubernetes secret, or in
 // place. Keeps what was last good; what a server does with it is the listeners' matter.
-import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
 
 import { describeError } from "../errors/service-error.ts";
+import { createFolderWatch, type FolderWatch } from "../files/folder-watch.ts";
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
 import { checkTlsMaterial, isSameMaterial, readTlsMaterial, type TlsFilePaths, type TlsMaterial } from "./tls-material.ts";
@@ -50,8 +50,7 @@ class WatchedTlsFiles implements TlsFiles {
   readonly #log: Log;
   readonly #pollIntervalMs: number;
   readonly #listeners = new Set<(material: TlsMaterial) => void>();
-  /** One watch per folder, by path. */
-  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #watch: FolderWatch;
   #current: TlsMaterial;
   /** The message of the last refusal, so that a file that stays bad is not logged at every poll. */
   #refusal: string | undefined;
@@ -62,6 +61,7 @@ class WatchedTlsFiles implements TlsFiles {
     this.#paths = paths;
     this.#log = log;
     this.#pollIntervalMs = pollIntervalMs;
+    this.#watch = createFolderWatch({ log, changed: () => this.#settle() });
     this.#current = readTlsMaterial(paths);
     checkTlsMaterial(this.#current, paths);
   }
@@ -78,8 +78,7 @@ class WatchedTlsFiles implements TlsFiles {
   stop(): void {
     clearInterval(this.#pollTimer);
     clearTimeout(this.#settleTimer);
-    for (const watcher of this.#watchers.values()) watcher.close();
-    this.#watchers.clear();
+    this.#watch.close();
     this.#listeners.clear();
   }
 
@@ -137,26 +136,7 @@ class WatchedTlsFiles implements TlsFiles {
 
   #watchFolders(): void {
     const files = [this.#paths.certPath, this.#paths.keyPath, this.#paths.caPath].filter((path) => path !== undefined);
-    for (const folder of new Set(files.map((path) => dirname(path)))) {
-      if (!this.#watchers.has(folder)) this.#watchFolder(folder);
-    }
-  }
-
-  #watchFolder(folder: string): void {
-    try {
-      const watcher = watch(folder, { persistent: false }, () => this.#settle());
-      // The folder went away or the machine is out of watches: polling goes on and tries again.
-      watcher.on("error", (error) => this.#dropWatcher(folder, error));
-      this.#watchers.set(folder, watcher);
-    } catch (error) {
-      this.#log.debug("cannot watch the folder of TLS files, polling only", { folder, error });
-    }
-  }
-
-  #dropWatcher(folder: string, error: unknown): void {
-    this.#log.debug("the watch on the folder of TLS files ended, polling until it is back", { folder, error });
-    this.#watchers.get(folder)?.close();
-    this.#watchers.delete(folder);
+    this.#watch.watch(files.map((path) => dirname(path)));
   }
 
   #settle(): void {

@@ -1,5 +1,6 @@
 // The source that reads manifests below a folder: on a laptop, in a test, or mounted from a ConfigMap. Changes are found by watching folders, and by
 // looking every few seconds where watching does not work (network file systems).
+import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
 import type { Log } from "@weir/common/log/log";
 
 import type { Source, SourceListener, SourceState } from "../source.ts";
@@ -7,7 +8,6 @@ import { createManifestMemory } from "./manifest-memory.ts";
 import type { FileText } from "./read-manifest-file.ts";
 import { readFileText } from "./read-manifest-file.ts";
 import { scanFolder } from "./scan-folder.ts";
-import { createFolderWatch, type FolderWatch } from "./watch-folders.ts";
 
 /** How often the folder is looked at when nothing was seen to happen, in milliseconds. */
 const POLL_INTERVAL_MS = 5000;

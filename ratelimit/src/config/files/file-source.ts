@@ -2,12 +2,12 @@
 // the state last loaded, and loads everything again when they differ. What a file says is rule-file.ts.
 import { readFile } from "node:fs/promises";
 
+import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import { watchFolders, type FolderWatch } from "./folder-watch.ts";
 import { type DirectoryState, readRuleDirectory, ruleFolder, type RuleDirectoryOptions, type RuleFileEntry } from "./rule-directory.ts";
 import { parseRuleFile, type RuleFileResult } from "./rule-file.ts";
 
@@ -67,7 +67,7 @@ class FileSource implements ConfigSource {
   constructor(deps: FileSourceDeps, options: FileSourceOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#watch = watchFolders({ log: deps.log }, () => this.#settle());
+    this.#watch = createFolderWatch({ log: deps.log, changed: () => this.#settle() });
   }
 
   async start(): Promise<void> {
@@ -123,7 +123,7 @@ class FileSource implements ConfigSource {
     this.#unreadable = undefined;
     const isNew = state.fingerprint !== this.#loaded;
     // Before the files are read, so that a later change makes an event; anew when something changed, because a folder may have been replaced.
-    this.#watch.update(state.folders, { renew: isNew });
+    this.#watch.watch(state.folders, { renew: isNew });
     if (!isNew) return;
     const files = await this.#read(state);
     if (files === "changed") {
