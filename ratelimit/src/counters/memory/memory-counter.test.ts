@@ -25,17 +25,27 @@ describe("createMemoryCounter()", () => {
   });
 
   it("count() has room again when the window that filled the table has ended", async () => {
-    const counter = createMemoryCounter({ maxKeys: 2 });
+    let nowSeconds = 1200;
+    const counter = createMemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
     await count(counter, check("a", 1, 1200), check("b", 1, 1200));
+    nowSeconds = 1260;
     expect(await count(counter, check("a", 1, 1260), check("b", 1, 1260))).toEqual([1, 1]);
     await expect(count(counter, check("c", 1, 1260))).rejects.toMatchObject({ code: "STORE_FULL" });
   });
 
-  it("count() has room again when the windows of another length have ended", async () => {
-    const counter = createMemoryCounter({ maxKeys: 2 });
+  it("count() has room again when the windows of another length have ended, be it in the middle of the new key's window", async () => {
+    let nowSeconds = 1259;
+    const counter = createMemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
     await count(counter, check("a", 1, 1200), check("b", 1, 1200));
-    await expect(count(counter, check("c", 1, 1259, 1))).rejects.toMatchObject({ code: "STORE_FULL" });
-    expect(await count(counter, check("c", 1, 1260, 1))).toEqual([1]);
+    await expect(count(counter, check("c", 1, 0, 86_400))).rejects.toMatchObject({ code: "STORE_FULL" });
+    nowSeconds = 1260;
+    expect(await count(counter, check("c", 1, 0, 86_400))).toEqual([1]);
+  });
+
+  it("count() keeps keys apart that are too long to be held as they are", async () => {
+    const counter = createMemoryCounter({ maxKeys: 3 });
+    const long = "x".repeat(1_000_000);
+    expect(await count(counter, check(`a${long}`), check(`b${long}`), check(`a${long}`), check(`a${long}y`))).toEqual([1, 1, 2, 1]);
   });
 
   it("count() still knows the previous window when the clock steps back by one", async () => {
