@@ -24,6 +24,7 @@ interface CounterChoices {
   readonly perSecond?: KvstoreServerOptions;
   readonly options?: Partial<KvstoreCounterOptions>;
   readonly random?: () => number;
+  readonly clock?: () => number;
 }
 
 function serverOptions(url: string, fields: Partial<KvstoreServerOptions> = {}): KvstoreServerOptions {
@@ -33,11 +34,11 @@ function serverOptions(url: string, fields: Partial<KvstoreServerOptions> = {}):
 const openCounters: Counter[] = [];
 
 /** A counter that is stopped after the test, with what it told. */
-function createCounter(url: string, { server, perSecond, options, random = () => 0 }: CounterChoices = {}) {
+function createCounter(url: string, { server, perSecond, options, random = () => 0, clock = Date.now }: CounterChoices = {}) {
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
   const active: number[] = [];
   const counter = createKvstoreCounter(
-    { log: silentLog(), statistics, clock: Date.now, random, connections: (number) => active.push(number) },
+    { log: silentLog(), statistics, clock, random, connections: (number) => active.push(number) },
     {
       main: serverOptions(url, server),
       perSecond,
@@ -304,6 +305,21 @@ describe("count() when the server fails", () => {
     await until(() => count(counter, check("resumed")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
   });
 
+  it("count() answers within the time limit when the server hangs and the clock steps back by an hour", async () => {
+    let offsetMs = 0;
+    const { counter } = await startCounter(server.url, { clock: () => Date.now() + offsetMs });
+    server.pause();
+    try {
+      const failure = timeFailure(counter);
+      offsetMs = -3_600_000;
+      const { error, tookMs } = await failure;
+      expect(error).toMatchObject({ code: "STORE_TIMEOUT" });
+      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+    } finally {
+      server.resume();
+    }
+  });
+
   it("count() obeys a caller's deadline that is shorter than the time limit", async () => {
     const { counter } = await startCounter(server.url);
     server.pause();
@@ -380,6 +396,26 @@ describe("count() when the server fails", () => {
     await redis.replicaof("NO", "ONE");
     await until(() => count(counter, check("primary")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
     expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBeGreaterThan(1);
+    redis.disconnect();
+  });
+
+  it("count() waits longer and longer between connections to a server that stays read-only", async () => {
+    const { counter, statistics } = await startCounter(server.url);
+    const redis = new Redis(server.port, "127.0.0.1");
+    await redis.replicaof("127.0.0.1", `${await freePort()}`);
+    const connections = statistics.counter("ratelimit.redis_pool.cx_total");
+    // Four connections are three waits of at most 125, 250 and 500 ms, each of at least half of that.
+    const beganMs = performance.now();
+    await until(
+      async () => {
+        await timeFailure(counter);
+        return connections.value === 4;
+      },
+      DEADLINE_MS,
+      "the fourth connection",
+    );
+    expect(performance.now() - beganMs).toBeGreaterThan(400);
+    await redis.replicaof("NO", "ONE");
     redis.disconnect();
   });
 });

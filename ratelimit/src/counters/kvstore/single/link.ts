@@ -13,7 +13,7 @@ export interface LinkDeps {
   readonly listener: LinkListener;
   /** Waits between attempts until a connection worked for the first time. */
   readonly startBackoff: Backoff;
-  /** Waits between attempts afterwards; it starts over after each connection that worked. */
+  /** Waits between attempts afterwards; it starts over with each connection that proves useful. */
   readonly redialBackoff: Backoff;
 }
 
@@ -62,6 +62,8 @@ export class Link {
       settle(replies);
       const useless = replies.find(([error]) => isUselessConnection(error));
       if (useless !== undefined) state.connection.close(useless[0]);
+      // Not before: a demoted primary takes every connection, only to refuse what comes over it.
+      else if (replies.some(([error]) => error === null)) this.#deps.redialBackoff.reset();
     });
   }
 
@@ -88,7 +90,6 @@ export class Link {
     if (this.#state.kind !== "dialling") return;
     this.#state = { kind: "ready", connection: this.#state.connection };
     this.#wasReady = true;
-    this.#deps.redialBackoff.reset();
     this.#deps.listener.linkReady(this);
   }
 

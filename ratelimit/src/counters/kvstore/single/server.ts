@@ -229,7 +229,8 @@ export class KvstoreServer implements LinkListener {
   /** Answers the calls whose time is up, ends connections that are silent, and sets the timer anew. */
   #giveUp(): void {
     const nowMs = this.#deps.clock();
-    const isLate = (turn: Turn): boolean => nowMs >= turn.createdMs + this.#timeoutMs;
+    // A clock that stepped back says nothing about how long a turn has waited; the timer does: nobody waits for the clock to catch up.
+    const isLate = (turn: Turn): boolean => nowMs >= turn.createdMs + this.#timeoutMs || nowMs < turn.createdMs;
     for (const flight of this.#flights) {
       if (!isLate(flight.turn)) continue;
       const error = silenceError(this.#text, this.#timeoutMs);
