@@ -2,12 +2,14 @@
 import type { RateLimitRequest, RequestDescriptor } from "./request.ts";
 
 /**
- * The descriptor's own addend, 0 allowed; else the request's, where 0 and absent mean 1. Beyond what a number holds exactly (2^53 − 1) the addend is cut:
- * limits are 32-bit, so the answer is the same.
+ * Most hits of one descriptor. No limit is larger than 2^32 − 1, so the answer is the same beyond; but totals are exact to 2^53 only and stores count to 2^63,
+ * and a single larger addend would end the exactness of a statistic, or a counter, for good.
  */
+const ADDEND_MAX = 2 ** 40;
+
+/** The descriptor's own addend, 0 allowed; else the request's, where 0 and absent mean 1. */
 export function hitsAddend(request: RateLimitRequest, descriptor: RequestDescriptor): number {
   const own = descriptor.hitsAddend;
   if (own === undefined) return request.hitsAddend === 0 ? 1 : request.hitsAddend;
-  const addend = Number(own);
-  return addend > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : addend;
+  return Math.min(Number(own), ADDEND_MAX);
 }

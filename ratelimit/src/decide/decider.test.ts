@@ -200,11 +200,13 @@ describe("decide() counting", () => {
     expect(counter.asked[0]?.addend).toBe(0);
   });
 
-  it("decide() cuts an addend that a number cannot hold exactly", () => {
-    const { scene, counter } = oneRule(10, "second", [9_007_199_254_740_991]);
+  it("decide() cuts an addend beyond 2^40, so that one call cannot end the exactness of a statistic", () => {
+    const { scene, counter } = oneRule(10, "second", [1_099_511_627_776, 1_099_511_627_777]);
     const { decision } = scene.decide({ descriptors: [{ ...KEY, hitsAddend: 18_446_744_073_709_551_615n }] });
-    expect(counter.asked[0]?.addend).toBe(9_007_199_254_740_991);
+    expect(counter.asked[0]?.addend).toBe(1_099_511_627_776);
     expect(decision.overallCode).toBe(2);
+    scene.decide({ descriptors: [KEY] });
+    expect(scene.counted()).toMatchObject({ "rate_limit.domain.key.total_hits": 1_099_511_627_777 });
   });
 
   it("case 105: decide() lets a check of 0 hits pass when the limit is 0 and the key fresh", () => {
