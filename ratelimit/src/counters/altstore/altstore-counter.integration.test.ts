@@ -3,6 +3,7 @@ import { connect as connectTcp, createServer as createTcpServer, type Socket } f
 import { createServer as createTlsServer } from "node:tls";
 import { createAuthority } from "@weir/common/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
+import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
@@ -360,6 +361,98 @@ describe("count() when a node fails", () => {
     } finally {
       fragile.resume();
     }
+  });
+});
+
+/** A node that presents itself well and then answers each chunk with what `reply` makes. */
+async function startFake(reply: (chunk: string) => Uint8Array | string): Promise<{ readonly address: string; readonly close: () => void }> {
+  const sockets = new Set<Socket>();
+  const fake = createTcpServer((socket) => {
+    sockets.add(socket.on("error", () => undefined).on("close", () => sockets.delete(socket)));
+    socket.on("data", (chunk) => {
+      const text = String(chunk);
+      socket.write(text === "version\r\n" ? "VERSION 1\r\n" : reply(text));
+    });
+  });
+  await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
+  return {
+    address: `127.0.0.1:${(fake.address() as { port: number }).port}`,
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      fake.close();
+    },
+  };
+}
+
+describe("count() on a node that answers nonsense", () => {
+  it("count() answers every call in time when the answers are random", async () => {
+    const random = fc.sample(
+      fc.oneof(
+        fc.uint8Array({ minLength: 1, maxLength: 200 }),
+        fc
+          .array(
+            fc.constantFrom(
+              "END\r\n",
+              "VALUE nonsense_4000000200 0 1\r\n7\r\n",
+              "VALUE nonsense_4000000200 0 9\r\n7\r\n",
+              "12\r\n",
+              "STORED\r\n",
+              "NOT_FOUND\r\n",
+              "NOT_STORED\r\n",
+              "ERROR\r\n",
+            ),
+            { minLength: 1, maxLength: 4 },
+          )
+          .map((lines) => lines.join("")),
+      ),
+      { seed: 11_211, numRuns: 150 },
+    );
+    let at = 0;
+    const fake = await startFake(() => random[at++ % random.length] ?? "");
+    const { counter } = await startCounter([fake.address], { options: { timeoutMs: 100 } });
+    const began = performance.now();
+    for (let round = 0; round < 60; round++) {
+      const [first] = (await time(counter, new WaitingBatch([check("nonsense")]))).answer as readonly number[];
+      expect([1, 8, 13]).toContain(first);
+    }
+    expect(performance.now() - began).toBeLessThan(60 * (100 + SLACK_MS));
+    await counter.stop();
+    fake.close();
+  });
+
+  it("count() understands answers that come byte by byte", async () => {
+    const fake = createTcpServer((socket) => {
+      const upstream = connectTcp(Number(addresses[0]?.split(":")[1]), "127.0.0.1");
+      for (const each of [socket.setNoDelay(true), upstream]) each.on("error", () => undefined);
+      socket.pipe(upstream);
+      upstream.on("data", (chunk) => {
+        for (const byte of Buffer.from(chunk)) socket.write(Uint8Array.of(byte));
+      });
+      socket.on("close", () => upstream.destroy());
+    });
+    await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
+    const { counter } = await startCounter([`127.0.0.1:${(fake.address() as { port: number }).port}`]);
+    for (const expected of [1, 2, 3]) {
+      expect(await count(counter, check("bytes"), check("bytes-beside"))).toEqual([expected, expected]);
+      await counter.drain();
+    }
+    await counter.stop();
+    fake.close();
+  });
+
+  it("count() says that it loses increments while the node answers errors, and counts on when it no longer does", async () => {
+    let isBroken = true;
+    const fake = await startFake((text) => (text.startsWith("get") ? "END\r\n" : isBroken ? "SERVER_ERROR out of memory\r\n" : "5\r\n"));
+    const { counter, statistics } = await startCounter([fake.address]);
+    await count(counter, check("refused"));
+    await counter.drain();
+    isBroken = false;
+    await count(counter, check("refused"));
+    await counter.drain();
+    const value = (code: string): number => statistics.counter(`ratelimit.memcache.increment.__code=${code}`).value;
+    expect([value("error"), value("success")]).toEqual([1, 1]);
+    await counter.stop();
+    fake.close();
   });
 });
 

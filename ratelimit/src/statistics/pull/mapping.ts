@@ -1,6 +1,9 @@
 // From dotted statistic names to metrics with labels. A mapping is a list of entries of which the first that matches counts; the built-in one is in
 // default-mapping.ts, one from a file in mapping-file.ts.
 
+/** Tags at the end of a name, as gostats writes them. */
+const TAGS = /(?:\.__[^.=]+=[^.]*)+$/;
+
 /** What a statistic is. */
 export type StatisticKind = "counter" | "gauge" | "timer";
 
@@ -46,7 +49,7 @@ export interface MappedName {
   readonly timer: TimerOptions;
 }
 
-/** Where a name is shown; undefined when it is dropped. A name that nothing matches becomes a metric without labels. */
+/** Where a name is shown; undefined when it is dropped. A name that nothing matches becomes a metric with its tags as labels. */
 export function mapName(mapping: Mapping, name: string, kind: StatisticKind): MappedName | undefined {
   for (const { pattern, kind: only, action } of mapping.entries) {
     if (only !== undefined && only !== kind) continue;
@@ -61,7 +64,21 @@ export function mapName(mapping: Mapping, name: string, kind: StatisticKind): Ma
       timer: action.timer,
     };
   }
-  return { family: sanitizeName(name), labels: [], help: `The statistic ${name}`, scale: 1, timer: mapping.unmappedTimer };
+  const { base, tags } = splitTags(name);
+  return { family: sanitizeName(base), labels: tags, help: `The statistic ${base}`, scale: 1, timer: mapping.unmappedTimer };
+}
+
+/** Takes the tags from the end of a name: `ratelimit.memcache.add.__code=success`. */
+function splitTags(name: string): { readonly base: string; readonly tags: readonly (readonly [name: string, value: string])[] } {
+  const [tagged] = TAGS.exec(name) ?? [""];
+  const tags = tagged.split(".__").slice(1);
+  return {
+    base: name.slice(0, name.length - tagged.length),
+    tags: tags.map((tag) => {
+      const at = tag.indexOf("=");
+      return [sanitizeName(tag.slice(0, at)), tag.slice(at + 1)];
+    }),
+  };
 }
 
 /** A valid name of a metric or label: every other character is an underscore, and a leading digit gets one in front. */

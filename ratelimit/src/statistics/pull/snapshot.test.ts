@@ -100,6 +100,14 @@ describe("collect() by the built-in mapping", () => {
     expect(text("_0odd_name__")).toContain("\n_0odd_name__ 1\n");
   });
 
+  it("collect() shows tags at the end of an unmapped name as labels", () => {
+    const { store, text } = open();
+    store.counter("ratelimit.memcache.increment.__code=success").add(5);
+    store.counter("ratelimit.memcache.increment.__code=miss").add(2);
+    expect(text("ratelimit_memcache_increment")).toContain('\nratelimit_memcache_increment{code="success"} 5\n');
+    expect(text("ratelimit_memcache_increment")).toContain('\nratelimit_memcache_increment{code="miss"} 2\n');
+  });
+
   it("collect() shows an unmapped timer as sum and count", () => {
     const { store, text } = open();
     store.timer("other.time").record(3);
