@@ -56,7 +56,10 @@ export async function createService({ tracing, isDrainWanted, log }: ServiceDeps
   const counter = await createCounter(settings, { store, statistics, health, tls, log });
   const source = await createConfigSource(settings, { listener: rules, log });
   const decider = createDecider({ rules: rules.current, counter, statistics, clock: Date.now, log }, settings.decide);
-  const debug = createDebugListener({ rules: rules.current, statistics: store, health, log }, server.debug);
+  const debug = createDebugListener(
+    { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
+    server.debug,
+  );
   const grpc = createGrpcJsTransport(
     { decider, tracing, health, statistics, nowMs: () => performance.now(), log },
     { ...server.grpc, tls: server.grpc.tls && { files: tls.open(server.grpc.tls.paths), clientName: server.grpc.tls.clientName } },

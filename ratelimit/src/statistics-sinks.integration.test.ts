@@ -106,6 +106,9 @@ describe("createStatisticsSinks()", () => {
     const env = { STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), EXTRA_TAGS: "foo:bar,a:b" };
     const { program, dial } = await serve(env);
     await askFiveTimes(dial);
+    const debug = /Listening for debug on ([^" ]*)/.exec(program.errors)?.[1] ?? "";
+    const page = await (await fetch(`http://${debug}/stats`)).text();
+    expect(page).toContain("ratelimit.service.rate_limit.d.path_/foo_*_bar.total_hits.__a=b.__foo=bar: 5\n");
     await stop(program);
     const value = (name: string): number | undefined => valueInLines(receiver.lines, `${name}.__a=b.__foo=bar`);
     expect(value("ratelimit_server.ShouldRateLimit.total_requests")).toBe(5);

@@ -5,7 +5,7 @@ import type { Log } from "@weir/common/log/log";
 import { announced } from "./announce.ts";
 import type { StatsdSettings, TaggedSettings } from "./settings/push-settings.ts";
 import type { PullSettings, StatisticsSettings } from "./settings/statistics-settings.ts";
-import { countReservedTags } from "./statistics/push/extra-tags.ts";
+import { countReservedTags } from "./statistics/extra-tags.ts";
 import type { LineChannel } from "./statistics/push/line-channel.ts";
 import type { LineFormat } from "./statistics/push/line-format.ts";
 import type { StatisticsStore } from "./statistics/statistics-store.ts";

@@ -1,4 +1,5 @@
-// What every statistics sink is to main.ts: a part that reads the store and tells someone. Pull, push and tagged push each have a folder of their own;
+// What every statistics sink is to main.ts: a part that reads the store and tells someone. Pulled and pushed statistics have a
+// folder each;
 // statistics-sink.suite.ts says in tests what they all must do.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 

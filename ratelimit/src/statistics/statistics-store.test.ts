@@ -85,8 +85,8 @@ describe("createStatisticsStore()", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 10 });
     store.dynamicCounter("s", "a:b", "n")?.add(1);
     store.dynamicCounter("s", "a_b", "n")?.add(2);
-    expect(renderStatisticsText(store)).toContain("s.a_b.n: 3\n");
-    expect(renderStatisticsText(store).match(/s\.a_b\.n/g)).toHaveLength(1);
+    expect(renderStatisticsText(store, new Map())).toContain("s.a_b.n: 3\n");
+    expect(renderStatisticsText(store, new Map()).match(/s\.a_b\.n/g)).toHaveLength(1);
   });
 });
 
@@ -99,7 +99,7 @@ describe("createServiceStatistics()", () => {
     statistics.method("ShouldRateLimit").responseTime.record(1.5);
     store.replaceRules(["d.k"]);
     store.gauge("ratelimit.redis_pool.cx_active").set(3);
-    expect(renderStatisticsText(store)).toBe(
+    expect(renderStatisticsText(store, new Map())).toBe(
       [
         "ratelimit.redis_pool.cx_active: 3",
         "ratelimit.service.backend_failure.allow: 0",
@@ -125,9 +125,9 @@ describe("createServiceStatistics()", () => {
         "",
       ].join("\n"),
     );
-    expect(JSON.parse(renderStatisticsJson(store))).toMatchObject({
-      "ratelimit_server.ShouldRateLimit.total_requests": 5,
-      "ratelimit_server.ShouldRateLimit.response_time": { count: 1, sumMs: 1.5, maxMs: 1.5 },
+    expect(JSON.parse(renderStatisticsJson(store, new Map([["a", "b"]])))).toMatchObject({
+      "ratelimit_server.ShouldRateLimit.total_requests.__a=b": 5,
+      "ratelimit_server.ShouldRateLimit.response_time.__a=b": { count: 1, sumMs: 1.5, maxMs: 1.5 },
     });
   });
 });

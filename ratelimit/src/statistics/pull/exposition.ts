@@ -3,6 +3,9 @@
 /** Content type of the format. */
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
+/** Length of text after which a family comes in another piece, in UTF-16 units. */
+const PIECE_LENGTH = 65_536;
+
 /** One metric with its series. */
 export interface Family {
   readonly name: string;
@@ -22,13 +25,16 @@ export function labelsText(labels: readonly (readonly [name: string, value: stri
   return labels.map(([name, value]) => `${name}="${escapeValue(value)}"`).join(",");
 }
 
-/** A family in the text format, ready to be joined with others. */
-export function renderFamily({ name, help, type, series }: Family): string {
+/** A family in the text format, ready to be joined with others; in pieces, because it may have a hundred thousand series. */
+export function* renderFamily({ name, help, type, series }: Family): Generator<string> {
   let text = `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}\n# TYPE ${name} ${type}\n`;
   for (const [labels, value] of series) {
     text += typeof value === "number" ? line(name, labels, value) : renderDurations(name, type, labels, value);
+    if (text.length < PIECE_LENGTH) continue;
+    yield text;
+    text = "";
   }
-  return text;
+  yield text;
 }
 
 function renderDurations(name: string, type: Family["type"], labels: string, value: Exclude<SeriesValue, number>): string {

@@ -81,13 +81,21 @@ class PullSink implements StatisticsSink {
     }
     let chunk = (await this.#process?.render()) ?? "";
     if (chunk !== "" && !chunk.endsWith("\n")) chunk += "\n";
-    // Collected at one moment, written in pieces: with many rules the text takes longer than decisions should wait.
-    for (const family of this.#snapshots.collect()) {
-      chunk += renderFamily(family);
-      if (chunk.length < CHUNK_LENGTH) continue;
-      response.write(chunk);
-      chunk = "";
+    // With many rules this takes longer than decisions should wait.
+    const collecting = this.#snapshots.collect();
+    let collected = collecting.next();
+    while (collected.done !== true) {
       await nextTurn();
+      collected = collecting.next();
+    }
+    for (const family of collected.value) {
+      for (const piece of renderFamily(family)) {
+        chunk += piece;
+        if (chunk.length < CHUNK_LENGTH) continue;
+        response.write(chunk);
+        chunk = "";
+        await nextTurn();
+      }
     }
     response.end(chunk);
   }

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
 import { createDefaultMapping } from "./default-mapping.ts";
-import { renderFamily } from "./exposition.ts";
-import { openSnapshots } from "./snapshot.ts";
+import { type Family, renderFamily } from "./exposition.ts";
+import { openSnapshots, type Snapshots } from "./snapshot.ts";
 
 /** A view of a fresh store: fill it, then read the text of one family. */
 function open(extraLabels: Readonly<Record<string, string>> = {}, isMilliseconds = false) {
@@ -15,11 +15,20 @@ function open(extraLabels: Readonly<Record<string, string>> = {}, isMilliseconds
   return {
     store,
     text: (family: string): string => {
-      const found = snapshots.collect().find(({ name }) => name === family);
-      return found === undefined ? "" : renderFamily(found);
+      const found = collectAll(snapshots).find(({ name }) => name === family);
+      return found === undefined ? "" : Array.from(renderFamily(found)).join("");
     },
-    names: () => snapshots.collect().map(({ name }) => name),
+    names: () => collectAll(snapshots).map(({ name }) => name),
   };
+}
+
+/** Every step of a collection at once. */
+function collectAll(snapshots: Snapshots): readonly Family[] {
+  const collecting = snapshots.collect();
+  for (;;) {
+    const step = collecting.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 function count(store: StatisticsStore, key: string, overLimit: number): void {
@@ -133,6 +142,26 @@ describe("collect() by the built-in mapping", () => {
       rule.totalHits = hits;
       expect(text("ratelimit_service_rate_limit_total_hits")).toContain(`} ${hits}\n`);
     }
+  });
+
+  it("collect() shows the numbers of its first step, however many steps follow", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 0 });
+    const rules = Array.from({ length: 1000 }, (_, index) => store.rule(`d.k${index}`));
+    const collecting = openSnapshots(
+      { store, mapping: createDefaultMapping({ isMilliseconds: false }) },
+      { extraLabels: new Map() },
+    ).collect();
+    let steps = 0;
+    let step = collecting.next();
+    while (step.done !== true) {
+      for (const rule of rules) rule.totalHits += 1;
+      steps += 1;
+      step = collecting.next();
+    }
+    const hits = step.value.find(({ name }) => name === "ratelimit_service_rate_limit_total_hits");
+    expect(steps).toBeGreaterThan(3);
+    expect(Array.from(hits?.series.values() ?? [])).toEqual(Array.from({ length: 1000 }, () => 0));
+    expect(Array.from(hits === undefined ? [] : renderFamily(hits)).length).toBeGreaterThan(1);
   });
 
   it("collect() escapes label values", () => {

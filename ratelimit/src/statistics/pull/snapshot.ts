@@ -1,8 +1,12 @@
-// What a scrape shows: the statistics of the store as they are at this moment, gathered into families. Statistics that are mapped to one series are
-// added up. Durations are sorted into buckets when they are recorded, everything else is read when it is asked for.
+// What a scrape shows: the statistics of the store as they are at one moment, gathered into families. Statistics that are mapped to one series are
+// added up. Durations are sorted into buckets when they are recorded, everything else is read when it is asked for. The numbers are copied at once; what
+// takes long, with many rules, is done in steps between which decisions go on.
 import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, type StatisticsTimer } from "../statistics-store.ts";
 import { type Family, labelsText, type SeriesValue } from "./exposition.ts";
 import { type MappedName, type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
+
+/** Statistics that are gathered in one step: about a millisecond's work when their places have to be found first. */
+const STEP_STATISTICS = 250;
 
 /** Where one statistic goes, with its labels already as text. */
 interface Target {
@@ -47,8 +51,8 @@ class Durations {
 
 /** A view of a store through a mapping. Create it before anything is recorded: durations recorded earlier are not in its histograms. */
 export interface Snapshots {
-  /** The families as they are now, sorted by name. */
-  collect(): readonly Family[];
+  /** The families as they are at the first step, sorted by name; each step is short. */
+  collect(): Generator<undefined, readonly Family[]>;
   /** Ends listening to the store. */
   close(): void;
 }
@@ -88,19 +92,18 @@ class StoreSnapshots implements Snapshots {
     this.#unsubscribe = store.onTimer((timer, durationMs) => this.#timerTarget(timer)?.durations.record(durationMs));
   }
 
-  collect(): readonly Family[] {
+  *collect(): Generator<undefined, readonly Family[]> {
     const families = new Map<string, GatheredFamily>();
+    const counters: [name: string, value: number][] = [];
+    const rules: [statistics: RuleStatistics, values: readonly number[]][] = [];
     const addNumber = (target: Target | undefined, type: Kind, value: number): void => {
       const series = target && familyOf(families, target, type)?.series;
       const present = series?.get(target?.labels ?? "");
       if (target !== undefined) series?.set(target.labels, value * target.scale + (typeof present === "number" ? present : 0));
     };
     this.#store.visit({
-      counter: (name, value) => addNumber(this.#target(name, "counter"), "counter", value),
-      rule: (statistics) => {
-        const targets = this.#targetsOfRule(statistics);
-        RULE_STATISTICS.forEach(({ field }, index) => addNumber(targets[index], "counter", statistics[field]));
-      },
+      counter: (name, value) => counters.push([name, value]),
+      rule: (statistics) => rules.push([statistics, RULE_STATISTICS.map(({ field }) => statistics[field])]),
       gauge: (name, value) => addNumber(this.#target(name, "gauge"), "gauge", value),
       timer: (timer) => {
         const found = this.#timerTarget(timer);
@@ -109,6 +112,15 @@ class StoreSnapshots implements Snapshots {
         familyOf(families, target, durations.options.kind)?.series.set(target.labels, durations.read());
       },
     });
+    let step = 0;
+    for (const [name, value] of counters) {
+      addNumber(this.#target(name, "counter"), "counter", value);
+      if (++step % STEP_STATISTICS === 0) yield;
+    }
+    for (const [statistics, values] of rules) {
+      this.#targetsOfRule(statistics).forEach((target, index) => addNumber(target, "counter", values[index] ?? 0));
+      if (++step % STEP_STATISTICS === 0) yield;
+    }
     return Array.from(families.values()).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 

@@ -128,11 +128,12 @@ class Translation {
       const inside = this.#source.slice(this.#at);
       const posix = /^\[:(\^?)(\w+):\]/.exec(inside);
       if (inside === "") throw new SyntaxError(`missing closing ]: ${rest}`);
-      if (inside.startsWith("]")) return this.#take(1, "]");
+      if (inside.startsWith("]")) break;
       if (posix !== null) this.#take(posix[0].length, posixClass(posix));
       else if (inside.startsWith("\\")) this.#escape(inside, true);
       else this.#take(1, inside.startsWith("[") ? "\\[" : inside.charAt(0));
     }
+    this.#take(1, "]");
   }
 }
 

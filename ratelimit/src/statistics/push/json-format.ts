@@ -1,5 +1,5 @@
 // Statistics as lines of JSON, in the shape that the reference writes to its log.
-import { createTagger } from "./extra-tags.ts";
+import { createTagger } from "../extra-tags.ts";
 import type { LineFormat } from "./line-format.ts";
 
 /** Creates the format. `nowMs` is the time of day. */

@@ -62,7 +62,10 @@ class OutputChannel implements LineChannel {
   #send(): void {
     if (this.#isWriting) return;
     const packet = this.#queue.take();
-    if (packet === undefined) return this.#onIdle?.();
+    if (packet === undefined) {
+      this.#onIdle?.();
+      return;
+    }
     this.#isWriting = true;
     this.#writeAll(Buffer.from(packet.text));
   }
@@ -70,7 +73,10 @@ class OutputChannel implements LineChannel {
   /** The system may take less than it is given. What it refuses is dropped: whoever reads may be gone for good. */
   #writeAll(bytes: Buffer): void {
     write(this.#fileDescriptor, bytes, (error, written) => {
-      if (error === null && written < bytes.length) return this.#writeAll(bytes.subarray(written));
+      if (error === null && written < bytes.length) {
+        this.#writeAll(bytes.subarray(written));
+        return;
+      }
       if (error === null) this.#reachability.reached();
       else this.#reachability.lost(error);
       this.#isWriting = false;

@@ -1,5 +1,5 @@
 // Lines as a StatsD server reads them; extra tags stay inside the names.
-import { createTagger } from "./extra-tags.ts";
+import { createTagger } from "../extra-tags.ts";
 import type { LineFormat } from "./line-format.ts";
 
 /** Creates the format. */

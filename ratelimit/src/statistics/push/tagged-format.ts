@@ -1,7 +1,7 @@
 // Lines as a DogStatsD server reads them: the tags that stand in names, and those that mogrifiers make, become tags of the wire.
 import type { Log } from "@weir/common/log/log";
 
-import { createTagger, TAG_START } from "./extra-tags.ts";
+import { createTagger, TAG_START } from "../extra-tags.ts";
 import type { LineFormat } from "./line-format.ts";
 import { type Mogrifier, mogrify } from "./mogrifier.ts";
 

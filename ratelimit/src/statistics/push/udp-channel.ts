@@ -125,7 +125,10 @@ class UdpChannel implements LineChannel {
     if (this.#isSending) return;
     for (let sent = 0; sent < PACKETS_PER_TURN; sent++) {
       const packet = this.#target === undefined ? undefined : this.#queue.take();
-      if (packet === undefined) return this.#settle();
+      if (packet === undefined) {
+        this.#settle();
+        return;
+      }
       this.#pending += 1;
       this.#target?.socket.send(packet.text, this.#options.port, this.#target.ip, (error) => {
         this.#pending -= 1;

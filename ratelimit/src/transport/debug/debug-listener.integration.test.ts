@@ -27,7 +27,7 @@ describe("createDebugListener", () => {
     store = createStatisticsStore({ maxDynamicKeys: 10 });
     health = createHealth({ withConfig: false, withActiveConnection: false });
     rules = undefined;
-    const deps = { rules: () => rules, statistics: store, health, log: silentLog() };
+    const deps = { rules: () => rules, statistics: store, extraTags: new Map<string, string>(), health, log: silentLog() };
     listener = createDebugListener(deps, { host: "127.0.0.1", port: 0, profiling: { forEveryone: false } });
     await listener.start();
   });

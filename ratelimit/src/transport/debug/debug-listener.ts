@@ -16,6 +16,8 @@ import { type ProfileOptions, profileRoutes } from "./profiles.ts";
 export interface DebugListenerDeps {
   readonly rules: () => RuleSet | undefined;
   readonly statistics: StatisticsStore;
+  /** EXTRA_TAGS: stand in the names of /stats. */
+  readonly extraTags: ReadonlyMap<string, string>;
   readonly health: Health;
   readonly log: Log;
 }
@@ -39,8 +41,8 @@ export function createDebugListener(deps: DebugListenerDeps, options: DebugListe
     path: "/stats",
     help: "print out stats, one per line; /stats?format=json as JSON",
     handle: (request, response) => {
-      if (formatOf(request.url) === "json") respondJson(response, `${renderStatisticsJson(deps.statistics)}\n`);
-      else respondText(response, 200, renderStatisticsText(deps.statistics));
+      if (formatOf(request.url) === "json") respondJson(response, `${renderStatisticsJson(deps.statistics, deps.extraTags)}\n`);
+      else respondText(response, 200, renderStatisticsText(deps.statistics, deps.extraTags));
     },
   });
   server.route({

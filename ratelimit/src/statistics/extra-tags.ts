@@ -1,5 +1,5 @@
 // EXTRA_TAGS inside statistic names: `name.__k1=v1.__k2=v2`, as receivers that know tags and those that do not both take them.
-import type { StatisticsStore } from "../statistics-store.ts";
+import type { StatisticsStore } from "./statistics-store.ts";
 
 /** Begins a tag inside a name. */
 export const TAG_START = ".__";

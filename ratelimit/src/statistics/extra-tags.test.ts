@@ -1,6 +1,6 @@
 // Extra tags inside names.
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../statistics-store.ts";
+import { createStatisticsStore } from "./statistics-store.ts";
 import { countReservedTags, createTagger } from "./extra-tags.ts";
 
 describe("createTagger()", () => {
