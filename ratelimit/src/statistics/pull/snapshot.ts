@@ -94,33 +94,33 @@ class StoreSnapshots implements Snapshots {
 
   *collect(): Generator<undefined, readonly Family[]> {
     const families = new Map<string, GatheredFamily>();
-    const counters: [name: string, value: number][] = [];
-    const rules: [statistics: RuleStatistics, values: readonly number[]][] = [];
     const addNumber = (target: Target | undefined, type: Kind, value: number): void => {
       const series = target && familyOf(families, target, type)?.series;
       const present = series?.get(target?.labels ?? "");
       if (target !== undefined) series?.set(target.labels, value * target.scale + (typeof present === "number" ? present : 0));
     };
+    const numbers: { readonly name: string; readonly kind: "counter" | "gauge"; readonly value: number }[] = [];
+    const rules: { readonly statistics: RuleStatistics; readonly values: readonly number[] }[] = [];
+    const timers: { readonly target: Target; readonly type: Kind; readonly value: SeriesValue }[] = [];
     this.#store.visit({
-      counter: (name, value) => counters.push([name, value]),
-      rule: (statistics) => rules.push([statistics, RULE_STATISTICS.map(({ field }) => statistics[field])]),
-      gauge: (name, value) => addNumber(this.#target(name, "gauge"), "gauge", value),
+      counter: (name, value) => numbers.push({ name, kind: "counter", value }),
+      rule: (statistics) => rules.push({ statistics, values: RULE_STATISTICS.map(({ field }) => statistics[field]) }),
+      gauge: (name, value) => numbers.push({ name, kind: "gauge", value }),
       timer: (timer) => {
         const found = this.#timerTarget(timer);
-        if (found === undefined) return;
-        const { target, durations } = found;
-        familyOf(families, target, durations.options.kind)?.series.set(target.labels, durations.read());
+        if (found !== undefined) timers.push({ target: found.target, type: found.durations.options.kind, value: found.durations.read() });
       },
     });
     let step = 0;
-    for (const [name, value] of counters) {
-      addNumber(this.#target(name, "counter"), "counter", value);
+    for (const { name, kind, value } of numbers) {
+      addNumber(this.#target(name, kind), kind, value);
       if (++step % STEP_STATISTICS === 0) yield;
     }
-    for (const [statistics, values] of rules) {
+    for (const { statistics, values } of rules) {
       this.#targetsOfRule(statistics).forEach((target, index) => addNumber(target, "counter", values[index] ?? 0));
       if (++step % STEP_STATISTICS === 0) yield;
     }
+    for (const { target, type, value } of timers) familyOf(families, target, type)?.series.set(target.labels, value);
     return Array.from(families.values()).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
