@@ -23,6 +23,8 @@ export function createDifferences(store: StatisticsStore): Differences {
 /** What has been told of a rule's counters, in the order of RULE_STATISTICS. */
 interface Told {
   readonly values: number[];
+  /** All of them together. Counters only grow, so an equal sum means that none did. */
+  sum: number;
   /** The call in which the rule was last in the store. */
   round: number;
 }
@@ -59,18 +61,24 @@ class StoreDifferences implements Differences {
 
   /** Whether anything of the rule grew. */
   #tellRule(statistics: RuleStatistics, round: number, visitor: DifferenceVisitor): boolean {
+    const sum = sumOf(statistics);
     let told = this.#rules.get(statistics);
     if (told !== undefined) told.round = round;
-    let hasGrown = false;
+    if (sum === (told?.sum ?? 0)) return false;
+    if (told === undefined) this.#rules.set(statistics, (told = { values: RULE_STATISTICS.map(() => 0), sum, round }));
+    told.sum = sum;
     for (const [index, { name, field }] of RULE_STATISTICS.entries()) {
       const value = statistics[field];
-      const difference = value - (told?.values[index] ?? 0);
+      const difference = value - (told.values[index] ?? 0);
       if (difference === 0) continue;
-      hasGrown = true;
-      if (told === undefined) this.#rules.set(statistics, (told = { values: RULE_STATISTICS.map(() => 0), round }));
       told.values[index] = value;
       visitor.counter(`${statistics.prefix}.${name}`, difference);
     }
-    return hasGrown;
+    return true;
   }
+}
+
+function sumOf(statistics: RuleStatistics): number {
+  const { totalHits, overLimit, nearLimit, overLimitWithLocalCache, withinLimit, shadowMode } = statistics;
+  return totalHits + overLimit + nearLimit + overLimitWithLocalCache + withinLimit + shadowMode;
 }
