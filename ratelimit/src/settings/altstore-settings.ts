@@ -1,10 +1,10 @@
 // Settings of the alternative store, memcached: where its nodes are and how they are reached.
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
-import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import { parseNodeAddress } from "../counters/altstore/node-address.ts";
 import type { NodeSource } from "../counters/altstore/options.ts";
 import { parseSrvName } from "../counters/altstore/srv-record.ts";
+import { readStoreTls, type StoreTlsSettings } from "./store-tls-settings.ts";
 
 /** Connections to a node when the setting names none, or less than one, as in the field. */
 const CONNECTIONS_DEFAULT = 2;
@@ -33,7 +33,7 @@ export interface AltstoreSettings {
   readonly timeoutMs: number;
   /** ALTSTORE_TLS; default false. */
   readonly useTls: boolean;
-  readonly tls: { readonly paths: TlsFilePaths; readonly skipHostnameVerification: boolean };
+  readonly tls: StoreTlsSettings;
 }
 
 /** Reads them. */
@@ -62,7 +62,7 @@ export function readAltstore(read: EnvReader): AltstoreSettings {
       effect: "Longest wait for a connection to a node of the alternative store, and for an answer.",
     }),
     useTls: read.boolean(names("TLS"), { default: false, effect: "TLS to the alternative store." }),
-    tls: readTls(read),
+    tls: readStoreTls(read, { names, stores: "the alternative store" }),
   };
 }
 
@@ -87,27 +87,4 @@ export function readNodeSource(read: EnvReader, { addresses, record, refreshMs }
 /** A setting by its primary name and that of the field. */
 function names(suffix: string): Names {
   return [`ALTSTORE_${suffix}`, `MEMCACHE_${suffix}`];
-}
-
-function readTls(read: EnvReader): AltstoreSettings["tls"] {
-  const certPath = read.optionalString(names("TLS_CLIENT_CERT"), { effect: "File of the client certificate for the alternative store." });
-  const keyPath = read.optionalString(names("TLS_CLIENT_KEY"), { effect: "File of its private key." });
-  const caPath = read.optionalString(names("TLS_CACERT"), {
-    effect: "File of an authority of the alternative store, trusted beside the public and the system's ones.",
-  });
-  if ((certPath === undefined) !== (keyPath === undefined)) {
-    const missing = certPath === undefined ? "ALTSTORE_TLS_CLIENT_CERT" : "ALTSTORE_TLS_CLIENT_KEY";
-    read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");
-  }
-  return {
-    paths: {
-      ...(certPath !== undefined && { certPath }),
-      ...(keyPath !== undefined && { keyPath }),
-      ...(caPath !== undefined && { caPath }),
-    },
-    skipHostnameVerification: read.boolean(names("TLS_SKIP_HOSTNAME_VERIFICATION"), {
-      default: false,
-      effect: "Accepts certificates of the alternative store whatever host they name; their authority is verified all the same.",
-    }),
-  };
 }

@@ -1,11 +1,11 @@
 // Settings of the counter backend. Each backend has only its own; those of one that this build does not have yet are refused in words.
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import { REDACTED, Secret } from "@weir/common/settings/secret";
-import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import { parseAddress } from "../counters/kvstore/single/address.ts";
 import type { FailureMode } from "../decide/decider.ts";
 import { type AltstoreBackendSettings, readAltstore, readNodeSource } from "./altstore-settings.ts";
+import { readStoreTls, type StoreTlsSettings } from "./store-tls-settings.ts";
 
 /** Counters in this process. */
 export interface MemoryBackendSettings {
@@ -21,7 +21,7 @@ export interface KvstoreBackendSettings {
   /** KVSTORE_PERSECOND; undefined = counters per second live on the main server, the default. */
   readonly perSecond: KvstoreServerSettings | undefined;
   /** TLS files, for both servers. */
-  readonly tls: { readonly paths: TlsFilePaths; readonly skipHostnameVerification: boolean };
+  readonly tls: StoreTlsSettings;
   /** KVSTORE_COMMAND_TIMEOUT, in milliseconds; default 1 s. */
   readonly commandTimeoutMs: number;
   /** EXPIRATION_JITTER_MAX_SECONDS; default 300. */
@@ -110,7 +110,7 @@ function readKvstore(read: EnvReader): KvstoreBackendSettings {
     kind: "kvstore",
     main,
     perSecond: hasPerSecond ? perSecond : undefined,
-    tls: readStoreTls(read),
+    tls: readStoreTls(read, { names, stores: "the stores" }),
     commandTimeoutMs: read.durationMs("KVSTORE_COMMAND_TIMEOUT", {
       default: "1s",
       minMs: DURATION_MIN_MS,
@@ -161,29 +161,6 @@ function readServer(read: EnvReader, prefix: string, { url, what }: { url: strin
       minMs: DURATION_MIN_MS,
       isTimer: true,
       effect: `Longest wait for a connection to ${what}.`,
-    }),
-  };
-}
-
-function readStoreTls(read: EnvReader): KvstoreBackendSettings["tls"] {
-  const certPath = read.optionalString(names("TLS_CLIENT_CERT"), { effect: "File of the client certificate for the stores." });
-  const keyPath = read.optionalString(names("TLS_CLIENT_KEY"), { effect: "File of its private key." });
-  const caPath = read.optionalString(names("TLS_CACERT"), {
-    effect: "File of an authority to trust for the stores, beside the public ones and those of the system.",
-  });
-  if ((certPath === undefined) !== (keyPath === undefined)) {
-    const missing = certPath === undefined ? "KVSTORE_TLS_CLIENT_CERT" : "KVSTORE_TLS_CLIENT_KEY";
-    read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");
-  }
-  return {
-    paths: {
-      ...(certPath !== undefined && { certPath }),
-      ...(keyPath !== undefined && { keyPath }),
-      ...(caPath !== undefined && { caPath }),
-    },
-    skipHostnameVerification: read.boolean(names("TLS_SKIP_HOSTNAME_VERIFICATION"), {
-      default: false,
-      effect: "Accepts certificates of the stores whatever host they name; their authority is verified all the same.",
     }),
   };
 }

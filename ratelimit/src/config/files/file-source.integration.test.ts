@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(base, { recursive: true, force: true });
 });
 
-/** Starts a source on `<base>/root/config`. */
+/** Starts a source on the folder `config` below `root`. */
 async function start(options: Partial<FileSourceOptions>): Promise<void> {
   const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
   const defaults = { root: join(base, "root"), subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: false };
