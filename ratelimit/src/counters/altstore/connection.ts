@@ -3,12 +3,13 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { clientContext } from "@weir/common/tls/client-context";
+import { silenceError } from "../connection-errors.ts";
 import type { StoreError } from "../store-error.ts";
 import type { Command } from "./command.ts";
 import type { NodeAddress } from "./node-address.ts";
 import type { AltstoreTlsOptions } from "./options.ts";
 import { excerpt, ReplyParser, type ReplyListener } from "./reply-parser.ts";
-import { connectionError, silenceError } from "./store-errors.ts";
+import { connectionError } from "./store-errors.ts";
 
 /** TCP keep-alive of idle connections, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000;

@@ -1,6 +1,7 @@
 // One server with its pool of links: gathers the increments of each event-loop turn, writes them to a link that is ready, and sees to it that every call
 // is answered in time, whatever the server does.
 import type { Log } from "@weir/common/log/log";
+import { silenceError } from "../../connection-errors.ts";
 import type { StatisticsStore } from "../../../statistics/statistics-store.ts";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError } from "../../store-error.ts";
@@ -9,7 +10,7 @@ import type { KvstoreAddress } from "./address.ts";
 import { ExpiryMemory } from "./expiry-memory.ts";
 import type { Link, LinkListener } from "./link.ts";
 import { LinkPool } from "./link-pool.ts";
-import { connectionError, replyError, silenceError } from "./store-errors.ts";
+import { connectionError, replyError } from "./store-errors.ts";
 import { type KeyExpiry, type Reply, Turn, type TurnContext } from "./turn.ts";
 
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */

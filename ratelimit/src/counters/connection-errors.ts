@@ -1,0 +1,32 @@
+// What the backends that speak to a server over a socket say of it: the reason in words, and the error of a server that is silent.
+import { describeError } from "@weir/common/errors/service-error";
+import { StoreError } from "./store-error.ts";
+
+/** Plain words for the socket errors that people meet; the original text follows them. */
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset",
+  EPIPE: "broken pipe",
+  ENOENT: "no such socket",
+  ENOTFOUND: "no such host",
+  ETIMEDOUT: "connection timed out",
+};
+
+/** The error of a server that is silent. */
+export function silenceError(address: string, timeoutMs: number): StoreError {
+  return new StoreError("STORE_TIMEOUT", `Cannot count on ${address}: no answer within ${timeoutMs} ms`, { transient: true });
+}
+
+/** Why a connection cannot be made or was lost, on one line. */
+export function reasonOf(cause: unknown): string {
+  const text = describeError(cause);
+  const code = codeOf(cause);
+  const words = code === undefined ? undefined : WORDS[code];
+  return words === undefined || text.includes(words) ? text : `${words} (${text})`;
+}
+
+function codeOf(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return undefined;
+  if (cause instanceof AggregateError && cause.errors.length > 0) return codeOf(cause.errors[0]);
+  return "code" in cause && typeof cause.code === "string" ? cause.code : undefined;
+}
