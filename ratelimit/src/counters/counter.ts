@@ -11,15 +11,15 @@ export interface CountedCheck {
   readonly windowStartSeconds: number;
   /** Length of the window: 1, 60, 3600, … A counter may be forgotten once start + length has passed. */
   readonly windowSeconds: number;
-  /** Whole hits to add, 0 or more; 0 reads. */
+  /** Whole hits to add in the store, 0 or more; 0 reads. It may change between a `read` and the `count` that follows. */
   readonly addend: number;
-  /** The count after this increment, written by the backend before `counted` is called. */
+  /** The count after this increment, or the count as it stands when only read; written by the backend before `counted` is called. */
   after: number;
 }
 
 /**
- * The increments of one call. One object per call with its methods on a class, so that counting makes no closure and no promise. Exactly one of
- * `counted` and `failed` is called, exactly once, perhaps before `count` returns (the memory backend always does).
+ * The increments of one call. One object per call with its methods on a class, so that counting makes no closure and no promise. For each `count` and
+ * each `read`, exactly one of `counted` and `failed` is called, exactly once, perhaps before it returns (the memory backend always does).
  */
 export interface CountBatch {
   /** At least one check; the same key may stand in several, each increments on its own and in this order. */
@@ -40,4 +40,9 @@ export interface Counter extends Part {
   readonly errorType: "redis_error" | "memcache_error" | "memory_error";
   /** Counts the checks of the batch and calls it back, now or later. */
   count(batch: CountBatch): void;
+  /**
+   * Reads the counters of the batch and changes none: writes each `after` (0 when there is none), whatever its addend, then calls the batch back, now
+   * or later. Absent where increments are predicted anyway. The same batch may be given to `count` once it was called back.
+   */
+  read?(batch: CountBatch): void;
 }

@@ -1,9 +1,11 @@
 // The memory backend: the common suite, its bound and the end of its windows.
 import { describe, expect, it } from "vitest";
-import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
+import { check, count, describeCounter, read, WaitingBatch } from "../counter.suite.ts";
 import { createMemoryCounter } from "./memory-counter.ts";
 
-describeCounter("memory", () => Promise.resolve({ counter: createMemoryCounter({ maxKeys: 1_000_000 }), close: () => Promise.resolve() }));
+describeCounter("memory", () => Promise.resolve({ counter: createMemoryCounter({ maxKeys: 1_000_000 }), close: () => Promise.resolve() }), {
+  canRead: true,
+});
 
 describe("createMemoryCounter()", () => {
   it("count() answers before it returns", () => {
@@ -22,6 +24,12 @@ describe("createMemoryCounter()", () => {
     });
     expect(await count(counter, check("a"))).toEqual([2]);
     expect(await count(counter, check("c", 0))).toEqual([0]);
+  });
+
+  it("read() needs no room when the table is full", async () => {
+    const counter = createMemoryCounter({ maxKeys: 1 });
+    await count(counter, check("a", 3));
+    expect(await read(counter, check("a"), check("b"))).toEqual([3, 0]);
   });
 
   it("count() has room again when the window that filled the table has ended", async () => {

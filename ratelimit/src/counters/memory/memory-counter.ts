@@ -63,10 +63,15 @@ class MemoryCounter implements Counter {
     batch.counted();
   }
 
+  read(batch: CountBatch): void {
+    for (const check of batch.checks) check.after = this.#windowOf(check).counts.get(heldKey(check.key))?.count ?? 0;
+    batch.counted();
+  }
+
   /** Adds to a counter and writes the sum to the check; false when the key is new and the table full. */
   #increment(check: CountedCheck): boolean {
     const { counts } = this.#windowOf(check);
-    const key = check.key.length <= KEY_MAX_LENGTH ? check.key : hash("sha256", check.key, "base64url");
+    const key = heldKey(check.key);
     const cell = counts.get(key);
     if (cell === undefined) {
       // Reading a counter that does not exist creates none.
@@ -116,4 +121,8 @@ class MemoryCounter implements Counter {
       if (track.current.startSeconds + windowSeconds <= nowSeconds) this.#tracks.delete(windowSeconds);
     }
   }
+}
+
+function heldKey(key: string): string {
+  return key.length <= KEY_MAX_LENGTH ? key : hash("sha256", key, "base64url");
 }
