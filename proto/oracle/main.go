@@ -12,6 +12,8 @@ import (
 	rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	rlsconfds "github.com/envoyproxy/go-control-plane/ratelimit/service/ratelimit/v3"
 	health "google.golang.org/grpc/health/grpc_health_v1"
+	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionalpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -26,6 +28,8 @@ var roots = []protoreflect.FileDescriptor{
 	rlsconf.File_ratelimit_config_ratelimit_v3_rls_conf_proto,
 	rlsconfds.File_ratelimit_service_ratelimit_v3_rls_conf_ds_proto,
 	health.File_grpc_health_v1_health_proto,
+	reflection.File_grpc_reflection_v1_reflection_proto,
+	reflectionalpha.File_grpc_reflection_v1alpha_reflection_proto,
 }
 
 func main() {

@@ -21,6 +21,8 @@ import {
   file_envoy_service_status_v3_csds,
 } from "./generated/envoy/service/status/v3/csds_pb.ts";
 import { file_grpc_health_v1_health, HealthCheckResponseSchema } from "./generated/grpc/health/v1/health_pb.ts";
+import { file_grpc_reflection_v1_reflection } from "./generated/grpc/reflection/v1/reflection_pb.ts";
+import { file_grpc_reflection_v1alpha_reflection } from "./generated/grpc/reflection/v1alpha/reflection_pb.ts";
 import { RateLimitConfigSchema } from "./generated/ratelimit/config/ratelimit/v3/rls_conf_pb.ts";
 import { file_ratelimit_service_ratelimit_v3_rls_conf_ds } from "./generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb.ts";
 import { randomMessage } from "./random-message.suite.ts";
@@ -39,6 +41,8 @@ const OURS = withImports([
   file_envoy_service_discovery_v3_ads,
   file_envoy_service_status_v3_csds,
   file_grpc_health_v1_health,
+  file_grpc_reflection_v1_reflection,
+  file_grpc_reflection_v1alpha_reflection,
   RateLimitConfigSchema.file,
   file_ratelimit_service_ratelimit_v3_rls_conf_ds,
 ]);
