@@ -1,4 +1,4 @@
-// gRPC over the library @grpc/grpc-js: ShouldRateLimit and the health service. It decides nothing; requests go to the decider as they were decoded.
+// gRPC over the library @grpc/grpc-js: ShouldRateLimit, health and reflection. It decides nothing; requests go to the decider as they were decoded.
 import type { Socket } from "node:net";
 
 import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
@@ -16,6 +16,7 @@ import { decideTraced } from "../traced-call.ts";
 import type { Transport } from "../transport.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import { createHealthHandlers, type HealthHandlers } from "./health-service.ts";
+import { createReflectionService, type ReflectionService } from "./reflection-service.ts";
 
 /** Longest request message, in bytes: gRPC's own default. */
 const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
@@ -60,6 +61,7 @@ class GrpcJsTransport implements Transport {
   readonly #server: Server;
   readonly #listener: ConnectionListener;
   readonly #health: HealthHandlers;
+  readonly #reflection: ReflectionService = createReflectionService();
   readonly #sockets = new Set<Socket>();
   /** Resolved when the last connection is gone, once a drain waits for it. */
   readonly #emptied = Promise.withResolvers<void>();
@@ -71,6 +73,7 @@ class GrpcJsTransport implements Transport {
     this.#health = createHealthHandlers(deps);
     this.#server.addService(serviceDefinition(HealthService), this.#health.handlers);
     this.#server.addService(serviceDefinition(RateLimitService), { shouldRateLimit: createShouldRateLimit(deps) });
+    for (const definition of this.#reflection.definitions) this.#server.addService(definition, this.#reflection.handlers);
     // Connections are opened here and injected: the library checks no client names and tells badly why it cannot listen.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     const { address, tls } = options;
@@ -106,8 +109,9 @@ class GrpcJsTransport implements Transport {
 
   async #drainOnce(): Promise<void> {
     if (this.#address !== undefined) this.#listener.close();
-    // Watches are streams without an end, which would keep their connections open.
+    // Streams without an end, which would keep their connections open.
     this.#health.endWatches();
+    this.#reflection.end();
     await new Promise((resolve) => this.#server.tryShutdown(resolve));
     // The library does not wait for connections that were injected.
     if (this.#sockets.size > 0) await this.#emptied.promise;
