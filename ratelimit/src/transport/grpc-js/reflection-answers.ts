@@ -5,7 +5,11 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { file_envoy_service_ratelimit_v3_rls } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { file_grpc_health_v1_health } from "@weir/proto/generated/grpc/health/v1/health_pb";
 import {
+  ErrorResponseSchema,
+  ExtensionNumberResponseSchema,
   file_grpc_reflection_v1_reflection,
+  FileDescriptorResponseSchema,
+  ListServiceResponseSchema,
   type ServerReflectionRequest,
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
@@ -58,7 +62,7 @@ function answerOf({ messageRequest }: ServerReflectionRequest): Answer {
       }
       return {
         case: "allExtensionNumbersResponse",
-        value: create(ServerReflectionResponseSchema.field.allExtensionNumbersResponse.message, { baseTypeName: messageRequest.value }),
+        value: create(ExtensionNumberResponseSchema, { baseTypeName: messageRequest.value }),
       };
     case undefined:
       return refusal(INVALID_ARGUMENT, "the request asks nothing");
@@ -67,24 +71,23 @@ function answerOf({ messageRequest }: ServerReflectionRequest): Answer {
 
 function listing(): Answer {
   const names = ROOTS.flatMap((file) => file.services.map((service) => service.typeName)).sort();
-  const schema = ServerReflectionResponseSchema.field.listServicesResponse.message;
-  return { case: "listServicesResponse", value: create(schema, { service: names.map((name) => ({ name })) }) };
+  return { case: "listServicesResponse", value: create(ListServiceResponseSchema, { service: names.map((name) => ({ name })) }) };
 }
 
 /** The file with everything that it imports, so that one answer is all that a client needs. */
 function fileAnswer(file: DescFile | undefined, reason: string): Answer {
   if (file === undefined) return refusal(NOT_FOUND, reason);
-  const schema = ServerReflectionResponseSchema.field.fileDescriptorResponse.message;
   const needed = [...filesWithImports([file]).values()].reverse(); // The one that was asked for comes first.
   return {
     case: "fileDescriptorResponse",
-    value: create(schema, { fileDescriptorProto: needed.map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)) }),
+    value: create(FileDescriptorResponseSchema, {
+      fileDescriptorProto: needed.map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)),
+    }),
   };
 }
 
 function refusal(errorCode: number, errorMessage: string): Answer {
-  const schema = ServerReflectionResponseSchema.field.errorResponse.message;
-  return { case: "errorResponse", value: create(schema, { errorCode, errorMessage }) };
+  return { case: "errorResponse", value: create(ErrorResponseSchema, { errorCode, errorMessage }) };
 }
 
 /** The file that declares a type or a service, or a member of one: a method, field, oneof or enum value. */
