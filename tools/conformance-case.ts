@@ -1,0 +1,29 @@
+// What one numbered case of conformance is: what the service that users run today does, in a sentence, and whether this one does the same. The cases
+// themselves stand in conformance-cases-*.ts.
+
+/** One numbered case. */
+export interface ConformanceCase {
+  readonly number: number;
+  /** What is given and what comes of it. */
+  readonly says: string;
+  /** Why this service does otherwise on purpose, and what it does; undefined when it does the same. */
+  readonly differs?: string;
+  /** Why there is nothing to show; undefined when there is. A case has at most one of the two. */
+  readonly absent?: string;
+}
+
+/** Cases about one thing. */
+export interface ConformanceSection {
+  readonly title: string;
+  readonly cases: readonly ConformanceCase[];
+}
+
+/** A case in which this service does the same. */
+export function same(number: number, says: string): ConformanceCase {
+  return { number, says };
+}
+
+/** A case in which this service does otherwise. */
+export function ours(number: number, says: string, differs: string): ConformanceCase {
+  return { number, says, differs };
+}
