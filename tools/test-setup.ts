@@ -45,6 +45,9 @@ const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName
 /** Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache folder by itself. */
 const ORACLE_SCRIPT = "proto/oracle/build.sh";
 
+/** Builds go-control-plane's configuration server, which our client is tested against; keeps its result likewise. */
+const ADS_SERVER_SCRIPT = "ratelimit/oracle/ads-server/build.sh";
+
 /** Something is missing that this machine cannot get by itself; the message says what and how. */
 export class SetupError extends Error {
   override readonly name = "SetupError";
@@ -57,10 +60,11 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
   await installFromPypi(OTLP_PACKAGE, say);
   const goFolder = await findGo(say);
   for (const wanted of GO_PROGRAMS) await buildWithGo(wanted, goFolder, say);
+  const path = `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`;
   say("Making Envoy's descriptors, unless they are there (about a minute the first time)");
-  await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", {
-    PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
-  });
+  await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
+  say("Building go-control-plane's configuration server, unless it is there (about a minute the first time)");
+  await mustRun(["sh", ADS_SERVER_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
 }
 
 /** The folder where tools are kept: shared by all checkouts, named after their versions. */
