@@ -106,8 +106,8 @@ async function createCounter(
     case "memory":
       return createMemoryCounter(backend);
     case "kvstore": {
-      const { createKvstoreCounter } = await import("./counters/kvstore/single/kvstore-counter.ts");
-      return createKvstoreCounter(
+      const { createKvstoreBackend } = await import("./kvstore-backend.ts");
+      return await createKvstoreBackend(
         {
           log: deps.log,
           statistics: deps.store,

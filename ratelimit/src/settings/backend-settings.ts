@@ -2,7 +2,7 @@
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import { REDACTED, Secret } from "@weir/common/settings/secret";
 
-import { parseAddress } from "../counters/kvstore/single/address.ts";
+import { parseAddress } from "../counters/kvstore/address.ts";
 import type { FailureMode } from "../decide/decider.ts";
 import { type AltstoreBackendSettings, readAltstore, readNodeSource } from "./altstore-settings.ts";
 import { readStoreTls, type StoreTlsSettings } from "./store-tls-settings.ts";

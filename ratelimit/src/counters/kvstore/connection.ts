@@ -5,7 +5,7 @@ import type { ConnectionOptions } from "node:tls";
 import { clientContext } from "@weir/common/tls/client-context";
 import type { TlsMaterial } from "@weir/common/tls/tls-material";
 import { Redis } from "ioredis";
-import type { KvstoreTlsOptions } from "../options.ts";
+import type { KvstoreTlsOptions } from "./options.ts";
 import type { KvstoreAddress } from "./address.ts";
 import { SocketConnector } from "./socket-connector.ts";
 import type { CommandSink, Reply } from "./turn.ts";
@@ -24,12 +24,19 @@ export interface ConnectionListener {
   closed(cause: unknown): void;
 }
 
+/** How a connection is made. */
+export interface ConnectionChoices {
+  readonly connectTimeoutMs: number;
+  /** Whether a server that says it is a replica is refused. */
+  readonly wantsPrimary: boolean;
+}
+
 /** Dials a server. The listener hears of it later than this function returns. */
 export function dial(
   deps: { readonly address: KvstoreAddress; readonly tls: KvstoreTlsOptions | undefined; readonly listener: ConnectionListener },
-  options: { readonly connectTimeoutMs: number },
+  options: ConnectionChoices,
 ): Connection {
-  return new Connection(deps.address, deps.tls, deps.listener, options.connectTimeoutMs);
+  return new Connection(deps.address, deps.tls, deps.listener, options);
 }
 
 /** A connection. Commands may be written between `ready` and `closed`. */
@@ -37,12 +44,15 @@ export class Connection {
   readonly #redis: Redis;
   readonly #listener: ConnectionListener;
   readonly #address: KvstoreAddress;
+  readonly #wantsPrimary: boolean;
   readonly #timer: NodeJS.Timeout;
   #cause: unknown;
   #isClosed = false;
 
-  constructor(address: KvstoreAddress, tls: KvstoreTlsOptions | undefined, listener: ConnectionListener, connectTimeoutMs: number) {
+  constructor(address: KvstoreAddress, tls: KvstoreTlsOptions | undefined, listener: ConnectionListener, choices: ConnectionChoices) {
+    const { connectTimeoutMs, wantsPrimary } = choices;
     this.#address = address;
+    this.#wantsPrimary = wantsPrimary;
     this.#listener = listener;
     this.#timer = setTimeout(() => this.close(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
     this.#redis = new Redis({
@@ -83,20 +93,23 @@ export class Connection {
     this.#redis.disconnect();
   }
 
-  /** AUTH, SELECT and PING in one piece; only a PONG makes a connection. */
+  /** AUTH, SELECT, ROLE and PING in one piece; only a PONG, of a primary where one is wanted, makes a connection. */
   #introduce(): void {
     const { auth, database } = this.#address;
     const pipeline = this.#redis.pipeline();
     if (auth !== undefined) pipeline.call("AUTH", ...auth.map((secret) => secret.reveal()));
     if (database > 0) pipeline.select(database);
     pipeline.ping();
+    if (this.#wantsPrimary) pipeline.role();
     void pipeline.exec((_error, replies) => {
       if (this.#isClosed) return;
+      const role = this.#wantsPrimary ? roleIn(replies?.pop()) : undefined;
       const failure = replies?.find(([error]) => error !== null)?.[0];
       const last = replies?.[replies.length - 1]?.[1];
       // Only the text goes on: the library's error holds the command, and so the password.
       if (failure !== undefined && failure !== null) this.close(new Error(failure.message));
       else if (last !== "PONG") this.close(new Error(`the server answered PING with ${String(last)}`));
+      else if (role !== undefined && role !== "master") this.close(new Error(`the server is not a primary, its role is ${role}`));
       else this.#begin();
     });
   }
@@ -112,6 +125,12 @@ export class Connection {
     clearTimeout(this.#timer);
     this.#listener.closed(this.#cause ?? new Error("the server closed the connection"));
   }
+}
+
+/** The role that a server tells; undefined when it does not tell, because the user may not ask. */
+function roleIn(reply: Reply | undefined): string | undefined {
+  const [error, value] = reply ?? [new Error("no reply"), undefined];
+  return error === null && Array.isArray(value) ? String(value[0]) : undefined;
 }
 
 function targetOptions({ target }: KvstoreAddress): { path: string } | { host: string; port: number } {

@@ -4,17 +4,25 @@ import { type Connection, type ConnectionListener, dial } from "./connection.ts"
 import { isUselessConnection } from "./store-errors.ts";
 import type { CommandSink, Reply } from "./turn.ts";
 import type { KvstoreAddress } from "./address.ts";
-import type { KvstoreTlsOptions } from "../options.ts";
+import type { KvstoreTlsOptions } from "./options.ts";
 
 /** What a link works with. */
 export interface LinkDeps {
-  readonly address: KvstoreAddress;
+  /** Where the server is now: asked at each dial. */
+  readonly target: () => KvstoreAddress;
   readonly tls: KvstoreTlsOptions | undefined;
   readonly listener: LinkListener;
   /** Waits between attempts until a connection worked for the first time. */
   readonly startBackoff: Backoff;
   /** Waits between attempts afterwards; it starts over with each connection that proves useful. */
   readonly redialBackoff: Backoff;
+}
+
+/** What each connection of a link is made with. */
+export interface LinkOptions {
+  readonly connectTimeoutMs: number;
+  /** Whether a server that says it is a replica is refused. */
+  readonly wantsPrimary: boolean;
 }
 
 /** What a link tells its server. */
@@ -35,13 +43,13 @@ type State =
 /** A place in the pool. */
 export class Link {
   readonly #deps: LinkDeps;
-  readonly #connectTimeoutMs: number;
+  readonly #options: LinkOptions;
   #state: State = { kind: "closed" };
   #wasReady = false;
 
-  constructor(deps: LinkDeps, options: { readonly connectTimeoutMs: number }) {
+  constructor(deps: LinkDeps, options: LinkOptions) {
     this.#deps = deps;
-    this.#connectTimeoutMs = options.connectTimeoutMs;
+    this.#options = options;
   }
 
   /** Whether commands can be written. */
@@ -72,6 +80,18 @@ export class Link {
     if (this.#state.kind === "ready") this.#state.connection.close(cause);
   }
 
+  /** Ends the connection in use, if any, and dials now, whatever wait there was; does nothing while it is closed. */
+  redial(cause: unknown): void {
+    const state = this.#state;
+    if (state.kind === "closed") return;
+    this.#deps.redialBackoff.reset();
+    this.#state = { kind: "closed" };
+    if (state.kind === "waiting") clearTimeout(state.timer);
+    else state.connection.close(cause);
+    if (state.kind === "ready") this.#deps.listener.linkLost(this, cause);
+    this.#dial();
+  }
+
   /** Ends everything; nothing is told to the listener any more. */
   close(): void {
     const state = this.#state;
@@ -81,9 +101,9 @@ export class Link {
   }
 
   #dial(): void {
-    const { address, tls } = this.#deps;
+    const { target, tls } = this.#deps;
     const listener: ConnectionListener = { ready: () => this.#ready(), closed: (cause) => this.#closed(cause) };
-    this.#state = { kind: "dialling", connection: dial({ address, tls, listener }, { connectTimeoutMs: this.#connectTimeoutMs }) };
+    this.#state = { kind: "dialling", connection: dial({ address: target(), tls, listener }, this.#options) };
   }
 
   #ready(): void {

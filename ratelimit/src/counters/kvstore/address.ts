@@ -1,6 +1,6 @@
 // Where a store is and how to introduce oneself there, from KVSTORE_URL, KVSTORE_SOCKET_TYPE and KVSTORE_AUTH. Pure: nothing is looked up.
 import { Secret } from "@weir/common/settings/secret";
-import type { KvstoreServerOptions } from "../options.ts";
+import type { KvstoreServerOptions } from "./options.ts";
 
 /** Port of a URL that names none. */
 const DEFAULT_PORT = 6379;

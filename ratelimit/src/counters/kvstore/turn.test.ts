@@ -1,7 +1,7 @@
 // The commands of a turn, the sharing of its replies, its deadlines and the memory of expiries.
 import { describe, expect, it } from "vitest";
-import { check, WaitingBatch } from "../../counter.suite.ts";
-import { StoreError } from "../../store-error.ts";
+import { check, WaitingBatch } from "../counter.suite.ts";
+import { StoreError } from "../store-error.ts";
 import { ExpiryMemory } from "./expiry-memory.ts";
 import { type CommandSink, type Reply, Turn, type TurnContext } from "./turn.ts";
 
@@ -15,6 +15,18 @@ class NotedCommands implements CommandSink {
 
   expire(key: string, seconds: number): void {
     this.lines.push(`EXPIRE ${key} ${seconds}`);
+  }
+
+  get(key: string): void {
+    this.lines.push(`GET ${key}`);
+  }
+
+  asking(): void {
+    this.lines.push("ASKING");
+  }
+
+  call(command: string, ...args: string[]): void {
+    this.lines.push([command, ...args].join(" "));
   }
 }
 
@@ -81,7 +93,7 @@ describe("Turn", () => {
     const third = add(turn, new WaitingBatch([check("b", 4), check("a", 3)]));
     const context = createContext();
     turn.write(new NotedCommands(), context);
-    expect(turn.settle([value(15), value(1), value(9), value(1)], context)).toEqual([]);
+    expect(turn.settle([value(15), value(1), value(9), value(1)], context)).toEqual({ expiries: [], refused: [] });
     expect(await first.counts).toEqual([12, 5]);
     expect(await second.counts).toEqual([12]);
     expect(await third.counts).toEqual([9, 15]);
@@ -94,7 +106,7 @@ describe("Turn", () => {
     const turn = new Turn(0, 1000);
     add(turn, new WaitingBatch([check("a", 2), check("b", 2)]));
     turn.write(new NotedCommands(), context);
-    expect(turn.settle([value(2), value(3)], context)).toEqual([{ key: "a_4000000200", seconds: 67 }]);
+    expect(turn.settle([value(2), value(3)], context)).toEqual({ expiries: [{ key: "a_4000000200", seconds: 67 }], refused: [] });
   });
 
   it("settle() asks for no other expiry when the one of a new key went along", () => {
@@ -102,7 +114,7 @@ describe("Turn", () => {
     const turn = new Turn(0, 1000);
     add(turn, new WaitingBatch([check("a", 2)]));
     turn.write(new NotedCommands(), context);
-    expect(turn.settle([value(2), value(1)], context)).toEqual([]);
+    expect(turn.settle([value(2), value(1)], context)).toEqual({ expiries: [], refused: [] });
   });
 
   it("settle() forgets the expiry of a key whose INCRBY or EXPIRE failed", () => {

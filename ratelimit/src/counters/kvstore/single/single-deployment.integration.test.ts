@@ -12,7 +12,8 @@ import type { Counter } from "../../counter.ts";
 import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import { freePort, type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
-import { createKvstoreCounter } from "./kvstore-counter.ts";
+import { createKvstoreCounter } from "../kvstore-counter.ts";
+import { createSingleDeployment } from "./single-deployment.ts";
 
 /** Limits of these tests, in milliseconds: short, so that faults show soon; `SLACK_MS` is what a busy machine may add. */
 const COMMAND_TIMEOUT_MS = 400;
@@ -38,7 +39,7 @@ function createCounter(url: string, { server, perSecond, options, random = () =>
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
   const active: number[] = [];
   const counter = createKvstoreCounter(
-    { log: silentLog(), statistics, clock, random, connections: (number) => active.push(number) },
+    { log: silentLog(), statistics, clock, random, connections: (number) => active.push(number), createDeployment: createSingleDeployment },
     {
       main: serverOptions(url, server),
       perSecond,
@@ -69,6 +70,14 @@ async function timeFailure(counter: Counter, batch = new WaitingBatch([check("fa
   return { error, tookMs: performance.now() - beganMs };
 }
 
+/** A counter on a server of its own, for the common suite. */
+async function openSuite(urlOf: (server: RedisServer) => string, fields: Partial<KvstoreServerOptions> = {}) {
+  const server = await startRedisServer();
+  const { counter } = createCounter(urlOf(server), { server: fields, options: { commandTimeoutMs: 10_000 } });
+  openCounters.pop(); // The suite stops it itself.
+  return { counter, close: () => server.close() };
+}
+
 let shared: RedisServer;
 beforeAll(async () => {
   shared = await startRedisServer();
@@ -78,19 +87,13 @@ afterEach(async () => {
 });
 afterAll(() => shared.close());
 
-describeCounter("kvstore single", async () => {
-  const server = await startRedisServer();
-  const created = createCounter(server.url, { options: { commandTimeoutMs: 10_000 } });
-  openCounters.pop(); // The suite stops it itself.
-  return { counter: created.counter, close: () => server.close() };
-});
+describeCounter("kvstore single", () => openSuite((server) => server.url), { canRead: true });
 
-describeCounter("kvstore single with a pool of three over a unix socket", async () => {
-  const server = await startRedisServer();
-  const created = createCounter(server.socketPath, { server: { socketType: "unix", poolSize: 3 }, options: { commandTimeoutMs: 10_000 } });
-  openCounters.pop();
-  return { counter: created.counter, close: () => server.close() };
-});
+describeCounter(
+  "kvstore single with a pool of three over a unix socket",
+  () => openSuite((server) => server.socketPath, { socketType: "unix", poolSize: 3 }),
+  { canRead: true },
+);
 
 describe("count() on a server", () => {
   let redis: Redis;

@@ -1,9 +1,9 @@
-// The links to one server: opens them, picks one for each turn, and counts how many work.
+// The links to one server: opens them, and picks one for each turn.
 import { createBackoff } from "@weir/common/backoff/backoff";
-import type { StatisticsCounter, StatisticsGauge, StatisticsStore } from "../../../statistics/statistics-store.ts";
-import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import type { KvstoreAddress } from "./address.ts";
 import { Link, type LinkListener } from "./link.ts";
+import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
+import type { PoolStatistics } from "./pool-statistics.ts";
 
 /** Waits between attempts to reach a server that was lost, in milliseconds: the field's. */
 const REDIAL_INITIAL_MS = 125;
@@ -11,44 +11,39 @@ const REDIAL_MAX_MS = 4_000;
 
 /** What a pool works with. */
 export interface LinkPoolDeps {
+  /** Where the server is now: asked at each dial. */
+  readonly target: () => KvstoreAddress;
   readonly listener: LinkListener;
-  readonly statistics: StatisticsStore;
   readonly random: () => number;
-  /** Hears the number of links that work, at each change. */
-  readonly connections: (active: number) => void;
+  readonly statistics: PoolStatistics;
 }
 
 /** What is particular to this pool. */
 export interface LinkPoolOptions {
-  readonly address: KvstoreAddress;
   readonly server: KvstoreServerOptions;
   readonly startup: KvstoreCounterOptions["startup"];
-  /** Scope of its statistics: ratelimit.<scope>.cx_active and so on. */
-  readonly scope: string;
+  /** Whether a server that says it is a replica is refused. */
+  readonly wantsPrimary: boolean;
 }
 
 /** A pool of links, all closed at first. */
 export class LinkPool {
   readonly #links: readonly Link[];
-  readonly #connections: (active: number) => void;
-  readonly #active: StatisticsGauge;
-  readonly #total: StatisticsCounter;
-  readonly #localClose: StatisticsCounter;
+  readonly #statistics: PoolStatistics;
   #next = 0;
 
-  constructor(deps: LinkPoolDeps, options: LinkPoolOptions) {
-    const { listener, statistics, random, connections } = deps;
-    const { address, server, startup, scope } = options;
+  constructor(deps: LinkPoolDeps, { server, startup, wantsPrimary }: LinkPoolOptions) {
+    const { target, listener, random, statistics } = deps;
     const backoff = (initialMs: number, maxMs: number) => createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random });
     this.#links = Array.from({ length: server.poolSize }, () => {
       const startBackoff = backoff(startup.initialMs, startup.maxMs);
       const redialBackoff = backoff(REDIAL_INITIAL_MS, REDIAL_MAX_MS);
-      return new Link({ address, tls: server.tls, listener, startBackoff, redialBackoff }, { connectTimeoutMs: server.connectTimeoutMs });
+      return new Link(
+        { target, tls: server.tls, listener, startBackoff, redialBackoff },
+        { connectTimeoutMs: server.connectTimeoutMs, wantsPrimary },
+      );
     });
-    this.#connections = connections;
-    this.#active = statistics.gauge(`ratelimit.${scope}.cx_active`);
-    this.#total = statistics.counter(`ratelimit.${scope}.cx_total`);
-    this.#localClose = statistics.counter(`ratelimit.${scope}.cx_local_close`);
+    this.#statistics = statistics;
   }
 
   /** Whether any link works. */
@@ -66,13 +61,23 @@ export class LinkPool {
     for (const link of this.#links) link.open();
   }
 
+  /** Ends the connections of all links that are open, and dials the server that `target` names now. */
+  redial(cause: unknown): void {
+    for (const link of this.#links) {
+      if (link.isReady) this.#statistics.closing();
+      link.redial(cause);
+    }
+  }
+
   /** Closes all links for good. */
   close(): void {
     for (const link of this.#links) {
-      if (link.isReady) this.#localClose.add(1);
+      const wasReady = link.isReady;
       link.close();
+      if (!wasReady) continue;
+      this.#statistics.closing();
+      this.#statistics.lost();
     }
-    this.#note();
   }
 
   /** The next link that works, in turn. */
@@ -88,24 +93,17 @@ export class LinkPool {
 
   /** Gives the connection of a link up; it dials anew. */
   reset(link: Link, cause: unknown): void {
-    if (link.isReady) this.#localClose.add(1);
+    if (link.isReady) this.#statistics.closing();
     link.reset(cause);
   }
 
   /** To be called when a link became ready. */
   noteReady(): void {
-    this.#total.add(1);
-    this.#note();
+    this.#statistics.opened();
   }
 
   /** To be called when a link was lost. */
   noteLost(): void {
-    this.#note();
-  }
-
-  #note(): void {
-    const active = this.#links.filter((link) => link.isReady).length;
-    this.#active.set(active);
-    this.#connections(active);
+    this.#statistics.lost();
   }
 }

@@ -1,0 +1,96 @@
+// The kvstore backend: INCRBY and EXPIRE as in the field, so that pods of both kinds can share a store. Counters of the unit SECOND may live in a
+// deployment of their own. It knows no deployment type.
+import type { CountBatch, Counter } from "../counter.ts";
+import type { CreateDeployment, Deployment, DeploymentDeps } from "./deployment.ts";
+import type { KvstoreCounterOptions } from "./options.ts";
+
+/** Length of the windows that go to the per-second deployment. */
+const SECOND = 1;
+
+/** What the backend works with; `connections` hears the smaller number of working connections of the two deployments, at each change. */
+export interface KvstoreCounterDeps extends DeploymentDeps {
+  /** Makes the deployment of the type that the options name. */
+  readonly createDeployment: CreateDeployment;
+}
+
+/** Creates the backend; nothing is connected before `start`. Fails with STORE_ADDRESS_INVALID when an address cannot be read. */
+export function createKvstoreCounter(deps: KvstoreCounterDeps, options: KvstoreCounterOptions): Counter {
+  const { createDeployment, ...shared } = deps;
+  const active = { main: 0, perSecond: options.perSecond === undefined ? Infinity : 0 };
+  const report = (count: Partial<typeof active>): void => {
+    Object.assign(active, count);
+    shared.connections(Math.min(active.main, active.perSecond));
+  };
+  const main = createDeployment(
+    { ...shared, connections: (count) => report({ main: count }) },
+    { server: options.main, counter: options, urlSetting: "KVSTORE_URL", scope: "redis_pool" },
+  );
+  const perSecond =
+    options.perSecond &&
+    createDeployment(
+      { ...shared, connections: (count) => report({ perSecond: count }) },
+      { server: options.perSecond, counter: options, urlSetting: "KVSTORE_PERSECOND_URL", scope: "redis_per_second_pool" },
+    );
+  return new KvstoreCounter(main, perSecond, deps.clock, options.startup.maxElapsedMs);
+}
+
+class KvstoreCounter implements Counter {
+  readonly name = "kvstore counters";
+  readonly errorType = "redis_error";
+  readonly #main: Deployment;
+  readonly #perSecond: Deployment | undefined;
+  readonly #clock: () => number;
+  readonly #maxElapsedMs: number;
+
+  constructor(main: Deployment, perSecond: Deployment | undefined, clock: () => number, maxElapsedMs: number) {
+    this.#main = main;
+    this.#perSecond = perSecond;
+    this.#clock = clock;
+    this.#maxElapsedMs = maxElapsedMs;
+  }
+
+  async start(): Promise<void> {
+    // The per-second deployment first, as in the field.
+    await this.#perSecond?.start(this.#maxElapsedMs);
+    try {
+      await this.#main.start(this.#maxElapsedMs);
+    } catch (error) {
+      this.#perSecond?.close();
+      throw error;
+    }
+  }
+
+  stop(): void {
+    this.#perSecond?.close();
+    this.#main.close();
+  }
+
+  count(batch: CountBatch): void {
+    const nowMs = this.#clock();
+    if (!this.#accept(batch, nowMs)) return;
+    for (const check of batch.checks) this.#deploymentOf(check.windowSeconds).add(check, batch, nowMs);
+  }
+
+  read(batch: CountBatch): void {
+    const nowMs = this.#clock();
+    if (!this.#accept(batch, nowMs)) return;
+    for (const check of batch.checks) this.#deploymentOf(check.windowSeconds).read(check, batch, nowMs);
+  }
+
+  /** Fails a call of which a check cannot even wait; otherwise all its checks are pending. */
+  #accept(batch: CountBatch, nowMs: number): boolean {
+    const { checks } = batch;
+    for (const check of checks) {
+      const refusal = this.#deploymentOf(check.windowSeconds).refusal(nowMs, check.key);
+      if (refusal === undefined) continue;
+      batch.failed(refusal);
+      return false;
+    }
+    batch.pending = checks.length;
+    return true;
+  }
+
+  #deploymentOf(windowSeconds: number): Deployment {
+    return windowSeconds === SECOND ? (this.#perSecond ?? this.#main) : this.#main;
+  }
+}
