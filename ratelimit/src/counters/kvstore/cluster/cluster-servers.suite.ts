@@ -1,0 +1,207 @@
+// A real cluster of redis-server processes for integration tests: three primaries on 127.0.0.1 that share the slots evenly, and slots that are moved
+// step by step, as a reshard does.
+import { randomInt } from "node:crypto";
+import { mkdtemp } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { RedisServer, until } from "../redis-server.suite.ts";
+import { hashSlot, SLOT_COUNT } from "./hash-slot.ts";
+
+/** Longest wait for the nodes to agree, in milliseconds. */
+const AGREE_TIMEOUT_MS = 30_000;
+
+/**
+ * Where ports are taken from: each node uses its port and the one 10000 above, and both ranges lie below the ports that systems give to connections of
+ * their own.
+ */
+const PORT_FIRST = 20_000;
+const PORT_LAST = 22_600;
+const BUS_OFFSET = 10_000;
+
+/** Keys that one MIGRATE takes. */
+const MIGRATE_KEYS = 100;
+const MIGRATE_TIMEOUT_MS = 5000;
+
+/** What a cluster is made of. */
+export interface ClusterOptions {
+  /** Number of primaries; default 3. A further one may join later with `joinEmpty`. */
+  readonly nodes?: number;
+  readonly password?: string;
+  /** TLS on all ports, from files. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string; readonly caPem: string };
+  /** Arguments of every node. */
+  readonly args?: readonly string[];
+}
+
+/** One node: its process, a connection for the test's own commands, and its name in the cluster. */
+export interface ClusterNode {
+  readonly server: RedisServer;
+  readonly client: Redis;
+  readonly id: string;
+}
+
+/** A cluster under test. */
+export class ClusterServers {
+  readonly nodes: ClusterNode[];
+  readonly #options: ClusterOptions;
+
+  constructor(nodes: readonly ClusterNode[], options: ClusterOptions) {
+    this.nodes = [...nodes];
+    this.#options = options;
+  }
+
+  /** All nodes, as KVSTORE_URL names them. */
+  get url(): string {
+    return this.nodes.map(({ server }) => server.url).join(",");
+  }
+
+  /** The node of that number. */
+  node(index: number): ClusterNode {
+    const node = this.nodes[index];
+    if (node === undefined) throw new Error(`The cluster has no node ${index}`);
+    return node;
+  }
+
+  /** A key of the given name whose slot was given to that node when the cluster was made; `suffix` is what tests append to each key. */
+  keyOn(index: number, name: string, suffix = ""): string {
+    const [first, last] = rangeOf(index, this.#options.nodes ?? 3);
+    for (let at = 0; ; at++) {
+      const slot = hashSlot(`${name}-${at}${suffix}`);
+      if (slot >= first && slot <= last) return `${name}-${at}`;
+    }
+  }
+
+  /** Takes one more node in, which has no slots. */
+  async joinEmpty(): Promise<ClusterNode> {
+    const [node] = await startNodes(1, this.#options);
+    if (node === undefined) throw new Error("No node was started");
+    await meet(this.node(0), node);
+    this.nodes.push(node);
+    await this.agree();
+    return node;
+  }
+
+  /** Begins to move a slot: what the source has not, it says to ask the target for. */
+  async beginMove(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
+    await to.client.cluster("SETSLOT", slot, "IMPORTING", from.id);
+    await from.client.cluster("SETSLOT", slot, "MIGRATING", to.id);
+  }
+
+  /** Moves the keys that the source has by now. */
+  async moveKeys(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
+    const auth = this.#options.password === undefined ? [] : ["AUTH", this.#options.password];
+    for (;;) {
+      const keys = await from.client.cluster("GETKEYSINSLOT", slot, MIGRATE_KEYS);
+      if (keys.length === 0) return;
+      await from.client.call("MIGRATE", "127.0.0.1", to.server.port, "", 0, MIGRATE_TIMEOUT_MS, ...auth, "KEYS", ...keys);
+    }
+  }
+
+  /** Ends the move: the slot is the target's. The target hears of it first, as the specification asks. */
+  async endMove(slot: number, to: ClusterNode): Promise<void> {
+    for (const { client } of [to, ...this.nodes.filter((node) => node !== to)]) await client.cluster("SETSLOT", slot, "NODE", to.id);
+  }
+
+  /** Moves a slot with all its keys. */
+  async moveSlot(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
+    await this.beginMove(slot, from, to);
+    await this.moveKeys(slot, from, to);
+    await this.endMove(slot, to);
+  }
+
+  /** Waits until all nodes that run say that the cluster is well, and know all others. */
+  async agree(nodes: readonly ClusterNode[] = this.nodes): Promise<void> {
+    for (const { client, server } of nodes) {
+      await until(
+        async () => {
+          const info = await client.cluster("INFO").catch(String);
+          return info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${this.nodes.length}`);
+        },
+        AGREE_TIMEOUT_MS,
+        `the node at ${server.url} says that the cluster is well`,
+      );
+    }
+  }
+
+  /** Ends all nodes. */
+  async close(): Promise<void> {
+    for (const { client } of this.nodes) client.disconnect();
+    await Promise.all(this.nodes.map(({ server }) => server.close()));
+  }
+}
+
+/** Starts a cluster. */
+export async function startCluster(options: ClusterOptions = {}): Promise<ClusterServers> {
+  const count = options.nodes ?? 3;
+  const nodes = await startNodes(count, options);
+  const cluster = new ClusterServers(nodes, options);
+  const [firstNode] = nodes;
+  if (firstNode === undefined) throw new Error("No node was started");
+  for (const [index, node] of nodes.entries()) {
+    const [first, last] = rangeOf(index, count);
+    await node.client.call("CLUSTER", "ADDSLOTSRANGE", first, last);
+    await node.client.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
+    if (index > 0) await meet(firstNode, node);
+  }
+  await cluster.agree();
+  return cluster;
+}
+
+/** The slots of one of so many nodes. */
+function rangeOf(index: number, nodes: number): readonly [first: number, last: number] {
+  return [Math.ceil((SLOT_COUNT * index) / nodes), Math.ceil((SLOT_COUNT * (index + 1)) / nodes) - 1];
+}
+
+async function meet(known: ClusterNode, stranger: ClusterNode): Promise<void> {
+  await stranger.client.cluster("MEET", "127.0.0.1", known.server.port);
+}
+
+async function startNodes(count: number, options: ClusterOptions): Promise<readonly ClusterNode[]> {
+  return await Promise.all(Array.from({ length: count }, () => startNode(options)));
+}
+
+async function startNode({ password, tls, args = [] }: ClusterOptions): Promise<ClusterNode> {
+  const port = await portPair();
+  const folder = await mkdtemp(join(tmpdir(), "weir-cluster-"));
+  const cluster = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+  const auth = password === undefined ? [] : ["--requirepass", password, "--masterauth", password];
+  const bus = tls === undefined ? [] : ["--tls-cluster", "yes", "--tls-replication", "yes"];
+  const server = new RedisServer(port, folder, {
+    args: [...cluster, ...auth, ...bus, ...args],
+    ...(tls !== undefined && { tls: { cert: tls.cert, key: tls.key, ca: tls.ca } }),
+  });
+  await server.start();
+  const client = new Redis({
+    host: "127.0.0.1",
+    port,
+    ...(password !== undefined && { password }),
+    ...(tls !== undefined && { tls: { ca: tls.caPem, checkServerIdentity: () => undefined } }),
+    retryStrategy: () => 50,
+    maxRetriesPerRequest: null,
+  });
+  client.on("error", () => undefined); // Nodes die in these tests; the client comes back by itself.
+  return { server, client, id: String(await client.call("CLUSTER", "MYID")) };
+}
+
+/** Ports that this process has given out. */
+const givenPorts = new Set<number>();
+
+/** A port that is free together with the one of the cluster's bus. */
+async function portPair(): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORT_FIRST, PORT_LAST);
+    if (givenPorts.has(port) || !(await isFree(port)) || !(await isFree(port + BUS_OFFSET))) continue;
+    givenPorts.add(port);
+    return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
+}
