@@ -1,16 +1,14 @@
 // The debug listener: what an operator may look at in a running process. It opens before everything else, so that a process which waits for its
 // configuration can be looked into.
-import type { ServerResponse } from "node:http";
-
 import { type AdminServer, createAdminServer, respondText } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 
 import type { Health } from "../../health/health.ts";
 import type { RuleSet } from "../../rules/rule-set.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
-import { renderStatisticsJson, renderStatisticsText } from "../../statistics/stats-page.ts";
 import { respondHealth } from "../plain-answers.ts";
-import { type ProfileOptions, profileRoutes } from "./profiles.ts";
+import { createProfiles, type ProfileOptions } from "./profiles.ts";
+import { createStatsRoute } from "./stats-route.ts";
 
 /** What the listener shows. */
 export interface DebugListenerDeps {
@@ -37,28 +35,26 @@ export function createDebugListener(deps: DebugListenerDeps, options: DebugListe
     help: "print out the currently loaded configuration for debugging",
     handle: (_request, response) => respondText(response, 200, deps.rules()?.dump() ?? ""),
   });
-  server.route({
-    path: "/stats",
-    help: "print out stats, one per line; /stats?format=json as JSON",
-    handle: (request, response) => {
-      if (formatOf(request.url) === "json") respondJson(response, `${renderStatisticsJson(deps.statistics, deps.extraTags)}\n`);
-      else respondText(response, 200, renderStatisticsText(deps.statistics, deps.extraTags));
-    },
-  });
+  server.route(createStatsRoute(deps));
   server.route({
     path: "/healthcheck",
     help: "OK, or status 500 while the service is not healthy",
     handle: (_request, response) => respondHealth(response, deps.health),
   });
-  for (const route of profileRoutes(options.profiling)) server.route(route);
-  return server;
-}
-
-function formatOf(url: string | undefined): string | null {
-  return new URL(url ?? "/", "http://debug").searchParams.get("format");
-}
-
-function respondJson(response: ServerResponse, body: string): void {
-  response.writeHead(200, { "Content-Type": "application/json", "Cache-Control": "no-store" });
-  response.end(body);
+  const profiles = createProfiles(options.profiling);
+  for (const route of profiles.routes) server.route(route);
+  return {
+    name: server.name,
+    async start() {
+      await server.start();
+      // Nobody waits for it: whoever asks for a heap profile right now gets what is there.
+      profiles.start().catch((error: unknown) => deps.log.warn("allocations cannot be sampled, heap profiles are empty", { error }));
+    },
+    async stop() {
+      await server.stop();
+      profiles.stop();
+    },
+    route: (route) => server.route(route),
+    address: () => server.address(),
+  };
 }

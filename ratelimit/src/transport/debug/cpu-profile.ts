@@ -1,0 +1,92 @@
+// A CPU profile of V8 as one that `go tool pprof` reads. Taking it is profiles.ts' matter.
+import type { Profiler } from "node:inspector/promises";
+
+import { type LocationId, ProfileBuilder } from "./profile-builder.ts";
+
+/** Frames of V8 that are no work: the bottom of every stack, and waiting. */
+const ROOT = "(root)";
+const IDLE = "(idle)";
+
+const NANOSECONDS_PER_MICROSECOND = 1000;
+
+/** A node of the tree of calls, and what was seen of it. */
+interface Seen {
+  readonly node: Profiler.ProfileNode;
+  readonly parent: Seen | undefined;
+  samples: number;
+  microseconds: number;
+}
+
+/** How the profile was taken. */
+export interface CpuProfileFacts {
+  /** Time between two samples, in microseconds. */
+  readonly intervalUs: number;
+  readonly takenAtMs: number;
+}
+
+/** The profile, gzipped: samples and nanoseconds of CPU, by the lines of functions. Time without work is left out. */
+export function convertCpuProfile(profile: Profiler.Profile, { intervalUs, takenAtMs }: CpuProfileFacts): Buffer {
+  const builder = new ProfileBuilder({
+    kinds: [
+      { type: "samples", unit: "count" },
+      { type: "cpu", unit: "nanoseconds" },
+    ],
+    period: intervalUs * NANOSECONDS_PER_MICROSECOND,
+    takenAtMs,
+    durationMs: (profile.endTime - profile.startTime) / 1000,
+  });
+  const seen = treeOf(profile.nodes);
+  countSamples(profile, seen);
+  for (const entry of seen.values()) {
+    const { functionName } = entry.node.callFrame;
+    if (entry.samples > 0 && functionName !== ROOT && functionName !== IDLE) addSamples(builder, entry);
+  }
+  return builder.build();
+}
+
+function treeOf(nodes: readonly Profiler.ProfileNode[]): ReadonlyMap<number, Seen> {
+  const parents = new Map<number, Profiler.ProfileNode>();
+  for (const node of nodes) for (const child of node.children ?? []) parents.set(child, node);
+  const seen = new Map<number, Seen>();
+  for (const node of nodes) {
+    // V8 lists parents before their children.
+    const parent = parents.get(node.id);
+    seen.set(node.id, { node, parent: parent && seen.get(parent.id), samples: 0, microseconds: 0 });
+  }
+  return seen;
+}
+
+/** A sample stands for the time until the next one. V8 sorts them, but times may still step back by a little. */
+function countSamples(profile: Profiler.Profile, seen: ReadonlyMap<number, Seen>): void {
+  const { samples = [], timeDeltas = [], startTime, endTime } = profile;
+  let atUs = startTime;
+  for (const [index, id] of samples.entries()) {
+    atUs += timeDeltas[index] ?? 0;
+    const entry = seen.get(id);
+    if (entry === undefined) continue;
+    entry.samples += 1;
+    entry.microseconds += Math.max(0, timeDeltas[index + 1] ?? endTime - atUs);
+  }
+}
+
+/** One for each line that was seen running; what V8 gives no line for counts at the function's first. */
+function addSamples(builder: ProfileBuilder, { node, parent, samples, microseconds }: Seen): void {
+  const callers = stackOf(builder, parent);
+  const perSample = (microseconds * NANOSECONDS_PER_MICROSECOND) / samples;
+  let rest = samples;
+  for (const { line, ticks } of node.positionTicks ?? []) {
+    const count = Math.min(ticks, rest);
+    if (count === 0) continue;
+    rest -= count;
+    builder.add([builder.location(node.callFrame, line), ...callers], [count, Math.round(count * perSample)]);
+  }
+  if (rest > 0) builder.add([builder.location(node.callFrame), ...callers], [rest, Math.round(rest * perSample)]);
+}
+
+function stackOf(builder: ProfileBuilder, innermost: Seen | undefined): readonly LocationId[] {
+  const stack: LocationId[] = [];
+  for (let entry = innermost; entry !== undefined; entry = entry.parent) {
+    if (entry.node.callFrame.functionName !== ROOT) stack.push(builder.location(entry.node.callFrame));
+  }
+  return stack;
+}

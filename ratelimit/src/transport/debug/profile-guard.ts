@@ -1,0 +1,32 @@
+// Who may have profiles: they hold secrets, so only peers on the same machine unless a setting says otherwise. It knows nothing of what a profile is.
+import type { IncomingMessage } from "node:http";
+
+/** What a proxy adds to requests that it passes on: their peer is the proxy, not who asks. */
+const PROXY_HEADERS = ["forwarded", "via", "x-forwarded-for", "x-real-ip", "x-envoy-external-address"] as const;
+
+const RULE = "profiles hold secrets: only for this machine itself, unless DEBUG_PROFILING=true";
+
+/** Why a request is refused, or undefined when it is this machine that asks. */
+export function findRefusal(
+  request: Pick<IncomingMessage, "headers"> & { readonly socket: { readonly remoteAddress?: string | undefined } },
+): string | undefined {
+  const { headers, socket } = request;
+  if (!isLoopback(socket.remoteAddress)) return RULE;
+  const proxy = PROXY_HEADERS.find((name) => headers[name] !== undefined);
+  if (proxy !== undefined) return `${RULE}; this request came through a proxy, it has the header ${proxy}`;
+  // A web page can have its own name lead to this machine, and then asks as if it were its own server.
+  if (!isLocalName(headers.host)) return `${RULE}; ask for it by 127.0.0.1, [::1] or localhost`;
+  return undefined;
+}
+
+/** Whether a peer's address is one of this machine itself, also where IPv6 carries it. */
+export function isLoopback(address: string | undefined): boolean {
+  return address !== undefined && (address === "::1" || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(address));
+}
+
+/** Whether a Host header names this machine as only this machine does. HTTP/1.0 has none. */
+function isLocalName(host: string | undefined): boolean {
+  if (host === undefined) return true;
+  const name = host.replace(/:\d*$/, "").toLowerCase();
+  return name === "localhost" || name === "[::1]" || isLoopback(name);
+}

