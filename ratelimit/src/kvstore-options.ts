@@ -2,7 +2,7 @@
 import type { TlsFiles } from "@weir/common/tls/tls-files";
 
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "./counters/kvstore/options.ts";
-import type { KvstoreBackendSettings, KvstoreServerSettings } from "./settings/backend-settings.ts";
+import type { KvstoreBackendSettings, KvstoreServerSettings } from "./settings/kvstore-settings.ts";
 
 /** The options of the backend; `tlsFiles` are those that the settings name. */
 export function kvstoreOptions(settings: KvstoreBackendSettings, tlsFiles: TlsFiles): KvstoreCounterOptions {

@@ -1,4 +1,4 @@
-// Where a store is and how to introduce oneself there, from KVSTORE_URL, KVSTORE_SOCKET_TYPE and KVSTORE_AUTH. Pure: nothing is looked up.
+// Where a server of a store is and how to introduce oneself there, from KVSTORE_URL, KVSTORE_SOCKET_TYPE and KVSTORE_AUTH. Pure: nothing is looked up.
 import { Secret } from "@weir/common/settings/secret";
 import type { KvstoreServerOptions } from "./options.ts";
 
@@ -9,7 +9,13 @@ const DEFAULT_PORT = 6379;
 const PORT_MAX = 65_535;
 
 /** `redis://user:password@host:port/database`; the password may hold an "@", so the last one counts. */
-const REDIS_URL = /^(?<scheme>rediss?):\/\/(?:(?<credentials>.*)@)?(?<place>[^@/?#]*)(?:\/(?<database>\d*))?$/;
+const REDIS_URL = /^(?<scheme>rediss?):\/\/(?:(?<credentials>.*)@)?(?<place>[^@/?#]*)(?:\/(?<database>\d*))?$/i;
+
+/** The scheme of any URL. */
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/** Most servers in a list. */
+const LIST_MAX = 1000;
 
 /** `host:port`, `[::1]:port`, `host` or `:port`. */
 const HOST_PORT = /^(?:\[(?<six>[0-9a-fA-F:.%]+)\]|(?<host>[^:[\]/@\s]*))(?::(?<port>\d{1,5}))?$/;
@@ -27,54 +33,81 @@ export interface KvstoreAddress {
   readonly text: string;
 }
 
-/** The address, or what is wrong with the settings: a text that holds no secret. */
-export function parseAddress(
-  options: Pick<KvstoreServerOptions, "socketType" | "url" | "auth">,
-): { readonly ok: true; readonly address: KvstoreAddress } | { readonly ok: false; readonly problem: string } {
+/** An address, or what is wrong with the settings: a text that holds no secret. */
+export type ParsedAddress = { readonly ok: true; readonly address: KvstoreAddress } | { readonly ok: false; readonly problem: string };
+
+/** The address of a single server. */
+export function parseAddress(options: Pick<KvstoreServerOptions, "socketType" | "url" | "auth">): ParsedAddress {
   const url = options.url.reveal();
-  const auth = options.auth === undefined ? undefined : parseAuth(options.auth.reveal());
-  if (/^[a-z]+:\/\//.test(url) && !url.startsWith("unix://")) return parseRedisUrl(url, auth);
-  if (url.startsWith("unix://") || options.socketType === "unix") return parsePath(url, auth);
-  const place = parsePlace(url);
-  if (place === undefined)
-    return { ok: false, problem: "it must be host:port or redis://user:password@host:port/database for the socket type tcp" };
-  return { ok: true, address: { target: { kind: "tcp", ...place }, isTls: false, auth, database: 0, text: textOf(place) } };
+  const auth = options.auth === undefined ? undefined : parseAuth(options.auth);
+  if (/^unix:\/\//i.test(url) || (options.socketType === "unix" && !SCHEME.test(url))) return parsePath(url, auth);
+  return parseTcpAddress(url, auth, DEFAULT_PORT);
 }
 
-function parsePath(url: string, auth: readonly Secret[] | undefined): ReturnType<typeof parseAddress> {
-  const path = url.replace(/^unix:\/\//, "");
+/** The addresses of a list of servers, separated by commas: at least one. `auth` wins over the URLs; `defaultPort` is that of servers without one. */
+export function parseAddressList(
+  list: string,
+  auth: readonly Secret[] | undefined,
+  defaultPort: number = DEFAULT_PORT,
+): { readonly ok: true; readonly addresses: readonly KvstoreAddress[] } | { readonly ok: false; readonly problem: string } {
+  const texts = list.split(",").map((text) => text.trim());
+  if (texts.length > LIST_MAX) return { ok: false, problem: `it holds more than ${LIST_MAX} servers` };
+  const addresses: KvstoreAddress[] = [];
+  for (const text of texts) {
+    const parsed = parseTcpAddress(text, auth, defaultPort);
+    if (!parsed.ok) return { ok: false, problem: `${parsed.problem}, for each server of the list; number ${addresses.length + 1} is not` };
+    addresses.push(parsed.address);
+  }
+  return { ok: true, addresses };
+}
+
+/** The arguments of AUTH from `password` or `user:password`, split at the first colon. */
+export function parseAuth(auth: Secret): readonly Secret[] {
+  const text = auth.reveal();
+  const at = text.indexOf(":");
+  return at === -1 ? [auth] : [new Secret(text.slice(0, at)), new Secret(text.slice(at + 1))];
+}
+
+/** An address for a server that another one named. It is introduced to, and spoken to, as the setting's own servers are. */
+export function addressOf(
+  place: { readonly host: string; readonly port: number },
+  like: Pick<KvstoreAddress, "isTls" | "auth" | "database">,
+): KvstoreAddress {
+  const { isTls, auth, database } = like;
+  return { target: { kind: "tcp", host: place.host, port: place.port }, isTls, auth, database, text: textOf(place) };
+}
+
+function parseTcpAddress(url: string, auth: readonly Secret[] | undefined, defaultPort: number): ParsedAddress {
+  if (SCHEME.test(url)) return parseRedisUrl(url, auth, defaultPort);
+  const place = parsePlace(url, defaultPort);
+  if (place === undefined)
+    return { ok: false, problem: "it must be host:port or redis://user:password@host:port/database for the socket type tcp" };
+  return { ok: true, address: addressOf(place, { isTls: false, auth, database: 0 }) };
+}
+
+function parsePath(url: string, auth: readonly Secret[] | undefined): ParsedAddress {
+  const path = url.replace(/^unix:\/\//i, "");
   if (path === "") return { ok: false, problem: "it must be the path of a unix socket, and it is empty" };
   if (/^[^/]*:\d+$/.test(path))
     return { ok: false, problem: "it must be the path of a unix socket; for host:port set the socket type to tcp" };
+  // Text before an "@" may be a password in an address that lacks its scheme, and a path shows in messages.
+  if (/^[^./].*@/s.test(path))
+    return { ok: false, problem: 'it must be the path of a unix socket, which begins with "/" or "./" where it holds an "@"' };
   return { ok: true, address: { target: { kind: "unix", path }, isTls: false, auth, database: 0, text: path } };
 }
 
-function parseRedisUrl(url: string, auth: readonly Secret[] | undefined): ReturnType<typeof parseAddress> {
+function parseRedisUrl(url: string, auth: readonly Secret[] | undefined, defaultPort: number): ParsedAddress {
   const groups = REDIS_URL.exec(url)?.groups;
-  const place = groups === undefined ? undefined : parsePlace(groups["place"] ?? "");
+  const place = groups === undefined ? undefined : parsePlace(groups["place"] ?? "", defaultPort);
   if (groups === undefined || place === undefined) {
     return { ok: false, problem: "it must be redis://host:port, redis://user:password@host:port or either with /database" };
   }
   const credentials = groups["credentials"] === undefined ? undefined : parseUrlCredentials(groups["credentials"]);
-  return {
-    ok: true,
-    address: {
-      target: { kind: "tcp", ...place },
-      isTls: groups["scheme"] === "rediss",
-      auth: auth ?? credentials,
-      database: Number(groups["database"] ?? 0),
-      text: textOf(place),
-    },
-  };
+  const isTls = groups["scheme"]?.toLowerCase() === "rediss";
+  return { ok: true, address: addressOf(place, { isTls, auth: auth ?? credentials, database: Number(groups["database"] ?? 0) }) };
 }
 
-/** `password` or `user:password`, split at the first colon. */
-function parseAuth(auth: string): readonly Secret[] {
-  const at = auth.indexOf(":");
-  return at === -1 ? [new Secret(auth)] : [new Secret(auth.slice(0, at)), new Secret(auth.slice(at + 1))];
-}
-
-/** The same in a URL, where parts are percent-encoded and an empty user means none. */
+/** The same from a URL, where parts are percent-encoded and an empty user means none. */
 function parseUrlCredentials(credentials: string): readonly Secret[] | undefined {
   const at = credentials.indexOf(":");
   const user = decode(at === -1 ? credentials : credentials.slice(0, at));
@@ -92,10 +125,10 @@ function decode(text: string): string {
   }
 }
 
-function parsePlace(text: string): { readonly host: string; readonly port: number } | undefined {
+function parsePlace(text: string, defaultPort: number): { readonly host: string; readonly port: number } | undefined {
   const groups = HOST_PORT.exec(text)?.groups;
   if (groups === undefined || text === "") return undefined;
-  const port = Number(groups["port"] ?? DEFAULT_PORT);
+  const port = Number(groups["port"] ?? defaultPort);
   if (port < 1 || port > PORT_MAX) return undefined;
   const host = groups["six"] ?? groups["host"] ?? "";
   return { host: host === "" ? "localhost" : host, port };

@@ -2,20 +2,43 @@
 import type { Secret } from "@weir/common/settings/secret";
 import type { TlsMaterial } from "@weir/common/tls/tls-files";
 
-/** One server (or pair: main and per-second). */
+/** One deployment; there may be two of them: main and per-second. */
 export interface KvstoreServerOptions {
-  /** KVSTORE_SOCKET_TYPE. Default "unix", as in the field. */
+  /** KVSTORE_TYPE. Default "single". */
+  readonly type: "single" | "sentinel" | "cluster";
+  /** KVSTORE_SOCKET_TYPE, for the type single; the others speak TCP whatever it says. Default "unix", as in the field. */
   readonly socketType: "unix" | "tcp";
-  /** KVSTORE_URL: a path for "unix", host:port for "tcp", or redis://user:password@host:port/database for either. A secret, for it may hold one. */
+  /**
+   * KVSTORE_URL. Single: a path for "unix", host:port for "tcp", or redis://user:password@host:port/database for either. Sentinel: the name of the
+   * primary and then sentinels, separated by commas. Cluster: nodes, separated by commas. A secret, for it may hold one.
+   */
   readonly url: Secret;
   /** KVSTORE_AUTH: `password` or `user:password`; wins over the URL. */
   readonly auth: Secret | undefined;
+  /** KVSTORE_SENTINEL_AUTH: the same for the sentinels themselves, for the type sentinel. */
+  readonly sentinelAuth: Secret | undefined;
   /** KVSTORE_TLS with its files; undefined = plain text. */
   readonly tls: KvstoreTlsOptions | undefined;
   /** KVSTORE_POOL_SIZE: connections, each shared by many calls. Default 10 in the field; one is enough for a single event loop. */
   readonly poolSize: number;
+  /** KVSTORE_PIPELINE_WINDOW and _LIMIT: how increments are gathered. */
+  readonly pipeline: PipelineOptions;
+  /** KVSTORE_CLUSTER_PIPELINE_PARALLELISM, for the type cluster: 0 = as many as the pool is large. Default 1. */
+  readonly clusterPipelineParallelism: number;
   /** KVSTORE_TIMEOUT: longest wait for a connection to stand, in milliseconds. Default 10000. */
   readonly connectTimeoutMs: number;
+}
+
+/** When gathered commands are written. */
+export interface PipelineOptions {
+  /**
+   * KVSTORE_PIPELINE_WINDOW: the flush interval of what is gathered, in milliseconds. 0, the default, flushes at the end of each event-loop turn. From
+   * 1 ms on it is the delay of a timer. Timers know no less, so a shorter window, such as 150us, spans event-loop turns for as long as they bring
+   * further calls, and ends with the first turn that brings none, or when it is over.
+   */
+  readonly windowMs: number;
+  /** KVSTORE_PIPELINE_LIMIT: most commands that are gathered before they are flushed, an EXPIRE counted with its INCRBY; 0 = no limit, the default. */
+  readonly limit: number;
 }
 
 /** TLS to the store. */

@@ -132,9 +132,11 @@ export class KvstoreServer implements Deployment, LinkListener {
     return this.#pool.isReady;
   }
 
-  /** Begins to connect, without waiting for it. */
+  /** Begins to connect, without waiting for it; calls wait for the connection from now on, as in a short absence. */
   open(): void {
-    if (!this.#isClosed) this.#pool.openAll();
+    if (this.#isClosed) return;
+    if (this.#down?.sinceMs === -Infinity) this.#down = { sinceMs: this.#deps.clock(), cause: this.#down.cause };
+    this.#pool.openAll();
   }
 
   /** Gives all connections up and makes new ones, to another address perhaps. What was written and not answered fails; what waits goes to the new ones. */
@@ -169,7 +171,11 @@ export class KvstoreServer implements Deployment, LinkListener {
         reject(connectionError(this.#address.text, this.#down?.cause));
         return;
       }
-      const timer = setTimeout(() => reject(silenceError(this.#address.text, this.#timeoutMs)), this.#timeoutMs);
+      const timer = setTimeout(() => {
+        const error = silenceError(this.#address.text, this.#timeoutMs);
+        reject(error);
+        this.#pool.reset(link, error);
+      }, this.#timeoutMs);
       link.write(
         (sink) => sink.call(command, ...args),
         ([reply]) => {

@@ -29,7 +29,19 @@ interface CounterChoices {
 }
 
 function serverOptions(url: string, fields: Partial<KvstoreServerOptions> = {}): KvstoreServerOptions {
-  return { socketType: "tcp", url: new Secret(url), auth: undefined, tls: undefined, poolSize: 1, connectTimeoutMs: 2000, ...fields };
+  return {
+    type: "single",
+    socketType: "tcp",
+    url: new Secret(url),
+    auth: undefined,
+    sentinelAuth: undefined,
+    tls: undefined,
+    poolSize: 1,
+    pipeline: { windowMs: 0, limit: 0 },
+    clusterPipelineParallelism: 1,
+    connectTimeoutMs: 2000,
+    ...fields,
+  };
 }
 
 const openCounters: Counter[] = [];

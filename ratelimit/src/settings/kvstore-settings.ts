@@ -1,0 +1,197 @@
+// Settings of the kvstore backend: where its one or two deployments are and how they are spoken to. Other backends have files of their own.
+import type { EnvReader, Names } from "@weir/common/settings/read-env";
+import { REDACTED, Secret } from "@weir/common/settings/secret";
+
+import { parseAddress, parseAddressList } from "../counters/kvstore/address.ts";
+import type { KvstoreServerOptions } from "../counters/kvstore/options.ts";
+import { parseSentinelAddress } from "../counters/kvstore/sentinel/sentinel-address.ts";
+import { readStoreTls, type StoreTlsSettings } from "./store-tls-settings.ts";
+
+/** Counters in a key-value store. */
+export interface KvstoreBackendSettings {
+  readonly kind: "kvstore";
+  readonly main: KvstoreServerSettings;
+  /** KVSTORE_PERSECOND; undefined = counters per second live on the main server, the default. */
+  readonly perSecond: KvstoreServerSettings | undefined;
+  /** TLS files, for both servers. */
+  readonly tls: StoreTlsSettings;
+  /** KVSTORE_COMMAND_TIMEOUT, in milliseconds; default 1 s. */
+  readonly commandTimeoutMs: number;
+  /** EXPIRATION_JITTER_MAX_SECONDS; default 300. */
+  readonly expiryJitterMaxSeconds: number;
+  /** KVSTORE_STARTUP_*, in milliseconds; 0 for `maxElapsedMs` waits for ever. */
+  readonly startup: { readonly initialMs: number; readonly maxMs: number; readonly maxElapsedMs: number };
+}
+
+/** One deployment: what the backend is told of it, without its certificates. */
+export interface KvstoreServerSettings extends Omit<KvstoreServerOptions, "tls"> {
+  readonly useTls: boolean;
+}
+
+const DURATION_MIN_MS = 1;
+
+/** Values of KVSTORE_POOL_ON_EMPTY_BEHAVIOR that the reference refuses too. */
+const UNSUPPORTED_EMPTY_POOL_BEHAVIORS = ["CREATE", "ERROR"];
+
+/** Reads the settings of the backend, all but the meaning of addresses: see `checkAddresses`. */
+export function readKvstore(read: EnvReader): KvstoreBackendSettings {
+  const main = readServer(read, "", { url: "/var/run/nutcracker/ratelimit.sock", what: "the counter store" });
+  const hasPerSecond = read.boolean(names("PERSECOND"), { default: false, effect: "Counters per second live on a server of their own." });
+  const perSecond = readServer(read, "PERSECOND_", {
+    url: "/var/run/nutcracker/ratelimitpersecond.sock",
+    what: "the store of counters per second",
+  });
+  return {
+    kind: "kvstore",
+    main,
+    perSecond: hasPerSecond ? perSecond : undefined,
+    tls: readStoreTls(read, { names, stores: "the stores" }),
+    commandTimeoutMs: read.durationMs("KVSTORE_COMMAND_TIMEOUT", {
+      default: "1s",
+      minMs: DURATION_MIN_MS,
+      isTimer: true,
+      effect: "Longest wait of a call for the counter store.",
+    }),
+    expiryJitterMaxSeconds: read.integer("EXPIRATION_JITTER_MAX_SECONDS", {
+      default: 300,
+      min: 0,
+      max: 2 ** 31 - 1,
+      effect: "A random number of seconds below this is added to each expiry.",
+    }),
+    startup: readStartup(read),
+  };
+}
+
+/** A setting by its primary name and that of the field. */
+function names(suffix: string): Names {
+  return [`KVSTORE_${suffix}`, `REDIS_${suffix}`];
+}
+
+function readServer(read: EnvReader, prefix: string, { url, what }: { url: string; what: string }): KvstoreServerSettings {
+  const name = (suffix: string): Names => names(`${prefix}${suffix}`);
+  refuseEmptyPoolBehavior(read, name("POOL_ON_EMPTY_BEHAVIOR"), what);
+  return {
+    type: read.oneOf(name("TYPE"), {
+      default: "single",
+      choices: ["single", "sentinel", "cluster"],
+      ignoreCase: true,
+      effect: `Deployment type of ${what}.`,
+    }),
+    socketType: read.oneOf(name("SOCKET_TYPE"), {
+      default: "unix",
+      choices: ["unix", "tcp"],
+      ignoreCase: true,
+      effect: `How ${what} is reached where its type is single; the other types are reached by tcp.`,
+    }),
+    url:
+      read.secret(name("URL"), {
+        effect:
+          `Address of ${what}. Type single: a path, host:port, or redis://user:password@host:port/database. ` +
+          "Type sentinel: the name of the primary and the sentinels, such as mymaster,host:port,host:port. Type cluster: nodes, such as host:port,host:port.",
+      }) ?? new Secret(url),
+    auth: read.secret(name("AUTH"), { effect: `Password of ${what}, or user:password.` }),
+    sentinelAuth: read.secret(name("SENTINEL_AUTH"), { effect: `Password of the sentinels of ${what}, or user:password.` }),
+    useTls: read.boolean(name("TLS"), { default: false, effect: `TLS to ${what}, and to its sentinels.` }),
+    poolSize: read.integer(name("POOL_SIZE"), {
+      default: 10,
+      min: 1,
+      max: 1000,
+      effect: `Connections to ${what}, in a cluster to each node.`,
+    }),
+    pipeline: readPipeline(read, name, what),
+    clusterPipelineParallelism: read.integer(name("CLUSTER_PIPELINE_PARALLELISM"), {
+      default: 1,
+      min: 0,
+      effect: `How many groups of commands of a call are on their way to ${what} at a time where its type is cluster; 0 is as many as the pool is large.`,
+    }),
+    connectTimeoutMs: read.durationMs(name("TIMEOUT"), {
+      default: "10s",
+      minMs: DURATION_MIN_MS,
+      isTimer: true,
+      effect: `Longest wait for a connection to ${what}.`,
+    }),
+  };
+}
+
+function readPipeline(read: EnvReader, name: (suffix: string) => Names, what: string): KvstoreServerSettings["pipeline"] {
+  return {
+    windowMs: read.durationMs(name("PIPELINE_WINDOW"), {
+      default: "0",
+      isTimer: true,
+      effect:
+        `Flush interval of the commands that are gathered for ${what}; 0 flushes at the end of each event-loop turn. ` +
+        "A window below 1ms ends early with the first event-loop turn that brings no further command.",
+    }),
+    limit: read.integer(name("PIPELINE_LIMIT"), {
+      default: 0,
+      min: 0,
+      effect: `Most commands gathered for ${what} before they are flushed, an increment and its expiry counted as one; 0 is no limit.`,
+    }),
+  };
+}
+
+/** What a pool does when it has no connection to give: ours waits. The words that ask for something else are refused, all others mean nothing. */
+function refuseEmptyPoolBehavior(read: EnvReader, name: Names, what: string): void {
+  const behavior = read.string(name, {
+    default: "WAIT",
+    effect: `What a call does while no connection to ${what} stands: it waits, within its time limit. CREATE and ERROR are not supported.`,
+  });
+  if (UNSUPPORTED_EMPTY_POOL_BEHAVIORS.includes(behavior.toUpperCase())) {
+    read.problem(
+      primaryOf(name),
+      behavior,
+      "WAIT: connections are shared, so a call neither makes one of its own nor fails for want of one",
+    );
+  }
+}
+
+function readStartup(read: EnvReader): KvstoreBackendSettings["startup"] {
+  const initialMs = read.durationMs(names("STARTUP_INITIAL_INTERVAL"), {
+    default: "1s",
+    minMs: DURATION_MIN_MS,
+    isTimer: true,
+    effect: "First wait at start after a store could not be reached; each further one is twice as long.",
+  });
+  const maxMs = read.durationMs(names("STARTUP_MAX_INTERVAL"), {
+    default: "30s",
+    minMs: DURATION_MIN_MS,
+    isTimer: true,
+    effect: "Longest such wait.",
+  });
+  return {
+    initialMs,
+    maxMs: Math.max(initialMs, maxMs),
+    maxElapsedMs: read.durationMs(names("STARTUP_MAX_ELAPSED_TIME"), {
+      default: "0",
+      isTimer: true,
+      effect: "When the start gives up waiting for the stores and the process ends; 0 waits for ever.",
+    }),
+  };
+}
+
+/** Tells what is wrong with the addresses; for the backend in use only, because the default is a socket that need not exist. */
+export function checkAddresses(read: EnvReader, { main, perSecond }: KvstoreBackendSettings): void {
+  checkAddress(read, "KVSTORE_URL", main);
+  if (perSecond !== undefined) checkAddress(read, "KVSTORE_PERSECOND_URL", perSecond);
+}
+
+function checkAddress(read: EnvReader, name: string, server: KvstoreServerSettings): void {
+  const parsed = parseBy(server);
+  // An address may hold a password, so it is not shown.
+  if (!parsed.ok) read.problem(name, REDACTED, `an address of the store; ${parsed.problem}`);
+}
+
+function parseBy(server: KvstoreServerSettings): { readonly ok: true } | { readonly ok: false; readonly problem: string } {
+  switch (server.type) {
+    case "single":
+      return parseAddress(server);
+    case "sentinel":
+      return parseSentinelAddress(server);
+    case "cluster":
+      return parseAddressList(server.url.reveal(), undefined);
+  }
+}
+
+function primaryOf(name: Names): string {
+  return typeof name === "string" ? name : name[0];
+}
