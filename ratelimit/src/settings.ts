@@ -5,10 +5,9 @@ import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-setti
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
-import type { DecideOptions } from "./decide/decider.ts";
 import { type BackendSettings, readBackendSettings } from "./settings/backend-settings.ts";
 import { type ConfigSettings, readConfigSettings } from "./settings/config-settings.ts";
-import { readDecideSettings } from "./settings/decide-settings.ts";
+import { type DecideSettings, readDecideSettings } from "./settings/decide-settings.ts";
 import { readServerSettings, type ServerSettings } from "./settings/server-settings.ts";
 import { readStatisticsSettings, type StatisticsSettings } from "./settings/statistics-settings.ts";
 
@@ -17,7 +16,7 @@ export interface Settings {
   readonly server: ServerSettings;
   readonly config: ConfigSettings;
   readonly backend: BackendSettings;
-  readonly decide: DecideOptions;
+  readonly decide: DecideSettings;
   readonly statistics: StatisticsSettings;
   /** LOG_LEVEL (default warn, as in the reference) and LOG_FORMAT. */
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };

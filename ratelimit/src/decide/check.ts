@@ -28,17 +28,20 @@ export const NO_RULE: UncountedCheck = Object.freeze({
 export class UnlimitedCheck implements DescriptorStatus {
   readonly kind = "unlimited";
   readonly match: RuleMatch;
-  readonly addend: number;
+  readonly hits: number;
   readonly code = OK;
   readonly currentLimit = undefined;
   readonly limitRemaining = UNLIMITED_REMAINING;
   readonly durationUntilResetSeconds = undefined;
 
-  constructor(match: RuleMatch, addend: number) {
+  constructor(match: RuleMatch, hits: number) {
     this.match = match;
-    this.addend = addend;
+    this.hits = hits;
   }
 }
+
+/** What a status goes by: the count of the store, the local cache, or the failure mode because the store has failed. */
+export type DecidedBy = "count" | "local cache" | "failure mode";
 
 /** A descriptor to count: the counter writes `after`, then `judge` writes the status. */
 export class LimitedCheck implements CountedCheck, DescriptorStatus {
@@ -46,19 +49,26 @@ export class LimitedCheck implements CountedCheck, DescriptorStatus {
   readonly match: RuleMatch;
   readonly key: string;
   readonly windowStartSeconds: number;
-  readonly windowSeconds: number;
-  readonly addend: number;
+  /** Hits of the call, which the statistics get. */
+  readonly hits: number;
+  /** What is added in the store: the hits, or 0 where the increment is withheld. */
+  addend: number;
   after = 0;
+  decidedBy: DecidedBy = "count";
   code: Code = OK;
   limitRemaining = 0;
   durationUntilResetSeconds = 0;
 
-  constructor(match: RuleMatch, key: string, windowStartSeconds: number, addend: number) {
+  constructor(match: RuleMatch, key: string, windowStartSeconds: number, hits: number) {
     this.match = match;
     this.key = key;
     this.windowStartSeconds = windowStartSeconds;
-    this.windowSeconds = match.rule.windowSeconds;
-    this.addend = addend;
+    this.hits = hits;
+    this.addend = hits;
+  }
+
+  get windowSeconds(): number {
+    return this.match.rule.windowSeconds;
   }
 
   get currentLimit(): RuleLimit {

@@ -102,6 +102,7 @@ const decider = createDecider(
     rules: () => rules,
     counter: createMemoryCounter({ maxKeys: 1_000_000 }),
     statistics: createServiceStatistics(store),
+    localCache: undefined,
     clock: Date.now,
     log: silentLog(),
   },
@@ -115,6 +116,7 @@ const decider = createDecider(
     keyPrefix: "",
     maxDescriptors: 1000,
     maxEntries: 100,
+    stopIncrementsWhenOver: false,
     failureMode: "error",
   },
 );

@@ -1,5 +1,5 @@
 // What tests of the decider need: a decider over chosen rules, a counter that replies as told, and a call that keeps its answer.
-import { silentLog } from "@weir/common/log/log";
+import { type Log, silentLog } from "@weir/common/log/log";
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
@@ -10,6 +10,7 @@ import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics
 import type { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
+import { createLocalCache } from "./local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { createDecider } from "./rule-decider.ts";
 
@@ -24,6 +25,7 @@ export const PLAIN_OPTIONS: DecideOptions = {
   keyPrefix: "",
   maxDescriptors: 1000,
   maxEntries: 100,
+  stopIncrementsWhenOver: false,
   failureMode: "error",
 };
 
@@ -102,6 +104,9 @@ export interface SceneOptions {
   readonly nowSeconds?: number;
   readonly options?: Partial<DecideOptions>;
   readonly maxDynamicKeys?: number;
+  /** Size of the local cache; 0, the default, is none. */
+  readonly localCacheBytes?: number;
+  readonly log?: Log;
 }
 
 /** A decider with its surroundings. */
@@ -111,12 +116,27 @@ export class Scene {
   readonly store;
   readonly decider: Decider;
 
-  constructor({ configs, counter = new ReplyingCounter([]), nowSeconds = 1234, options = {}, maxDynamicKeys = 100 }: SceneOptions) {
+  constructor({
+    configs,
+    counter = new ReplyingCounter([]),
+    nowSeconds = 1234,
+    options = {},
+    maxDynamicKeys = 100,
+    localCacheBytes = 0,
+    log = silentLog(),
+  }: SceneOptions) {
     this.nowMs = nowSeconds * 1000;
     this.store = createStatisticsStore({ maxDynamicKeys });
     this.rules = configs === undefined ? undefined : compileRules(configs, { statistics: this.store });
     this.decider = createDecider(
-      { rules: () => this.rules, counter, statistics: createServiceStatistics(this.store), clock: () => this.nowMs, log: silentLog() },
+      {
+        rules: () => this.rules,
+        counter,
+        statistics: createServiceStatistics(this.store),
+        localCache: createLocalCache({ statistics: this.store, log }, { sizeBytes: localCacheBytes }),
+        clock: () => this.nowMs,
+        log,
+      },
       { ...PLAIN_OPTIONS, ...options },
     );
   }
@@ -140,6 +160,20 @@ export class Scene {
         for (const { name, field } of RULE_STATISTICS) note(`${counters.prefix}.${name}`, counters[field]);
       },
       gauge: () => undefined,
+      timer: () => undefined,
+    });
+    return found;
+  }
+
+  /** Every gauge of the local cache, by its last part. */
+  localCacheGauges(): Record<string, number> {
+    const found: Record<string, number> = {};
+    this.store.visit({
+      counter: () => undefined,
+      rule: () => undefined,
+      gauge: (name, value) => {
+        if (name.startsWith("ratelimit.localcache.")) found[name.replace("ratelimit.localcache.", "")] = value;
+      },
       timer: () => undefined,
     });
     return found;

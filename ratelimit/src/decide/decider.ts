@@ -53,6 +53,11 @@ export interface DecideOptions {
   readonly maxDescriptors: number;
   /** MAX_ENTRIES_PER_DESCRIPTOR. Default 100. */
   readonly maxEntries: number;
+  /**
+   * STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: when one descriptor of a call is over its limit, or would be, the counters of the others are not incremented.
+   * Without effect over a counter that cannot read. Default false.
+   */
+  readonly stopIncrementsWhenOver: boolean;
   /** BACKEND_FAILURE_MODE. Default "error" for kvstore and memory. */
   readonly failureMode: FailureMode;
 }

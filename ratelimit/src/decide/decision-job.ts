@@ -10,11 +10,14 @@ import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, DecisionCall } from "./decider.ts";
 import { type Code, type Decision, type HeaderToAdd, OK, OVER_LIMIT } from "./decision.ts";
 import { dynamicMetadata } from "./dynamic-metadata.ts";
-import { judge } from "./judge.ts";
-import { overallCode } from "./overall-code.ts";
+import { judge, judgeKnownOver } from "./judge.ts";
+import type { LocalCache } from "./local-cache.ts";
+import { overallCode, rejectingRule } from "./overall-code.ts";
+import type { RejectionLog } from "./rejection-log.ts";
 import type { RateLimitRequest } from "./request.ts";
-import { limitHeaders, rejectingRule } from "./response-headers.ts";
+import { headerValueOf, limitHeaders } from "./response-headers.ts";
 import { secondsUntilReset } from "./window.ts";
+import { withholdAll, withholdBesideOver } from "./withheld-increments.ts";
 
 /** What all jobs of a decider share. */
 export interface JobContext {
@@ -23,6 +26,12 @@ export interface JobContext {
   readonly clock: () => number;
   readonly log: Log;
   readonly options: DecideOptions;
+  /** Keys known to be over their limit; undefined when there is no such cache. */
+  readonly localCache: LocalCache | undefined;
+  /** Whether counters are read before they are incremented, so that increments can be withheld. */
+  readonly withholds: boolean;
+  /** Where rejections are told; undefined when nobody listens. */
+  readonly rejections: RejectionLog | undefined;
   /** The ratio of the options in single precision. */
   readonly nearLimitRatio: number;
   /** Whether anything but codes has to be answered; false spares most calls a look at four options. */
@@ -32,6 +41,7 @@ export interface JobContext {
 /** One call. `run` is called once; the rest is the counter's and the transport's side of it. */
 export class DecisionJob implements CountBatch, Decision {
   readonly statuses: Check[];
+  /** What has to be counted: without the keys that the local cache knows. */
   readonly checks: readonly LimitedCheck[];
   readonly deadlineMs: number | undefined;
   pending = 0;
@@ -43,6 +53,8 @@ export class DecisionJob implements CountBatch, Decision {
   readonly #request: RateLimitRequest;
   /** The time of the call while counting may still be synchronous; then undefined, for the time has moved on. */
   #nowSeconds: number | undefined;
+  /** Whether the counter has been asked to read, and not to count yet. */
+  #isReading = false;
   #isAnswered = false;
 
   constructor(context: JobContext, request: RateLimitRequest, call: DecisionCall, statuses: Check[], nowSeconds: number) {
@@ -51,7 +63,8 @@ export class DecisionJob implements CountBatch, Decision {
     this.#request = request;
     this.#call = call;
     this.statuses = statuses;
-    this.checks = limitedOf(statuses);
+    if (context.localCache !== undefined) lookUp(statuses, context.localCache, nowSeconds);
+    this.checks = toCount(statuses);
     this.deadlineMs = call.deadlineMs;
   }
 
@@ -61,22 +74,36 @@ export class DecisionJob implements CountBatch, Decision {
       if (check.kind === "none") continue;
       // Counted before the store is touched, so that hits of failed calls are in it, as in the field.
       const { statistics } = check.match;
-      statistics.totalHits += check.addend;
-      if (check.kind === "unlimited") statistics.withinLimit += check.addend;
+      statistics.totalHits += check.hits;
+      if (check.kind === "unlimited") statistics.withinLimit += check.hits;
     }
     if (this.checks.length === 0) {
+      this.#judgeKnownOver(this.#readClock());
       this.#answer();
       return;
     }
-    this.#context.counter.count(this);
+    const { counter, withholds } = this.#context;
+    if (withholds) this.#readFirst();
+    else counter.count(this);
     this.#nowSeconds = undefined;
   }
 
   counted(): void {
     try {
-      const { nearLimitRatio } = this.#context;
+      if (this.#isReading) {
+        this.#isReading = false;
+        this.pending = 0;
+        withholdBesideOver(this.checks);
+        this.#context.counter.count(this);
+        return;
+      }
+      const { nearLimitRatio, localCache } = this.#context;
       const nowSeconds = this.#readClock();
-      for (const check of this.checks) judge(check, nearLimitRatio, nowSeconds);
+      for (const check of this.checks) {
+        const isOver = judge(check, nearLimitRatio, nowSeconds);
+        if (isOver) localCache?.add(check.key, check.windowSeconds, nowSeconds);
+      }
+      this.#judgeKnownOver(nowSeconds);
       this.#answer();
     } catch (cause) {
       this.fail(cause);
@@ -119,7 +146,7 @@ export class DecisionJob implements CountBatch, Decision {
         return;
       case "allow":
         this.statuses.forEach((check, index) => {
-          if (check.kind === "limited") this.statuses[index] = NO_RULE;
+          if (isToCount(check)) this.statuses[index] = NO_RULE;
         });
         break;
       case "deny": {
@@ -128,12 +155,33 @@ export class DecisionJob implements CountBatch, Decision {
         break;
       }
     }
+    // What the local cache knows to be over needs no store.
+    this.#judgeKnownOver(this.#readClock());
     this.#answer();
   }
 
+  /** Reads the counters before they are counted, unless the result can make no difference. */
+  #readFirst(): void {
+    const { counter } = this.#context;
+    const isKnownOver = this.statuses.some((check) => check.kind === "limited" && check.decidedBy === "local cache");
+    if (isKnownOver) withholdAll(this.checks);
+    if (isKnownOver || this.checks.length === 1 || counter.read === undefined) {
+      counter.count(this);
+      return;
+    }
+    this.#isReading = true;
+    counter.read(this);
+  }
+
+  #judgeKnownOver(nowSeconds: number): void {
+    if (this.#context.localCache === undefined) return;
+    for (const check of this.statuses) if (check.kind === "limited" && check.decidedBy === "local cache") judgeKnownOver(check, nowSeconds);
+  }
+
   #answer(): void {
-    const { options, statistics, hasExtras } = this.#context;
+    const { options, statistics, hasExtras, rejections } = this.#context;
     const code = overallCode(this.statuses, options.quotaMode);
+    if (code === OVER_LIMIT && rejections !== undefined) this.#tellRejection(rejections);
     if (hasExtras) this.#addExtras(code);
     if (code === OVER_LIMIT && options.shadowMode) statistics.globalShadowMode.add(1);
     else this.overallCode = code;
@@ -145,25 +193,43 @@ export class DecisionJob implements CountBatch, Decision {
     return this.#nowSeconds ?? Math.floor(this.#context.clock() / 1000);
   }
 
+  #tellRejection(rejections: RejectionLog): void {
+    const { quotaMode, shadowMode } = this.#context.options;
+    const rule = rejectingRule(this.statuses, quotaMode);
+    if (rule !== undefined) rejections.note(this.#request.domain, rule, this.#readClock(), shadowMode);
+  }
+
   #addExtras(code: Code): void {
     const { responseHeaders, ruleHeader, dynamicMetadata: hasMetadata, quotaMode, shadowMode } = this.#context.options;
     if (responseHeaders !== undefined) this.headers = limitHeaders(this.statuses, responseHeaders, quotaMode);
-    const rule = ruleHeader !== undefined && code === OVER_LIMIT && !shadowMode ? rejectingRule(this.statuses) : undefined;
+    const isRejected = ruleHeader !== undefined && code === OVER_LIMIT && !shadowMode;
+    const rejecting = isRejected ? rejectingRule(this.statuses, quotaMode) : undefined;
+    const rule = rejecting && headerValueOf(rejecting);
     if (ruleHeader !== undefined && rule !== undefined) this.headers = [...(this.headers ?? []), { key: ruleHeader, value: rule }];
     if (hasMetadata) this.dynamicMetadata = dynamicMetadata(this.#request, this.statuses, rule);
   }
 }
 
-/** The limited checks; the very same array in the usual case that all are. */
-function limitedOf(checks: readonly Check[]): readonly LimitedCheck[] {
+/** Marks the checks whose keys are known to be over their limit. */
+function lookUp(checks: readonly Check[], localCache: LocalCache, nowSeconds: number): void {
+  for (const check of checks) if (check.kind === "limited" && localCache.has(check.key, nowSeconds)) check.decidedBy = "local cache";
+}
+
+/** The checks to count; the very same array in the usual case that all are. */
+function toCount(checks: readonly Check[]): readonly LimitedCheck[] {
   for (const check of checks) {
-    if (check.kind !== "limited") return checks.filter((each) => each.kind === "limited");
+    if (!isToCount(check)) return checks.filter(isToCount);
   }
   return checks as readonly LimitedCheck[];
 }
 
+function isToCount(check: Check): check is LimitedCheck {
+  return check.kind === "limited" && check.decidedBy === "count";
+}
+
 /** The status of a check whose count is unknown and that must not pass. */
 function deny(check: LimitedCheck, nowSeconds: number): void {
+  check.decidedBy = "failure mode";
   check.code = check.match.rule.shadowMode ? OK : OVER_LIMIT;
   check.limitRemaining = 0;
   check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);

@@ -11,33 +11,51 @@ function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number 
   return Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio));
 }
 
-/** Writes code, remaining and reset of a counted check, and adds its hits to the statistics of its rule. */
-export function judge(check: LimitedCheck, nearLimitRatio: number, nowSeconds: number): void {
+/** A count before the hits that the store cannot have had: below 0, where the reference's unsigned number goes round to its largest. */
+const BEYOND = Number.POSITIVE_INFINITY;
+
+/** Writes code, remaining and reset of a counted check, and adds its hits to the statistics of its rule. True when the limit is over, also in shadow mode. */
+export function judge(check: LimitedCheck, nearLimitRatio: number, nowSeconds: number): boolean {
   const { rule, statistics } = check.match;
   const limit = rule.limit.requestsPerUnit;
-  const { addend, after } = check;
-  const before = after - addend;
+  const { hits, after } = check;
+  // Hits that were withheld from the store are taken off its count all the same.
+  const before = after < hits ? BEYOND : after - hits;
   check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
   if (after <= limit) {
     check.code = OK;
     check.limitRemaining = limit - after;
-    statistics.withinLimit += addend;
+    statistics.withinLimit += hits;
     const threshold = nearThreshold(limit, nearLimitRatio);
-    if (after > threshold) statistics.nearLimit += before >= threshold ? addend : after - threshold;
-    return;
+    if (after > threshold) statistics.nearLimit += before >= threshold ? hits : after - threshold;
+    return false;
   }
   const isWhollyOver = before >= limit;
   if (isWhollyOver) {
-    statistics.overLimit += addend;
+    statistics.overLimit += hits;
   } else {
     statistics.overLimit += after - limit;
     // The part of a straddling addend below the threshold is in total_hits only.
     statistics.nearLimit += limit - Math.max(nearThreshold(limit, nearLimitRatio), before);
   }
+  rejectOrShadow(check, isWhollyOver ? hits : after - limit);
+  return true;
+}
+
+/** The same for a check whose key the local cache knows to be over its limit. */
+export function judgeKnownOver(check: LimitedCheck, nowSeconds: number): void {
+  const { statistics } = check.match;
+  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+  statistics.overLimit += check.hits;
+  statistics.overLimitWithLocalCache += check.hits;
+  rejectOrShadow(check, check.hits);
+}
+
+function rejectOrShadow(check: LimitedCheck, overHits: number): void {
   check.limitRemaining = 0;
-  if (rule.shadowMode) {
+  if (check.match.rule.shadowMode) {
     check.code = OK;
-    statistics.shadowMode += isWhollyOver ? addend : after - limit;
+    check.match.statistics.shadowMode += overHits;
   } else {
     check.code = OVER_LIMIT;
   }

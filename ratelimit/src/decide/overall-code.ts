@@ -1,4 +1,5 @@
 // The overall answer of a call from the statuses of its descriptors, before global shadow mode.
+import type { Rule } from "../rules/rule-set.ts";
 import type { Check } from "./check.ts";
 import { type Code, OK, OVER_LIMIT } from "./decision.ts";
 
@@ -20,4 +21,18 @@ export function overallCode(checks: readonly Check[], quotaMode: boolean): Code 
     }
   }
   return quotas > 0 && quotasOver === quotas ? OVER_LIMIT : OK;
+}
+
+/**
+ * Of a call that is over: the first rule that made it so. A quota that is over while another one is not has rejected nothing, and neither has a rule whose
+ * status goes by the failure mode; undefined when there is no other.
+ */
+export function rejectingRule(checks: readonly Check[], quotaMode: boolean): Rule | undefined {
+  const isQuota = (check: Check): boolean => quotaMode || (check.kind === "limited" && check.match.rule.quotaMode);
+  const areQuotasOver = checks.every((check) => check.kind === "unlimited" || !isQuota(check) || check.code === OVER_LIMIT);
+  for (const check of checks) {
+    if (check.kind !== "limited" || check.code !== OVER_LIMIT || check.decidedBy === "failure mode") continue;
+    if (areQuotasOver || !isQuota(check)) return check.match.rule;
+  }
+  return undefined;
 }

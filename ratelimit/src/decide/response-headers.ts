@@ -1,4 +1,5 @@
 // The headers that tell a client how close it is to its limit, and which rule rejected it.
+import type { Rule } from "../rules/rule-set.ts";
 import { type Check, type LimitedCheck, UNLIMITED_REMAINING } from "./check.ts";
 import { type HeaderToAdd, OVER_LIMIT } from "./decision.ts";
 import type { LimitHeaderNames } from "./decider.ts";
@@ -17,12 +18,9 @@ export function limitHeaders(checks: readonly Check[], names: LimitHeaderNames, 
   ];
 }
 
-/** Configured path of the first rule that rejected, percent-encoded; undefined when none did. */
-export function rejectingRule(checks: readonly Check[]): string | undefined {
-  for (const check of checks) {
-    if (check.kind === "limited" && check.code === OVER_LIMIT) return check.match.rule.path.replace(UNSAFE_IN_HEADER, percentEncode);
-  }
-  return undefined;
+/** The configured path of a rule as a header can carry it: percent-encoded. */
+export function headerValueOf(rule: Rule): string {
+  return rule.path.replace(UNSAFE_IN_HEADER, percentEncode);
 }
 
 /** The smallest remaining, the first of equals; but the last rejection by a limit that is not a quota wins over all. */

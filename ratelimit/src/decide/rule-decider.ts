@@ -9,6 +9,8 @@ import { CounterKeys } from "./counter-key.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
+import type { LocalCache } from "./local-cache.ts";
+import { RejectionLog } from "./rejection-log.ts";
 import { dropReplaced } from "./replaces.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { windowStartSeconds } from "./window.ts";
@@ -18,15 +20,24 @@ export interface DeciderDeps {
   readonly rules: () => RuleSet | undefined;
   readonly counter: Counter;
   readonly statistics: ServiceStatistics;
+  /** The cache of keys that are over their limit; undefined when there is to be none. */
+  readonly localCache: LocalCache | undefined;
   readonly clock: () => number;
   readonly log: Log;
 }
 
 /** Creates the decider. */
 export function createDecider(deps: DeciderDeps, options: DecideOptions): Decider {
+  const { counter, log } = deps;
+  const canRead = counter.read !== undefined;
+  if (options.stopIncrementsWhenOver && !canRead) {
+    log.warn("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT has no effect with this counter backend", { backend: counter.name });
+  }
   const context: JobContext = {
     ...deps,
     options,
+    withholds: options.stopIncrementsWhenOver && canRead,
+    rejections: log.isEnabled("debug") ? new RejectionLog(log) : undefined,
     nearLimitRatio: Math.fround(options.nearLimitRatio),
     hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,
   };

@@ -7,8 +7,14 @@ import { type BackendSettings, readFailureMode } from "./backend-settings.ts";
 /** A header name as RFC 9110 allows it. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
+/** Settings of the decider and of what stands before its counters. */
+export interface DecideSettings extends DecideOptions {
+  /** LOCAL_CACHE_SIZE_IN_BYTES: most memory of the local cache of keys over their limit; 0 = no such cache, the default. */
+  readonly localCacheSizeBytes: number;
+}
+
 /** Reads the settings of decisions over counters in the given backend. */
-export function readDecideSettings(read: EnvReader, backend: BackendSettings["kind"]): DecideOptions {
+export function readDecideSettings(read: EnvReader, backend: BackendSettings["kind"]): DecideSettings {
   return {
     shadowMode: read.boolean("SHADOW_MODE", {
       default: false,
@@ -28,6 +34,15 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
     keyPrefix: read.string("CACHE_KEY_PREFIX", { default: "", effect: "Text before every counter key." }),
     maxDescriptors: read.integer("MAX_DESCRIPTORS_PER_REQUEST", { default: 1000, min: 1, effect: "Most descriptors of a request." }),
     maxEntries: read.integer("MAX_ENTRIES_PER_DESCRIPTOR", { default: 100, min: 1, effect: "Most entries of a descriptor." }),
+    localCacheSizeBytes: read.sizeBytes(["LOCAL_CACHE_SIZE_IN_BYTES", "LocalCacheSizeInBytes"], {
+      default: 0,
+      min: 0,
+      effect: "Memory for keys that are known to be over their limit, so that the counter store is not asked for them; 0 keeps none.",
+    }),
+    stopIncrementsWhenOver: read.boolean("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", {
+      default: false,
+      effect: "When one descriptor of a call is over its limit, the counters of the others are not incremented; not with altstore.",
+    }),
     failureMode: readFailureMode(read, backend),
   };
 }
