@@ -5,6 +5,7 @@ import { createLog } from "@weir/common/log/log";
 import { startTracing } from "@weir/common/tracing/tracing";
 
 import { describeSettings, parseSettings } from "./settings.ts";
+import { findSettingWarnings } from "./settings/setting-warnings.ts";
 
 runProgram(
   {
@@ -20,6 +21,8 @@ async function main(context: ProgramContext): Promise<void> {
   const settings = parseSettings(context.env);
   const log = createLog(settings.log);
   context.useLog(log);
+  for (const { name, reason } of findSettingWarnings(context.env, describeSettings()))
+    log.warn("a variable has no effect", { name, reason });
   const tracing = await startTracing(settings.tracing, { log });
   // gRPC and the like take time to load: not for --help, and not before the settings are known to be good.
   const { createService } = await import("./service.ts");

@@ -1,0 +1,55 @@
+// What is told about variables that do nothing, and that nothing is told about those of others.
+import { describe, expect, it } from "vitest";
+
+import { describeSettings } from "../settings.ts";
+import { findSettingWarnings, SETTINGS_WITHOUT_EFFECT } from "./setting-warnings.ts";
+
+function warningsOf(...names: readonly string[]): readonly string[] {
+  const env = Object.fromEntries(names.map((name) => [name, "x"]));
+  return findSettingWarnings(env, describeSettings()).map(({ name, reason }) => `${name}: ${reason}`);
+}
+
+describe("findSettingWarnings()", () => {
+  it("findSettingWarnings() says why when a setting of the reference has no meaning here", () => {
+    expect(warningsOf("GOMEMLIMIT", "REDIS_POOL_ON_EMPTY_WAIT_DURATION")).toEqual([
+      "GOMEMLIMIT: it tunes the runtime of Go; this service runs on Node.js",
+      "REDIS_POOL_ON_EMPTY_WAIT_DURATION: connections are shared, so a call never waits for one; KVSTORE_TIMEOUT bounds the wait for a connection",
+    ]);
+  });
+
+  it.each([
+    { name: "REDIS_POOLSIZE", meant: "REDIS_POOL_SIZE" },
+    { name: "REDIS_TSL_CACERT", meant: "REDIS_TLS_CACERT" },
+    { name: "KVSTORE_PERSECOND_SOCKETTYP", meant: "KVSTORE_PERSECOND_SOCKET_TYPE" },
+    { name: "RUNTIME_ROOTS", meant: "RUNTIME_ROOT" },
+    { name: "LIMIT_RESPONSE_HEADER_ENABLED", meant: "LIMIT_RESPONSE_HEADERS_ENABLED" },
+    { name: "REDIS_AUTH_FIL", meant: "REDIS_AUTH_FILE" },
+  ])("findSettingWarnings() asks whether $meant is meant by $name", ({ name, meant }) => {
+    expect(warningsOf(name)).toEqual([`${name}: there is no such setting; is ${meant} meant?`]);
+  });
+
+  it("findSettingWarnings() is silent about settings under every name, about files of secrets, and about empty variables", () => {
+    const names = describeSettings().flatMap((row) => row.names);
+    expect(warningsOf(...names, "REDIS_URL_FILE", "KVSTORE_AUTH_FILE")).toEqual([]);
+    expect(findSettingWarnings({ GOGC: "", REDIS_POOLSIZE: undefined }, describeSettings())).toEqual([]);
+  });
+
+  it("findSettingWarnings() is silent about variables of others", () => {
+    const others = ["PATH", "HOME", "HOSTNAME", "REDIS_PASSWORD", "REDIS_HOST", "REDIS_PORT", "REDIS_SERVICE_HOST", "REDIS_PORT_6379_TCP"];
+    expect(
+      warningsOf(
+        ...others,
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "DD_AGENT_HOST",
+        "KUBERNETES_SERVICE_HOST",
+        "NODE_OPTIONS",
+        "STATSD_SERVICE_PORT",
+      ),
+    ).toEqual([]);
+  });
+
+  it("findSettingWarnings() lists no setting that has an effect", () => {
+    const names = new Set(describeSettings().flatMap((row) => row.names));
+    expect(SETTINGS_WITHOUT_EFFECT.filter(({ name }) => names.has(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,87 @@
+// What is set in the environment and does nothing: settings of the reference that have no meaning here, and names that are nearly those of a setting. Such
+// a variable is told at the start, because whoever set it counts on it. Pure.
+import type { Env, SettingRow } from "@weir/common/settings/read-env";
+
+import { isServiceLinkName } from "./service-links.ts";
+
+/** A variable that is set and does nothing, and why. */
+export interface SettingWarning {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** A setting of the reference, or of what it is built with, that does nothing here. */
+export interface SettingWithoutEffect {
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** Names shorter than this are too alike by chance; from the second length on two mistakes are taken for a slip. */
+const SLIP_LENGTH_MIN = 8;
+const SECOND_SLIP_LENGTH_MIN = 14;
+
+const GO_RUNTIME = "it tunes the runtime of Go; this service runs on Node.js";
+const GO_GRPC_LOG = "it tunes the log of Go's gRPC library; LOG_LEVEL tunes all there is here";
+const NO_WAIT = "connections are shared, so a call never waits for one; KVSTORE_TIMEOUT bounds the wait for a connection";
+
+/** Every such setting. */
+export const SETTINGS_WITHOUT_EFFECT: readonly SettingWithoutEffect[] = [
+  { name: "REDIS_POOL_ON_EMPTY_WAIT_DURATION", reason: NO_WAIT },
+  { name: "REDIS_PERSECOND_POOL_ON_EMPTY_WAIT_DURATION", reason: NO_WAIT },
+  { name: "GOSTATS_FLUSH_INTERVAL_SECONDS", reason: "statistics are flushed every STATS_FLUSH_INTERVAL" },
+  { name: "GOSTATS_LOGGING_SINK_DISABLED", reason: "DISABLE_STATS turns statistics off" },
+  { name: "GOSTATS_BATCH_ENABLED", reason: "statistics are always sent in batches" },
+  { name: "GOMAXPROCS", reason: GO_RUNTIME },
+  { name: "GOMEMLIMIT", reason: GO_RUNTIME },
+  { name: "GOGC", reason: GO_RUNTIME },
+  { name: "GODEBUG", reason: GO_RUNTIME },
+  { name: "GRPC_GO_LOG_SEVERITY_LEVEL", reason: GO_GRPC_LOG },
+  { name: "GRPC_GO_LOG_VERBOSITY_LEVEL", reason: GO_GRPC_LOG },
+];
+
+/** What in `env` does nothing, sorted by name. `rows` are the settings there are. Values are not told: they may be secrets. */
+export function findSettingWarnings(env: Env, rows: readonly SettingRow[]): readonly SettingWarning[] {
+  const known = rows.flatMap(({ names, type }) => (type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names));
+  const families = new Set(known.map(familyOf));
+  const warnings: SettingWarning[] = [];
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined || value === "" || known.includes(name)) continue;
+    const withoutEffect = SETTINGS_WITHOUT_EFFECT.find((each) => each.name === name);
+    if (withoutEffect !== undefined) warnings.push(withoutEffect);
+    else if (families.has(familyOf(name)) && !isServiceLinkName(name)) {
+      const meant = known.find((candidate) => isSlip(name, candidate));
+      if (meant !== undefined) warnings.push({ name, reason: `there is no such setting; is ${meant} meant?` });
+    }
+  }
+  return warnings.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The word that a name begins with: only names that share it with a setting can be meant for one. */
+function familyOf(name: string): string {
+  return name.split("_", 1)[0] ?? name;
+}
+
+/** Whether `name` is `setting` but for a missing underscore or letters changed, left out, added or swapped: one, in a long name two. */
+function isSlip(name: string, setting: string): boolean {
+  if (setting.length < SLIP_LENGTH_MIN || setting.includes("<")) return false;
+  if (name.replaceAll("_", "") === setting.replaceAll("_", "")) return true;
+  return distance(name, setting) <= (setting.length >= SECOND_SLIP_LENGTH_MIN ? 2 : 1);
+}
+
+/** Fewest letters to change, leave out, add or swap with their neighbour (optimal string alignment). */
+function distance(a: string, b: string): number {
+  let older: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      let least = Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, (older[j - 2] ?? 0) + 1);
+      current.push(least);
+    }
+    older = previous;
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}
