@@ -116,7 +116,7 @@ describe("createStatisticsSinks()", () => {
     expect(value("ratelimit.service.rate_limit.d.path_/foo_*_bar.total_hits")).toBe(5);
     expect(value("ratelimit.service.rate_limit.d.path_/foo_*_bar.over_limit")).toBe(2);
     expect(value("ratelimit.service.config_load_success")).toBe(1);
-    for (const line of receiver.lines) expect(line).toMatch(/^[^:|]+\.__a=b\.__foo=bar:\d+\|(c|g|ms)$/);
+    for (const line of receiver.lines) expect(line).toMatch(/^[^:|]+\.__a=b\.__foo=bar:\d+(?:\.\d{6})?\|(c|g|ms)$/);
   });
 
   it("sends to StatsD, to DogStatsD and for scraping at once (case 186)", async () => {

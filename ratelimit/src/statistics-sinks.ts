@@ -6,6 +6,7 @@ import { announced } from "./announce.ts";
 import type { StatsdSettings, TaggedSettings } from "./settings/push-settings.ts";
 import type { PullSettings, StatisticsSettings } from "./settings/statistics-settings.ts";
 import { countReservedTags } from "./statistics/extra-tags.ts";
+import { createNodeStatistics } from "./statistics/node-statistics.ts";
 import type { LineChannel } from "./statistics/push/line-channel.ts";
 import type { LineFormat } from "./statistics/push/line-format.ts";
 import type { StatisticsStore } from "./statistics/statistics-store.ts";
@@ -21,11 +22,11 @@ export interface StatisticsSinksDeps {
   readonly log: Log;
 }
 
-/** Makes them, and counts the extra tags whose names are reserved. */
+/** Makes them and what they tell of the process, and counts the extra tags whose names are reserved. */
 export async function createStatisticsSinks(settings: StatisticsSettings, deps: StatisticsSinksDeps): Promise<readonly Part[]> {
   const { pull, push, isOutput, extraTags } = settings;
   countReservedTags(deps.store, extraTags);
-  const parts: Part[] = [];
+  const parts: Part[] = [createNodeStatistics({ store: deps.store, nowMs: () => performance.now() })];
   if (pull !== undefined) parts.push(await createPull(pull, settings, deps));
   if (push.statsd !== undefined) parts.push(await createStatsd(push.statsd, settings, deps));
   if (push.tagged !== undefined) parts.push(await createTagged(push.tagged, settings, deps));

@@ -35,19 +35,22 @@ export interface TlsFiles extends Part {
   reload(): void;
 }
 
+/** What the files need. `refused` hears of each new content that cannot be used, as often as the log. */
+export interface TlsFilesDeps {
+  readonly log: Log;
+  readonly refused?: () => void;
+}
+
 /** Reads and checks the files at once (fails with TLS_FILE_INVALID, naming the file) and watches them from start to stop. */
-export function openTlsFiles(
-  paths: TlsFilePaths,
-  deps: { readonly log: Log },
-  options: { readonly pollIntervalMs?: number } = {},
-): TlsFiles {
-  return new WatchedTlsFiles(paths, deps.log, options.pollIntervalMs ?? POLL_INTERVAL_MS);
+export function openTlsFiles(paths: TlsFilePaths, deps: TlsFilesDeps, options: { readonly pollIntervalMs?: number } = {}): TlsFiles {
+  return new WatchedTlsFiles(paths, deps, options.pollIntervalMs ?? POLL_INTERVAL_MS);
 }
 
 class WatchedTlsFiles implements TlsFiles {
   readonly name = "TLS files";
   readonly #paths: TlsFilePaths;
   readonly #log: Log;
+  readonly #refused: (() => void) | undefined;
   readonly #pollIntervalMs: number;
   readonly #listeners = new Set<(material: TlsMaterial) => void>();
   readonly #watch: FolderWatch;
@@ -57,9 +60,10 @@ class WatchedTlsFiles implements TlsFiles {
   #pollTimer: NodeJS.Timeout | undefined;
   #settleTimer: NodeJS.Timeout | undefined;
 
-  constructor(paths: TlsFilePaths, log: Log, pollIntervalMs: number) {
+  constructor(paths: TlsFilePaths, { log, refused }: TlsFilesDeps, pollIntervalMs: number) {
     this.#paths = paths;
     this.#log = log;
+    this.#refused = refused;
     this.#pollIntervalMs = pollIntervalMs;
     this.#watch = createFolderWatch({ log, changed: () => this.#settle() });
     this.#current = readTlsMaterial(paths);
@@ -121,6 +125,7 @@ class WatchedTlsFiles implements TlsFiles {
     const refusal = describeError(error);
     if (refusal === this.#refusal) return;
     this.#refusal = refusal;
+    this.#refused?.();
     this.#log.warn("TLS files changed but cannot be used, the old ones stay in force", { error });
   }
 

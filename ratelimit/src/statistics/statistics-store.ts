@@ -1,6 +1,28 @@
 // Every counter, gauge and timer of the process by its dotted name: the one truth that sinks and /stats read. It knows no sink and no exposition
 // format. Memory is bounded: rules own their keys, and keys made by request values are limited in number and length.
 import { cleanNamePart } from "./statistic-name.ts";
+import {
+  Counter,
+  Gauge,
+  RuleCounters,
+  type RuleStatistics,
+  type StatisticsCounter,
+  type StatisticsGauge,
+  type StatisticsTimer,
+  Timer,
+  type TimerListener,
+} from "./statistics-values.ts";
+
+export type {
+  /** The six counters of a rule. */
+  RuleStatistics,
+  /** A number that only grows. */
+  StatisticsCounter,
+  /** A number that goes up and down. */
+  StatisticsGauge,
+  /** Durations. */
+  StatisticsTimer,
+};
 
 /** Scope of the counters of rules. */
 const RULE_SCOPE = "ratelimit.service.rate_limit";
@@ -11,44 +33,8 @@ const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
 /** Longest key made by request values, in UTF-16 units: a request may carry megabytes, a statistic name must not. */
 const DYNAMIC_KEY_MAX_LENGTH = 1024;
 
-/** A number that only grows. */
-export interface StatisticsCounter {
-  readonly name: string;
-  /** The total since start. Add through `add` only. */
-  readonly value: number;
-  /** Adds a whole number, 0 or more. */
-  add(count: number): void;
-}
-
-/** A number that goes up and down. */
-export interface StatisticsGauge {
-  readonly name: string;
-  readonly value: number;
-  /** Replaces the value. */
-  set(value: number): void;
-}
-
-/** Durations in milliseconds, possibly with a fraction. */
-export interface StatisticsTimer {
-  readonly name: string;
-  readonly count: number;
-  readonly sumMs: number;
-  readonly maxMs: number;
-  /** Adds one duration. */
-  record(durationMs: number): void;
-}
-
-/** The six counters of a rule, kept as plain fields because every decision adds to two of them. Add with `+=` only. */
-export interface RuleStatistics {
-  /** `ratelimit.service.rate_limit.<key>`, cleaned; see RULE_STATISTICS for the rest of each name. */
-  readonly prefix: string;
-  totalHits: number;
-  overLimit: number;
-  nearLimit: number;
-  overLimitWithLocalCache: number;
-  withinLimit: number;
-  shadowMode: number;
-}
+/** Most statistics that are read before others have their turn: well below a millisecond's work for whoever hears them. */
+export const WALK_STEP = 100;
 
 /** The counters of a rule: the last part of each one's name, and its field. */
 export const RULE_STATISTICS = [
@@ -72,9 +58,6 @@ export interface StatisticsVisitor {
   timer(timer: StatisticsTimer): void;
 }
 
-/** Hears each recorded duration at once; for sinks that make histograms of them or send them one by one. */
-export type TimerListener = (timer: StatisticsTimer, durationMs: number) => void;
-
 /** All statistics of the process. Everything starts at zero and is visible from the moment it is created. */
 export interface StatisticsStore {
   /** The counter of this name, made at the first call. For names known in advance only: the number of names is not limited here. */
@@ -97,8 +80,15 @@ export interface StatisticsStore {
   dynamicRule(key: string): RuleStatistics | undefined;
   /** A counter whose name holds a request value, under the same limit: `<scope>.<cleaned value>.<name>`. */
   dynamicCounter(scope: string, value: string, name: string): StatisticsCounter | undefined;
-  /** Reads everything as it is now. */
+  /** Reads everything as it is now. For few statistics: with many it takes longer than decisions should wait. */
   visit(visitor: StatisticsVisitor): void;
+  /**
+   * Reads everything in steps of at most WALK_STEP statistics (a rule's six count as one), between which others may go on. Each statistic is told as
+   * it is when its step comes; the six of a rule belong together.
+   */
+  walk(visitor: StatisticsVisitor): Generator<undefined, void>;
+  /** Calls `refresh` at the beginning of every visit and walk, for gauges that are measured when somebody asks; the returned function ends it. */
+  onRead(refresh: () => void): () => void;
   /** Calls the listener for every duration recorded from now on; the returned function ends it. */
   onTimer(listener: TimerListener): () => void;
 }
@@ -114,72 +104,13 @@ export function createStatisticsStore(options: StatisticsStoreOptions): Statisti
   return new MemoryStatisticsStore(options.maxDynamicKeys);
 }
 
-class Counter implements StatisticsCounter {
-  readonly name: string;
-  value = 0;
-
-  constructor(name: string) {
-    this.name = name;
-  }
-
-  add(count: number): void {
-    this.value += count;
-  }
-}
-
-class Gauge implements StatisticsGauge {
-  readonly name: string;
-  value = 0;
-
-  constructor(name: string) {
-    this.name = name;
-  }
-
-  set(value: number): void {
-    this.value = value;
-  }
-}
-
-class Timer implements StatisticsTimer {
-  readonly name: string;
-  count = 0;
-  sumMs = 0;
-  maxMs = 0;
-  readonly #listeners: ReadonlySet<TimerListener>;
-
-  constructor(name: string, listeners: ReadonlySet<TimerListener>) {
-    this.name = name;
-    this.#listeners = listeners;
-  }
-
-  record(durationMs: number): void {
-    this.count += 1;
-    this.sumMs += durationMs;
-    if (durationMs > this.maxMs) this.maxMs = durationMs;
-    for (const listener of this.#listeners) listener(this, durationMs);
-  }
-}
-
-class RuleCounters implements RuleStatistics {
-  readonly prefix: string;
-  totalHits = 0;
-  overLimit = 0;
-  nearLimit = 0;
-  overLimitWithLocalCache = 0;
-  withinLimit = 0;
-  shadowMode = 0;
-
-  constructor(prefix: string) {
-    this.prefix = prefix;
-  }
-}
-
 class MemoryStatisticsStore implements StatisticsStore {
   readonly #maxDynamicKeys: number;
   readonly #counters = new Map<string, Counter>();
   readonly #gauges = new Map<string, Gauge>();
   readonly #timers = new Map<string, Timer>();
   readonly #timerListeners = new Set<TimerListener>();
+  readonly #refreshers = new Set<() => void>();
   readonly #droppedKeys: StatisticsCounter;
   /** Counters of rules by key as configured; several keys may share counters, because cleaning makes them equal. */
   #rules = new Map<string, RuleCounters>();
@@ -251,11 +182,33 @@ class MemoryStatisticsStore implements StatisticsStore {
   }
 
   visit(visitor: StatisticsVisitor): void {
-    for (const counter of this.#counters.values()) visitor.counter(counter.name, counter.value);
-    for (const counter of this.#dynamicByName.values()) visitor.counter(counter.name, counter.value);
-    for (const counters of this.#byPrefix.values()) visitor.rule(counters);
-    for (const gauge of this.#gauges.values()) visitor.gauge(gauge.name, gauge.value);
+    const walk = this.walk(visitor);
+    let step = walk.next();
+    while (step.done !== true) step = walk.next();
+  }
+
+  *walk(visitor: StatisticsVisitor): Generator<undefined, void> {
+    for (const refresh of this.#refreshers) refresh();
+    let told = 0;
+    for (const { name, value } of this.#counters.values()) {
+      visitor.counter(name, value);
+      if (++told % WALK_STEP === 0) yield;
+    }
+    for (const { name, value } of this.#dynamicByName.values()) {
+      visitor.counter(name, value);
+      if (++told % WALK_STEP === 0) yield;
+    }
+    for (const counters of this.#byPrefix.values()) {
+      visitor.rule(counters);
+      if (++told % WALK_STEP === 0) yield;
+    }
+    for (const { name, value } of this.#gauges.values()) visitor.gauge(name, value);
     for (const timer of this.#timers.values()) visitor.timer(timer);
+  }
+
+  onRead(refresh: () => void): () => void {
+    this.#refreshers.add(refresh);
+    return () => void this.#refreshers.delete(refresh);
   }
 
   onTimer(listener: TimerListener): () => void {

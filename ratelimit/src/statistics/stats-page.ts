@@ -1,39 +1,79 @@
-// What /stats prints: every counter, gauge and timer as it is now. Serving it is the debug transport's matter.
+// What /stats prints: every counter, gauge and timer as it is now, sorted by name. It comes in pieces, for there may be hundreds of thousands. Serving it
+// is the debug transport's matter.
 import { createTagger } from "./extra-tags.ts";
+import type { Pieces } from "./paced-response.ts";
+import { sortInSteps } from "./sorted-steps.ts";
 import { RULE_STATISTICS, type StatisticsStore } from "./statistics-store.ts";
+
+/** Lines of one piece. */
+const PIECE_LINES = 500;
 
 /** EXTRA_TAGS, which stand in every name. */
 type ExtraTags = ReadonlyMap<string, string>;
 
-/** A statistic as it is printed: a number, or what is known of a timer. */
-type StatisticValue = number | { readonly count: number; readonly sumMs: number; readonly maxMs: number };
+/** A statistic as it is printed: its name, and a number or what is known of a timer. */
+interface Line {
+  readonly name: string;
+  readonly value: number | { readonly count: number; readonly sumMs: number; readonly maxMs: number };
+}
 
 /** One `name: value` per line. A timer's value is `count=<n> sum_ms=<n> max_ms=<n>`. */
-export function renderStatisticsText(store: StatisticsStore, extraTags: ExtraTags): string {
-  let text = "";
-  for (const [name, value] of collectStatistics(store, extraTags)) {
-    text +=
-      typeof value === "number" ? `${name}: ${value}\n` : `${name}: count=${value.count} sum_ms=${value.sumMs} max_ms=${value.maxMs}\n`;
-  }
-  return text;
+export function writeStatisticsText(store: StatisticsStore, extraTags: ExtraTags): Pieces {
+  return inPieces(collectStatistics(store, extraTags), ({ name, value }) =>
+    typeof value === "number" ? `${name}: ${value}\n` : `${name}: count=${value.count} sum_ms=${value.sumMs} max_ms=${value.maxMs}\n`,
+  );
 }
 
 /** The same as one JSON object; a timer is `{"count": …, "sumMs": …, "maxMs": …}`. */
-export function renderStatisticsJson(store: StatisticsStore, extraTags: ExtraTags): string {
-  return JSON.stringify(Object.fromEntries(collectStatistics(store, extraTags)));
+export function* writeStatisticsJson(store: StatisticsStore, extraTags: ExtraTags): Pieces {
+  yield "{";
+  let separator = "";
+  yield* inPieces(collectStatistics(store, extraTags), ({ name, value }) => {
+    const text = `${separator}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+    separator = ",";
+    return text;
+  });
+  yield "}\n";
 }
 
-/** Every statistic by name, sorted by name. */
-function collectStatistics(store: StatisticsStore, extraTags: ExtraTags): ReadonlyMap<string, StatisticValue> {
+/** The whole text at once. */
+export function renderStatisticsText(store: StatisticsStore, extraTags: ExtraTags): string {
+  return [...writeStatisticsText(store, extraTags)].join("");
+}
+
+/** The whole JSON at once, without the line end. */
+export function renderStatisticsJson(store: StatisticsStore, extraTags: ExtraTags): string {
+  return [...writeStatisticsJson(store, extraTags)].join("").trimEnd();
+}
+
+/** Every statistic, sorted by name. Names that tags made equal stand side by side. */
+function* collectStatistics(store: StatisticsStore, extraTags: ExtraTags): Generator<undefined, readonly Line[]> {
   const tagged = createTagger(extraTags);
-  const found: [string, StatisticValue][] = [];
-  store.visit({
-    counter: (name, value) => found.push([tagged(name), value]),
+  const found: Line[] = [];
+  const add = (name: string, value: Line["value"]): void => void found.push({ name: tagged(name), value });
+  yield* store.walk({
+    counter: add,
     rule: (counters) => {
-      for (const { name, field } of RULE_STATISTICS) found.push([tagged(`${counters.prefix}.${name}`), counters[field]]);
+      for (const { name, field } of RULE_STATISTICS) add(`${counters.prefix}.${name}`, counters[field]);
     },
-    gauge: (name, value) => found.push([tagged(name), value]),
-    timer: ({ name, count, sumMs, maxMs }) => found.push([tagged(name), { count, sumMs, maxMs }]),
+    gauge: add,
+    timer: ({ name, count, sumMs, maxMs }) => add(name, { count, sumMs, maxMs }),
   });
-  return new Map(found.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+  return yield* sortInSteps(found, (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function* inPieces(collecting: Generator<undefined, readonly Line[]>, write: (line: Line) => string): Pieces {
+  let step = collecting.next();
+  while (step.done !== true) {
+    yield "";
+    step = collecting.next();
+  }
+  let piece = "";
+  for (const [index, line] of step.value.entries()) {
+    if (line.name !== step.value[index + 1]?.name) piece += write(line);
+    if (index % PIECE_LINES !== PIECE_LINES - 1) continue;
+    yield piece;
+    piece = "";
+  }
+  yield piece;
 }

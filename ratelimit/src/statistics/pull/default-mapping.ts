@@ -1,87 +1,152 @@
-// The built-in mapping: metric names and labels of the specification, with every pattern anchored at both ends, so that no statistic is added to another.
-import type { Mapping, MappingEntry, TimerOptions } from "./mapping.ts";
-
-/** Upper bounds of response times in seconds: the field's. */
-const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+// The built-in mapping as the text of a mapping file, which anybody may copy, change and give to us or to statsd_exporter: metric names and labels of
+// the specification, with every pattern anchored at both ends, so that no statistic is added to another. Other counters get the ending that counters have.
+import type { Mapping } from "./mapping.ts";
+import { parseMapping } from "./mapping-file.ts";
 
 /** From milliseconds to seconds. */
-const TO_SECONDS = 0.001;
+const TO_SECONDS = "0.001";
 
-/** How timers are shown that have no entry: sum and count. */
-const UNMAPPED_TIMER: TimerOptions = { kind: "summary", scale: 1 };
+/** The first group of a pattern, fenced off from what follows it in a template. */
+const FIRST_GROUP = "$".concat("{1}");
 
-/** Counters of rules with their help. */
-const RULE_HELP = {
-  total_hits: "Hits of a rule",
-  over_limit: "Hits of a rule above its limit",
-  near_limit: "Hits of a rule above the near-limit ratio and within its limit",
-  over_limit_with_local_cache: "Hits of a rule answered as over its limit from the local cache",
-  within_limit: "Hits of a rule within its limit",
-  shadow_mode: "Hits of a rule above its limit that its shadow mode let pass",
-} as const;
+/** Counters of rules with their help; those of the specification keep its names, which have no ending. */
+const RULE_COUNTERS = [
+  { statistic: "near_limit", metric: "near_limit", help: "Hits of a rule above the near-limit ratio and within its limit" },
+  { statistic: "over_limit", metric: "over_limit", help: "Hits of a rule above its limit" },
+  { statistic: "total_hits", metric: "total_hits", help: "Hits of a rule" },
+  { statistic: "within_limit", metric: "within_limit", help: "Hits of a rule within its limit" },
+  { statistic: "shadow_mode", metric: "shadow_mode", help: "Hits of a rule above its limit that its shadow mode let pass" },
+  {
+    statistic: "over_limit_with_local_cache",
+    metric: "over_limit_with_local_cache_total",
+    help: "Hits of a rule answered as over its limit from the local cache",
+  },
+] as const;
+
+/** The gauges of the local cache, whose names are no names of metrics. */
+const LOCAL_CACHE_GAUGES = [
+  { statistic: "entryCount", metric: "entries", help: "Keys in the local cache" },
+  { statistic: "evacuateCount", metric: "evacuations", help: "Keys that made room for others in the local cache" },
+  { statistic: "expiredCount", metric: "expirations", help: "Keys whose time was over in the local cache" },
+  { statistic: "averageAccessTime", metric: "average_access_time", help: "Average time of the last access to a key of the local cache" },
+  { statistic: "hitCount", metric: "hits", help: "Keys that were found in the local cache" },
+  { statistic: "missCount", metric: "misses", help: "Keys that were not found in the local cache" },
+  { statistic: "lookupCount", metric: "lookups", help: "Keys that were looked for in the local cache" },
+  { statistic: "overwriteCount", metric: "overwrites", help: "Keys that were written again to the local cache" },
+] as const;
 
 /** The built-in mapping. With `isMilliseconds` response times keep that unit under the same name, as PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS asks. */
 export function createDefaultMapping(options: { readonly isMilliseconds: boolean }): Mapping {
-  const rules = Object.entries(RULE_HELP).flatMap(([name, help]) => ruleEntries(name, help));
-  const timer: TimerOptions = { kind: "histogram", buckets: DEFAULT_BUCKETS, scale: options.isMilliseconds ? 1 : TO_SECONDS };
-  return {
-    entries: [
-      ...rules,
-      entry(
-        /^ratelimit\.service\.rate_limit\.(.*)\.domain_not_found$/,
-        "ratelimit_service_rate_limit_domain_not_found",
-        ["domain"],
-        "Descriptors of a domain without configuration",
-      ),
-      entry(
-        /^ratelimit\.service\.call\.should_rate_limit\.([^.]+)$/,
-        "ratelimit_service_should_rate_limit_error",
-        ["err_type"],
-        "Calls that failed, by cause",
-      ),
-      entry(/^ratelimit_server\.([^.]+)\.total_requests$/, "ratelimit_service_total_requests", ["grpc_method"], "Calls of a gRPC method"),
-      {
-        pattern: /^ratelimit_server\.([^.]+)\.response_time$/,
-        kind: "timer",
-        action: {
-          kind: "map",
-          name: "ratelimit_service_response_time_seconds",
-          labels: [["grpc_method", "$1"]],
-          help: "Time from a call to its answer, by gRPC method",
-          scale: 1,
-          timer,
-        },
-      },
-      entry(
-        /^ratelimit\.service\.config_load_success$/,
-        "ratelimit_service_config_load_success",
-        [],
-        "Configurations that came into force",
-      ),
-      entry(/^ratelimit\.service\.config_load_error$/, "ratelimit_service_config_load_error", [], "Configurations that were refused"),
-    ],
-    unmappedTimer: UNMAPPED_TIMER,
-  };
+  return parseMapping(defaultMappingText(options), "of this program");
+}
+
+/** The text of the built-in mapping. Durations come in milliseconds here; statsd_exporter makes seconds of them by itself and needs no scale. */
+export function defaultMappingText({ isMilliseconds }: { readonly isMilliseconds: boolean }): string {
+  const entries = [...ruleEntries(), ...serviceEntries(isMilliseconds), ...localCacheEntries(), ...otherCounters()];
+  return `defaults:\n  match_type: regex\nmappings:\n${entries.join("")}`;
 }
 
 /** One level has the label key1, two or more also key2; deeper levels are added up. */
-function ruleEntries(name: string, help: string): readonly MappingEntry[] {
-  const metric = `ratelimit_service_rate_limit_${name}`;
+function ruleEntries(): readonly string[] {
+  const scope = String.raw`^ratelimit\.service\.rate_limit\.`;
   return [
-    entry(new RegExp(`^ratelimit\\.service\\.rate_limit\\.([^.]*)\\.([^.]*)\\.${name}$`), metric, ["domain", "key1"], help),
-    entry(
-      new RegExp(`^ratelimit\\.service\\.rate_limit\\.([^.]*)\\.([^.]*)\\.([^.]*)(?:\\..*)?\\.${name}$`),
-      metric,
-      ["domain", "key1", "key2"],
-      help,
-    ),
+    ...RULE_COUNTERS.flatMap(({ statistic, metric, help }) => {
+      const name = `ratelimit_service_rate_limit_${metric}`;
+      return [
+        counter(String.raw`${scope}([^.]*)\.([^.]*)\.${statistic}$`, { name, labels: ["domain", "key1"], help }),
+        counter(String.raw`${scope}([^.]*)\.([^.]*)\.([^.]*)(?:\..*)?\.${statistic}$`, { name, labels: ["domain", "key1", "key2"], help }),
+      ];
+    }),
+    counter(String.raw`${scope}(.*)\.domain_not_found$`, {
+      name: "ratelimit_service_rate_limit_domain_not_found_total",
+      labels: ["domain"],
+      help: "Descriptors of a domain without configuration",
+    }),
   ];
 }
 
-function entry(pattern: RegExp, name: string, labels: readonly string[], help: string): MappingEntry {
-  return {
-    pattern,
-    kind: "counter",
-    action: { kind: "map", name, labels: labels.map((label, index) => [label, `$${index + 1}`]), help, scale: 1, timer: UNMAPPED_TIMER },
-  };
+function serviceEntries(isMilliseconds: boolean): readonly string[] {
+  return [
+    counter(String.raw`^ratelimit\.service\.call\.should_rate_limit\.([^.]+)$`, {
+      name: "ratelimit_service_should_rate_limit_error",
+      labels: ["err_type"],
+      help: "Calls that failed, by cause",
+    }),
+    counter(String.raw`^ratelimit_server\.([^.]+)\.total_requests$`, {
+      name: "ratelimit_service_total_requests",
+      labels: ["grpc_method"],
+      help: "Calls of a gRPC method",
+    }),
+    entry(String.raw`^ratelimit_server\.([^.]+)\.response_time$`, "observer", {
+      name: "ratelimit_service_response_time_seconds",
+      labels: ["grpc_method"],
+      help: "Time from a call to its answer, by gRPC method",
+      more: [...(isMilliseconds ? [] : [`scale: ${TO_SECONDS}`]), "observer_type: histogram"],
+    }),
+    counter(String.raw`^ratelimit\.service\.config_load_success$`, {
+      name: "ratelimit_service_config_load_success",
+      help: "Configurations that came into force",
+    }),
+    counter(String.raw`^ratelimit\.service\.config_load_error$`, {
+      name: "ratelimit_service_config_load_error",
+      help: "Configurations that were refused",
+    }),
+    counter(String.raw`^ratelimit\.service\.global_shadow_mode$`, {
+      name: "ratelimit_service_global_shadow_mode",
+      help: "Calls above a limit that the global shadow mode let pass",
+    }),
+    counter(String.raw`^ratelimit\.service\.backend_failure\.([^.]+)$`, {
+      name: "ratelimit_service_backend_failure_total",
+      labels: ["mode"],
+      help: "Calls whose counters could not be reached, by what they were answered",
+    }),
+  ];
+}
+
+function localCacheEntries(): readonly string[] {
+  return LOCAL_CACHE_GAUGES.map(({ statistic, metric, help }) =>
+    entry(String.raw`^ratelimit\.localcache\.${statistic}$`, "gauge", { name: `ratelimit_localcache_${metric}`, help }),
+  );
+}
+
+/** What every counter needs that has no entry: the ending, and seconds where milliseconds are counted. */
+function otherCounters(): readonly string[] {
+  return [
+    counter(String.raw`^(ratelimit\.memcache\.[^.]+)\.__code=([^.]+)$`, { name: `${FIRST_GROUP}_total`, labelTemplates: { code: "$2" } }),
+    counter(String.raw`^(ratelimit\.node\.[^.]+)_milliseconds$`, { name: `${FIRST_GROUP}_seconds_total`, more: [`scale: ${TO_SECONDS}`] }),
+    // An equals sign is in names with tags only; those are looked for again without them.
+    counter("^([^=]+?)(?:[._]total)?$", { name: `${FIRST_GROUP}_total` }),
+  ];
+}
+
+interface EntryFields {
+  readonly name: string;
+  /** Labels of the groups, in their order. */
+  readonly labels?: readonly string[];
+  readonly labelTemplates?: Readonly<Record<string, string>>;
+  readonly help?: string;
+  /** Further lines. */
+  readonly more?: readonly string[];
+}
+
+function counter(match: string, fields: EntryFields): string {
+  return entry(match, "counter", fields);
+}
+
+function entry(
+  match: string,
+  type: "counter" | "gauge" | "observer",
+  { name, labels = [], labelTemplates, help, more = [] }: EntryFields,
+): string {
+  const templates = labelTemplates ?? Object.fromEntries(labels.map((label, index) => [label, `$${index + 1}`]));
+  const labelLines = Object.entries(templates).map(([label, template]) => `  ${label}: ${template}`);
+  const lines = [
+    `match: '${match}'`,
+    `match_metric_type: ${type}`,
+    `name: ${name}`,
+    ...(help === undefined ? [] : [`help: ${help}`]),
+    ...(labelLines.length === 0 ? [] : ["labels:", ...labelLines]),
+    ...more,
+  ];
+  return `- ${lines.join("\n  ")}\n`;
 }

@@ -3,8 +3,8 @@
 /** Content type of the format. */
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Length of text after which a family comes in another piece, in UTF-16 units. */
-const PIECE_LENGTH = 65_536;
+/** Series after which a family comes in another piece. */
+const PIECE_SERIES = 500;
 
 /** One metric with its series. */
 export interface Family {
@@ -28,9 +28,10 @@ export function labelsText(labels: readonly (readonly [name: string, value: stri
 /** A family in the text format, ready to be joined with others; in pieces, because it may have a hundred thousand series. */
 export function* renderFamily({ name, help, type, series }: Family): Generator<string> {
   let text = `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}\n# TYPE ${name} ${type}\n`;
+  let count = 0;
   for (const [labels, value] of series) {
     text += typeof value === "number" ? line(name, labels, value) : renderDurations(name, type, labels, value);
-    if (text.length < PIECE_LENGTH) continue;
+    if (++count % PIECE_SERIES !== 0) continue;
     yield text;
     text = "";
   }

@@ -46,6 +46,19 @@ export class FieldReader {
       .filter((reader) => reader !== undefined);
   }
 
+  /** Whether there is such a field. */
+  has(name: string): boolean {
+    return Object.hasOwn(this.#fields, name);
+  }
+
+  /** The yes or no of a field. */
+  boolean(name: string): boolean | undefined {
+    const value = this.#take(name);
+    if (value === undefined || typeof value === "boolean") return value;
+    this.problem(name, `must be true or false, current value is ${JSON.stringify(value)}`);
+    return undefined;
+  }
+
   /** The text of a field. */
   text(name: string): string | undefined {
     const value = this.#take(name);

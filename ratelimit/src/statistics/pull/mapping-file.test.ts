@@ -1,6 +1,6 @@
 // Mapping files: what they map, and the refusal of what is no mapping.
 import { describe, expect, it } from "vitest";
-import { mapName } from "./mapping.ts";
+import { mapName, sanitizeName } from "./mapping.ts";
 import { parseMapping } from "./mapping-file.ts";
 
 const FILE = `
@@ -12,11 +12,21 @@ mappings:
 - match: 'app\\.(?P<kind>\\w+)\\.(.*)'
   match_type: regex
   name: by_regex
-  labels: {kind: $1, rest: "\${2}", none: $9}
+  labels: {kind: $1, rest: "\${2}", none: $9, named: "$kind-$$1", longest: $1x}
 - match: "*.dropped"
   action: drop
+- match: tagged.*
+  name: tagged
+  labels: {code: "$1", kind: mapped}
+- match: honest.*
+  name: honest
+  honor_labels: true
+  labels: {code: "$1", kind: mapped}
+- match: nameless.*
+  match_type: regex
+  name: $7
 - match: "app.*.*.time"
-  name: "app_$2_time"
+  name: "app_\${2}_time"
   match_metric_type: observer
   observer_type: summary
   scale: 0.001
@@ -35,13 +45,15 @@ describe("parseMapping()", () => {
     expect(mapName(mapping, "app.a.count", "counter")).toMatchObject({ family: "app_count", labels: [["part", "a"]], scale: 1 });
   });
 
-  it("mapName() goes on to regular expressions when the kind does not fit, and keeps groups that do not exist", () => {
+  it("mapName() goes on to regular expressions when the kind does not fit, and leaves groups empty that do not exist", () => {
     expect(mapName(mapping, "app.a.count", "gauge")).toMatchObject({
       family: "by_regex",
       labels: [
         ["kind", "a"],
         ["rest", "count"],
-        ["none", "$9"],
+        ["none", ""],
+        ["named", "a-$1"],
+        ["longest", ""],
       ],
     });
   });
@@ -53,6 +65,34 @@ describe("parseMapping()", () => {
   it("mapName() drops what the file drops", () => {
     expect(mapName(mapping, "some.dropped", "gauge")).toBeUndefined();
     expect(mapName(mapping, "some.other.dropped", "gauge")).toBeDefined();
+  });
+
+  it("mapName() drops what would have no name", () => {
+    expect(mapName(mapping, "nameless.one", "counter")).toBeUndefined();
+  });
+
+  it("mapName() maps a name with tags without them, and lets them win over labels only when the entry says so", () => {
+    const extra = new Map([["team", "x"]]);
+    const labelsOf = (name: string) => Object.fromEntries(mapName(mapping, name, "counter", extra)?.labels ?? []);
+    expect(labelsOf("tagged.a.__kind=own.__zone=z")).toEqual({ code: "a", kind: "mapped", zone: "z", team: "x" });
+    expect(labelsOf("honest.a.__kind=own.__team=y")).toEqual({ code: "a", kind: "own", team: "y" });
+    expect(mapName(mapping, "app.a.b.__x=y", "gauge", extra)?.labels).toContainEqual(["rest", "b.__x=y"]);
+  });
+
+  it.each([
+    { isOrdered: true, family: "first" },
+    { isOrdered: false, family: "third" },
+  ])("mapName() takes the $family glob when their order counts: $isOrdered", ({ isOrdered, family }) => {
+    const text = `{defaults: {glob_disable_ordering: ${!isOrdered}}, mappings: [{match: "*.b", name: first}, {match: "*.*", name: second}, {match: "a.*", name: third}]}`;
+    expect(mapName(parseMapping(text, "m.yaml"), "a.b", "counter")?.family).toBe(family);
+  });
+
+  it.each([
+    { name: "a--b---c", clean: "a_b_c" },
+    { name: "a-b.é\u{1f600}", clean: "a_b___" },
+    { name: "1st", clean: "_1st" },
+  ])("sanitizeName() makes $clean of $name", ({ name, clean }) => {
+    expect(sanitizeName(name)).toBe(clean);
   });
 
   it("mapName() shows timers as the entry says, else as the defaults say", () => {
@@ -73,6 +113,21 @@ describe("parseMapping()", () => {
     { text: "[]", problem: "the file must be a map" },
     { text: "mappings: [a]", problem: "mappings[0] must be a map" },
     { text: "mappings: [{name: x}]", problem: "mappings[0].match must be a pattern" },
+    { text: "mappings: [{match: a.b*, name: x}]", problem: "mappings[0].match must be a pattern" },
+    { text: "mappings: [{match: 1.b, name: x}]", problem: "mappings[0].match must be a pattern" },
+    { text: "mappings: [{match: x, name: a-b}]", problem: "mappings[0].name must be the name of a metric" },
+    {
+      text: "mappings: [{match: x, name: x, labels: {a: b}}]",
+      problem: 'mappings[0].labels must have names of two or more letters, digits and underscores, one is "a"',
+    },
+    {
+      text: "mappings: [{match: x, name: x, summary_options: {}, histogram_options: {}}]",
+      problem: "mappings[0].summary_options cannot stand together with histogram_options",
+    },
+    {
+      text: "mappings: [{match: x, name: x, honor_labels: 1}]",
+      problem: "mappings[0].honor_labels must be true or false, current value is 1",
+    },
     { text: "mappings: [{match: x}]", problem: "mappings[0].name must be the name of a metric" },
     {
       text: "mappings: [{match: x, name: 5}]",

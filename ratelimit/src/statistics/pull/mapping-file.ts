@@ -1,20 +1,29 @@
-// Reads a mapping from YAML in the format of statsd_exporter. It replaces the built-in mapping altogether. Reading the file itself is main's matter; every
-// problem is told at once, and unknown fields are problems, for a misspelt one would be silently without effect.
+// Reads a mapping from YAML in the format of statsd_exporter. Reading the file itself is main's matter; every problem is told at once, and unknown fields
+// are problems, for a misspelt one would be silently without effect.
 import { ServiceError } from "@weir/common/errors/service-error";
 import { parseDocument } from "yaml";
+import { compileGoPattern } from "../go-pattern.ts";
 import { FieldReader } from "./field-reader.ts";
 import type { Mapping, MappingEntry, StatisticKind, TimerOptions } from "./mapping.ts";
 
 /** Upper bounds of histograms for which the file names none. */
 const FALLBACK_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Fields that are understood and need nothing done: series live as long as their statistics, labels of tags are always kept, patterns keep their order. */
-const WITHOUT_EFFECT = ["ttl", "honor_labels", "glob_disable_ordering", "quantiles", "summary_options"] as const;
+/** Fields that are understood and need nothing done: series live as long as their statistics, summaries have sum and count only. */
+const WITHOUT_EFFECT = ["ttl", "quantiles", "summary_options"] as const;
+
+/** What statsd_exporter takes for a glob: parts that are a star or a word, the first of which begins with no digit. */
+const GLOB = /^(?:\*|[A-Za-z_][\w-]*)(?:\.(?:\*|\w[\w-]*))*$/;
+
+/** What it takes for the name of a metric, which may hold groups, and of a label. */
+const METRIC_NAME = /^(?:[A-Za-z_]|\$\{?\d+\}?)(?:\w|\$\{?\d+\}?)*$/;
+const LABEL_NAME = /^[A-Za-z_]\w+$/;
 
 const KINDS: Readonly<Record<string, StatisticKind>> = { counter: "counter", gauge: "gauge", timer: "timer", observer: "timer" };
 
 /** How entries behave that do not say it themselves. */
 interface Defaults {
+  readonly isGlobOrdered: boolean;
   readonly matchType: "glob" | "regex";
   readonly timer: "histogram" | "summary";
   readonly buckets: readonly number[];
@@ -39,12 +48,24 @@ function readMapping(value: unknown, problems: string[]): Mapping | undefined {
   root.done();
   // Globs go first whatever their place, then regular expressions: statsd_exporter's order.
   const globs = entries.filter((entry) => entry.isGlob);
+  if (!defaults.isGlobOrdered) globs.sort((a, b) => compareGlobs(a.match, b.match));
   const others = entries.filter((entry) => !entry.isGlob);
   return { entries: [...globs, ...others].map(({ entry }) => entry), unmappedTimer: timerOptions(defaults.timer, defaults.buckets, 1) };
 }
 
+/** The more specific glob first: of two parts at the same place a word goes before a star. */
+function compareGlobs(a: string, b: string): number {
+  const others = b.split(".");
+  for (const [index, part] of a.split(".").entries()) {
+    const other = others[index];
+    if ((part === "*") !== (other === "*")) return part === "*" ? 1 : -1;
+  }
+  return 0;
+}
+
 function readDefaults(fields: FieldReader | undefined): Defaults {
   const found: Defaults = {
+    isGlobOrdered: fields?.boolean("glob_disable_ordering") !== true,
     matchType: fields?.oneOf("match_type", ["glob", "regex"]) ?? "glob",
     timer: readTimerType(fields) ?? "summary",
     buckets: readBuckets(fields) ?? FALLBACK_BUCKETS,
@@ -54,43 +75,52 @@ function readDefaults(fields: FieldReader | undefined): Defaults {
   return found;
 }
 
-function readEntry(fields: FieldReader, defaults: Defaults): { readonly entry: MappingEntry; readonly isGlob: boolean } {
+interface ReadEntry {
+  readonly entry: MappingEntry;
+  readonly match: string;
+  readonly isGlob: boolean;
+}
+
+function readEntry(fields: FieldReader, defaults: Defaults): ReadEntry {
   const match = fields.text("match") ?? "";
   const isGlob = (fields.oneOf("match_type", ["glob", "regex"]) ?? defaults.matchType) === "glob";
   const kind = fields.oneOf("match_metric_type", Object.keys(KINDS));
   const pattern = compilePattern(match, isGlob, fields);
   const isDrop = fields.oneOf("action", ["map", "drop"]) === "drop";
   const name = fields.text("name");
-  if (match === "") fields.problem("match", "must be a pattern");
-  if (!isDrop && (name === undefined || name === "")) fields.problem("name", "must be the name of a metric");
+  if (!isDrop && (name === undefined || !METRIC_NAME.test(name))) fields.problem("name", "must be the name of a metric");
   const scale = fields.number("scale") ?? 1;
-  const timer = timerOptions(readTimerType(fields) ?? defaults.timer, readBuckets(fields) ?? defaults.buckets, scale);
+  const timerType = readTimerType(fields) ?? defaults.timer;
+  if (fields.has("histogram_options") && fields.has("summary_options")) {
+    fields.problem("summary_options", "cannot stand together with histogram_options");
+  }
+  const timer = timerOptions(timerType, readBuckets(fields) ?? defaults.buckets, scale);
   const labels = fields.texts("labels");
+  for (const [label] of labels) {
+    if (!LABEL_NAME.test(label))
+      fields.problem("labels", `must have names of two or more letters, digits and underscores, one is "${label}"`);
+  }
   const help = fields.text("help");
+  const honorsTags = fields.boolean("honor_labels") === true;
   fields.ignore(WITHOUT_EFFECT);
   fields.done();
-  return {
-    isGlob,
-    entry: {
-      pattern,
-      kind: kind === undefined ? undefined : KINDS[kind],
-      action: isDrop ? { kind: "drop" } : { kind: "map", name: name ?? "", labels, help, scale, timer },
-    },
-  };
+  const action: MappingEntry["action"] = isDrop
+    ? { kind: "drop" }
+    : { kind: "map", name: name ?? "", labels, help, honorsTags, scale, timer };
+  return { isGlob, match, entry: { pattern, kind: kind === undefined ? undefined : KINDS[kind], action } };
 }
 
-/** A `*` of a glob stands for one part of a name; regular expressions match anywhere. */
+/** A `*` of a glob stands for one part of a name; regular expressions, in Go's syntax, match anywhere. */
 function compilePattern(match: string, isGlob: boolean, fields: FieldReader): RegExp {
-  if (isGlob) {
-    const source = match.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
-    return new RegExp(`^${source.join("([^.]*)")}$`);
-  }
-  try {
-    return new RegExp(match.replaceAll("(?P<", "(?<")); // Go writes named groups with a P.
-  } catch (error) {
-    fields.problem("match", `must be a regular expression: ${error instanceof Error ? error.message : String(error)}`);
+  if (match === "" || (isGlob && !GLOB.test(match))) {
+    fields.problem("match", "must be a pattern");
     return /(?!)/;
   }
+  if (isGlob) return new RegExp(`^${match.replaceAll(".", "\\.").replaceAll("*", "([^.]*)")}$`);
+  const compiled = compileGoPattern(match);
+  if (compiled.ok) return compiled.pattern;
+  fields.problem("match", `must be a regular expression: ${compiled.reason}`);
+  return /(?!)/;
 }
 
 function readTimerType(fields: FieldReader | undefined): "histogram" | "summary" | undefined {
@@ -101,7 +131,8 @@ function readTimerType(fields: FieldReader | undefined): "histogram" | "summary"
 function readBuckets(fields: FieldReader | undefined): readonly number[] | undefined {
   const old = fields?.numbers("buckets");
   const options = fields?.child("histogram_options");
-  const buckets = options?.numbers("buckets") ?? old;
+  const numbers = options?.numbers("buckets") ?? old;
+  const buckets = numbers?.length === 0 ? undefined : numbers; // As if not written.
   options?.ignore(["native_histogram_bucket_factor", "native_histogram_max_buckets"]);
   options?.done();
   if (buckets?.some((bound, index) => index > 0 && bound <= (buckets[index - 1] ?? bound)) === true)

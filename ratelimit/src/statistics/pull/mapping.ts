@@ -1,8 +1,14 @@
 // From dotted statistic names to metrics with labels. A mapping is a list of entries of which the first that matches counts; the built-in one is in
-// default-mapping.ts, one from a file in mapping-file.ts.
+// default-mapping.ts, how one is read from a file in mapping-file.ts. Names, templates and labels behave as in statsd_exporter.
 
 /** Tags at the end of a name, as gostats writes them. */
 const TAGS = /(?:\.__[^.=]+=[^.]*)+$/;
+
+/** Characters that no name of a metric may hold; of several dashes only the first leaves a trace. */
+const UNSAFE = /-+|[^A-Za-z0-9_]/gu;
+
+/** `$$`, `$name` or `${name}`; a name that is a number means a group by its place. */
+const TEMPLATE = /\$(?:(\$)|(\w+)|\{(\w+)\})/g;
 
 /** What a statistic is. */
 export type StatisticKind = "counter" | "gauge" | "timer";
@@ -18,10 +24,12 @@ export interface MappingEntry {
     | { readonly kind: "drop" }
     | {
         readonly kind: "map";
-        /** Templates: `$1` or `${1}` stands for the first group. */
+        /** Templates: `$1` or `${1}` stands for the first group; a group that there is not is empty. */
         readonly name: string;
         readonly labels: readonly (readonly [name: string, template: string])[];
         readonly help: string | undefined;
+        /** Whether a tag wins over a label of the same name. */
+        readonly honorsTags: boolean;
         /** Factor of counters and gauges; timers have their own. */
         readonly scale: number;
         readonly timer: TimerOptions;
@@ -49,47 +57,83 @@ export interface MappedName {
   readonly timer: TimerOptions;
 }
 
-/** Where a name is shown; undefined when it is dropped. A name that nothing matches becomes a metric with its tags as labels. */
-export function mapName(mapping: Mapping, name: string, kind: StatisticKind): MappedName | undefined {
-  for (const { pattern, kind: only, action } of mapping.entries) {
-    if (only !== undefined && only !== kind) continue;
-    const match = pattern.exec(name);
-    if (match === null) continue;
-    if (action.kind === "drop") return undefined;
-    return {
-      family: sanitizeName(fill(action.name, match)),
-      labels: action.labels.map(([label, template]) => [sanitizeName(label), fill(template, match)]),
-      help: action.help ?? `The statistics ${pattern.source}`,
-      scale: action.scale,
-      timer: action.timer,
-    };
-  }
-  const { base, tags } = splitTags(name);
-  return { family: sanitizeName(base), labels: tags, help: `The statistic ${base}`, scale: 1, timer: mapping.unmappedTimer };
-}
+/** Label names with their values. */
+type Labels = ReadonlyMap<string, string>;
 
-/** Takes the tags from the end of a name: `ratelimit.memcache.add.__code=success`. */
-function splitTags(name: string): { readonly base: string; readonly tags: readonly (readonly [name: string, value: string])[] } {
-  const [tagged] = TAGS.exec(name) ?? [""];
-  const tags = tagged.split(".__").slice(1);
-  return {
-    base: name.slice(0, name.length - tagged.length),
-    tags: tags.map((tag) => {
-      const at = tag.indexOf("=");
-      return [sanitizeName(tag.slice(0, at)), tag.slice(at + 1)];
-    }),
-  };
+const NO_LABELS: Labels = new Map();
+
+/**
+ * Where a name is shown, with the extra labels of every series; undefined when it is dropped. Entries are tried on the name as it is, then on what is left of it
+ * without its tags, which become labels; a name that nothing matches becomes a metric of its own.
+ */
+export function mapName(mapping: Mapping, name: string, kind: StatisticKind, extra: Labels = NO_LABELS): MappedName | undefined {
+  const whole = findEntry(mapping, name, kind);
+  if (whole !== undefined) return show(whole, name, extra);
+  const { base, tags } = splitTags(name);
+  const labels = new Map([...extra, ...tags]);
+  const found = tags.size === 0 ? undefined : findEntry(mapping, base, kind);
+  if (found !== undefined) return show(found, base, labels);
+  return { family: sanitizeName(base), labels: [...labels], help: `The statistic ${base}`, scale: 1, timer: mapping.unmappedTimer };
 }
 
 /** A valid name of a metric or label: every other character is an underscore, and a leading digit gets one in front. */
 export function sanitizeName(name: string): string {
-  const clean = name.replaceAll(/[^A-Za-z0-9_]/g, "_");
+  const clean = name.replaceAll(UNSAFE, "_");
   return /^[0-9]/.test(clean) || clean === "" ? `_${clean}` : clean;
 }
 
+interface FoundEntry {
+  readonly entry: MappingEntry;
+  readonly match: RegExpExecArray;
+}
+
+function findEntry({ entries }: Mapping, name: string, kind: StatisticKind): FoundEntry | undefined {
+  for (const entry of entries) {
+    if (entry.kind !== undefined && entry.kind !== kind) continue;
+    const match = entry.pattern.exec(name);
+    if (match !== null) return { entry, match };
+  }
+  return undefined;
+}
+
+function show({ entry: { action }, match }: FoundEntry, name: string, tags: Labels): MappedName | undefined {
+  if (action.kind === "drop") return undefined;
+  const filled = fill(action.name, match);
+  if (filled === "") return undefined; // No metric has an empty name.
+  const own = new Map(action.labels.map(([label, template]) => [label, fill(template, match)]));
+  return {
+    family: sanitizeName(filled),
+    labels: [...(action.honorsTags ? new Map([...own, ...tags]) : new Map([...own, ...withoutNamesOf(own, tags)]))],
+    help: action.help ?? `The statistic ${name}`,
+    scale: action.scale,
+    timer: action.timer,
+  };
+}
+
+function withoutNamesOf(own: Labels, tags: Labels): readonly (readonly [string, string])[] {
+  return [...tags].filter(([name]) => !own.has(name));
+}
+
+/** Takes the tags from the end of a name: `ratelimit.memcache.add.__code=success`. */
+function splitTags(name: string): { readonly base: string; readonly tags: Labels } {
+  const [tagged] = TAGS.exec(name) ?? [""];
+  const tags = tagged.split(".__").slice(1);
+  return {
+    base: name.slice(0, name.length - tagged.length),
+    tags: new Map(
+      tags.map((tag) => {
+        const at = tag.indexOf("=");
+        return [sanitizeName(tag.slice(0, at)), tag.slice(at + 1)];
+      }),
+    ),
+  };
+}
+
+/** As Go's regexp.Expand: the longest name counts, so `$1_total` asks for a group "1_total", which there is not. */
 function fill(template: string, match: RegExpExecArray): string {
-  return template.replaceAll(/\$(?:(\d+)|\{(\d+)\})/g, (whole, plain: string | undefined, braced: string | undefined) => {
-    const index = Number(plain ?? braced);
-    return index < match.length ? (match[index] ?? "") : whole;
+  return template.replaceAll(TEMPLATE, (_whole, dollar: string | undefined, plain: string | undefined, braced: string | undefined) => {
+    const name = plain ?? braced ?? "";
+    if (dollar !== undefined) return "$";
+    return (/^\d+$/.test(name) ? match[Number(name)] : match.groups?.[name]) ?? "";
   });
 }

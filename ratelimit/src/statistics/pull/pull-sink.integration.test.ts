@@ -25,7 +25,9 @@ function valueIn(text: string, name: string): number | undefined {
   const rule = /^ratelimit\.service\.rate_limit\.([^.]+)\.([^.]+)\.([^.]+)$/.exec(name);
   const plain = sanitizeName(name);
   const series =
-    rule === null ? [plain, `${plain}_count`] : [`ratelimit_service_rate_limit_${rule[3]}{domain="${rule[1]}",key1="${rule[2]}"}`];
+    rule === null
+      ? [plain, `${plain}_total`, `${plain}_count`]
+      : [`ratelimit_service_rate_limit_${rule[3]}{domain="${rule[1]}",key1="${rule[2]}"}`];
   const line = text.split("\n").find((each) => series.some((prefix) => each.startsWith(`${prefix} `)));
   return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(" ") + 1));
 }

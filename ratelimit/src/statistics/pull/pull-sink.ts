@@ -1,17 +1,14 @@
 // Pull statistics: answers scrapes of Prometheus with what is so at that moment. Nothing is kept between scrapes but the buckets of durations.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { createAdminServer } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
+import { createPacedResponses } from "../paced-response.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
 import type { StatisticsStore } from "../statistics-store.ts";
 import { CONTENT_TYPE, renderFamily } from "./exposition.ts";
 import { type Mapping, sanitizeName } from "./mapping.ts";
 import { observeProcess, type ProcessMetrics } from "./process-metrics.ts";
 import { openSnapshots, type Snapshots } from "./snapshot.ts";
-
-/** Length of text after which a scrape lets decisions go on, in UTF-16 units. */
-const CHUNK_LENGTH = 65_536;
 
 /** Settings of pull statistics. */
 export interface PullSinkOptions {
@@ -36,6 +33,7 @@ class PullSink implements StatisticsSink {
   readonly name = "pull statistics";
   readonly #snapshots: Snapshots;
   readonly #server;
+  readonly #responses = createPacedResponses();
   #process: ProcessMetrics | undefined;
 
   constructor(store: StatisticsStore, mapping: Mapping, log: Log, { host, port, path, extraTags }: PullSinkOptions) {
@@ -79,24 +77,18 @@ class PullSink implements StatisticsSink {
       response.end();
       return;
     }
-    let chunk = (await this.#process?.render()) ?? "";
-    if (chunk !== "" && !chunk.endsWith("\n")) chunk += "\n";
-    // With many rules this takes longer than decisions should wait.
+    const ownMetrics = (await this.#process?.render()) ?? "";
+    await this.#responses.send(response, () => this.#write(ownMetrics));
+  }
+
+  *#write(ownMetrics: string): Generator<string, void> {
+    yield ownMetrics === "" || ownMetrics.endsWith("\n") ? ownMetrics : `${ownMetrics}\n`;
     const collecting = this.#snapshots.collect();
     let collected = collecting.next();
     while (collected.done !== true) {
-      await nextTurn();
+      yield "";
       collected = collecting.next();
     }
-    for (const family of collected.value) {
-      for (const piece of renderFamily(family)) {
-        chunk += piece;
-        if (chunk.length < CHUNK_LENGTH) continue;
-        response.write(chunk);
-        chunk = "";
-        await nextTurn();
-      }
-    }
-    response.end(chunk);
+    for (const family of collected.value) yield* renderFamily(family);
   }
 }

@@ -1,12 +1,8 @@
-// What a scrape shows: the statistics of the store as they are at one moment, gathered into families. Statistics that are mapped to one series are
-// added up. Durations are sorted into buckets when they are recorded, everything else is read when it is asked for. The numbers are copied at once; what
-// takes long, with many rules, is done in steps between which decisions go on.
+// What a scrape shows: the statistics of the store, gathered into families. Statistics that are mapped to one series are added up. Durations are sorted
+// into buckets when they are recorded, everything else is read when it is asked for, in steps between which decisions go on.
 import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, type StatisticsTimer } from "../statistics-store.ts";
 import { type Family, labelsText, type SeriesValue } from "./exposition.ts";
-import { type MappedName, type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
-
-/** Statistics that are gathered in one step: about a millisecond's work when their places have to be found first. */
-const STEP_STATISTICS = 250;
+import { type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
 
 /** Where one statistic goes, with its labels already as text. */
 interface Target {
@@ -51,7 +47,7 @@ class Durations {
 
 /** A view of a store through a mapping. Create it before anything is recorded: durations recorded earlier are not in its histograms. */
 export interface Snapshots {
-  /** The families as they are at the first step, sorted by name; each step is short. */
+  /** The families, sorted by name; each step is one of the store's walk. */
   collect(): Generator<undefined, readonly Family[]>;
   /** Ends listening to the store. */
   close(): void;
@@ -99,28 +95,20 @@ class StoreSnapshots implements Snapshots {
       const present = series?.get(target?.labels ?? "");
       if (target !== undefined) series?.set(target.labels, value * target.scale + (typeof present === "number" ? present : 0));
     };
-    const numbers: { readonly name: string; readonly kind: "counter" | "gauge"; readonly value: number }[] = [];
-    const rules: { readonly statistics: RuleStatistics; readonly values: readonly number[] }[] = [];
-    const timers: { readonly target: Target; readonly type: Kind; readonly value: SeriesValue }[] = [];
-    this.#store.visit({
-      counter: (name, value) => numbers.push({ name, kind: "counter", value }),
-      rule: (statistics) => rules.push({ statistics, values: RULE_STATISTICS.map(({ field }) => statistics[field]) }),
-      gauge: (name, value) => numbers.push({ name, kind: "gauge", value }),
+    yield* this.#store.walk({
+      counter: (name, value) => addNumber(this.#target(name, "counter"), "counter", value),
+      rule: (statistics) => {
+        const targets = this.#targetsOfRule(statistics);
+        for (const [index, { field }] of RULE_STATISTICS.entries()) addNumber(targets[index], "counter", statistics[field]);
+      },
+      gauge: (name, value) => addNumber(this.#target(name, "gauge"), "gauge", value),
       timer: (timer) => {
         const found = this.#timerTarget(timer);
-        if (found !== undefined) timers.push({ target: found.target, type: found.durations.options.kind, value: found.durations.read() });
+        if (found === undefined) return;
+        const { target, durations } = found;
+        familyOf(families, target, durations.options.kind)?.series.set(target.labels, durations.read());
       },
     });
-    let step = 0;
-    for (const { name, kind, value } of numbers) {
-      addNumber(this.#target(name, kind), kind, value);
-      if (++step % STEP_STATISTICS === 0) yield;
-    }
-    for (const { statistics, values } of rules) {
-      this.#targetsOfRule(statistics).forEach((target, index) => addNumber(target, "counter", values[index] ?? 0));
-      if (++step % STEP_STATISTICS === 0) yield;
-    }
-    for (const { target, type, value } of timers) familyOf(families, target, type)?.series.set(target.labels, value);
     return Array.from(families.values()).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -154,22 +142,10 @@ class StoreSnapshots implements Snapshots {
   }
 
   #target(name: string, kind: StatisticKind): Target | undefined {
-    const mapped = mapName(this.#mapping, name, kind);
-    return (
-      mapped && {
-        family: mapped.family,
-        labels: labelsText(this.#withExtra(mapped)),
-        help: mapped.help,
-        scale: mapped.scale,
-        timer: mapped.timer,
-      }
-    );
-  }
-
-  /** A label of the mapping wins over an extra one of the same name: a series may have a name only once. */
-  #withExtra({ labels }: MappedName): readonly (readonly [string, string])[] {
-    const own = new Set(labels.map(([name]) => name));
-    return [...labels, ...Array.from(this.#extraLabels).filter(([name]) => !own.has(name))];
+    const mapped = mapName(this.#mapping, name, kind, this.#extraLabels);
+    if (mapped === undefined) return undefined;
+    const { family, labels, help, scale, timer } = mapped;
+    return { family, labels: labelsText(labels), help, scale, timer };
   }
 }
 

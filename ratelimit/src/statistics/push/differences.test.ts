@@ -3,12 +3,18 @@ import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../statistics-store.ts";
 import { createDifferences, type Differences } from "./differences.ts";
 
-function collect(differences: Differences): string[] {
+function begin(differences: Differences): { told: string[]; steps: Generator<undefined, void> } {
   const told: string[] = [];
-  differences.collect({
+  const steps = differences.collect({
     counter: (name, difference) => told.push(`${name} +${difference}`),
     gauge: (name, value) => told.push(`${name} = ${value}`),
   });
+  return { told, steps };
+}
+
+function collect(differences: Differences): string[] {
+  const { told, steps } = begin(differences);
+  while (steps.next().done !== true);
   return told;
 }
 
@@ -62,5 +68,17 @@ describe("createDifferences()", () => {
     store.replaceRules([]);
     store.rule("d.k").totalHits += 2;
     expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +2"]);
+  });
+
+  it("collect() tells later what a collection that was given up had not come to", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const differences = createDifferences(store);
+    for (let index = 0; index < 250; index++) store.rule(`d.k${index}`).totalHits += 1;
+    const { told, steps } = begin(differences);
+    steps.next();
+    const first = told.length;
+    expect(first).toBeLessThan(250);
+    expect(collect(differences)).toHaveLength(250 - first);
+    expect(collect(differences)).toEqual([]);
   });
 });

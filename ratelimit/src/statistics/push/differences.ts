@@ -1,5 +1,5 @@
 // What has changed in a store since it was last asked. Each sink has its own; the store knows nothing of them, so counting costs nothing more.
-import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore } from "../statistics-store.ts";
+import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, WALK_STEP } from "../statistics-store.ts";
 
 /** Hears what a flush sends. */
 export interface DifferenceVisitor {
@@ -11,8 +11,11 @@ export interface DifferenceVisitor {
 
 /** The growth of every counter between one call and the next. */
 export interface Differences {
-  /** Tells what grew since the last call (the first time: since the process started), and every gauge. */
-  collect(visitor: DifferenceVisitor): void;
+  /**
+   * Tells what grew since the last collection (the first time: since the process started), and every gauge; in the steps of the store's walk. What was
+   * not told because nobody asked on is told the next time. One collection at a time.
+   */
+  collect(visitor: DifferenceVisitor): Generator<undefined, void>;
 }
 
 /** Watches a store. */
@@ -40,9 +43,9 @@ class StoreDifferences implements Differences {
     this.#store = store;
   }
 
-  collect(visitor: DifferenceVisitor): void {
+  *collect(visitor: DifferenceVisitor): Generator<undefined, void> {
     this.#round += 1;
-    this.#store.visit({
+    yield* this.#store.walk({
       counter: (name, value) => {
         const difference = value - (this.#counters.get(name) ?? 0);
         if (difference === 0) return;
@@ -54,8 +57,10 @@ class StoreDifferences implements Differences {
       timer: () => undefined,
     });
     // A rule that left the store may have counted since the last call, and calls that still hold it may count a little longer.
+    let seen = 0;
     for (const [statistics, { round }] of this.#rules) {
       if (round !== this.#round && !this.#tellRule(statistics, round, visitor)) this.#rules.delete(statistics);
+      if (++seen % WALK_STEP === 0) yield;
     }
   }
 

@@ -8,6 +8,8 @@ export interface LineChannel {
   open(): void;
   /** Whether what is written now has a way to go; otherwise counters had better keep what they have. */
   isReady(): boolean;
+  /** Whether there is room for a good deal more; what is written when there is none is dropped. */
+  hasRoom(): boolean;
   /** Writes a line, which ends in a line end, a number of times. It goes out when enough has come together, or at `flush`. */
   write(line: string, times: number): void;
   /** Sends what has been written. */

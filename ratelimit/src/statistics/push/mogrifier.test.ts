@@ -1,6 +1,6 @@
 // Mogrifiers: what they make of names, and every reason to refuse one.
 import { describe, expect, it } from "vitest";
-import { createDraws } from "./draws.suite.ts";
+import { createDraws } from "../draws.suite.ts";
 import { type Mogrifier, type MogrifierTexts, mogrify, parseMogrifier } from "./mogrifier.ts";
 
 const RULE = "^ratelimit\\.service\\.rate_limit\\.(.*)\\.(.*)\\.(.*)$";

@@ -1,5 +1,5 @@
 // Mogrifiers: rules that rewrite a statistic name into another name and tags. The settings name them; the first that matches counts.
-import { compileGoPattern } from "./go-pattern.ts";
+import { compileGoPattern } from "../go-pattern.ts";
 
 /** One rule. */
 export interface Mogrifier {

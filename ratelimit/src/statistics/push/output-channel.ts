@@ -38,6 +38,10 @@ class OutputChannel implements LineChannel {
     return true;
   }
 
+  hasRoom(): boolean {
+    return this.#queue.hasRoom;
+  }
+
   write(line: string, times: number): void {
     this.#queue.add(line, times);
     if (!this.#queue.isEmpty) this.#send();

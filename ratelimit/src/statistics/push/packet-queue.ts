@@ -35,6 +35,11 @@ export class PacketQueue {
     return this.#packets.length === 0;
   }
 
+  /** Whether at least half of the queue is free. */
+  get hasRoom(): boolean {
+    return this.#queuedBytes + this.#bytes < QUEUE_MAX_BYTES / 2;
+  }
+
   /** Adds the line `times` times. */
   add(line: string, times: number): void {
     const bytes = Buffer.byteLength(line);

@@ -1,6 +1,6 @@
 // Push statistics: sends at an interval what has changed, and durations about as they come. What a line looks like is the format's matter, where it
 // goes the channel's. Nothing here waits for a server: as long as there is none, counters keep what they have for the first flush that can go.
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 
 import type { StatisticsSink } from "../statistics-sink.ts";
 import type { StatisticsStore } from "../statistics-store.ts";
@@ -12,8 +12,9 @@ import { openTimings, type Timings } from "./timings.ts";
 /** Durations and begun packets wait at most this long, in milliseconds, as in the reference. */
 const BATCH_MAX_MS = 1000;
 
-/** Statistics that are written before decisions have their turn. */
-const STATISTICS_PER_TURN = 500;
+/** How long a flush waits at a time for a channel that has no room, in milliseconds, and how often at most. */
+const ROOM_WAIT_MS = 10;
+const ROOM_WAITS_MAX = 100;
 
 /** What a sink is made of. */
 export interface PushSinkDeps {
@@ -90,18 +91,24 @@ class PushSink implements StatisticsSink {
   async #flush(): Promise<void> {
     const { channel, format } = this.#deps;
     if (!channel.isReady()) return;
-    const lines: (() => string)[] = [];
-    this.#differences.collect({
-      counter: (name, difference) => lines.push(() => format.counter(name, difference)),
-      gauge: (name, value) => lines.push(() => format.gauge(name, value)),
+    const steps = this.#differences.collect({
+      counter: (name, difference) => channel.write(format.counter(name, difference), 1),
+      gauge: (name, value) => channel.write(format.gauge(name, value), 1),
     });
-    // Read at one moment, written in pieces: with many rules the lines take longer than decisions should wait.
-    for (const [index, line] of lines.entries()) {
-      channel.write(line(), 1);
-      if (index % STATISTICS_PER_TURN === STATISTICS_PER_TURN - 1) await nextTurn();
+    // Between two steps decisions have their turn, and the channel sends. What was not told yet when there is no way on waits for the next flush.
+    while (steps.next().done !== true) {
+      await nextTurn();
+      if (!(await this.#hasRoom())) return;
     }
     const last = format.flushed();
     if (last !== "") channel.write(last, 1);
     channel.flush();
+  }
+
+  /** Whether more can be written, after a while of waiting if need be. */
+  async #hasRoom(): Promise<boolean> {
+    const { channel } = this.#deps;
+    for (let waits = 0; !channel.hasRoom() && waits < ROOM_WAITS_MAX && channel.isReady(); waits++) await pause(ROOM_WAIT_MS);
+    return channel.isReady() && channel.hasRoom();
   }
 }

@@ -79,6 +79,10 @@ class TcpChannel implements LineChannel {
     return this.#state.kind === "connected";
   }
 
+  hasRoom(): boolean {
+    return this.#queue.hasRoom;
+  }
+
   write(line: string, times: number): void {
     this.#queue.add(line, times);
     if (!this.#queue.isEmpty) this.#send();

@@ -68,6 +68,10 @@ class UdpChannel implements LineChannel {
     return this.#target !== undefined;
   }
 
+  hasRoom(): boolean {
+    return this.#queue.hasRoom;
+  }
+
   write(line: string, times: number): void {
     this.#queue.add(line, times);
     if (!this.#queue.isEmpty) this.#send();

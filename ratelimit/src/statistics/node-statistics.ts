@@ -1,0 +1,117 @@
+// Statistics of the process, of memory, processor, event loop and garbage collection: what the reference tells of Go's runtime. They are measured when
+// somebody reads the store, and seen by every sink under the scope ratelimit.node.
+import { monitorEventLoopDelay, performance, PerformanceObserver } from "node:perf_hooks";
+
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+
+import type { StatisticsStore } from "./statistics-store.ts";
+
+const SCOPE = "ratelimit.node";
+
+/** How often the delay of the event loop is sampled, in milliseconds. */
+const SAMPLING_MS = 20;
+
+/** Shortest time over which the event loop is judged, in milliseconds: readers within it see the same numbers, instead of emptying them for each other. */
+const PERIOD_MIN_MS = 1000;
+
+const NANOSECONDS = 1e9;
+
+/** Creates the statistics, all at zero; they are measured from start to stop. `nowMs` is a clock that only goes forward. */
+export function createNodeStatistics(deps: { readonly store: StatisticsStore; readonly nowMs: () => number }): Part {
+  return new NodeStatistics(deps.store, deps.nowMs);
+}
+
+class NodeStatistics implements Part {
+  readonly name = "process statistics";
+  readonly #store: StatisticsStore;
+  readonly #nowMs: () => number;
+  readonly #delay = monitorEventLoopDelay({ resolution: SAMPLING_MS });
+  readonly #gauges;
+  readonly #counters;
+  readonly #collections = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) this.#addCollection(duration);
+  });
+  #utilization = performance.eventLoopUtilization();
+  /** Processor time and pauses that are not yet whole milliseconds. */
+  #countedCpuMs = 0;
+  #pausedMs = 0;
+  #periodStartMs: number;
+  #stopReading: (() => void) | undefined;
+
+  constructor(store: StatisticsStore, nowMs: () => number) {
+    this.#store = store;
+    this.#nowMs = nowMs;
+    this.#periodStartMs = nowMs();
+    const gauge = (name: string) => store.gauge(`${SCOPE}.${name}`);
+    const counter = (name: string) => store.counter(`${SCOPE}.${name}`);
+    this.#gauges = {
+      resident: gauge("memory_resident_bytes"),
+      heapUsed: gauge("memory_heap_used_bytes"),
+      heapTotal: gauge("memory_heap_total_bytes"),
+      external: gauge("memory_external_bytes"),
+      arrayBuffers: gauge("memory_array_buffers_bytes"),
+      lagMean: gauge("event_loop_lag_mean_seconds"),
+      lagHigh: gauge("event_loop_lag_p99_seconds"),
+      lagMax: gauge("event_loop_lag_max_seconds"),
+      utilization: gauge("event_loop_utilization_ratio"),
+    };
+    this.#counters = {
+      cpuMs: counter("cpu_milliseconds"),
+      collections: counter("gc_runs"),
+      pauseMs: counter("gc_pause_milliseconds"),
+    };
+  }
+
+  start(): void {
+    this.#delay.enable();
+    this.#collections.observe({ entryTypes: ["gc"] });
+    this.#stopReading = this.#store.onRead(() => this.#measure());
+  }
+
+  stop(): void {
+    this.#stopReading?.();
+    this.#collections.disconnect();
+    this.#delay.disable();
+  }
+
+  #measure(): void {
+    const { rss, heapUsed, heapTotal, external, arrayBuffers } = process.memoryUsage();
+    this.#gauges.resident.set(rss);
+    this.#gauges.heapUsed.set(heapUsed);
+    this.#gauges.heapTotal.set(heapTotal);
+    this.#gauges.external.set(external);
+    this.#gauges.arrayBuffers.set(arrayBuffers);
+    const { user, system } = process.cpuUsage();
+    const cpuMs = Math.floor((user + system) / 1000);
+    this.#counters.cpuMs.add(cpuMs - this.#countedCpuMs);
+    this.#countedCpuMs = cpuMs;
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#periodStartMs >= PERIOD_MIN_MS) this.#judgeEventLoop(nowMs);
+  }
+
+  /** How the event loop was since it was last judged. */
+  #judgeEventLoop(nowMs: number): void {
+    this.#periodStartMs = nowMs;
+    const now = performance.eventLoopUtilization();
+    this.#gauges.utilization.set(performance.eventLoopUtilization(now, this.#utilization).utilization);
+    this.#utilization = now;
+    // Nothing sampled gives NaN.
+    this.#gauges.lagMean.set(lagSeconds(this.#delay.count > 0 ? this.#delay.mean : 0));
+    this.#gauges.lagHigh.set(lagSeconds(this.#delay.percentile(99)));
+    this.#gauges.lagMax.set(lagSeconds(this.#delay.max));
+    this.#delay.reset();
+  }
+
+  #addCollection(durationMs: number): void {
+    this.#counters.collections.add(1);
+    this.#pausedMs += durationMs;
+    const wholeMs = Math.floor(this.#pausedMs);
+    this.#pausedMs -= wholeMs;
+    this.#counters.pauseMs.add(wholeMs);
+  }
+}
+
+/** The samples are nanoseconds between two timers, of which the time that was asked for is no delay. */
+function lagSeconds(sampleNs: number): number {
+  return Math.max(0, sampleNs / NANOSECONDS - SAMPLING_MS / 1000);
+}

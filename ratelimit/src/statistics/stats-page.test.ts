@@ -1,0 +1,62 @@
+// /stats with many statistics: complete, sorted, and in steps of bounded work.
+import { describe, expect, it } from "vitest";
+
+import { writeStatisticsJson, writeStatisticsText } from "./stats-page.ts";
+import { createStatisticsStore, type StatisticsStore, WALK_STEP } from "./statistics-store.ts";
+
+/** A store with this many rules. */
+function storeOf(rules: number): StatisticsStore {
+  const store = createStatisticsStore({ maxDynamicKeys: rules });
+  for (let index = 0; index < rules; index++) {
+    const counters = store.dynamicRule(`domain.key_${index}`);
+    if (counters !== undefined) counters.totalHits = index;
+  }
+  return store;
+}
+
+describe("writeStatisticsText()", () => {
+  it("writeStatisticsText() prints a hundred thousand dynamic keys sorted, in pieces of at most 500 lines", () => {
+    const pieces = [...writeStatisticsText(storeOf(100_000), new Map([["team", "x"]]))];
+    const lines = pieces.join("").split("\n").slice(0, -1);
+    const names = lines.map((line) => line.slice(0, line.indexOf(": ")));
+    expect(lines).toHaveLength(600_001);
+    expect(lines).toContain("ratelimit.service.rate_limit.domain.key_99999.total_hits.__team=x: 99999");
+    expect(names.every((name, index) => index === 0 || (names[index - 1] ?? "") < name)).toBe(true);
+    expect(Math.max(...pieces.map((piece) => piece.split("\n").length - 1))).toBe(500);
+    // Reading, sorting and printing, each in its own steps: a thousand of them, then 1172 chunks that are merged in 11 rounds, then 1201 pieces.
+    expect(pieces.length).toBeGreaterThan(10_000);
+  });
+
+  it("walk() reads at most WALK_STEP statistics in a step", () => {
+    let told = 0;
+    let largest = 0;
+    const count = (): void => void (told += 1);
+    const walk = storeOf(1000).walk({ counter: count, rule: count, gauge: count, timer: count });
+    while (walk.next().done !== true) {
+      largest = Math.max(largest, told);
+      told = 0;
+    }
+    expect(largest).toBe(WALK_STEP);
+  });
+
+  it("writeStatisticsText() prints a name once when tags make two names equal", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 0 });
+    store.counter("a").add(1);
+    store.counter("a.__t=x").add(2);
+    expect([...writeStatisticsText(store, new Map([["t", "x"]]))].join("")).toBe(
+      "a.__t=x: 2\nratelimit.service.stats_keys_dropped.__t=x: 0\n",
+    );
+  });
+});
+
+describe("writeStatisticsJson()", () => {
+  it("writeStatisticsJson() writes one object, whatever stands in names", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    store.rule('d.quote"\\').overLimit = 3;
+    store.timer("t").record(1.5);
+    expect(JSON.parse([...writeStatisticsJson(store, new Map())].join(""))).toMatchObject({
+      'ratelimit.service.rate_limit.d.quote"\\.over_limit': 3,
+      t: { count: 1, sumMs: 1.5, maxMs: 1.5 },
+    });
+  });
+});
