@@ -2,7 +2,8 @@
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import { REDACTED, Secret } from "@weir/common/settings/secret";
 
-import { parseAddress, parseAddressList } from "../counters/kvstore/address.ts";
+import { parseAddress } from "../counters/kvstore/address.ts";
+import { parseSeeds } from "../counters/kvstore/cluster/seeds.ts";
 import type { KvstoreServerOptions } from "../counters/kvstore/options.ts";
 import { parseSentinelAddress } from "../counters/kvstore/sentinel/sentinel-address.ts";
 import { readStoreTls, type StoreTlsSettings } from "./store-tls-settings.ts";
@@ -188,7 +189,7 @@ function parseBy(server: KvstoreServerSettings): { readonly ok: true } | { reado
     case "sentinel":
       return parseSentinelAddress(server);
     case "cluster":
-      return parseAddressList(server.url.reveal(), undefined);
+      return parseSeeds(server);
   }
 }
 
