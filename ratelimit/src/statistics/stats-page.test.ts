@@ -15,16 +15,16 @@ function storeOf(rules: number): StatisticsStore {
 }
 
 describe("writeStatisticsText()", () => {
-  it("writeStatisticsText() prints a hundred thousand dynamic keys sorted, in pieces of at most 500 lines", () => {
-    const pieces = [...writeStatisticsText(storeOf(100_000), new Map([["team", "x"]]))];
+  it("writeStatisticsText() prints ten thousand dynamic keys sorted, in pieces of at most 500 lines", () => {
+    const pieces = [...writeStatisticsText(storeOf(10_000), new Map([["team", "x"]]))];
     const lines = pieces.join("").split("\n").slice(0, -1);
     const names = lines.map((line) => line.slice(0, line.indexOf(": ")));
-    expect(lines).toHaveLength(600_001);
-    expect(lines).toContain("ratelimit.service.rate_limit.domain.key_99999.total_hits.__team=x: 99999");
+    expect(lines).toHaveLength(60_001);
+    expect(lines).toContain("ratelimit.service.rate_limit.domain.key_9999.total_hits.__team=x: 9999");
     expect(names.every((name, index) => index === 0 || (names[index - 1] ?? "") < name)).toBe(true);
     expect(Math.max(...pieces.map((piece) => piece.split("\n").length - 1))).toBe(500);
-    // Reading, sorting and printing, each in its own steps: a thousand of them, then 1172 chunks that are merged in 11 rounds, then 1201 pieces.
-    expect(pieces.length).toBeGreaterThan(10_000);
+    // A hundred to read a hundred rules each, 118 to sort, 824 in seven rounds to merge, 121 to print.
+    expect(pieces.length).toBeGreaterThan(1000);
   });
 
   it("walk() reads at most WALK_STEP statistics in a step", () => {

@@ -4,7 +4,7 @@ import { ServiceError } from "@weir/common/errors/service-error";
 import { parseDocument } from "yaml";
 import { compileGoPattern } from "../go-pattern.ts";
 import { FieldReader } from "./field-reader.ts";
-import type { Mapping, MappingEntry, StatisticKind, TimerOptions } from "./mapping.ts";
+import { type Mapping, type MappingEntry, parseTemplate, type StatisticKind, type TimerOptions } from "./mapping.ts";
 
 /** Upper bounds of histograms for which the file names none. */
 const FALLBACK_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -104,9 +104,10 @@ function readEntry(fields: FieldReader, defaults: Defaults): ReadEntry {
   const honorsTags = fields.boolean("honor_labels") === true;
   fields.ignore(WITHOUT_EFFECT);
   fields.done();
+  const templates = labels.map(([label, text]) => [label, parseTemplate(text)] as const);
   const action: MappingEntry["action"] = isDrop
     ? { kind: "drop" }
-    : { kind: "map", name: name ?? "", labels, help, honorsTags, scale, timer };
+    : { kind: "map", name: parseTemplate(name ?? ""), labels: templates, help, honorsTags, scale, timer };
   return { isGlob, match, entry: { pattern, kind: kind === undefined ? undefined : KINDS[kind], action } };
 }
 

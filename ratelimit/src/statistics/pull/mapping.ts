@@ -10,6 +10,12 @@ const UNSAFE = /-+|[^A-Za-z0-9_]/gu;
 /** `$$`, `$name` or `${name}`; a name that is a number means a group by its place. */
 const TEMPLATE = /\$(?:(\$)|(\w+)|\{(\w+)\})/g;
 
+/** A text with places for groups of a match: plain parts, and what stands between them, the name or number of a group. */
+export interface Template {
+  readonly parts: readonly string[];
+  readonly groups: readonly string[];
+}
+
 /** What a statistic is. */
 export type StatisticKind = "counter" | "gauge" | "timer";
 
@@ -24,9 +30,8 @@ export interface MappingEntry {
     | { readonly kind: "drop" }
     | {
         readonly kind: "map";
-        /** Templates: `$1` or `${1}` stands for the first group; a group that there is not is empty. */
-        readonly name: string;
-        readonly labels: readonly (readonly [name: string, template: string])[];
+        readonly name: Template;
+        readonly labels: readonly (readonly [name: string, template: Template])[];
         readonly help: string | undefined;
         /** Whether a tag wins over a label of the same name. */
         readonly honorsTags: boolean;
@@ -76,6 +81,29 @@ export function mapName(mapping: Mapping, name: string, kind: StatisticKind, ext
   return { family: sanitizeName(base), labels: [...labels], help: `The statistic ${base}`, scale: 1, timer: mapping.unmappedTimer };
 }
 
+/**
+ * Reads a template as Go's regexp.Expand does: `$1` or `${1}` stands for the first group, `$$` for a dollar, and a group that there is not for nothing. The
+ * longest name counts, so `$1_total` asks for a group "1_total", which there is not.
+ */
+export function parseTemplate(text: string): Template {
+  const parts: string[] = [];
+  const groups: string[] = [];
+  let plain = "";
+  let end = 0;
+  for (const match of text.matchAll(TEMPLATE)) {
+    plain += text.slice(end, match.index);
+    end = match.index + match[0].length;
+    if (match[1] !== undefined) {
+      plain += "$";
+      continue;
+    }
+    parts.push(plain);
+    groups.push(match[2] ?? match[3] ?? "");
+    plain = "";
+  }
+  return { parts: [...parts, plain + text.slice(end)], groups };
+}
+
 /** A valid name of a metric or label: every other character is an underscore, and a leading digit gets one in front. */
 export function sanitizeName(name: string): string {
   const clean = name.replaceAll(UNSAFE, "_");
@@ -100,18 +128,20 @@ function show({ entry: { action }, match }: FoundEntry, name: string, tags: Labe
   if (action.kind === "drop") return undefined;
   const filled = fill(action.name, match);
   if (filled === "") return undefined; // No metric has an empty name.
-  const own = new Map(action.labels.map(([label, template]) => [label, fill(template, match)]));
+  const own = action.labels.map(([label, template]) => [label, fill(template, match)] as const);
   return {
     family: sanitizeName(filled),
-    labels: [...(action.honorsTags ? new Map([...own, ...tags]) : new Map([...own, ...withoutNamesOf(own, tags)]))],
+    labels: tags.size === 0 ? own : mergeLabels(own, tags, action.honorsTags),
     help: action.help ?? `The statistic ${name}`,
     scale: action.scale,
     timer: action.timer,
   };
 }
 
-function withoutNamesOf(own: Labels, tags: Labels): readonly (readonly [string, string])[] {
-  return [...tags].filter(([name]) => !own.has(name));
+function mergeLabels(own: MappedName["labels"], tags: Labels, areTagsStronger: boolean): MappedName["labels"] {
+  const merged = new Map(own);
+  for (const [name, value] of tags) if (areTagsStronger || !merged.has(name)) merged.set(name, value);
+  return [...merged];
 }
 
 /** Takes the tags from the end of a name: `ratelimit.memcache.add.__code=success`. */
@@ -129,11 +159,11 @@ function splitTags(name: string): { readonly base: string; readonly tags: Labels
   };
 }
 
-/** As Go's regexp.Expand: the longest name counts, so `$1_total` asks for a group "1_total", which there is not. */
-function fill(template: string, match: RegExpExecArray): string {
-  return template.replaceAll(TEMPLATE, (_whole, dollar: string | undefined, plain: string | undefined, braced: string | undefined) => {
-    const name = plain ?? braced ?? "";
-    if (dollar !== undefined) return "$";
-    return (/^\d+$/.test(name) ? match[Number(name)] : match.groups?.[name]) ?? "";
-  });
+function fill({ parts, groups }: Template, match: RegExpExecArray): string {
+  let text = parts[0] ?? "";
+  for (const [index, group] of groups.entries()) {
+    text += (/^\d/.test(group) ? match[Number(group)] : match.groups?.[group]) ?? "";
+    text += parts[index + 1] ?? "";
+  }
+  return text;
 }
