@@ -10,8 +10,10 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import { altstoreOptions } from "./altstore-options.ts";
 import { announced } from "./announce.ts";
 import type { ConfigListener, ConfigSource } from "./config/config-source.ts";
+import { countLoads } from "./counted-loads.ts";
 import type { Counter } from "./counters/counter.ts";
 import { createMemoryCounter } from "./counters/memory/memory-counter.ts";
+import { createLocalCache } from "./decide/local-cache.ts";
 import { createDecider } from "./decide/rule-decider.ts";
 import { createFirstConfigurationWait } from "./first-configuration.ts";
 import { createHealth, type Health } from "./health/health.ts";
@@ -20,8 +22,10 @@ import { createRulesInForce } from "./rules-in-force.ts";
 import { createServing } from "./serving.ts";
 import type { Settings } from "./settings.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
+import { createLoadStatistics } from "./statistics/load-statistics.ts";
 import { createServiceStatistics, type ServiceStatistics } from "./statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
+import type { ListenerTls } from "./transport/connection-listener.ts";
 import { createDebugListener } from "./transport/debug/debug-listener.ts";
 import { createGrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
 import { createJsonTransport } from "./transport/json/json-transport.ts";
@@ -54,15 +58,16 @@ export async function createService({ tracing, isDrainWanted, log }: ServiceDeps
   const health = createHealth(server.health);
   const rules = createRulesInForce({ store, statistics, health }, settings.config);
   const counter = await createCounter(settings, { store, statistics, health, tls, log });
-  const source = await createConfigSource(settings, { listener: rules, log });
-  const decider = createDecider({ rules: rules.current, counter, statistics, clock: Date.now, log }, settings.decide);
+  const source = await createConfigSource(settings, { listener: rules, store, log });
+  const localCache = createLocalCache({ statistics: store, log }, { sizeBytes: settings.decide.localCacheSizeBytes });
+  const decider = createDecider({ rules: rules.current, counter, statistics, localCache, clock: Date.now, log }, settings.decide);
   const debug = createDebugListener(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,
   );
   const grpc = createGrpcJsTransport(
     { decider, tracing, health, statistics, nowMs: () => performance.now(), log },
-    { ...server.grpc, tls: server.grpc.tls && { files: tls.open(server.grpc.tls.paths), clientName: server.grpc.tls.clientName } },
+    { ...server.grpc, tls: server.grpc.tls && openGrpcTls(server.grpc.tls, tls, store) },
   );
   const http = createJsonTransport({ decider, tracing, health, log }, server.http);
   const serving = createServing({ transports: [grpc, http], health, isDrainWanted, sleep, log }, server.shutdown);
@@ -136,14 +141,24 @@ async function createCounter(
   }
 }
 
+/** The certificate of the gRPC listener, whose loads are counted. */
+function openGrpcTls(
+  { paths, clientName }: NonNullable<Settings["server"]["grpc"]["tls"]>,
+  tls: TlsFileSets,
+  store: StatisticsStore,
+): ListenerTls {
+  return { files: tls.open(paths, createLoadStatistics(store, "certs")), clientName };
+}
+
 async function createConfigSource(
   { config }: Settings,
-  deps: { readonly listener: ConfigListener; readonly log: Log },
+  deps: { readonly listener: ConfigListener; readonly store: StatisticsStore; readonly log: Log },
 ): Promise<ConfigSource> {
   switch (config.source.kind) {
     case "files": {
       const { createFileSource } = await import("./config/files/file-source.ts");
-      return createFileSource(deps, config.source.directory);
+      const listener = countLoads(deps.listener, createLoadStatistics(deps.store, "runtime"));
+      return createFileSource({ ...deps, listener }, config.source.directory);
     }
     case "xds": {
       const { createXdsSource } = await import("./config/xds/xds-source.ts");
