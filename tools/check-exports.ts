@@ -14,7 +14,7 @@ import { exportedDeclarations, parseSource, walk } from "./syntax.ts";
 /** Names that programs of tools/ look up in files of this name, at run time. */
 const LOOKED_UP: readonly { readonly file: RegExp; readonly name: RegExp }[] = [
   { file: /(^|\/)errors\.ts$/, name: /_ERRORS$/ },
-  { file: /(^|\/)settings\.ts$/, name: /^describe\w*Settings$/ },
+  { file: /(^|\/)settings\.ts$/, name: /^(describe\w*Settings|describeSettingGroups|describeSettingsWithoutEffect)$/ },
   { file: /\.config\.ts$/, name: /./ },
 ];
 

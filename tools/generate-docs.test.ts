@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { docCommentOf } from "./doc-comment.ts";
 import { formatErrorPage } from "./generate-error-docs.ts";
-import { formatSettingsPage } from "./generate-settings-docs.ts";
+import { formatGroupedPage, formatSettingsPage } from "./generate-settings-docs.ts";
 import { inlineCode, markdownTable } from "./generated-page.ts";
 
 describe("formatErrorPage()", () => {
@@ -28,6 +28,29 @@ describe("formatSettingsPage()", () => {
     expect(page).toContain("## `weir-ratelimit`");
     expect(page).toContain("| `GRPC_PORT` | port | `8081` | Port for gRPC. |");
     expect(page).toContain("| `KVSTORE_URL`, also `REDIS_URL` | text | not set | The store. |");
+  });
+});
+
+describe("formatGroupedPage()", () => {
+  it("has a table per group, links to them, and the variables without effect", () => {
+    const rows = [{ names: ["GRPC_PORT"], type: "port", default: "8081", effect: "Port for gRPC." }];
+    const page = formatGroupedPage({
+      program: "weir-ratelimit",
+      page: "ratelimit-settings.md",
+      groups: [{ title: "Counters in a store (Redis)", rows }],
+      withoutEffect: [{ name: "GOGC", reason: "it tunes Go" }],
+    });
+    expect(page).toContain("# Settings of `weir-ratelimit`");
+    expect(page).toContain("- [Counters in a store (Redis)](#counters-in-a-store-redis)");
+    expect(page).toContain("## Counters in a store (Redis)\n\n| Setting | Type | Default | Effect |");
+    expect(page).toContain("| `GRPC_PORT` | port | `8081` | Port for gRPC. |");
+    expect(page).toContain("| `GOGC` | It tunes Go. |");
+  });
+
+  it("is what the list of all settings points to", () => {
+    expect(formatSettingsPage([{ program: "weir-ratelimit", settings: "ratelimit-settings.md" }])).toContain(
+      "## `weir-ratelimit`\n\nSee [its own page](ratelimit-settings.md).",
+    );
   });
 });
 

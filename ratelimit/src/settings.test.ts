@@ -348,6 +348,17 @@ describe("parseSettings", () => {
     expect(server.health.withActiveConnection).toBe(true);
   });
 
+  it("parseSettings() is not disturbed by what Kubernetes sets for services named statsd, grpc, debug and redis", () => {
+    const env = {
+      STATSD_PORT: "tcp://10.0.0.7:8125",
+      GRPC_PORT: "tcp://10.0.0.8:8081",
+      DEBUG_PORT: "udp://10.0.0.9:6070",
+      REDIS_PORT: "tcp://10.0.0.10:6379",
+      REDIS_SERVICE_HOST: "10.0.0.10",
+    };
+    expect(parseSettings(env)).toEqual(parseSettings({}));
+  });
+
   it("parseSettings() lists every problem in one error", () => {
     expect(problemsOf({ PORT: "x", GRPC_PORT: "y", BACKEND_TYPE: "z", TRACING_SAMPLING_RATE: "2" }).map((problem) => problem.name)).toEqual(
       ["PORT", "GRPC_PORT", "BACKEND_TYPE", "TRACING_SAMPLING_RATE"],

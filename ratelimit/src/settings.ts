@@ -9,7 +9,13 @@ import { type BackendSettings, readBackendSettings } from "./settings/backend-se
 import { type ConfigSettings, readConfigSettings } from "./settings/config-settings.ts";
 import { type DecideSettings, readDecideSettings } from "./settings/decide-settings.ts";
 import { readServerSettings, type ServerSettings } from "./settings/server-settings.ts";
+import { withoutServiceLinks } from "./settings/service-links.ts";
+import { SETTINGS_WITHOUT_EFFECT, type SettingWithoutEffect } from "./settings/setting-warnings.ts";
 import { readStatisticsSettings, type StatisticsSettings } from "./settings/statistics-settings.ts";
+
+/** Defaults that are this program's own, as in the reference. */
+const LOG_DEFAULTS = { level: "warn" } as const;
+const TRACING_DEFAULTS = { serviceName: "RateLimit" } as const;
 
 /** The settings. */
 export interface Settings {
@@ -25,12 +31,40 @@ export interface Settings {
 
 /** The settings in `env`. Throws one SettingsError that lists every problem. */
 export function parseSettings(env: Env): Settings {
-  return settingsFrom(env, readSettings);
+  return settingsFrom(withoutServiceLinks(env), readSettings);
 }
 
-/** Every setting with its default and effect: for --help and the documentation. */
+/** Every setting with its default and effect: for --help. */
 export function describeSettings(): readonly SettingRow[] {
-  return settingRowsOf(readSettings);
+  return describeSettingGroups().flatMap(({ rows }) => rows);
+}
+
+/** Settings about one thing. */
+export interface SettingGroup {
+  readonly title: string;
+  readonly rows: readonly SettingRow[];
+}
+
+/** Every setting, in the order of reading, by what it is about: for the documentation. */
+export function describeSettingGroups(): readonly SettingGroup[] {
+  const counters = settingRowsOf(readBackendSettings);
+  const countersOf = (prefix: RegExp): readonly SettingRow[] => counters.filter(({ names: [name = ""] }) => prefix.test(name));
+  return [
+    { title: "Listeners, health, start and stop", rows: settingRowsOf(readServerSettings) },
+    { title: "Configuration", rows: settingRowsOf(readConfigSettings) },
+    { title: "Counters", rows: countersOf(/^(?!KVSTORE_|ALTSTORE_)/) },
+    { title: "Counters in a key-value store (Redis)", rows: countersOf(/^KVSTORE_/) },
+    { title: "Counters in the alternative store (memcached)", rows: countersOf(/^ALTSTORE_/) },
+    { title: "Decisions", rows: settingRowsOf((read) => readDecideSettings(read, "kvstore")) },
+    { title: "Statistics", rows: settingRowsOf(readStatisticsSettings) },
+    { title: "Log", rows: settingRowsOf((read) => readLogSettings(read, LOG_DEFAULTS)) },
+    { title: "Traces", rows: settingRowsOf((read) => readTracingSettings(read, TRACING_DEFAULTS)) },
+  ];
+}
+
+/** Variables that deployments of the reference may set and that do nothing here: for the documentation. */
+export function describeSettingsWithoutEffect(): readonly SettingWithoutEffect[] {
+  return SETTINGS_WITHOUT_EFFECT;
 }
 
 function readSettings(read: EnvReader): Settings {
@@ -43,7 +77,7 @@ function readSettings(read: EnvReader): Settings {
     backend,
     decide: readDecideSettings(read, backend.kind),
     statistics: readStatisticsSettings(read),
-    log: readLogSettings(read, { level: "warn" }),
-    tracing: readTracingSettings(read, { serviceName: "RateLimit" }),
+    log: readLogSettings(read, LOG_DEFAULTS),
+    tracing: readTracingSettings(read, TRACING_DEFAULTS),
   };
 }
