@@ -2,7 +2,9 @@
 // a request's key and value are looked up as they come, without joining them.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule-set.ts";
+import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
 import { matchesWildcard, type Wildcard } from "./wildcard.ts";
+import { type Branch, createWildcardIndex, entranceOf, findFromEntrance, findFromRoot, type KeyEntrance } from "./wildcard-index.ts";
 
 /** Joins key and value in a composite key. */
 const SEPARATOR = "_";
@@ -27,17 +29,19 @@ export interface RuleNode {
 
 /** The nodes of one level. */
 export interface Level {
-  readonly tables: ReadonlyMap<string, KeyTable>;
-  /** Nodes with a `*`, in configured order: the first that matches wins. */
-  readonly wildcards: readonly RuleNode[];
+  readonly tables: TextTable<KeyTable>;
+  /** Nodes with a `*`: the first in configured order that matches wins; undefined when there are none. */
+  readonly wildcards: Branch<RuleNode> | undefined;
 }
 
 /** What one request key can lead to. */
 export interface KeyTable {
-  /** By request value: the nodes whose composite is this key, an underscore and the value. */
-  readonly values: Map<string, RuleNode>;
+  /** By request value: the nodes whose composite is this key, an underscore and the value; undefined when there are none. */
+  readonly values: TextTable<RuleNode> | undefined;
   /** The node whose composite is this key itself. */
-  alone: RuleNode | undefined;
+  readonly alone: RuleNode | undefined;
+  /** Where nodes with a `*` are looked for; undefined when the level has none. */
+  readonly entrance: KeyEntrance<RuleNode> | undefined;
 }
 
 /** How an entry led to its node. */
@@ -45,34 +49,44 @@ export type Reach = "exact" | "wildcard" | "key";
 
 /** Builds the tables of one level. Nodes come in configured order and their composites are unique, which the validator has made sure of. */
 export function createLevel(nodes: readonly RuleNode[]): Level {
-  const tables = new Map<string, KeyTable>();
-  const tableOf = (key: string): KeyTable => {
-    let table = tables.get(key);
-    if (table === undefined) tables.set(key, (table = { values: new Map(), alone: undefined }));
-    return table;
-  };
+  const alone = new Map<string, RuleNode>();
+  const values = new Map<string, Map<string, RuleNode>>();
   for (const node of nodes) {
     const { composite } = node;
-    tableOf(composite).alone = node;
+    alone.set(composite, node);
     // `a_b_c` answers the pairs (a, b_c) and (a_b, c) alike: the composite is all that counts.
     for (let at = composite.indexOf(SEPARATOR); at !== -1; at = composite.indexOf(SEPARATOR, at + 1)) {
-      tableOf(composite.slice(0, at)).values.set(composite.slice(at + 1), node);
+      const key = composite.slice(0, at);
+      let byValue = values.get(key);
+      if (byValue === undefined) values.set(key, (byValue = new Map<string, RuleNode>()));
+      byValue.set(composite.slice(at + 1), node);
     }
   }
-  return { tables, wildcards: nodes.filter((node) => node.wildcard !== undefined) };
+  const wildcards = createWildcardIndex(nodes);
+  const tables = new Map<string, KeyTable>();
+  for (const key of [...values.keys(), ...alone.keys()]) {
+    const byValue = values.get(key);
+    tables.set(key, {
+      values: byValue && createTextTable(byValue),
+      alone: alone.get(key),
+      entrance: wildcards && entranceOf(wildcards, key),
+    });
+  }
+  return { tables: createTextTable(tables), wildcards };
 }
 
 /** The node an entry leads to: exact composite first, then wildcards in order, then the key alone. */
 export function findNode(level: Level, entry: Entry): RuleNode | undefined {
-  const table = level.tables.get(entry.key);
-  if (table !== undefined) {
-    const exact = table.values.get(entry.value);
+  const table = lookUp(level.tables, entry.key);
+  if (table?.values !== undefined) {
+    const exact = lookUp(table.values, entry.value);
     if (exact !== undefined) return exact;
   }
-  if (level.wildcards.length > 0) {
-    for (const node of level.wildcards) {
-      if (node.wildcard !== undefined && matchesWildcard(node.wildcard, entry.key, entry.value)) return node;
-    }
+  if (level.wildcards !== undefined) {
+    const entrance = table?.entrance;
+    const found =
+      entrance === undefined ? findFromRoot(level.wildcards, entry.key, entry.value) : findFromEntrance(entrance, entry.key, entry.value);
+    if (found !== undefined) return found;
   }
   return table?.alone;
 }

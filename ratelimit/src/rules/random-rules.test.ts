@@ -1,13 +1,24 @@
 // The compiled tables against a slow, obvious matcher written from the specification's words, on random rule trees and requests.
-import { compositeKey, type DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { compositeKey, type DescriptorModel, type RateLimitModel } from "@weir/proto/rate-limit-config/model";
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { compileRules } from "./compile.ts";
-import { configuration, descriptor, limit } from "./configuration.suite.ts";
-import type { Entry } from "./rule-set.ts";
+import { configuration, descriptor, limit, unlimited } from "./configuration.suite.ts";
+import type { Entry, RuleMatch } from "./rule-set.ts";
 
 const TREES = 2_000;
 const REQUESTS_PER_TREE = 60;
+
+/** Longest time of the test, in milliseconds: some seconds, on a machine that does much else. */
+const TIMEOUT_MS = 60_000;
+
+/** Deepest nesting of rules. */
+const DEPTH_MAX = 6;
+
+/** Most rules of one level, and of one that is crowded with patterns. */
+const LEVEL_MAX = 5;
+const CROWDED_LEVEL_MAX = 40;
 
 /** Printed in the name of the test; any other number makes other trees. */
 const SEED = 20_261_121;
@@ -36,8 +47,9 @@ function pick<T>(random: () => number, from: readonly T[]): T {
 function randomLevel(random: () => number, depth: number): DescriptorModel[] {
   const composites = new Set<string>();
   const level: DescriptorModel[] = [];
-  for (let count = 1 + Math.floor(random() * 5); count > 0; count--) {
-    const node = randomNode(random, depth);
+  const isCrowded = random() < 0.05;
+  for (let count = 1 + Math.floor(random() * (isCrowded ? CROWDED_LEVEL_MAX : LEVEL_MAX)); count > 0; count--) {
+    const node = randomNode(random, depth, isCrowded);
     if (composites.has(compositeKey(node))) continue;
     composites.add(compositeKey(node));
     level.push(node);
@@ -45,19 +57,35 @@ function randomLevel(random: () => number, depth: number): DescriptorModel[] {
   return level;
 }
 
-function randomNode(random: () => number, depth: number): DescriptorModel {
+function randomNode(random: () => number, depth: number, isPattern: boolean): DescriptorModel {
   const key = pick(random, KEYS);
-  const value = pick(random, VALUES);
+  const value = isPattern ? randomPattern(random) : pick(random, VALUES);
   const hasWildcard = `${key}${value}`.includes("*");
   return descriptor({
     key,
     value,
-    descriptors: depth > 1 && random() < 0.6 ? randomLevel(random, depth - 1) : [],
+    descriptors: depth > 1 && !isPattern && random() < 0.6 ? randomLevel(random, depth - 1) : [],
     detailedMetric: random() < 0.15,
     valueToMetric: random() < 0.2,
     shareThreshold: hasWildcard && random() < 0.4,
-    ...(random() < 0.7 ? { rateLimit: limit(Math.floor(random() * 1000), "minute") } : {}),
+    shadowMode: random() < 0.2,
+    quotaMode: random() < 0.2,
+    ...(random() < 0.7 ? { rateLimit: randomLimit(random) } : {}),
+    ...(random() < 0.3 ? { metadata: { name: pick(random, VALUES) } } : {}),
   });
+}
+
+/** Mostly a text that ends with its only star: what is looked up in a tree. */
+function randomPattern(random: () => number): string {
+  const length = Math.floor(random() * 5);
+  const text = Array.from({ length }, () => pick(random, ["a", "b", "_"])).join("");
+  return random() < 0.7 ? `${text}*` : `${text}*${pick(random, ["a", "b", "_", "a*"])}`;
+}
+
+function randomLimit(random: () => number): RateLimitModel {
+  const names = { name: pick(random, ["", "n", "m"]), replaces: random() < 0.2 ? [{ name: "other" }] : [] };
+  if (random() < 0.1) return unlimited(names);
+  return limit(Math.floor(random() * 1000), pick(random, ["second", "MINUTE", "Hour", "day", "WEEK", "month", "Year"]), names);
 }
 
 /** A request that follows a random way down the tree at first, so that many match, and strays from it at last. */
@@ -82,19 +110,27 @@ function randomEntry(random: () => number, node: DescriptorModel): Entry {
   return { key: text.slice(0, cut), value: text.slice(cut + 1) };
 }
 
+/** Everything of a match that a decision or an answer depends on. */
 interface Found {
-  readonly requests: number;
+  readonly path: string;
   readonly key: string;
   readonly shared: readonly string[];
+  readonly metadata: JsonObject | null;
+  readonly limit: string;
+  readonly flags: string;
+  readonly replaces: readonly string[];
 }
 
-/** A text as a pattern: every `*` is anything. */
+const expressions = new Map<string, RegExp>();
+
+/** Whether the pattern matches: every `*` is anything. */
 function patternMatches(pattern: string, text: string): boolean {
-  const source = pattern
-    .split("*")
-    .map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-    .join("[^]*");
-  return new RegExp(`^${source}$`).test(text);
+  let expression = expressions.get(pattern);
+  if (expression === undefined) {
+    const pieces = pattern.split("*").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    expressions.set(pattern, (expression = new RegExp(`^${pieces.join("[^]*")}$`)));
+  }
+  return expression.test(text);
 }
 
 /** The specification, word by word. */
@@ -127,32 +163,102 @@ function findSlowly(domain: string, descriptors: readonly DescriptorModel[], req
     if (!node.valueToMetric || how === "exact") return compositeKey(node);
     return how === "key" && entry.value === "" ? entry.key : withValue;
   });
-  return { requests: last.rateLimit.requestsPerUnit, key: [domain, ...parts].join("."), shared: isShared ? shared : [] };
+  const path = [domain, ...steps.map(({ node }) => compositeKey(node))].join(".");
+  const key = [domain, ...parts].join(".");
+  // The field loses the metadata of a limit whose key it made anew.
+  const isAnew = last.detailedMetric ? last.descriptors.length === 0 : key !== path;
+  const { rateLimit } = last;
+  return {
+    path,
+    key,
+    shared: isShared ? shared : [],
+    metadata: isAnew ? null : (last.metadata ?? null),
+    limit: limitText(rateLimit.unlimited ? 0 : rateLimit.requestsPerUnit, windowSecondsOf(rateLimit), rateLimit.name),
+    flags: flagsText(rateLimit.unlimited, last.shadowMode, last.quotaMode),
+    replaces: rateLimit.replaces.map(({ name }) => name),
+  };
+}
+
+/** The specification's words about a limit that the request brings along. */
+function overrideSlowly(domain: string, request: readonly Entry[], requests: number): Found {
+  return {
+    path: `${domain}.override`,
+    key: `${domain}.${request.map(({ key, value }) => (value === "" ? key : `${key}_${value}`)).join(".")}`,
+    shared: [],
+    metadata: null,
+    limit: limitText(requests, 3600, ""),
+    flags: flagsText(false, false, false),
+    replaces: [],
+  };
+}
+
+function windowSecondsOf(rateLimit: RateLimitModel): number {
+  const seconds: Readonly<Record<string, number>> = {
+    second: 1,
+    minute: 60,
+    hour: 3600,
+    day: 86_400,
+    week: 604_800,
+    month: 2_592_000,
+    year: 31_536_000,
+  };
+  return rateLimit.unlimited ? 0 : (seconds[rateLimit.unit.toLowerCase()] ?? Number.NaN);
+}
+
+function limitText(requests: number, windowSeconds: number, name: string): string {
+  return `${requests} per ${windowSeconds} s '${name}'`;
+}
+
+function flagsText(isUnlimited: boolean, isShadow: boolean, isQuota: boolean): string {
+  return `unlimited ${isUnlimited}, shadow ${isShadow}, quota ${isQuota}`;
+}
+
+function foundOf(match: RuleMatch | undefined): Found | undefined {
+  if (match === undefined) return undefined;
+  const { rule } = match;
+  return {
+    path: rule.path,
+    key: match.statisticsKey,
+    shared: match.sharedValues ?? [],
+    metadata: match.metadata ?? null,
+    limit: limitText(rule.limit.requestsPerUnit, rule.windowSeconds, rule.limit.name),
+    flags: flagsText(rule.unlimited, rule.shadowMode, rule.quotaMode),
+    replaces: rule.replaces,
+  };
 }
 
 describe("match()", () => {
-  it(`match() agrees with the slow matcher on ${TREES * REQUESTS_PER_TREE} random requests (seed ${SEED})`, () => {
-    const random = createRandom(SEED);
-    let found = 0;
-    for (let tree = 0; tree < TREES; tree++) {
-      const descriptors = randomLevel(random, 3);
-      const statistics = createStatisticsStore({ maxDynamicKeys: 100_000 });
-      const rules = compileRules([configuration("d", descriptors)], { statistics }).domain("d");
-      for (let index = 0; index < REQUESTS_PER_TREE; index++) {
-        const request = randomRequest(random, descriptors);
-        const expected = findSlowly("d", descriptors, request);
-        const match = rules?.match(request);
-        const actual =
-          match === undefined
-            ? undefined
-            : { requests: match.rule.limit.requestsPerUnit, key: match.statisticsKey, shared: match.sharedValues ?? [] };
-        if (expected !== undefined) found += 1;
-        if (JSON.stringify(actual) === JSON.stringify(expected)) continue;
-        expect.soft({ request, descriptors, actual }).toEqual({ request, descriptors, actual: expected });
-        return;
+  it(
+    `match() agrees with the slow matcher on ${TREES * REQUESTS_PER_TREE} random requests (seed ${SEED})`,
+    () => {
+      const random = createRandom(SEED);
+      const seen = { found: 0, shared: 0, metadata: 0, deepest: 0 };
+      for (let tree = 0; tree < TREES; tree++) {
+        const descriptors = randomLevel(random, 1 + Math.floor(random() * DEPTH_MAX));
+        const statistics = createStatisticsStore({ maxDynamicKeys: 100_000 });
+        const rules = compileRules([configuration("d", descriptors)], { statistics }).domain("d");
+        for (let index = 0; index < REQUESTS_PER_TREE; index++) {
+          const request = randomRequest(random, descriptors);
+          const isOverride = random() < 0.05;
+          const expected = isOverride ? overrideSlowly("d", request, index) : findSlowly("d", descriptors, request);
+          const actual = foundOf(isOverride ? rules?.override(request, { requestsPerUnit: index, unit: 3 }) : rules?.match(request));
+          if (expected !== undefined && !isOverride) {
+            seen.found += 1;
+            seen.shared += expected.shared.length > 0 ? 1 : 0;
+            seen.metadata += expected.metadata === null ? 0 : 1;
+            seen.deepest = Math.max(seen.deepest, request.length);
+          }
+          if (JSON.stringify(actual) === JSON.stringify(expected)) continue;
+          expect.soft({ request, descriptors, actual }).toEqual({ request, descriptors, actual: expected });
+          return;
+        }
       }
-    }
-    // A generator whose requests never matched would prove nothing.
-    expect(found).toBeGreaterThan((TREES * REQUESTS_PER_TREE) / 4);
-  });
+      // A generator whose requests never matched, or never what is rare, would prove nothing.
+      expect(seen.found).toBeGreaterThan((TREES * REQUESTS_PER_TREE) / 4);
+      expect(seen.shared).toBeGreaterThan(1000);
+      expect(seen.metadata).toBeGreaterThan(1000);
+      expect(seen.deepest).toBe(DEPTH_MAX);
+    },
+    TIMEOUT_MS,
+  );
 });

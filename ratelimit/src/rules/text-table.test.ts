@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { createTextTable, lookUp } from "./text-table.ts";
+
+describe("createTextTable", () => {
+  it("lookUp() finds nothing when the table is empty", () => {
+    const table = createTextTable(new Map<string, number>());
+    expect(lookUp(table, "")).toBeUndefined();
+    expect(lookUp(table, "a")).toBeUndefined();
+  });
+
+  it("lookUp() finds the empty text, texts of any script and names of object members when they are there", () => {
+    const texts = ["", "a", "ä", "漢字", "😀", "__proto__", "constructor"];
+    const table = createTextTable(new Map(texts.map((text, index) => [text, index])));
+    expect(texts.map((text) => lookUp(table, text))).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(lookUp(table, "toString")).toBeUndefined();
+  });
+
+  it("lookUp() finds each of 100,000 texts and none that is not there", () => {
+    const table = createTextTable(new Map(Array.from({ length: 100_000 }, (_, index) => [`text-${index}`, index])));
+    for (let index = 0; index < 100_000; index++) {
+      if (lookUp(table, `text-${index}`) !== index) expect.fail(`text-${index} names ${String(lookUp(table, `text-${index}`))}`);
+      if (lookUp(table, `test-${index}`) !== undefined) expect.fail(`test-${index} is there`);
+    }
+  });
+
+  it("lookUp() does not look at a text that is longer than all of the table", () => {
+    const table = createTextTable(new Map([["ab", 1]]));
+    expect(lookUp(table, `ab${"b".repeat(1_000_000)}`)).toBeUndefined();
+  });
+});
