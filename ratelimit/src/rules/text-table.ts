@@ -3,10 +3,15 @@
 
 /** The table. Its parts are for `lookUp` only. */
 export interface TextTable<Value> {
-  /** Two numbers per slot: the hash of the text, and one more than its position in the lists, or 0 for a free slot. At most every second slot is taken. */
+  /**
+   * One number per slot, 0 for a free one, at most three of four taken. Its low bits, as many as number the slots, are one more than the position of
+   * the pair; the others are those of the text's hash, so that hardly any text is compared in vain.
+   */
   readonly slots: Int32Array;
-  readonly texts: readonly string[];
-  readonly values: readonly Value[];
+  /** How many low bits those are. */
+  readonly indexBits: number;
+  /** Text and value in turn: what is compared lies beside what is answered. */
+  readonly pairs: readonly (string | Value)[];
   /** Longest text that is in the table: a longer one need not be hashed. */
   readonly longest: number;
 }
@@ -16,30 +21,35 @@ const FNV_PRIME = 0x01000193;
 
 /** Builds the table. */
 export function createTextTable<Value>(entries: ReadonlyMap<string, Value>): TextTable<Value> {
-  let size = 2;
-  while (size < entries.size * 2) size *= 2;
-  const slots = new Int32Array(size * 2);
-  const texts = [...entries.keys()];
-  texts.forEach((text, index) => {
+  let indexBits = 1;
+  while (2 ** indexBits * 3 < (entries.size + 1) * 4) indexBits += 1;
+  const slots = new Int32Array(2 ** indexBits);
+  const mask = slots.length - 1;
+  const pairs: (string | Value)[] = [];
+  let longest = 0;
+  for (const [text, value] of entries) {
+    pairs.push(text, value);
+    longest = Math.max(longest, text.length);
     const hash = hashOf(text);
-    let at = hash & (size - 1);
-    while (slots[2 * at + 1] !== 0) at = (at + 1) & (size - 1);
-    slots[2 * at] = hash;
-    slots[2 * at + 1] = index + 1;
-  });
-  return { slots, texts, values: [...entries.values()], longest: texts.reduce((longest, text) => Math.max(longest, text.length), 0) };
+    let at = hash & mask;
+    while (slots[at] !== 0) at = (at + 1) & mask;
+    slots[at] = (hash & ~mask) | (pairs.length / 2);
+  }
+  return { slots, indexBits, pairs, longest };
 }
 
 /** What the text names; undefined when it is not in the table. */
 export function lookUp<Value>(table: TextTable<Value>, text: string): Value | undefined {
   if (text.length > table.longest) return undefined;
-  const { slots, texts } = table;
-  const mask = slots.length / 2 - 1;
+  const { slots, indexBits, pairs } = table;
+  const mask = slots.length - 1;
   const hash = hashOf(text);
   for (let at = hash & mask; ; at = (at + 1) & mask) {
-    const index = slots[2 * at + 1] ?? 0;
-    if (index === 0) return undefined;
-    if (slots[2 * at] === hash && texts[index - 1] === text) return table.values[index - 1];
+    const slot = slots[at] ?? 0;
+    if (slot === 0) return undefined;
+    if ((slot ^ hash) >>> indexBits !== 0) continue;
+    const pair = 2 * (slot & mask) - 2;
+    if (pairs[pair] === text) return pairs[pair + 1] as Value;
   }
 }
 
