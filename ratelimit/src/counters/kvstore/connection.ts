@@ -86,6 +86,17 @@ export class Connection {
     void pipeline.exec((_error, replies) => settle(replies ?? []));
   }
 
+  /** Sends one command; fails with the server's error, or with that of the connection when it ends first. */
+  query(command: string, ...args: string[]): Promise<unknown> {
+    return this.#redis.call(command, ...args);
+  }
+
+  /** Hears the messages of a channel from now on; nothing but `close` may be called afterwards. Fails as `query` does. */
+  async subscribe(channel: string, hear: (message: string) => void): Promise<void> {
+    this.#redis.on("message", (_channel, message) => hear(message));
+    await this.#redis.subscribe(channel);
+  }
+
   /** Ends it now; the listener hears of it before this returns. */
   close(cause: unknown): void {
     this.#cause ??= cause;

@@ -9,6 +9,9 @@ import type { PoolStatistics } from "./pool-statistics.ts";
 const REDIAL_INITIAL_MS = 125;
 const REDIAL_MAX_MS = 4_000;
 
+/** The longest such wait where a primary is wanted: the server, a replica now, may be made the primary at any moment. */
+const REDIAL_PRIMARY_MAX_MS = 1_000;
+
 /** What a pool works with. */
 export interface LinkPoolDeps {
   /** Where the server is now: asked at each dial. */
@@ -37,7 +40,7 @@ export class LinkPool {
     const backoff = (initialMs: number, maxMs: number) => createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random });
     this.#links = Array.from({ length: server.poolSize }, () => {
       const startBackoff = backoff(startup.initialMs, startup.maxMs);
-      const redialBackoff = backoff(REDIAL_INITIAL_MS, REDIAL_MAX_MS);
+      const redialBackoff = backoff(REDIAL_INITIAL_MS, wantsPrimary ? REDIAL_PRIMARY_MAX_MS : REDIAL_MAX_MS);
       return new Link(
         { target, tls: server.tls, listener, startBackoff, redialBackoff },
         { connectTimeoutMs: server.connectTimeoutMs, wantsPrimary },
@@ -61,11 +64,11 @@ export class LinkPool {
     for (const link of this.#links) link.open();
   }
 
-  /** Ends the connections of all links that are open, and dials the server that `target` names now. */
-  redial(cause: unknown): void {
+  /** Ends the connections of all links, which dial no more until they are opened again. */
+  hangUp(cause: unknown): void {
     for (const link of this.#links) {
       if (link.isReady) this.#statistics.closing();
-      link.redial(cause);
+      link.hangUp(cause);
     }
   }
 

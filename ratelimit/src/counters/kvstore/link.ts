@@ -80,16 +80,12 @@ export class Link {
     if (this.#state.kind === "ready") this.#state.connection.close(cause);
   }
 
-  /** Ends the connection in use, if any, and dials now, whatever wait there was; does nothing while it is closed. */
-  redial(cause: unknown): void {
+  /** Ends the connection in use, if any, and dials no more until it is opened again. */
+  hangUp(cause: unknown): void {
     const state = this.#state;
-    if (state.kind === "closed") return;
     this.#deps.redialBackoff.reset();
-    this.#state = { kind: "closed" };
-    if (state.kind === "waiting") clearTimeout(state.timer);
-    else state.connection.close(cause);
+    this.close();
     if (state.kind === "ready") this.#deps.listener.linkLost(this, cause);
-    this.#dial();
   }
 
   /** Ends everything; nothing is told to the listener any more. */

@@ -40,6 +40,11 @@ export class RedisServer {
     return join(this.folder, "redis.sock");
   }
 
+  /** Whether its process runs. */
+  get isRunning(): boolean {
+    return this.#process?.exitCode === null;
+  }
+
   /** Starts it (again) and waits until it accepts connections. */
   async start(): Promise<void> {
     const { tls, args = [] } = this.#options;

@@ -12,6 +12,7 @@ import type { Link, LinkListener } from "./link.ts";
 import { LinkPool } from "./link-pool.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
 import { PoolStatistics } from "./pool-statistics.ts";
+import { StartWait } from "./start-wait.ts";
 import { connectionError, replyError } from "./store-errors.ts";
 import { type KeyExpiry, type RefusedChecks, type Reply, Turn, type TurnContext } from "./turn.ts";
 
@@ -39,7 +40,7 @@ export interface ServerOptions {
 
 /**
  * What a server tells the deployment that it is a part of. Everything is called from the event loop, never from inside a call to the server, except
- * `serverLost`, which also comes from inside `redial`.
+ * `serverLost`, which also comes from inside `moveTo`.
  */
 export interface ServerEvents {
   /**
@@ -99,8 +100,7 @@ export class KvstoreServer implements Deployment, LinkListener {
   /** When the last link was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
   #isClosed = false;
-  /** Ends the wait of `start`. */
-  #started: { resolve(): void; reject(error: StoreError): void } | undefined;
+  readonly #startWait = new StartWait();
   readonly #flush = (): void => this.#endTurn();
 
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
@@ -139,10 +139,12 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#pool.openAll();
   }
 
-  /** Gives all connections up and makes new ones, to another address perhaps. What was written and not answered fails; what waits goes to the new ones. */
-  redial(cause: unknown, address: KvstoreAddress = this.#address): void {
+  /** Gives all connections up and makes new ones, to another address. What was written and not answered fails; what waits goes to the new ones. */
+  moveTo(address: KvstoreAddress, cause: unknown): void {
+    if (this.#isClosed) return;
+    this.#pool.hangUp(cause);
     this.#address = address;
-    this.#pool.redial(cause);
+    this.#pool.openAll();
   }
 
   /** Takes a turn of checks that were refused here or elsewhere. Their time runs since its `createdMs`. */
@@ -191,19 +193,15 @@ export class KvstoreServer implements Deployment, LinkListener {
   /** Waits for the first connection; with `maxElapsedMs` above 0 not longer than that. The other links open in the background. */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#isClosed) throw this.#stoppingError();
-    let timer: NodeJS.Timeout | undefined;
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#started = { resolve, reject };
-        if (maxElapsedMs > 0) timer = setTimeout(() => reject(this.#startError(maxElapsedMs)), maxElapsedMs);
-        this.#pool.openFirst();
+      await this.#startWait.wait(() => this.#pool.openFirst(), {
+        maxElapsedMs,
+        text: this.#address.text,
+        reason: () => connectionError(this.#address.text, this.#down?.cause),
       });
     } catch (error) {
       this.close();
       throw error;
-    } finally {
-      clearTimeout(timer);
-      this.#started = undefined;
     }
     this.#pool.openAll();
   }
@@ -215,7 +213,7 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#timerMs = Infinity;
     const error = this.#stoppingError();
     this.#down = { sinceMs: -Infinity, cause: error };
-    this.#started?.reject(error);
+    this.#startWait.fail(error);
     for (const turn of this.#turns()) turn.fail(error, this.#context);
     this.#open = undefined;
     this.#waiting = [];
@@ -253,7 +251,7 @@ export class KvstoreServer implements Deployment, LinkListener {
     if (this.#down !== undefined) this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
     this.#down = undefined;
     this.#pool.noteReady();
-    this.#started?.resolve();
+    this.#startWait.succeed();
     this.#events?.serverReady(this);
     this.#send();
   }
@@ -396,11 +394,5 @@ export class KvstoreServer implements Deployment, LinkListener {
 
   #stoppingError(): StoreError {
     return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#address.text}: the backend is stopping`, { transient: true });
-  }
-
-  #startError(maxElapsedMs: number): StoreError {
-    const error = connectionError(this.#address.text, this.#down?.cause);
-    const message = `Timed out waiting for the counter store ${this.#address.text} after ${maxElapsedMs} ms: ${error.message}`;
-    return new StoreError("STORE_UNAVAILABLE", message, { cause: error.cause, transient: true });
   }
 }

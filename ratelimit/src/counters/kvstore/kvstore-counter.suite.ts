@@ -1,0 +1,114 @@
+// Test equipment of the kvstore backend: options with short limits, counters that tell what they heard, and a look at how calls fail.
+import { silentLog } from "@weir/common/log/log";
+import { Secret } from "@weir/common/settings/secret";
+import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import type { Counter } from "../counter.ts";
+import { check, WaitingBatch } from "../counter.suite.ts";
+import type { CreateDeployment, DeploymentDeps } from "./deployment.ts";
+import { createKvstoreCounter } from "./kvstore-counter.ts";
+import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
+
+/** KVSTORE_COMMAND_TIMEOUT of these tests, in milliseconds: short, so that faults show soon. */
+export const COMMAND_TIMEOUT_MS = 400;
+
+/** What a busy machine may add to a time limit, in milliseconds. */
+export const SLACK_MS = 1500;
+
+/** Longest wait for a condition, in milliseconds. */
+export const DEADLINE_MS = 15_000;
+
+/** What differs from the usual options. */
+export interface CounterChoices {
+  readonly server?: Partial<KvstoreServerOptions>;
+  readonly perSecond?: KvstoreServerOptions;
+  readonly options?: Partial<KvstoreCounterOptions>;
+  readonly deps?: Partial<DeploymentDeps>;
+}
+
+/** A counter under test, with what it told. */
+export interface TestedCounter {
+  readonly counter: Counter;
+  readonly statistics: ReturnType<typeof createStatisticsStore>;
+  /** The numbers of working connections that were told. */
+  readonly active: readonly number[];
+}
+
+/** Options of a deployment of one connection. */
+export function serverOptions(url: string, fields: Partial<KvstoreServerOptions> = {}): KvstoreServerOptions {
+  return {
+    type: "single",
+    socketType: "tcp",
+    url: new Secret(url),
+    auth: undefined,
+    sentinelAuth: undefined,
+    tls: undefined,
+    poolSize: 1,
+    pipeline: { windowMs: 0, limit: 0 },
+    clusterPipelineParallelism: 1,
+    connectTimeoutMs: 2000,
+    ...fields,
+  };
+}
+
+/** Makes counters of one deployment type and stops them after the test. */
+export class TestedCounters {
+  readonly #createDeployment: CreateDeployment;
+  readonly #open: Counter[] = [];
+
+  constructor(createDeployment: CreateDeployment) {
+    this.#createDeployment = createDeployment;
+  }
+
+  /** A counter that is not started. */
+  create(url: string, choices: CounterChoices = {}): TestedCounter {
+    const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+    const active: number[] = [];
+    const counter = createKvstoreCounter(
+      {
+        log: silentLog(),
+        statistics,
+        clock: Date.now,
+        random: () => 0,
+        connections: (number) => active.push(number),
+        createDeployment: this.#createDeployment,
+        ...choices.deps,
+      },
+      {
+        main: serverOptions(url, choices.server),
+        perSecond: choices.perSecond,
+        commandTimeoutMs: COMMAND_TIMEOUT_MS,
+        expiryJitterMaxSeconds: 0,
+        startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 5000 },
+        ...choices.options,
+      },
+    );
+    this.#open.push(counter);
+    return { counter, statistics, active };
+  }
+
+  /** A counter that is started. */
+  async start(url: string, choices: CounterChoices = {}): Promise<TestedCounter> {
+    const created = this.create(url, choices);
+    await created.counter.start?.();
+    return created;
+  }
+
+  /** Stops all counters. */
+  async stop(): Promise<void> {
+    for (const counter of this.#open.splice(0)) await counter.stop?.();
+  }
+}
+
+/** How long a call took to fail, and with what; no error when it did not. */
+export async function timeFailure(
+  counter: Counter,
+  batch = new WaitingBatch([check("fault")]),
+): Promise<{ readonly error: unknown; readonly tookMs: number }> {
+  const beganMs = performance.now();
+  counter.count(batch);
+  const error: unknown = await batch.counts.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return { error, tookMs: performance.now() - beganMs };
+}
