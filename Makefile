@@ -15,7 +15,7 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=ratelimit/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-unit test-integration generate bench format clean
+.PHONY: help setup build run check test test-unit test-integration generate bench fuzz format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
@@ -49,6 +49,9 @@ generate: $(INSTALLED) ## Rewrite every generated file: protobuf code, CRDs, tab
 
 bench: build ## Measure decisions per second and CPU time per decision
 	@node --enable-source-maps e2e/dist/benchmarks/run.js $(ARGS)
+
+fuzz: $(INSTALLED) ## Send broken input to every listener (ARGS='--minutes 10 --seed 1')
+	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)
 
 format: $(INSTALLED) ## Format every file
 	@prettier --write --log-level warn .
