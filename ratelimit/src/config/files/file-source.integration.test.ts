@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -265,4 +265,197 @@ describe("createFileSource", () => {
     await listener.until(() => listener.domains().join() === "a100");
     expect(listener.accepted.length).toBeLessThan(30);
   });
+
+  it.each([true, false])(
+    "folders of a mounted ConfigMap are read, and read again at each update, when RUNTIME_WATCH_ROOT is %s",
+    async (watchRoot) => {
+      await mountConfigMapFolder("2026_01", rules("a"));
+      await start({ watchRoot });
+      expect(listener.configs.map((config) => [config.name, config.domain])).toEqual([
+        [watchRoot ? "config.team.a.yaml" : "team.a.yaml", "a"],
+      ]);
+      await mountConfigMapFolder("2026_02", rules("b"));
+      await listener.until(() => listener.domains().join() === "b");
+      expect(lines.filter((line) => line["level"] === "warning")).toEqual([]);
+    },
+  );
+
+  it.each([true, false])(
+    "a ConfigMap that is mounted as the root is read at each update when RUNTIME_WATCH_ROOT is %s",
+    async (watchRoot) => {
+      await write("root/..2026_01/config/a.yaml", rules("a"));
+      await symlink("..2026_01", join(base, "root/..data"));
+      await symlink("..data/config", join(base, "root/config"));
+      await start({ watchRoot });
+      expect(listener.domains()).toEqual(["a"]);
+      await write("root/..2026_02/config/a.yaml", rules("b"));
+      await symlink("..2026_02", join(base, "root/..data_tmp"));
+      await rename(join(base, "root/..data_tmp"), join(base, "root/..data"));
+      await rm(join(base, "root/..2026_01"), { recursive: true });
+      await listener.until(() => listener.domains().join() === "b");
+      expect(listener.errors).toEqual([]);
+    },
+  );
+
+  it("a ConfigMap that is mounted in a folder below is read again at an update when the root is watched", async () => {
+    await write("root/config/own.yaml", rules("own"));
+    await publishConfigMap("root/config/team", "2026_01", { "a.yaml": rules("a") });
+    await start({ watchRoot: true });
+    expect(listener.domains()).toEqual(["a", "own"]);
+    await publishConfigMap("root/config/team", "2026_02", { "a.yaml": rules("b") });
+    await listener.until(() => listener.domains().join() === "b,own");
+  });
+
+  it("a file that leaves a ConfigMap takes its rules along, and the link that it leaves behind is told once", async () => {
+    await publishConfigMap("root/config", "2026_01", { "a.yaml": rules("a"), "b.yaml": rules("b") });
+    await start({ pollIntervalMs: 20 });
+    await publishConfigMap("root/config", "2026_02", { "a.yaml": rules("a2") });
+    await listener.until(() => listener.domains().join() === "a2");
+    expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
+      { "@message": "not a rule file, skipped", path: join(base, "root/config/b.yaml"), reason: "it is a link that leads nowhere" },
+    ]);
+  });
+
+  it("links that lead nowhere, round in a circle or to a folder are passed over and told once each; their targets count when they come", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await symlink("missing", join(base, "root/config/away"));
+    await symlink("circle", join(base, "root/config/circle"));
+    await symlink(".", join(base, "root/config/here"));
+    await symlink("../late.yaml", join(base, "root/config/late.yaml"));
+    await start({ pollIntervalMs: 20 });
+    expect(listener.accepted).toEqual(["a"]);
+    await write("root/late.yaml", rules("late"));
+    await listener.until(() => listener.domains().join() === "a,late");
+    await write("root/late.yaml", rules("later"));
+    await listener.until(() => listener.domains().join() === "a,later");
+    const told = lines
+      .filter((line) => line["level"] === "warning")
+      .map((line) => `${String(line["path"]).slice(base.length)}: ${String(line["reason"])}`);
+    expect(told.sort()).toEqual([
+      "/root/config/away: it is a link that leads nowhere",
+      "/root/config/circle: it is a link that leads nowhere",
+      "/root/config/here: it is a link to a folder",
+      "/root/config/late.yaml: it is a link that leads nowhere",
+    ]);
+  });
+
+  it("a link that appears and leads nowhere is told although there is nothing to load", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await start({});
+    await symlink("missing", join(base, "root/config/away"));
+    await expect.poll(() => lines.filter((line) => line["level"] === "warning").length, { timeout: 10_000 }).toBe(1);
+    expect(listener.accepted).toEqual(["a"]);
+  });
+
+  it("what stands beside the folder of rule files is told when the root is watched, because the reference reads it", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await write("root/config.yaml", rules("b"));
+    await write("root/config.d/c.yaml", rules("c"));
+    await start({ watchRoot: true });
+    expect(listener.domains()).toEqual(["a"]);
+    expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
+      { path: join(base, "root/config.d"), reason: `it stands beside ${join(base, "root/config")}, not in it` },
+      { path: join(base, "root/config.yaml"), reason: `it stands beside ${join(base, "root/config")}, not in it` },
+    ]);
+  });
+
+  it.each([true, false])("a root with a slash at its end is watched like any other when RUNTIME_WATCH_ROOT is %s", async (watchRoot) => {
+    await write("v1/config/a.yaml", rules("a"));
+    await write("v2/config/a.yaml", rules("b"));
+    await symlink("v1", join(base, "root"));
+    await start({ watchRoot, root: `${join(base, "root")}/` });
+    expect(listener.domains()).toEqual(["a"]);
+    await symlink("v2", join(base, "next"));
+    await rename(join(base, "next"), join(base, "root"));
+    await listener.until(() => listener.domains().join() === "b");
+  });
+
+  it("a root that is missing is loaded when its link appears", async () => {
+    await write("v1/config/a.yaml", rules("a"));
+    await start({ watchRoot: true, pollIntervalMs: 20 });
+    expect(listener.errors).toHaveLength(1);
+    await symlink("v1", join(base, "root"));
+    await listener.until(() => listener.domains().join() === "a");
+    expect(listener.errors).toHaveLength(1);
+  });
+
+  it("a directory that goes away leaves its rules in force, and is loaded when it is back as it was", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await start({ pollIntervalMs: 20 });
+    await rename(join(base, "root/config"), join(base, "elsewhere"));
+    await listener.until(() => listener.errors.length === 1);
+    expect(listener.domains()).toEqual(["a"]);
+    await rename(join(base, "elsewhere"), join(base, "root/config"));
+    await listener.until(() => listener.accepted.length === 2);
+  });
+
+  it("a directory without rule files is an empty configuration", async () => {
+    await mkdir(join(base, "root/config"), { recursive: true });
+    await start({});
+    expect(listener.accepted).toEqual([""]);
+    expect(listener.errors).toEqual([]);
+  });
+
+  it("a file that was renamed keeps its rules under its new name", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await start({});
+    await rename(join(base, "root/config/a.yaml"), join(base, "root/config/z.yml"));
+    await listener.until(() => listener.configs[0]?.name === "z.yml");
+    expect(listener.domains()).toEqual(["a"]);
+    await rename(join(base, "root/config/z.yml"), join(base, "root/config/z.yml.bak"));
+    await listener.until(() => listener.domains().join() === "");
+  });
+
+  it("a file that cannot be read rejects the whole load and is named; the load succeeds when it can be read", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await start({ pollIntervalMs: 20 });
+    await write("root/config/b.yaml", rules("b"));
+    await listener.until(() => listener.domains().join() === "a,b");
+    // A regular file whose reading fails for everybody, root too.
+    await symlink("/proc/self/mem", join(base, "next"));
+    await rename(join(base, "next"), join(base, "root/config/b.yaml"));
+    await listener.until(() => listener.errors.length > 0);
+    expect(listener.errors[0]).toMatch(new RegExp(`^Cannot read the rule file ${join(base, "root/config/b.yaml")}: .*EIO`));
+    expect(listener.domains()).toEqual(["a", "b"]);
+    await rm(join(base, "root/config/b.yaml"));
+    await listener.until(() => listener.domains().join() === "a");
+  });
+
+  it("a file of a gigabyte is refused unopened", async () => {
+    await write("root/config/a.yaml", "");
+    await truncate(join(base, "root/config/a.yaml"), 1024 ** 3);
+    await start({});
+    expect(listener.errors).toEqual(["a.yaml: error loading config file: it is larger than 12582912 bytes, current size is 1073741824"]);
+  });
+
+  it("a file that is written in two halves is refused at most in between, and loaded when it is whole", async () => {
+    await write("root/config/a.yaml", rules("a"));
+    await start({});
+    const whole = rules("b");
+    await write("root/config/a.yaml", whole.slice(0, 40));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(listener.domains()).toEqual(["a"]);
+    await write("root/config/a.yaml", whole);
+    await listener.until(() => listener.domains().join() === "b");
+  });
+
+  it("case 198: rules of a file come and go with it", async () => {
+    await write("root/config/basic.yaml", rules("basic"));
+    await start({});
+    await write("root/config/reload.yaml", rules("reload"));
+    await listener.until(() => listener.domains().join() === "basic,reload");
+    await rm(join(base, "root/config/reload.yaml"));
+    await listener.until(() => listener.domains().join() === "basic");
+    expect(listener.errors).toEqual([]);
+  });
+
+  /** Lays a ConfigMap with the item path team/a.yaml out as the kubelet does, or publishes a new version of it. */
+  async function mountConfigMapFolder(version: string, text: string): Promise<void> {
+    await write(`root/config/..${version}/team/a.yaml`, text);
+    await symlink(`..${version}`, join(base, "root/config/..data_tmp"));
+    await rename(join(base, "root/config/..data_tmp"), join(base, "root/config/..data"));
+    await symlink("..data/team", join(base, "root/config/team")).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    });
+  }
 });

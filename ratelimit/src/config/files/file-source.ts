@@ -9,7 +9,7 @@ import type { Log } from "@weir/common/log/log";
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
 import { type DirectoryState, readRuleDirectory, ruleFolder, type RuleDirectoryOptions, type RuleFileEntry } from "./rule-directory.ts";
-import { parseRuleFile, type RuleFileResult } from "./rule-file.ts";
+import { parseRuleFile, RULE_FILE_MAX_BYTES, type RuleFileResult } from "./rule-file.ts";
 
 /** How often the directory is looked at when no event came, in milliseconds: events get lost on network mounts and when a watch has to be renewed. */
 const POLL_INTERVAL_MS = 2000;
@@ -124,6 +124,7 @@ class FileSource implements ConfigSource {
     const isNew = state.fingerprint !== this.#loaded;
     // Before the files are read, so that a later change makes an event; anew when something changed, because a folder may have been replaced.
     this.#watch.watch(state.folders, { renew: isNew });
+    this.#reportSkipped(state);
     if (!isNew) return;
     const files = await this.#read(state);
     if (files === "changed") {
@@ -131,7 +132,6 @@ class FileSource implements ConfigSource {
       return;
     }
     this.#loaded = state.fingerprint;
-    this.#reportSkipped(state);
     this.#offer(files);
     this.#isLookDue = true; // Verifies that nothing changed while files were read; costs one look at the directory.
   }
@@ -140,6 +140,7 @@ class FileSource implements ConfigSource {
   async #read(state: DirectoryState): Promise<readonly ParsedFile[] | Refusal | "changed"> {
     const files: ParsedFile[] = [];
     for (const entry of state.files) {
+      if (entry.sizeBytes > RULE_FILE_MAX_BYTES) return tooLarge(entry);
       let text: string;
       try {
         text = decode(await readFile(entry.path));
@@ -199,6 +200,11 @@ function decode(bytes: Buffer): string {
 
 function notText(entry: RuleFileEntry): Refusal {
   return { error: new ConfigError("CONFIG_INVALID", `${entry.name}: error loading config file: yaml: invalid UTF-8`), file: entry.path };
+}
+
+function tooLarge(entry: RuleFileEntry): Refusal {
+  const message = `${entry.name}: error loading config file: it is larger than ${RULE_FILE_MAX_BYTES} bytes, current size is ${entry.sizeBytes}`;
+  return { error: new ConfigError("CONFIG_INVALID", message), file: entry.path };
 }
 
 function unreadable(entry: RuleFileEntry, cause: unknown): Refusal {

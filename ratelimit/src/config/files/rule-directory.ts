@@ -2,7 +2,7 @@
 // It reads no file's content and watches nothing.
 import type { BigIntStats } from "node:fs";
 import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 
 /** Most entries that are looked at; a directory with more is not one of rule files. */
 const ENTRIES_MAX = 10_000;
@@ -29,6 +29,7 @@ export interface RuleDirectoryOptions {
 /** A file of the load. */
 export interface RuleFileEntry {
   readonly path: string;
+  readonly sizeBytes: number;
   /** How errors call it: its path with dots for slashes, from below root and subdirectory when the root is watched, else from the folder of the files. */
   readonly name: string;
 }
@@ -54,6 +55,7 @@ export function ruleFolder(options: RuleDirectoryOptions): string {
 export async function readRuleDirectory(options: RuleDirectoryOptions): Promise<DirectoryState> {
   const scan = new Scan(options);
   await scan.walk(ruleFolder(options));
+  if (options.watchRoot) await scan.noteSiblings();
   const above = foldersAbove(options);
   const folders = [...above, ...scan.folders];
   const stamps = options.watchRoot
@@ -127,23 +129,34 @@ class Scan {
     }
   }
 
+  /** The reference reads `config.d/` and `config.yaml` along with `config/` when it watches the root. */
+  async noteSiblings(): Promise<void> {
+    const folder = ruleFolder(this.#options);
+    const names = await readdir(dirname(folder)).catch(() => []); // Nobody needs what is there.
+    for (const name of names) {
+      if (name.startsWith(`${basename(folder)}.`)) this.skipped.set(join(dirname(folder), name), `it stands beside ${folder}, not in it`);
+    }
+  }
+
   async #visit(path: string): Promise<void> {
     const found = await statOf(path);
-    if (found === undefined) return;
-    if (found.isDirectory()) await this.#visitFolder(path);
+    if (found === undefined) {
+      if (await isLink(path)) this.skipped.set(path, "it is a link that leads nowhere");
+    } else if (found.isDirectory()) await this.#visitFolder(path);
     else if (!found.isFile()) this.skipped.set(path, "it is neither a file nor a folder");
     else if (!RULE_FILE.test(path)) this.skipped.set(path, "its name ends in neither .yaml nor .yml");
     else this.#add(path, found);
   }
 
   async #visitFolder(path: string): Promise<void> {
-    // Following links to folders could go round in circles, and would load a ConfigMap twice.
-    if ((await lstat(path)).isSymbolicLink()) this.skipped.set(path, "it is a link to a folder");
-    else await this.walk(path);
+    // Following links to folders could go round in circles; but a folder of a mounted ConfigMap is one, and its target is passed over by its name.
+    const target = await readlink(path).catch(() => undefined);
+    if (target === undefined || target.startsWith(`${CONFIG_MAP_LINK}${sep}`)) await this.walk(path);
+    else this.skipped.set(path, "it is a link to a folder");
   }
 
   #add(path: string, found: BigIntStats): void {
-    this.files.push({ path, name: relative(this.#nameRoot, path).replaceAll(sep, ".") });
+    this.files.push({ path, sizeBytes: Number(found.size), name: relative(this.#nameRoot, path).replaceAll(sep, ".") });
     this.stamps.push(`${path} ${found.dev}:${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`);
   }
 }
@@ -152,8 +165,13 @@ async function statOf(path: string): Promise<BigIntStats | undefined> {
   try {
     return await stat(path, { bigint: true });
   } catch (error) {
-    // Gone since the folder was listed, or a link to nothing: the next look tells what became of it.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    // Gone since the folder was listed, or a link to nothing or to itself: the next look tells what became of it.
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ELOOP")) return undefined;
     throw error;
   }
+}
+
+async function isLink(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined); // Gone meanwhile: no link any more.
+  return found?.isSymbolicLink() === true;
 }

@@ -13,6 +13,9 @@ import { readYaml, YamlError, type YamlMap, type YamlNode, type YamlPosition } f
 /** Largest file that is read, in UTF-16 units: four times what a ConfigMap can hold. Reading it takes some seconds of the event loop. */
 const RULE_FILE_MAX_LENGTH = 4 * 1024 * 1024;
 
+/** Largest file that can hold a text of that length, in bytes: UTF-8 takes at most three for a UTF-16 unit. A larger one need not be opened. */
+export const RULE_FILE_MAX_BYTES = 3 * RULE_FILE_MAX_LENGTH;
+
 /** Names of model fields that are written differently in a file. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   rateLimit: "rate_limit",
