@@ -9,8 +9,8 @@ import { callReason } from "../config/xds/call-reason.ts";
 import { openTlsChannel } from "../config/xds/tls-channel.ts";
 import type { ClientArguments } from "./client-arguments.ts";
 
-/** Asks once. Fails with the status of the call, or with the error of a file that cannot be used; `reasonOf` tells either. */
-export function ask(options: ClientArguments): Promise<RateLimitResponse> {
+/** Asks once, with these headers. Fails with the status of the call, or with the error of a file that cannot be used; `reasonOf` tells either. */
+export function ask(options: ClientArguments, headers: Readonly<Record<string, string>> = {}): Promise<RateLimitResponse> {
   const { dialString, domain, descriptors, hitsAddend, timeoutMs } = options;
   const channel = options.tls === undefined ? undefined : openTlsChannel(dialString, options.tls);
   const client = new Client(dialString, channel?.credentials ?? credentials.createInsecure(), {
@@ -24,13 +24,15 @@ export function ask(options: ClientArguments): Promise<RateLimitResponse> {
   });
   const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitService).shouldRateLimit;
   const deadline = Date.now() + timeoutMs;
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   return new Promise<RateLimitResponse>((resolve, reject) => {
     const answered = (error: GrpcError | null, response?: RateLimitResponse): void => {
       client.close();
       if (response === undefined) reject(error ?? new Error("the answer was empty"));
       else resolve(response);
     };
-    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, new Metadata(), { deadline }, answered);
+    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, { deadline }, answered);
   });
 }
 

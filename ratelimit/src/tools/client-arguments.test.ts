@@ -12,13 +12,24 @@ describe("parseClientArguments", () => {
         descriptors: [[{ key: "k", value: "v" }]],
         hitsAddend: 1,
         timeoutMs: 10_000,
+        traceProtocol: undefined,
         tls: undefined,
       },
     });
   });
 
   it("parseClientArguments() reads one dash and two, a space and an equals sign, and descriptors again and again", () => {
-    const args = ["--dial_string=host:1", "-domain=d", "--descriptors", "a=b,c=d=e", "-descriptors=x=", "--hits_addend", "0", "-timeout=3"];
+    const args = [
+      "--dial_string=host:1",
+      "-domain=d",
+      "--descriptors",
+      "a=b,c=d=e",
+      "-descriptors=x=",
+      "--hits_addend",
+      "0",
+      "-timeout=3",
+      "-oltp-protocol=grpc",
+    ];
     expect(parseClientArguments(args)).toEqual({
       ok: true,
       arguments: {
@@ -33,6 +44,7 @@ describe("parseClientArguments", () => {
         ],
         hitsAddend: 0,
         timeoutMs: 3000,
+        traceProtocol: "grpc",
         tls: undefined,
       },
     });
@@ -90,6 +102,11 @@ describe("parseClientArguments", () => {
       "files without TLS",
       ["-domain", "d", "-descriptors", "k=v", "-grpc-server-ca-file", "/a"],
       "certificate files are given, but not -grpc-use-tls",
+    ],
+    [
+      "a protocol of traces",
+      ["-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "zipkin"],
+      "-oltp-protocol is http, grpc or empty, current value is zipkin",
     ],
     ["a switch that is neither", ["-grpc-use-tls=maybe"], "-grpc-use-tls is true or false, current value is maybe"],
   ])("parseClientArguments() refuses %s", (_what, args, problem) => {

@@ -16,6 +16,8 @@ export interface ClientArguments {
   readonly hitsAddend: number;
   /** -timeout, in milliseconds. */
   readonly timeoutMs: number;
+  /** -oltp-protocol: how a span of the call is exported; undefined = no span. */
+  readonly traceProtocol: "http" | "grpc" | undefined;
   /** -grpc-use-tls with its files; undefined = plain text. */
   readonly tls: { readonly caPath?: string; readonly certPath?: string; readonly keyPath?: string } | undefined;
 }
@@ -35,6 +37,7 @@ const VALUE_FLAGS = {
   descriptors: "KEY=VALUE,… one descriptor; repeat it for several.",
   hits_addend: "COUNT of hits to add. Default 1.",
   timeout: "SECONDS to wait for the answer. Default 10.",
+  "oltp-protocol": "http or grpc: exports a span of the call in OTLP, to where OTEL_EXPORTER_OTLP_ENDPOINT says. Default none.",
   "grpc-server-ca-file": "FILE of an authority to trust, beside the public ones and those of the system.",
   "grpc-cert-file": "FILE of the client's certificate chain, for mutual TLS.",
   "grpc-key-file": "FILE of its private key.",
@@ -92,6 +95,9 @@ function check(values: ReadonlyMap<ValueFlag, readonly string[]>, useTls: boolea
   if (timeoutSeconds === undefined || timeoutSeconds === 0) {
     return refuse(`-timeout must be a whole number of seconds from 1 to ${TIMEOUT_MAX_SECONDS}, current value is ${last("timeout") ?? ""}`);
   }
+  const traceProtocol = last("oltp-protocol") ?? "";
+  if (traceProtocol !== "" && traceProtocol !== "http" && traceProtocol !== "grpc")
+    return refuse(`-oltp-protocol is http, grpc or empty, current value is ${traceProtocol}`);
   const files = filesOf(last);
   if (!useTls && Object.keys(files).length > 0) return refuse("certificate files are given, but not -grpc-use-tls");
   return {
@@ -102,6 +108,7 @@ function check(values: ReadonlyMap<ValueFlag, readonly string[]>, useTls: boolea
       descriptors,
       hitsAddend,
       timeoutMs: timeoutSeconds * 1000,
+      traceProtocol: traceProtocol === "" ? undefined : traceProtocol,
       tls: useTls ? files : undefined,
     },
   };

@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,21 +10,30 @@ import { fileURLToPath } from "node:url";
 import { createAuthority } from "@weir/common/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { openTlsFiles } from "@weir/common/tls/tls-files";
+import type { TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { createHealth } from "../health/health.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import type { ListenerTls } from "../transport/connection-listener.ts";
+import type { ListenerAddress, ListenerTls } from "../transport/connection-listener.ts";
 import { createGrpcJsTransport } from "../transport/grpc-js/grpc-js-transport.ts";
 import type { Transport } from "../transport/transport.ts";
 import { NO_TRACING, ScriptedDecider } from "../transport/transport.suite.ts";
 
 const CLIENT = fileURLToPath(new URL("client.ts", import.meta.url));
 const HOUR_MS = 3_600_000;
+const ANY_PORT: ListenerAddress = { kind: "tcp", host: "127.0.0.1", port: 0 };
 
 function run(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, ["--conditions=source", CLIENT, ...args], { env: { PATH: process.env["PATH"] ?? "" } });
+  return runWith({}, ...args);
+}
+
+function runWith(
+  env: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, ["--conditions=source", CLIENT, ...args], { env: { PATH: process.env["PATH"] ?? "", ...env } });
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
@@ -39,12 +51,12 @@ describe("weir-client", () => {
     transport = folder = undefined;
   });
 
-  async function serve(decider: ScriptedDecider, tls?: ListenerTls): Promise<string> {
+  async function serve(decider: ScriptedDecider, tls?: ListenerTls, at: ListenerAddress = ANY_PORT): Promise<string> {
     const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
     const health = createHealth({ withConfig: false, withActiveConnection: false });
     transport = createGrpcJsTransport(
       { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() },
-      { address: { kind: "tcp", host: "127.0.0.1", port: 0 }, tls, connectionAgeMaxMs: HOUR_MS, connectionAgeGraceMs: HOUR_MS },
+      { address: at, tls, connectionAgeMaxMs: HOUR_MS, connectionAgeGraceMs: HOUR_MS },
     );
     await transport.start();
     return transport.address() ?? "";
@@ -68,6 +80,62 @@ describe("weir-client", () => {
         { entries: [{ key: "e", value: "f" }] },
       ],
     });
+  });
+
+  it("exits with 1 for OVER_LIMIT, and shows what is left of each descriptor", async () => {
+    const decider = new ScriptedDecider();
+    const status = {
+      code: 2,
+      currentLimit: { requestsPerUnit: 5, unit: 2, name: "" },
+      limitRemaining: 0,
+      durationUntilResetSeconds: 7,
+    } as const;
+    decider.answer = { overallCode: 2, statuses: [status], headers: undefined, dynamicMetadata: undefined };
+    const answer = await run("-dial_string", await serve(decider), "-domain", "d", "-descriptors", "k=v");
+    expect(answer).toEqual({
+      code: 1,
+      stdout: "k=v: OVER_LIMIT, 0 left of 5 per minute, resets in 7 s\noverall: OVER_LIMIT\n",
+      stderr: "",
+    });
+  });
+
+  it("asks over a unix socket, and names one that is not there", async () => {
+    folder = await mkdtemp(join(tmpdir(), "weir-client-"));
+    const path = join(folder, "grpc.sock");
+    await serve(new ScriptedDecider(), undefined, { kind: "unix", path });
+    expect(await run("-dial_string", `unix:${path}`, "-domain", "d", "-descriptors", "k=v")).toMatchObject({ code: 0, stderr: "" });
+    const nowhere = await run("-dial_string", `unix:${path}x`, "-domain", "d", "-descriptors", "k=v");
+    expect(nowhere).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/cannot ask unix:\S+sockx: UNAVAILABLE: .*ENOENT/),
+    });
+  });
+
+  it("begins a trace that the service is told of, and exports its span", async () => {
+    const received: Buffer[] = [];
+    const collector = createServer((request, response) => {
+      request.on("data", (chunk: Buffer) => received.push(chunk));
+      request.on("end", () => response.end());
+    });
+    await once(collector.listen(0, "127.0.0.1"), "listening");
+    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    const decider = new ScriptedDecider();
+    const question = ["-dial_string", await serve(decider), "-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "http"];
+    expect(await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, ...question)).toMatchObject({ code: 0, stderr: "" });
+    collector.close();
+    const call = decider.calls[0]?.call as { headers?: () => TraceHeaders } | undefined;
+    const [, traceId = "none", spanId = "none"] =
+      /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(String(call?.headers?.()["traceparent"])) ?? [];
+    const sent = Buffer.concat(received);
+    for (const part of [Buffer.from(traceId, "hex"), Buffer.from(spanId, "hex"), Buffer.from("weir-client")])
+      expect(sent.includes(part)).toBe(true);
+  });
+
+  it("answers all the same when the receiver of traces is away", async () => {
+    const question = ["-dial_string", await serve(new ScriptedDecider()), "-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "grpc"];
+    const answer = await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" }, ...question);
+    expect(answer).toMatchObject({ code: 0, stdout: "k=v: OK, no limit\noverall: OK\n" });
   });
 
   it("exits with 2 and names the address when nobody listens there", async () => {

@@ -1,8 +1,9 @@
 // weir-client: asks a rate limit service once and says what it answered. Exit code 0 for OK, 1 for OVER_LIMIT, 2 for no answer.
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
+import { createLog } from "@weir/common/log/log";
 import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import { CLIENT_FLAGS, parseClientArguments } from "./client-arguments.ts";
+import { type ClientArguments, CLIENT_FLAGS, parseClientArguments } from "./client-arguments.ts";
 import { formatAnswer } from "./client-output.ts";
 
 const EXIT_OK = 0;
@@ -31,12 +32,18 @@ async function main(context: ProgramContext): Promise<number> {
   const { ask, reasonOf } = await import("./ask.ts");
   let response: RateLimitResponse;
   try {
-    response = await ask(options);
+    response = options.traceProtocol === undefined ? await ask(options) : await askInSpan(options, options.traceProtocol);
   } catch (error) {
     return fail(context, `cannot ask ${options.dialString}: ${reasonOf(error)}`);
   }
   context.stdout(formatAnswer(response, options.descriptors));
   return Number(response.overallCode) === OVER_LIMIT ? EXIT_OVER_LIMIT : EXIT_OK;
+}
+
+/** Loads what traces need, which is slow, only when a trace is asked for. */
+async function askInSpan(options: ClientArguments, protocol: "http" | "grpc"): Promise<RateLimitResponse> {
+  const { askTraced } = await import("./traced-ask.ts");
+  return askTraced(options, protocol, { log: createLog({ level: "warn", format: "text" }) });
 }
 
 function fail(context: ProgramContext, problem: string): number {
