@@ -13,6 +13,7 @@ import type { ConfigListener, ConfigSource } from "./config/config-source.ts";
 import { countLoads } from "./counted-loads.ts";
 import type { Counter } from "./counters/counter.ts";
 import { createMemoryCounter } from "./counters/memory/memory-counter.ts";
+import { traceCounter } from "./counters/traced-counter.ts";
 import { createLocalCache } from "./decide/local-cache.ts";
 import { createDecider } from "./decide/rule-decider.ts";
 import { createFirstConfigurationWait } from "./first-configuration.ts";
@@ -57,7 +58,7 @@ export async function createService({ tracing, isDrainWanted, log }: ServiceDeps
   const statistics = createServiceStatistics(store);
   const health = createHealth(server.health);
   const rules = createRulesInForce({ store, statistics, health }, settings.config);
-  const counter = await createCounter(settings, { store, statistics, health, tls, log });
+  const counter = traced(await createCounter(settings, { store, statistics, health, tls, log }), tracing, settings);
   const source = await createConfigSource(settings, { listener: rules, store, log });
   const localCache = createLocalCache({ statistics: store, log }, { sizeBytes: settings.decide.localCacheSizeBytes });
   const decider = createDecider({ rules: rules.current, counter, statistics, localCache, clock: Date.now, log }, settings.decide);
@@ -139,6 +140,13 @@ async function createCounter(
       );
     }
   }
+}
+
+/** The counter with spans around its work, when they are wanted and it has any. */
+function traced(counter: Counter, tracing: Tracing, { backend }: Settings): Counter {
+  if (tracing.tracer === undefined || backend.kind === "memory") return counter;
+  const { kind } = backend;
+  return traceCounter(counter, tracing, kind === "kvstore" ? { kind, hasPerSecond: backend.perSecond !== undefined } : { kind });
 }
 
 /** The certificate of the gRPC listener, whose loads are counted. */

@@ -6,6 +6,9 @@ import {
   context,
   propagation,
   ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
   type TextMapGetter,
   type TextMapSetter,
   trace,
@@ -57,6 +60,18 @@ export interface RunningTracing {
   readonly extract: (headers: TraceHeaders) => Context;
   /** The headers that tell a callee of this place in the trace. */
   readonly inject: (from: Context) => Record<string, string>;
+  /** A span of kind SERVER; others are made by the tracer. */
+  readonly startServerSpan: (name: string, attributes: Readonly<Record<string, string>>, parent: Context) => Span;
+  /** Marks what the span stands for as failed by a fault of this side. */
+  readonly markFailed: (span: Span, message: string) => void;
+  /** The place in the trace below the span. */
+  readonly below: (parent: Context, span: Span) => Context;
+  /** Whether a place is in a trace already; false where one begins. */
+  readonly isInTrace: (place: Context) => boolean;
+  /** Runs something at a place in the trace, which `active` tells until it returns, and wherever it goes on asynchronously. */
+  readonly run: (place: Context, what: () => void) => void;
+  /** The place where the running code is. */
+  readonly active: () => Context;
   /** Sends what is left, within three seconds, and ends. Never fails: what could not be sent is logged. */
   stop(): Promise<void>;
 }
@@ -77,14 +92,21 @@ export async function startSdk(settings: SdkSettings, deps: { readonly log: Log 
     ],
   });
   provider.register({ propagator });
+  const tracer: Tracer = provider.getTracer(settings.serviceName);
   return {
-    tracer: provider.getTracer(settings.serviceName),
+    tracer,
     extract: (headers) => propagator.extract(ROOT_CONTEXT, headers, headerGetter),
     inject(from) {
       const headers: Record<string, string> = {};
       propagator.inject(from, headers, headerSetter);
       return headers;
     },
+    startServerSpan: (name, attributes, parent) => tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, parent),
+    markFailed: (span, message) => void span.setStatus({ code: SpanStatusCode.ERROR, message }),
+    below: (parent, span) => trace.setSpan(parent, span),
+    isInTrace: (place) => trace.getSpanContext(place) !== undefined,
+    run: (place, what) => context.with(place, what),
+    active: () => context.active(),
     async stop() {
       trace.disable();
       context.disable();

@@ -128,7 +128,7 @@ function createShouldRateLimit(deps: GrpcTransportDeps): handleUnaryCall<RateLim
   const method = deps.statistics.method("ShouldRateLimit");
   return (call, callback) => {
     method.totalRequests.add(1);
-    decideTraced(deps, call.request, new GrpcCall(call, callback, method.responseTime, nowMs, log));
+    decideTraced(deps, call.request, new GrpcCall(call, callback, method.responseTime, nowMs, log), "grpc");
   };
 }
 

@@ -1,11 +1,15 @@
 // HTTP/1.1: the decision as JSON on /json, and the health of the process on /healthcheck. What a body means is request-body.ts, what is answered
 // json-call.ts.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 
 import { respondText } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
-import type { Tracing } from "@weir/common/tracing/tracing";
+import { limitConnections } from "@weir/common/net/connection-limit";
+import { endWithRefusal, findHttpRefusal, type HttpRefusal } from "@weir/common/net/http-refusal";
+import { KEEP_ALIVE_PROBES } from "@weir/common/net/keep-alive";
 import { formatAddress, listen } from "@weir/common/net/listen";
+import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { Decider } from "../../decide/decider.ts";
 import type { Health } from "../../health/health.ts";
@@ -13,12 +17,13 @@ import { respondHealth } from "../plain-answers.ts";
 import { decideTraced } from "../traced-call.ts";
 import type { Transport } from "../transport.ts";
 import { JsonCall, respondError } from "./json-call.ts";
-import { parseRequestBody, readBody } from "./request-body.ts";
+import { isTooLong, parseRequestBody, readBody } from "./request-body.ts";
 
-/** How long a client may take for its headers, for its whole request, and between two requests, in milliseconds. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+/** How long a client may take for its headers, for its whole request, and between two requests, and how often that is looked at, in milliseconds. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 5000 } as const;
+
+/** The gRPC names of what Node refuses by itself. */
+const REFUSAL_CODE = { 400: "INVALID_ARGUMENT", 408: "DEADLINE_EXCEEDED", 413: "RESOURCE_EXHAUSTED", 431: "RESOURCE_EXHAUSTED" } as const;
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
@@ -55,11 +60,13 @@ class JsonTransport implements Transport {
   constructor(deps: JsonTransportDeps, options: JsonTransportOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#server = createServer(
-      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
-      (request, response) => this.#handle(request, response),
-    );
-    this.#server.maxConnections = CONNECTIONS_MAX;
+    this.#server = createServer({ ...TIMEOUTS, ...KEEP_ALIVE_PROBES }, (request, response) => this.#handle(request, response));
+    limitConnections(this.#server, { what: "HTTP", max: CONNECTIONS_MAX }, deps.log);
+    this.#server.on("checkContinue", (request, response) => {
+      if (!isTooLong(request)) response.writeContinue(); // Of a body that is refused, nothing need be sent.
+      this.#handle(request, response);
+    });
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(socket, findHttpRefusal(error)));
   }
 
   address(): string | undefined {
@@ -107,6 +114,17 @@ class JsonTransport implements Transport {
     }
   }
 
+  #refuse(socket: Duplex, refusal: HttpRefusal | undefined): void {
+    // An answer that is on its way, or still to come, must not be mixed up with this one.
+    const isAnswering = [...this.#responses].some((response) => response.socket === socket);
+    if (refusal === undefined || isAnswering || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const body = JSON.stringify({ code: REFUSAL_CODE[refusal.status], message: refusal.message });
+    endWithRefusal(socket, refusal, { type: "application/json", body });
+  }
+
   async #decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request);
     switch (body.kind) {
@@ -117,7 +135,7 @@ class JsonTransport implements Transport {
         return;
       case "read": {
         const parsed = parseRequestBody(body.bytes);
-        if (parsed.ok) decideTraced(this.#deps, parsed.request, new JsonCall(response, this.#deps.log));
+        if (parsed.ok) decideTraced(this.#deps, parsed.request, new JsonCall(response, this.#deps.log), "json");
         else respondError(response, 400, "INVALID_ARGUMENT", parsed.message);
       }
     }
