@@ -60,6 +60,13 @@ describe("weir-config-check", () => {
     expect(stdout).toContain("-config_dir DIRECTORY");
   });
 
+  it("finds the manifests of this repository's examples valid, and tells which they are", () => {
+    const { code, stdout, stderr } = run("config-check", ["-config_dir", "examples/limits"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^ {2}it holds custom resources: default\//m);
+    expect(stdout).toMatch(/all rate limit configs ok\n$/);
+  });
+
   it("ends with 1 when the directory cannot be opened", () => {
     expect(run("config-check", ["-config_dir", "none"])).toEqual({
       code: 1,

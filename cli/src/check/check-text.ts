@@ -61,15 +61,20 @@ export function checkText(path: string, text: string): CheckedText {
     const message = "holds neither a RateLimitConfig manifest nor rules";
     return { problems: [{ path, line: 1, column: 1, field: "", message }], resources: [] };
   }
+  return isManifestText(documents, text) ? checkManifests(path, documents) : checkRules(path, text);
+}
+
+/** Whether a text, of which `documents` were read, wants to be a custom resource manifest rather than rules. */
+export function isManifestText(documents: readonly YamlDocument[], text: string): boolean {
   const isManifest = documents.some(
     ({ value }) => typeof value === "object" && value !== null && ("apiVersion" in value || "kind" in value),
   );
   // A text that is no YAML has nothing but its looks.
-  const isBrokenManifest = documents.some(({ value }) => value === undefined) && MANIFEST_BEGINNING.test(text);
-  return isManifest || isBrokenManifest ? checkManifests(path, documents) : checkRules(path, text);
+  return isManifest || (documents.some(({ value }) => value === undefined) && MANIFEST_BEGINNING.test(text));
 }
 
-function checkManifests(path: string, documents: readonly YamlDocument[]): CheckedText {
+/** Checks the manifests of one text by themselves. */
+export function checkManifests(path: string, documents: readonly YamlDocument[]): CheckedText {
   const manifests = manifestsOf(documents);
   return {
     problems: manifests.flatMap(({ problems }) => problems.map((problem) => ({ path, ...problem }))),

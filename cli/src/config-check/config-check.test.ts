@@ -9,6 +9,21 @@ import { runConfigCheck } from "./config-check.ts";
 
 const VALID = "domain: DOMAIN\ndescriptors:\n  - key: user\n    rate_limit: {unit: minute, requests_per_unit: 5}\n";
 
+/** A custom resource manifest. */
+function manifest(name: string, domain: string): string {
+  return [
+    "apiVersion: ratelimit.weir.dev/v1alpha1",
+    "kind: RateLimitConfig",
+    `metadata: {name: ${name}}`,
+    "spec:",
+    `  domain: ${domain}`,
+    "  descriptors:",
+    "    - key: user",
+    "      rateLimit: {unit: minute, requestsPerUnit: 5}",
+    "",
+  ].join("\n");
+}
+
 let folder: string;
 
 beforeEach(() => {
@@ -92,6 +107,37 @@ describe("runConfigCheck()", () => {
       "error loading rate limit configs: DIR/b.yaml: duplicate domain 'DOMAIN' in config file (line 1, column 9)\n",
     );
     expect(await check(["-config_dir", folder, "-merge_domain_configs"])).toMatchObject({ code: 0 });
+  });
+
+  it("checks manifests beside rule files, and tells which file holds which resources", async () => {
+    writeFileSync(join(folder, "a.yaml"), VALID);
+    writeFileSync(join(folder, "b.yaml"), `${manifest("one", "first")}---\n${manifest("two", "second")}`);
+    expect(await check(["-config_dir", folder])).toEqual({
+      code: 0,
+      stdout:
+        "checking rate limit configs...\nloading config directory: DIR\nopening config file: DIR/a.yaml\nopening config file: DIR/b.yaml\n" +
+        "  it holds custom resources: default/one, default/two\nall rate limit configs ok\n",
+      stderr: "",
+    });
+  });
+
+  it("names file, field, reason and place when a manifest is wrong", async () => {
+    writeFileSync(join(folder, "a.yaml"), manifest("one", "first").replace("minute", "fortnight"));
+    const { code, stdout } = await check(["-config_dir", folder]);
+    expect(code).toBe(1);
+    expect(stdout.trimEnd().split("\n").at(-1)).toMatch(
+      /^error loading rate limit configs: DIR\/a\.yaml: spec\.descriptors\[0\]\.rateLimit\.unit: .*fortnight.* \(line 8, column \d+\)$/,
+    );
+  });
+
+  it("refuses two resources of one domain, naming the owner and its place", async () => {
+    writeFileSync(join(folder, "a.yaml"), manifest("one", "same"));
+    writeFileSync(join(folder, "b.yaml"), manifest("two", "same"));
+    const { code, stdout } = await check(["-config_dir", folder]);
+    expect(code).toBe(1);
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe(
+      "error loading rate limit configs: DIR/b.yaml: spec.domain: domain 'same' belongs to default/one (DIR/a.yaml:5:11): the oldest resource owns a domain, then the first by namespace and name (line 5, column 11)",
+    );
   });
 
   it("says that YAML is broken and ends in order", async () => {

@@ -1,15 +1,18 @@
-// Checks the rule files of one directory. The lines it prints are those of envoyproxy/ratelimit's config_check_cmd, so that scripts around it go on
-// working; the place in the file is added where it is known.
+// Checks the rule files and the custom resource manifests of one directory. The lines it prints are those of envoyproxy/ratelimit's config_check_cmd, so
+// that scripts around it go on working; the place in the file is added where it is known, and a line for each file that holds manifests.
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { ProgramContext } from "@weir/common/lifecycle/program";
+import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
 import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 import type { RuleFileResult } from "@weir/ratelimit/config/files/rule-file";
 
+import { checkManifests, type CheckedResource, type CheckProblem, isManifestText } from "../check/check-text.ts";
+import { checkResources } from "../check/check-together.ts";
 import { readBounded } from "../check/read-bounded.ts";
 import type { InputStream } from "../check/read-bounded.ts";
 import { parseConfigCheckFlags } from "./flags.ts";
@@ -31,6 +34,10 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** A rule file that could be read and parsed. */
 type ReadRules = Extract<RuleFileResult, { readonly ok: true }>;
+
+/** What a file holds that could be read: rules, or manifests without a mistake. */
+type ReadFile =
+  { readonly kind: "rules"; readonly rules: ReadRules } | { readonly kind: "manifests"; readonly resources: readonly CheckedResource[] };
 
 /** Runs the check on the program's command line; gives the exit code. */
 export async function runConfigCheck(context: Pick<ProgramContext, "args" | "stdout" | "stderr">): Promise<number> {
@@ -59,19 +66,25 @@ async function findFirstProblem(
   } catch (error) {
     return `error opening directory ${options.directory}: open ${options.directory}: ${reasonOf(error)}`;
   }
-  const files: ReadRules[] = [];
+  const rules: ReadRules[] = [];
+  const resources: CheckedResource[] = [];
   for (const name of names) {
     const path = join(options.directory, name);
     print(`opening config file: ${path}`);
-    const file = await readRules(path);
+    const file = await readOne(path);
     if (typeof file === "string") return file;
-    files.push(file);
+    if (file.kind === "rules") rules.push(file.rules);
+    else {
+      resources.push(...file.resources);
+      print(`  it holds custom resources: ${file.resources.map((resource) => `${resource.namespace}/${resource.name}`).join(", ")}`);
+    }
   }
-  return firstRuleProblem(files, options);
+  const [conflict] = checkResources(resources);
+  return firstRuleProblem(rules, options) ?? (conflict && manifestError(conflict));
 }
 
-/** The rules of a file, or the line that says why there are none. */
-async function readRules(path: string): Promise<ReadRules | string> {
+/** What is in a file, or the line that says what is wrong with it. */
+async function readOne(path: string): Promise<ReadFile | string> {
   let bytes: Buffer | undefined;
   try {
     bytes = await readBounded(createReadStream(path) as InputStream, FILE_MAX_BYTES);
@@ -81,10 +94,20 @@ async function readRules(path: string): Promise<ReadRules | string> {
   if (bytes === undefined) return `error reading file ${path}: it is larger than the ${FILE_MAX_BYTES} bytes that are read`;
   // In the words of the service, which refuses such a file too.
   if (!isUtf8(bytes)) return loadingError(`${path}: error loading config file: yaml: invalid UTF-8`, undefined);
-  const file = parseRuleFile(path, bytes.toString("utf8"));
-  return file.ok
-    ? file
-    : loadingError(file.error.message, file.line === undefined ? undefined : { line: file.line, column: file.column ?? 1 });
+  const text = bytes.toString("utf8");
+  const documents = readYamlDocuments(text);
+  if (isManifestText(documents, text)) {
+    const { problems, resources } = checkManifests(path, documents);
+    return problems[0] === undefined ? { kind: "manifests", resources } : manifestError(problems[0]);
+  }
+  const rules = parseRuleFile(path, text);
+  return rules.ok
+    ? { kind: "rules", rules }
+    : loadingError(rules.error.message, rules.line === undefined ? undefined : { line: rules.line, column: rules.column ?? 1 });
+}
+
+function manifestError({ path, field, message, ...place }: CheckProblem): string {
+  return loadingError(`${path}: ${field === "" ? "" : `${field}: `}${message}`, place);
 }
 
 function firstRuleProblem(files: readonly ReadRules[], options: { readonly mergeDomains: boolean }): string | undefined {
