@@ -28,6 +28,8 @@ const MIGRATE_TIMEOUT_MS = 5000;
 export interface ClusterOptions {
   /** Number of primaries; default 3. A further one may join later with `joinEmpty`. */
   readonly nodes?: number;
+  /** False starts servers that know nothing of clusters; they share nothing then. Default true. */
+  readonly isCluster?: boolean;
   readonly password?: string;
   /** TLS on all ports, from files. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string; readonly caPem: string };
@@ -46,6 +48,8 @@ export interface ClusterNode {
 export class ClusterServers {
   readonly nodes: ClusterNode[];
   readonly #options: ClusterOptions;
+  /** Nodes that have left. */
+  readonly #left: ClusterNode[] = [];
 
   constructor(nodes: readonly ClusterNode[], options: ClusterOptions) {
     this.nodes = [...nodes];
@@ -83,6 +87,23 @@ export class ClusterServers {
     return node;
   }
 
+  /** Makes a node without slots the replica of another, and waits until it has its data. */
+  async replicate(replica: ClusterNode, primary: ClusterNode): Promise<void> {
+    await replica.client.cluster("REPLICATE", primary.id);
+    const isLinked = async (): Promise<boolean> => (await replica.client.info("replication")).includes("master_link_status:up");
+    await until(isLinked, AGREE_TIMEOUT_MS, "the replica has the data of its primary");
+    await this.agree();
+  }
+
+  /** Takes a node that has no slots any more out of the cluster. It runs on, alone. */
+  async leave(node: ClusterNode): Promise<void> {
+    this.nodes.splice(this.nodes.indexOf(node), 1);
+    this.#left.push(node);
+    await node.client.cluster("RESET");
+    for (const { client } of this.nodes) await client.cluster("FORGET", node.id);
+    await this.agree();
+  }
+
   /** Begins to move a slot: what the source has not, it says to ask the target for. */
   async beginMove(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
     await to.client.cluster("SETSLOT", slot, "IMPORTING", from.id);
@@ -111,24 +132,29 @@ export class ClusterServers {
     await this.endMove(slot, to);
   }
 
-  /** Waits until all nodes that run say that the cluster is well, and know all others. */
+  /**
+   * Waits until the nodes say that the cluster is well, and the same of which node has which slots since when. Moves to another target begin only then:
+   * a node that has not heard of the latest one may take a slot back.
+   */
   async agree(nodes: readonly ClusterNode[] = this.nodes): Promise<void> {
-    for (const { client, server } of nodes) {
-      await until(
-        async () => {
-          const info = await client.cluster("INFO").catch(String);
-          return info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${this.nodes.length}`);
-        },
-        AGREE_TIMEOUT_MS,
-        `the node at ${server.url} says that the cluster is well`,
-      );
-    }
+    await until(
+      async () => {
+        const infos = await Promise.all(nodes.map(({ client }) => client.cluster("INFO").catch(String)));
+        if (!infos.every((info) => info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${this.nodes.length}`)))
+          return false;
+        const views = await Promise.all(nodes.map(({ client }) => client.cluster("NODES").catch(String)));
+        return new Set(views.map((view) => ownershipIn(String(view)))).size === 1;
+      },
+      AGREE_TIMEOUT_MS,
+      `the nodes at ${nodes.map(({ server }) => server.url).join(", ")} agree`,
+    );
   }
 
   /** Ends all nodes. */
   async close(): Promise<void> {
-    for (const { client } of this.nodes) client.disconnect();
-    await Promise.all(this.nodes.map(({ server }) => server.close()));
+    const all = [...this.nodes, ...this.#left];
+    for (const { client } of all) client.disconnect();
+    await Promise.all(all.map(({ server }) => server.close()));
   }
 }
 
@@ -137,6 +163,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const count = options.nodes ?? 3;
   const nodes = await startNodes(count, options);
   const cluster = new ClusterServers(nodes, options);
+  if (options.isCluster === false) return cluster;
   const [firstNode] = nodes;
   if (firstNode === undefined) throw new Error("No node was started");
   for (const [index, node] of nodes.entries()) {
@@ -147,6 +174,15 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
   await cluster.agree();
   return cluster;
+}
+
+/** What a reply to CLUSTER NODES says of epochs and slots, in one order. */
+function ownershipIn(view: string): string {
+  const lines = view.split("\n").map((line) => {
+    const [id, , , , , , epoch, , ...slots] = line.split(" ");
+    return [id, epoch, ...slots].join(" ");
+  });
+  return lines.toSorted().join("\n");
 }
 
 /** The slots of one of so many nodes. */
@@ -162,10 +198,13 @@ async function startNodes(count: number, options: ClusterOptions): Promise<reado
   return await Promise.all(Array.from({ length: count }, () => startNode(options)));
 }
 
-async function startNode({ password, tls, args = [] }: ClusterOptions): Promise<ClusterNode> {
+async function startNode({ password, tls, args = [], isCluster = true }: ClusterOptions): Promise<ClusterNode> {
   const port = await portPair();
   const folder = await mkdtemp(join(tmpdir(), "weir-cluster-"));
-  const cluster = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+  // A primary that has given its last slot away stays one, so that the test decides what it is.
+  const cluster = isCluster
+    ? ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-allow-replica-migration", "no"]
+    : [];
   const auth = password === undefined ? [] : ["--requirepass", password, "--masterauth", password];
   const bus = tls === undefined ? [] : ["--tls-cluster", "yes", "--tls-replication", "yes"];
   const server = new RedisServer(port, folder, {
@@ -182,7 +221,7 @@ async function startNode({ password, tls, args = [] }: ClusterOptions): Promise<
     maxRetriesPerRequest: null,
   });
   client.on("error", () => undefined); // Nodes die in these tests; the client comes back by itself.
-  return { server, client, id: String(await client.call("CLUSTER", "MYID")) };
+  return { server, client, id: isCluster ? String(await client.call("CLUSTER", "MYID")) : "" };
 }
 
 /** Ports that this process has given out. */
