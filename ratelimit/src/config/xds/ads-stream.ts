@@ -22,8 +22,7 @@ import type { XdsOptions } from "./xds-options.ts";
 const REJECTION_CODE = 3;
 
 /** How long a server may be silent before it is pinged, and then may take to answer, in milliseconds. Go servers end connections that ping more often than every five minutes. */
-const KEEPALIVE_TIME_MS = 310_000;
-const KEEPALIVE_TIMEOUT_MS = 20_000;
+const KEEPALIVE = { timeMs: 310_000, timeoutMs: 20_000 };
 
 /** How long a connection may take until the server speaks HTTP/2, in milliseconds: gRPC's own minimum. grpc-js waits for ever. */
 const CONNECT_TIMEOUT_MS = 20_000;
@@ -124,11 +123,11 @@ function headersOf(options: XdsOptions): Metadata {
   return metadata;
 }
 
-function channelOptions({ messageMaxBytes }: XdsOptions): ChannelOptions {
+function channelOptions({ messageMaxBytes, keepalive = KEEPALIVE }: XdsOptions): ChannelOptions {
   return {
     "grpc.max_receive_message_length": messageMaxBytes ?? MESSAGE_MAX_BYTES,
-    "grpc.keepalive_time_ms": KEEPALIVE_TIME_MS,
-    "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
+    "grpc.keepalive_time_ms": keepalive.timeMs,
+    "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
     "grpc.use_local_subchannel_pool": 1, // Each connection is a new one, with the TLS files as they are now.
     "grpc.enable_channelz": 0,
   };

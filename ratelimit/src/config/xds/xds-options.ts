@@ -19,6 +19,8 @@ export interface XdsOptions {
   readonly connectRetryMs: number;
   /** For tests: how long a connection may take, in milliseconds, instead of CONNECT_TIMEOUT_MS. */
   readonly connectTimeoutMs?: number;
+  /** For tests: how long a server may be silent before it is pinged, and may then take to answer, instead of KEEPALIVE. */
+  readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
   /** XDS_CLIENT_BACKOFF_*: waits after a stream that broke. */
   readonly backoff: XdsBackoffOptions;
 }
