@@ -8,14 +8,22 @@ import type { Workspace } from "./layout.ts";
 
 const WORKSPACES: readonly Workspace[] = [
   { name: "contract", mayImport: [], order: ["generated"], alternatives: [] },
-  { name: "service", mayImport: ["contract"], order: ["errors.ts", "rules", "counters"], alternatives: ["counters"] },
+  { name: "equipment", mayImport: ["contract"], order: ["server"], alternatives: [] },
+  {
+    name: "service",
+    mayImport: ["contract"],
+    testsMayImport: ["equipment"],
+    order: ["errors.ts", "rules", "counters"],
+    alternatives: ["counters"],
+  },
   { name: "other", mayImport: ["contract"], order: ["calls"], alternatives: [] },
   { name: "program", mayImport: ["contract", { workspace: "service", only: ["rules"] }], order: ["check"], alternatives: [] },
 ];
 
 const CLEAN_TREE: Readonly<Record<string, string>> = {
   ...manifest("contract", []),
-  ...manifest("service", ["@weir/contract", "declared-package"], ["development-package"]),
+  ...manifest("equipment", ["@weir/contract"]),
+  ...manifest("service", ["@weir/contract", "declared-package"], ["development-package", "@weir/equipment"]),
   ...manifest("other", ["@weir/contract"]),
   ...manifest("program", ["@weir/contract", "@weir/service"]),
   "node_modules/declared-package/package.json": '{ "name": "declared-package", "version": "1.0.0", "main": "index.js" }',
@@ -26,6 +34,7 @@ const CLEAN_TREE: Readonly<Record<string, string>> = {
   "node_modules/undeclared-package/index.js": "exports.x = 1;",
   "contract/src/unit.ts": 'import { g } from "./generated/g.ts"; export const unit = g;',
   "contract/src/generated/g.ts": 'import "node:fs"; export const g = 1;',
+  "equipment/src/server/server.ts": 'import { unit } from "@weir/contract/unit"; export const server = unit;',
   "service/src/errors.ts": 'import { unit } from "@weir/contract/unit"; export const errors = unit;',
   "service/src/rules/rule.ts":
     'import { errors } from "../errors.ts"; import type { Counter } from "../counters/counter.ts"; export const rule: Counter = errors;',
@@ -34,7 +43,7 @@ const CLEAN_TREE: Readonly<Record<string, string>> = {
   "service/src/counters/kvstore/kvstore.ts": 'import type { Counter } from "../counter.ts"; export const kvstore: Counter = 1;',
   "service/src/main.ts": 'import "./rules/rule.ts"; import "./counters/memory/memory.ts"; import "./counters/kvstore/kvstore.ts";',
   "service/src/rules/rule.test.ts":
-    'import "development-package"; import { rule } from "./rule.ts"; import { memory } from "../counters/memory/memory.ts"; export const test = [rule, memory];',
+    'import "development-package"; import "@weir/equipment/server/server"; import { rule } from "./rule.ts"; import { memory } from "../counters/memory/memory.ts"; export const test = [rule, memory];',
   "other/src/calls/call.ts": 'import { unit } from "@weir/contract/unit"; export const call = unit;',
   "program/src/check/check.ts": 'import { rule } from "@weir/service/rules/rule"; export const check = rule;',
   "tools/tool.ts": 'import "node:fs"; export const tool = 1;',
@@ -56,6 +65,11 @@ describe("findImportProblems()", () => {
   });
 
   it.each<{ rule: string; path: string; text: string; at?: string }>([
+    {
+      rule: "import-matrix/service/equipment",
+      path: "service/src/rules/extra.ts",
+      text: 'import "@weir/equipment/server/server";',
+    },
     {
       rule: "import-matrix/contract",
       path: "contract/src/unit.ts",

@@ -43,16 +43,23 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
   ];
 }
 
-/** The import matrix: one rule for the workspaces that `workspace` may not import, one for each that it may import in part. */
+/** The import matrix: what `workspace` may not import at all, what only its tests may, and one rule for each workspace that it may import in part. */
 function matrixRules(workspace: Workspace, workspaces: readonly Workspace[]): IRegularForbiddenRuleType[] {
   const from = { path: `^${workspace.name}/` };
   const allowed = workspace.mayImport.map(nameOf);
-  const forbidden = workspaces.map((other) => other.name).filter((name) => name !== workspace.name && !allowed.includes(name));
+  const { testsMayImport = [] } = workspace;
+  const forbidden = workspaces
+    .map((other) => other.name)
+    .filter((name) => name !== workspace.name && !allowed.includes(name) && !testsMayImport.includes(name));
   const rules = [
     rule(`import-matrix/${workspace.name}`, `${workspace.name} may import ${allowed.join(", ") || "no workspace"} only`, from, {
       path: `^(${forbidden.join("|")})/`,
     }),
   ];
+  for (const name of testsMayImport) {
+    const comment = `Only tests of ${workspace.name} may import ${name}`;
+    rules.push(rule(`import-matrix/${workspace.name}/${name}`, comment, { ...from, pathNot: NOT_A_TEST }, { path: `^${name}/` }));
+  }
   for (const part of workspace.mayImport) {
     if (typeof part === "string") continue;
     const only = part.only.join("|");

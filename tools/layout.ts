@@ -9,6 +9,8 @@ export interface Workspace {
   readonly name: string;
   /** Workspaces that its sources and tests may import. */
   readonly mayImport: readonly Import[];
+  /** Workspaces that only its tests may import. */
+  readonly testsMayImport?: readonly string[];
   /** Folders and files under `src/`, in dependency order: each may import what stands before it. Files that are not listed come last, beside main.ts. */
   readonly order: readonly string[];
   /** Folders under `src/` whose sub-folders are alternatives of each other and must not know each other. */
@@ -18,16 +20,18 @@ export interface Workspace {
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
   { name: "proto", mayImport: [], order: ["errors.ts", "generated", "grpc", "rate-limit-config"], alternatives: [] },
-  { name: "crds", mayImport: ["proto"], order: ["errors.ts", "rate-limit-config"], alternatives: [] },
+  { name: "crds", mayImport: ["proto"], testsMayImport: ["testing"], order: ["errors.ts", "rate-limit-config"], alternatives: [] },
   {
     name: "common",
     mayImport: [],
     order: ["errors.ts", "errors", "backoff", "settings", "log", "files", "net", "lifecycle", "tls", "tracing", "admin", "certificates"],
     alternatives: [],
   },
+  { name: "testing", mayImport: ["common"], order: ["eventually.ts", "server-process.ts", "kubernetes"], alternatives: [] },
   {
     name: "control-plane",
     mayImport: ["proto", "crds", "common"],
+    testsMayImport: ["testing"],
     order: ["errors.ts", "source", "assemble", "snapshot", "rollout", "ads", "status"],
     alternatives: ["source"],
   },
@@ -46,12 +50,13 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "cli",
     mayImport: ["proto", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
+    testsMayImport: ["testing"],
     order: ["errors.ts", "check", "config-check"],
     alternatives: [],
   },
   {
     name: "e2e",
-    mayImport: ["proto", "crds", "common"],
+    mayImport: ["proto", "crds", "common", "testing"],
     order: ["errors.ts", "stack", "parts", "conformance", "scenarios", "benchmarks", "fuzz"],
     alternatives: [],
   },

@@ -48,6 +48,9 @@ const ORACLE_SCRIPT = "proto/oracle/build.sh";
 /** Builds go-control-plane's configuration server, which our client is tested against; keeps its result likewise. */
 const ADS_SERVER_SCRIPT = "ratelimit/oracle/ads-server/build.sh";
 
+/** Builds etcd, kube-apiserver and kubectl; keeps its result in the cache folder by itself. */
+const KUBERNETES_SCRIPT = "testing/kubernetes/build.sh";
+
 /** Something is missing that this machine cannot get by itself; the message says what and how. */
 export class SetupError extends Error {
   override readonly name = "SetupError";
@@ -65,6 +68,8 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
   await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
   say("Building go-control-plane's configuration server, unless it is there (about a minute the first time)");
   await mustRun(["sh", ADS_SERVER_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
+  say("Building etcd, kube-apiserver and kubectl, unless they are there (a quarter of an hour the first time)");
+  await mustRun(["sh", KUBERNETES_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
 }
 
 /** The folder where tools are kept: shared by all checkouts, named after their versions. */

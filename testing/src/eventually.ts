@@ -1,0 +1,26 @@
+// Waiting for a condition with a deadline: the only way in which tests wait for anything.
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Time between two attempts, in milliseconds. */
+const RETRY_INTERVAL_MS = 25;
+
+/** Longest wait when none is named, in milliseconds: generous, because the machine of a test may be busy. */
+const DEFAULT_TIMEOUT_MS = 20_000;
+
+/**
+ * Repeats `attempt` until it does not throw, and returns what it returned. After `timeoutMs` throws the last error with `what` was waited for in front.
+ */
+export async function eventually<T>(what: string, attempt: () => T | Promise<T>, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<T> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (cause) {
+      if (performance.now() >= deadlineMs) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new Error(`Waited ${timeoutMs} ms for ${what}: ${reason}`, { cause });
+      }
+    }
+    await delay(RETRY_INTERVAL_MS);
+  }
+}

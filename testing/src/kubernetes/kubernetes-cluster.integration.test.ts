@@ -1,0 +1,48 @@
+// The cluster of the tests: that it is a real one, and survives what tests do to it.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../eventually.ts";
+import { type KubernetesCluster, startKubernetesCluster } from "./kubernetes-cluster.ts";
+
+const NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n";
+
+describe("KubernetesCluster", () => {
+  let cluster: KubernetesCluster;
+  beforeAll(async () => {
+    cluster = await startKubernetesCluster();
+  });
+  afterAll(async () => {
+    await cluster.stop();
+  });
+
+  it("apply() makes an object that kubectl lists", async () => {
+    await cluster.apply(NAMESPACE);
+    expect(await cluster.kubectl(["get", "namespace", "shop", "--output=name"])).toMatchObject({ code: 0, stdout: "namespace/shop\n" });
+  });
+
+  it("apply() tells what the server said when it refuses", async () => {
+    await expect(cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: Shop\n")).rejects.toThrow('Invalid value: "Shop"');
+  });
+
+  it("killApiServer() and killEtcd() lose nothing", async () => {
+    await cluster.apply(NAMESPACE);
+    await cluster.killApiServer();
+    expect((await cluster.kubectl(["get", "namespaces"])).code).not.toBe(0);
+    await cluster.killEtcd();
+    cluster.startEtcd();
+    await cluster.startApiServer();
+    await eventually("the namespace to be listed", async () => {
+      expect((await cluster.kubectl(["get", "namespace", "shop", "--output=name"])).stdout).toBe("namespace/shop\n");
+    });
+  });
+
+  it("compact() makes the server forget old revisions", async () => {
+    const list = JSON.parse((await cluster.kubectl(["get", "--raw", "/api/v1/namespaces"])).stdout) as {
+      metadata: { resourceVersion: string };
+    };
+    await cluster.apply(NAMESPACE.replace("shop", "later"));
+    await cluster.compact();
+    const path = `/api/v1/namespaces?resourceVersion=${list.metadata.resourceVersion}&resourceVersionMatch=Exact`;
+    const { stderr } = await cluster.kubectl(["get", "--raw", path]);
+    expect(stderr).toContain("too old");
+  });
+});

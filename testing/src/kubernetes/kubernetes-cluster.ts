@@ -1,0 +1,262 @@
+// A real API server over a real etcd, for tests: no controllers, no nodes. On free ports of 127.0.0.1, with certificates and state in a folder of its own.
+import { execFile } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createAuthority } from "@weir/common/certificates/authority";
+import { eventually } from "../eventually.ts";
+import { ServerProcess } from "../server-process.ts";
+import { findFreePorts } from "./free-ports.ts";
+import { type KubernetesPrograms, kubernetesPrograms } from "./kubernetes-programs.ts";
+
+/** Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle machine. */
+const READY_TIMEOUT_MS = 120_000;
+
+/** Days that its certificates last. */
+const VALID_DAYS = 7;
+
+/** What a cluster is started with. */
+export interface KubernetesClusterOptions {
+  /** Further flags of kube-apiserver. */
+  readonly apiServerFlags?: readonly string[];
+}
+
+/** What kubectl did. */
+export interface KubectlResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts etcd and an API server, and resolves when it is ready. */
+export async function startKubernetesCluster(options: KubernetesClusterOptions = {}): Promise<KubernetesCluster> {
+  const programs = await kubernetesPrograms();
+  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await findFreePorts(3);
+  const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
+  const token = randomBytes(16).toString("hex");
+  const ca = await writeFiles(folder, apiPort, token);
+  const cluster = new KubernetesCluster({ programs, folder, apiPort, etcdPort, peerPort, token, ca }, options);
+  try {
+    cluster.startEtcd();
+    await cluster.startApiServer();
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  return cluster;
+}
+
+/** A running cluster. Its two servers can be ended and started again one by one. */
+export class KubernetesCluster {
+  /** The API server, such as https://127.0.0.1:41234. */
+  readonly url: string;
+  /** Certificate of the authority that signed the API server's, PEM. */
+  readonly caPem: string;
+  /** Bearer token of a user who may do everything. */
+  readonly adminToken: string;
+  /** A kubeconfig of that user. */
+  readonly kubeconfigPath: string;
+  /** Where its files are; tests may put files of their own there. */
+  readonly folder: string;
+  readonly #programs: KubernetesPrograms;
+  readonly #etcdUrl: string;
+  readonly #etcd: ServerProcess;
+  readonly #apiServer: ServerProcess;
+
+  constructor(parts: ClusterParts, { apiServerFlags = [] }: KubernetesClusterOptions) {
+    const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
+    this.url = `https://127.0.0.1:${apiPort}`;
+    this.caPem = ca;
+    this.adminToken = token;
+    this.kubeconfigPath = join(folder, "kubeconfig");
+    this.folder = folder;
+    this.#programs = programs;
+    this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
+    const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
+    this.#etcd = new ServerProcess({ name: "etcd", command: programs.etcd, args, logPath: join(folder, "etcd.log") });
+    this.#apiServer = new ServerProcess({
+      name: "kube-apiserver",
+      command: programs.apiServer,
+      args: [...apiServerArguments(folder, apiPort, this.#etcdUrl), ...apiServerFlags],
+      logPath: join(folder, "kube-apiserver.log"),
+    });
+  }
+
+  /** Starts etcd (again), with the state it had. */
+  startEtcd(): void {
+    this.#etcd.start();
+  }
+
+  /** Ends etcd at once; its state stays. */
+  async killEtcd(): Promise<void> {
+    await this.#etcd.kill();
+  }
+
+  /** Starts the API server (again) on the same port and waits until it is ready. */
+  async startApiServer(): Promise<void> {
+    this.#apiServer.start();
+    await eventually(
+      "the API server to be ready",
+      async () => {
+        this.#apiServer.insistOnRunning();
+        const status = await getStatus(`${this.url}/readyz`, this.caPem);
+        if (status !== 200) throw new Error(`/readyz answered ${status}`);
+      },
+      READY_TIMEOUT_MS,
+    );
+  }
+
+  /** Ends the API server at once, and with it every connection. */
+  async killApiServer(): Promise<void> {
+    await this.#apiServer.kill();
+  }
+
+  /** Lets the API server neither read nor answer, its connections open. */
+  pauseApiServer(): void {
+    this.#apiServer.pause();
+  }
+
+  /** Lets the API server go on. */
+  resumeApiServer(): void {
+    this.#apiServer.resume();
+  }
+
+  /** Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw when kubectl fails. */
+  async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
+    return await run(this.#programs.kubectl, ["--kubeconfig", this.kubeconfigPath, ...args], input);
+  }
+
+  /** Applies manifests on the server's side, with strict checks; throws with what kubectl said when one is refused. */
+  async apply(manifests: string): Promise<void> {
+    const { code, stderr } = await this.kubectl(["apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"], manifests);
+    if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
+  }
+
+  /** Lets etcd forget every revision but the last, so that what was watched before gets 410. */
+  async compact(): Promise<void> {
+    const environment = ["--endpoints", this.#etcdUrl];
+    const status = await run(this.#programs.etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
+    const [{ Status }] = JSON.parse(status.stdout) as [{ Status: { header: { revision: number } } }];
+    const result = await run(this.#programs.etcdctl, [...environment, "compact", String(Status.header.revision)]);
+    if (result.code !== 0) throw new Error(`etcdctl compact failed: ${result.stderr.trim()}`);
+  }
+
+  /** Ends both servers and removes the folder. */
+  async stop(): Promise<void> {
+    await this.#apiServer.kill();
+    await this.#etcd.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** What a cluster is made of. */
+interface ClusterParts {
+  readonly programs: KubernetesPrograms;
+  readonly folder: string;
+  readonly apiPort: number;
+  readonly etcdPort: number;
+  readonly peerPort: number;
+  readonly token: string;
+  readonly ca: string;
+}
+
+/** Writes certificates, the key of service accounts, the token and the kubeconfig; returns the authority's certificate. */
+async function writeFiles(folder: string, apiPort: number, token: string): Promise<string> {
+  const now = new Date();
+  const authority = await createAuthority({ commonName: "weir test cluster", now, validDays: VALID_DAYS });
+  const server = await authority.issue({
+    commonName: "kube-apiserver",
+    dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
+    ipAddresses: ["127.0.0.1"],
+    usage: "server",
+    now,
+    validDays: VALID_DAYS,
+  });
+  const accounts = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  mkdirSync(join(folder, "etcd"), { mode: 0o700 });
+  const files: Readonly<Record<string, string>> = {
+    "ca.crt": authority.certPem,
+    "server.crt": server.certPem,
+    "server.key": server.keyPem,
+    "accounts.key": accounts.privateKey.export({ type: "sec1", format: "pem" }),
+    "accounts.pub": accounts.publicKey.export({ type: "spki", format: "pem" }),
+    "tokens.csv": `${token},admin,admin,"system:masters"\n`,
+    kubeconfig: kubeconfig(apiPort, authority.certPem, token),
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o600 });
+  return authority.certPem;
+}
+
+/** A kubeconfig, as JSON, which is YAML too. */
+function kubeconfig(apiPort: number, ca: string, token: string): string {
+  const cluster = { server: `https://127.0.0.1:${apiPort}`, "certificate-authority-data": Buffer.from(ca).toString("base64") };
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "test",
+    clusters: [{ name: "test", cluster }],
+    users: [{ name: "admin", user: { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
+  });
+}
+
+function etcdArguments(folder: string, clientUrl: string, peerUrl: string): readonly string[] {
+  return [
+    ["--name", "default"],
+    ["--data-dir", join(folder, "etcd")],
+    // A test outlives no power cut.
+    ["--unsafe-no-fsync"],
+    ["--log-level", "warn"],
+    ["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
+    ["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl],
+    ["--initial-cluster", `default=${peerUrl}`],
+  ].flat();
+}
+
+function apiServerArguments(folder: string, port: number, etcdUrl: string): readonly string[] {
+  const file = (name: string): string => join(folder, name);
+  return [
+    `--etcd-servers=${etcdUrl}`,
+    "--bind-address=127.0.0.1",
+    "--advertise-address=127.0.0.1",
+    `--secure-port=${port}`,
+    "--endpoint-reconciler-type=none",
+    `--tls-cert-file=${file("server.crt")}`,
+    `--tls-private-key-file=${file("server.key")}`,
+    `--client-ca-file=${file("ca.crt")}`,
+    `--token-auth-file=${file("tokens.csv")}`,
+    "--authorization-mode=RBAC",
+    "--anonymous-auth=true",
+    "--profiling=false",
+    "--service-cluster-ip-range=10.96.0.0/16",
+    "--service-account-issuer=https://kubernetes.default.svc",
+    `--service-account-signing-key-file=${file("accounts.key")}`,
+    `--service-account-key-file=${file("accounts.pub")}`,
+  ];
+}
+
+async function getStatus(url: string, ca: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const call = request(url, { ca, agent: false }, (response) => {
+    response.resume();
+    resolve(response.statusCode ?? 0);
+  });
+  call.on("error", reject).end();
+  return await promise;
+}
+
+async function run(command: string, args: readonly string[], input?: string): Promise<KubectlResult> {
+  const running = promisify(execFile)(command, args, { maxBuffer: 64 * 1024 * 1024 });
+  running.child.stdin?.end(input);
+  try {
+    const { stdout, stderr } = await running;
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    const { code, stdout = "", stderr = "" } = error as { code?: number | string; stdout?: string; stderr?: string };
+    if (typeof code !== "number") throw error; // It could not even be started.
+    return { code, stdout, stderr };
+  }
+}
