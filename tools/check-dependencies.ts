@@ -112,26 +112,36 @@ function findMatrixDifferences(workspace: Workspace, manifests: readonly Manifes
   const manifest = manifests.find((candidate) => candidate.folder === workspace.name);
   if (manifest === undefined) return [{ file: "tools/layout.ts", rule: "matrix", message: `${workspace.name} has no package.json` }];
   const table = workspace.mayImport.map((part) => (typeof part === "string" ? part : part.workspace));
+  const forTests = workspace.testsMayImport ?? [];
   const declared = [...manifest.dependencies, ...manifest.devDependencies].flatMap((name) =>
     name.startsWith("@weir/") ? [name.slice("@weir/".length)] : [],
   );
+  // Tests are not built.
+  const built = without(declared, forTests);
   const build = `${workspace.name}/tsconfig.build.json`;
   return [
-    ...without(declared, table).map((name) => ({
+    ...without(built, table).map((name) => ({
       file: `${workspace.name}/package.json`,
       rule: "matrix",
       message: `tools/layout.ts does not let ${workspace.name} import ${name}`,
     })),
-    ...without(declared, manifest.references).map((name) => ({
+    ...without(built, manifest.references).map((name) => ({
       file: build,
       rule: "matrix",
       message: `${name} stands in package.json and must stand in "references" too`,
     })),
-    ...without(manifest.references, declared).map((name) => ({
+    ...without(manifest.references, built).map((name) => ({
       file: build,
       rule: "matrix",
       message: `${name} does not stand in package.json: remove the reference`,
     })),
+    ...forTests
+      .filter((name) => manifest.dependencies.includes(`@weir/${name}`))
+      .map((name) => ({
+        file: `${workspace.name}/package.json`,
+        rule: "matrix",
+        message: `${name} is for tests of ${workspace.name} only: it belongs to devDependencies`,
+      })),
   ];
 }
 
