@@ -32,7 +32,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "control-plane",
     mayImport: ["proto", "crds", "common"],
     testsMayImport: ["testing"],
-    order: ["errors.ts", "source", "assemble", "snapshot", "rollout", "ads", "status"],
+    order: ["errors.ts", "source", "assemble", "snapshot", "rollout", "ads", "report", "status"],
     alternatives: ["source"],
   },
   {

@@ -14,7 +14,7 @@ export type ControlPlaneErrorCode = keyof typeof CONTROL_PLANE_ERRORS;
 
 /** Why a resource, or a whole file, is not served as it is written. These are told in the log, on the status page and in metrics. */
 export const RESOURCE_ERRORS = {
-  Invalid: {
+  InvalidSpec: {
     meaning: "The manifest or the rules in it are wrong; the message names file, line and field.",
     remedy: "Correct the field. Until then the last good form of the resource is served, if this process has seen one.",
   },

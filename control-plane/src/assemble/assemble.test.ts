@@ -67,7 +67,7 @@ describe("assemble()", () => {
   it("passes on what the source refused", () => {
     const { refusals } = assemble(stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha", unit: "fortnight" }) }));
     expect(refusals).toMatchObject([
-      { reason: "Invalid", field: "spec.descriptors[0].rateLimit.unit", place: { file: "a.yaml", line: 10, column: 15 } },
+      { reason: "InvalidSpec", field: "spec.descriptors[0].rateLimit.unit", place: { file: "a.yaml", line: 10, column: 15 } },
     ]);
   });
 
@@ -87,7 +87,7 @@ describe("assemble()", () => {
       accepted: [],
       refusals: [
         {
-          reason: "Invalid",
+          reason: "InvalidSpec",
           resource: "default/a",
           field: "spec.descriptors[1].key",
           message: "duplicate descriptor composite key 'alpha.user'",

@@ -13,7 +13,7 @@ import { createOwnership } from "./ownership.ts";
 
 /** Assembles what a source knows. */
 export function assemble(state: SourceState): Assembly {
-  const refusals: Refusal[] = state.refusals.map((refusal) => ({ ...refusal, reason: "Invalid" }));
+  const refusals: Refusal[] = state.refusals.map((refusal) => ({ ...refusal, reason: "InvalidSpec" }));
   const unique = refuseDuplicates(state.resources, refusals);
   const valid = unique.filter((resource) => isValid(resource, refusals));
   const accepted = settleOwnership(valid.toSorted(compareAge), refusals);
@@ -42,7 +42,7 @@ function duplicateMessage(key: string, known: SourceResource, resource: SourceRe
 
 function isValid(resource: SourceResource, refusals: Refusal[]): boolean {
   const problems = findProblems(modelOfResource(resource.resource));
-  for (const { path, message } of problems) refuse(resource, ["spec", ...path], { reason: "Invalid", message }, refusals);
+  for (const { path, message } of problems) refuse(resource, ["spec", ...path], { reason: "InvalidSpec", message }, refusals);
   return problems.length === 0;
 }
 

@@ -46,30 +46,45 @@ export interface PodRegistry {
   connected(pod: ConnectedPod): PodReport;
   /** Every connected pod, by node id and then by age of its stream. */
   list(): readonly PodState[];
+  /** Calls the listener after every change; returns the function that ends this. */
+  onChanged(listener: () => void): () => void;
 }
 
 /** Makes an empty registry; `clock` gives milliseconds since the epoch. */
 export function createPodRegistry(deps: { readonly clock: () => number }): PodRegistry {
   const entries = new Map<symbol, PodState>();
+  const listeners = new Set<() => void>();
+  const put = (id: symbol, entry: PodState): void => {
+    entries.set(id, entry);
+    for (const listener of [...listeners]) listener();
+  };
   return {
     connected: (pod) => {
       const id = Symbol(pod.nodeId);
       const initial = { ...pod, connectedMs: deps.clock(), sent: undefined, accepted: undefined, rejected: undefined };
-      entries.set(id, initial);
+      put(id, initial);
       const change = (difference: Partial<PodState>): void => {
         const entry = entries.get(id);
         // A report after the end of the stream is late, not wrong: there is nobody left to tell of.
-        if (entry !== undefined) entries.set(id, { ...entry, ...difference });
+        if (entry !== undefined) put(id, { ...entry, ...difference });
       };
       const at = (version: string): VersionEvent => ({ version, atMs: deps.clock() });
       return {
         sent: (version) => change({ sent: at(version) }),
         accepted: (version) => change({ accepted: at(version), rejected: undefined }),
         rejected: (version, message) => change({ rejected: { ...at(version), message } }),
-        left: () => void entries.delete(id),
+        left: () => {
+          if (entries.delete(id)) for (const listener of [...listeners]) listener();
+        },
       };
     },
     // Sorting is stable, and a map remembers the order in which streams came.
     list: () => [...entries.values()].toSorted((left, right) => (left.nodeId < right.nodeId ? -1 : left.nodeId > right.nodeId ? 1 : 0)),
+    onChanged: (listener) => {
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
   };
 }

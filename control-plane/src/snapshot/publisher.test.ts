@@ -120,7 +120,7 @@ describe("Publisher", () => {
         column: 15,
         field: "spec.descriptors[0].rateLimit.unit",
         message: 'must be one of "second", "minute", "hour", "day", "week", "month", "year", is "fortnight"',
-        reason: "Invalid",
+        reason: "InvalidSpec",
       },
     ]);
     await change({ "a.yaml": manifest(A) });

@@ -23,13 +23,19 @@ export interface PublisherOptions extends PublicationOptions {
 
 /** What the publisher has made of the source, for people. */
 export interface PublisherState {
+  /** What the source knew when it was read last; undefined until then. */
+  readonly read: SourceState | undefined;
   /** undefined until the source was read for the first time. */
   readonly assembly: Assembly | undefined;
   readonly publication: Publication;
   /** When each fleet was last given another snapshot, milliseconds since the epoch, by fleet. */
   readonly publishedMs: ReadonlyMap<string, number>;
+  /** What would be in force if nothing were held back; undefined until the source was read for the first time. */
+  readonly wanted: SnapshotSet | undefined;
   /** Why the source cannot be read at present; what was read before stays in force. */
   readonly sourceError: string | undefined;
+  /** When the source was last read in full, milliseconds since the epoch. */
+  readonly syncedMs: number | undefined;
 }
 
 /** Publishes snapshots. */
@@ -45,6 +51,8 @@ export interface Publisher extends Part, SourceListener {
   snapshotFor(fleet: string): Snapshot | undefined;
   /** Calls the listener after every change of what is in force; returns the function that ends this. */
   onPublished(listener: () => void): () => void;
+  /** Calls the listener after every change of the state, whatever is in force; returns the function that ends this. */
+  onChanged(listener: () => void): () => void;
 }
 
 /** What the publisher works with. `clock` gives milliseconds since the epoch. */
@@ -68,6 +76,7 @@ class SourcePublisher implements Publisher {
   readonly #options: PublisherOptions;
   readonly #debounce: Debounce;
   readonly #listeners = new Set<() => void>();
+  readonly #observers = new Set<() => void>();
   readonly #publishedMs = new Map<string, number>();
   #source: Source | undefined;
   #read: SourceState | undefined;
@@ -75,6 +84,7 @@ class SourcePublisher implements Publisher {
   #wanted: SnapshotSet | undefined;
   #publication: Publication = UNPUBLISHED;
   #sourceError: string | undefined;
+  #syncedMs: number | undefined;
   #releaseTimer: NodeJS.Timeout | undefined;
   #isStarted = false;
   #isChangedEarly = false;
@@ -111,10 +121,13 @@ class SourcePublisher implements Publisher {
 
   state(): PublisherState {
     return {
+      read: this.#read,
       assembly: this.#assembly,
       publication: this.#publication,
       publishedMs: this.#publishedMs,
+      wanted: this.#wanted,
       sourceError: this.#sourceError,
+      syncedMs: this.#syncedMs,
     };
   }
 
@@ -129,6 +142,13 @@ class SourcePublisher implements Publisher {
     };
   }
 
+  onChanged(listener: () => void): () => void {
+    this.#observers.add(listener);
+    return () => {
+      this.#observers.delete(listener);
+    };
+  }
+
   /** Never rejects: a source that cannot be read leaves everything as it is. */
   async #refresh(): Promise<void> {
     const span = this.#tracer?.startSpan("publish");
@@ -136,8 +156,10 @@ class SourcePublisher implements Publisher {
       this.#take(await this.#readSource());
     } catch (error) {
       const message = describeError(error);
-      if (message !== this.#sourceError) this.#log.error("Cannot read the source, what was read before stays in force", { error });
+      if (message === this.#sourceError) return;
+      this.#log.error("Cannot read the source, what was read before stays in force", { error });
       this.#sourceError = message;
+      this.#tellObservers();
     } finally {
       span?.setAttributes({
         "weir.resources": this.#assembly?.accepted.length ?? 0,
@@ -169,8 +191,11 @@ class SourcePublisher implements Publisher {
   }
 
   #noteReadable(): void {
-    if (this.#sourceError !== undefined) this.#log.info("The source can be read again");
+    this.#syncedMs = this.#clock();
+    if (this.#sourceError === undefined) return;
+    this.#log.info("The source can be read again");
     this.#sourceError = undefined;
+    this.#tellObservers();
   }
 
   #publish(): void {
@@ -184,6 +209,11 @@ class SourcePublisher implements Publisher {
     this.#scheduleRelease(nowMs);
     const isJoined = [...before.keys()].some((fleet) => !this.#publication.has(fleet));
     if (changed.length > 0 || isJoined) for (const listener of [...this.#listeners]) listener();
+    this.#tellObservers();
+  }
+
+  #tellObservers(): void {
+    for (const observer of [...this.#observers]) observer();
   }
 
   /** An empty set that waits is looked at again when its time has come. */

@@ -18,10 +18,13 @@ const VERSION = "1d9ef20497bdfd4488ec6996dfbaa672";
 
 /** A publisher that has read these files. */
 function publisherOf(files: Readonly<Record<string, string>>, snapshotMaxBytes = 100_000): PublisherState {
-  const assembly = assemble(stateOf(files));
-  const publication = publish(UNPUBLISHED, buildSnapshots(assembly), AT_MS, { snapshotMaxBytes, allowEmptyAfterMs: 0 });
+  const read = stateOf(files);
+  const assembly = assemble(read);
+  const wanted = buildSnapshots(assembly);
+  const publication = publish(UNPUBLISHED, wanted, AT_MS, { snapshotMaxBytes, allowEmptyAfterMs: 0 });
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
-  return { assembly, publication, publishedMs: new Map(published.map(([fleet]) => [fleet, AT_MS])), sourceError: undefined };
+  const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
+  return { read, assembly, publication, publishedMs, wanted, sourceError: undefined, syncedMs: AT_MS };
 }
 
 function podOf(difference: Partial<PodState>): PodState {
@@ -94,7 +97,15 @@ describe("reportStatus()", () => {
   });
 
   it("says that a pod waits when nothing is in force", () => {
-    const nothing = { assembly: undefined, publication: UNPUBLISHED, publishedMs: new Map(), sourceError: "Cannot read the folder x" };
+    const nothing: PublisherState = {
+      read: undefined,
+      assembly: undefined,
+      publication: UNPUBLISHED,
+      publishedMs: new Map(),
+      wanted: undefined,
+      sourceError: "Cannot read the folder x",
+      syncedMs: undefined,
+    };
     const report = reportOf(nothing, [podOf({})]);
     expect([report.pods[0]?.state, report.fleets, report.source.error]).toEqual(["waiting", [], "Cannot read the folder x"]);
   });
@@ -198,7 +209,7 @@ describe("createMetrics()", () => {
       "weir_ads_pushes_total 0",
       "weir_ads_acks_total 0",
       "weir_ads_nacks_total 0",
-      'weir_refused_resources{reason="Invalid"} 0',
+      'weir_refused_resources{reason="InvalidSpec"} 0',
       'weir_refused_resources{reason="TooLarge"} 0',
       'weir_pods{fleet="*",state="rejected"} 0',
       'weir_snapshot_held_back{fleet="*",reason="empty"} 0',

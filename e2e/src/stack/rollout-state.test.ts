@@ -68,7 +68,7 @@ describe("readRolloutState()", () => {
       ],
       refusals: [
         {
-          reason: "Invalid",
+          reason: "InvalidSpec",
           resource: null,
           file: "a.yaml",
           line: 3,
