@@ -14,6 +14,9 @@ interface Schema {
   readonly additionalProperties?: unknown;
   readonly required?: readonly string[];
   readonly enum?: readonly string[];
+  readonly format?: string;
+  readonly maxItems?: number;
+  readonly maxLength?: number;
 }
 
 interface Version {
@@ -43,7 +46,6 @@ const REFUSED = [
   "deprecated",
   "uniqueItems",
   "oneOf",
-  "anyOf",
   "allOf",
   "not",
 ];
@@ -93,7 +95,8 @@ describe("crdYaml()", () => {
       "Domain .spec.domain",
       'Accepted .status.conditions[?(@.type=="Accepted")].status',
       'Programmed .status.conditions[?(@.type=="Programmed")].status',
-      'Reason .status.conditions[?(@.type=="Accepted")].reason',
+      "Pods .status.pods.summary",
+      'Reason .status.conditions[?(@.type=="Ready")].reason',
       "Age .metadata.creationTimestamp",
     ]);
   });
@@ -136,6 +139,21 @@ describe("crdYaml()", () => {
     });
     expect(at(rule, "metadata")).toMatchObject({ type: "object", "x-kubernetes-preserve-unknown-fields": true });
     expect(at(root(), "spec", "fleets")).toMatchObject({ type: "array", minItems: 1, "x-kubernetes-list-type": "set" });
+  });
+
+  it("bounds every list and every text, which the API server needs for what it spends on CEL", () => {
+    const unbounded = nodesOf(root()).filter(({ schema }) => {
+      if (schema.type === "array") return schema.maxItems === undefined;
+      return schema.type === "string" && schema.maxLength === undefined && schema.enum === undefined && schema.format === undefined;
+    });
+    expect(unbounded.map(({ path }) => path)).toEqual([".apiVersion", ".kind"]);
+    expect(at(root(), "spec", "descriptors")).toMatchObject({ maxItems: 1024 });
+    expect(at(root(), "spec", "descriptors", "[]", "descriptors", "[]", "descriptors")).toMatchObject({ maxItems: 64 });
+  });
+
+  it("has CEL rules at the first level only", () => {
+    const ruled = nodesOf(root()).filter(({ schema }) => "x-kubernetes-validations" in schema);
+    expect(ruled.map(({ path }) => path)).toEqual([".spec.descriptors[]", ".spec.descriptors[].rateLimit"]);
   });
 
   it("writes out six levels of rules, all alike, and no seventh", () => {

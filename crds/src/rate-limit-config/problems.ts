@@ -133,6 +133,7 @@ function messageOfIssue(issue: z.core.$ZodIssue): string {
         ? "must not be empty"
         : `must be at least ${issue.minimum}, is ${describe(input)}`;
     case "too_big":
+      if (issue.origin === "array") return `must have at most ${issue.maximum} items`;
       return issue.origin === "string"
         ? `must have at most ${issue.maximum} characters`
         : `must be at most ${issue.maximum}, is ${describe(input)}`;

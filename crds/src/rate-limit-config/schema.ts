@@ -3,6 +3,9 @@
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import * as z from "zod";
 
+import { DESCRIPTOR_VALIDATIONS, LIMIT_ALTERNATIVES, LIMIT_VALIDATIONS } from "./constraints.ts";
+import { limitSchema, text } from "./limit-schema.ts";
+import type { LimitSpec } from "./limit-schema.ts";
 import { omitUnknown, problemOfIssue } from "./problems.ts";
 import type { ManifestProblem } from "./problems.ts";
 
@@ -15,12 +18,18 @@ export const KIND = "RateLimitConfig";
 /** Deepest nesting of rules. CRD schemas cannot be recursive, so each level is written out. */
 const DESCRIPTOR_DEPTH_MAX = 6;
 
-/** Longest key and value of a rule, in characters. */
+/** Most rules at the first level, and below each rule. */
+const TOP_DESCRIPTORS_MAX = 1024;
+const NESTED_DESCRIPTORS_MAX = 64;
+
+/** Longest domain, and key and value of a rule, in characters. */
+const DOMAIN_LENGTH_MAX = 256;
 const KEY_LENGTH_MAX = 256;
 const VALUE_LENGTH_MAX = 1024;
 
-/** Largest number of requests per unit: what the 32 bits on the wire hold. */
-const REQUESTS_MAX = 4_294_967_295;
+/** Most fleets that one resource is for, and facts of one rule. */
+const FLEETS_MAX = 64;
+const METADATA_FIELDS_MAX = 64;
 
 /** Deepest nesting of a rule's metadata: each level costs three of the 100 levels at which protobuf decoders stop. */
 const METADATA_DEPTH_MAX = 20;
@@ -44,93 +53,90 @@ const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEP
 /** A value inside a rule's metadata. */
 type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
 
-const rateLimit = z
-  .object({
-    unit: z
-      .enum(["second", "minute", "hour", "day", "week", "month", "year"])
-      .optional()
-      .describe(
-        "Length of the window in which requests are counted. A month is 30 days and a year 365 days; windows are aligned to the Unix epoch. " +
-          "Required, unless unlimited is true: then it must be absent.",
-      ),
-    requestsPerUnit: z
-      .int()
-      .min(0)
-      .max(REQUESTS_MAX)
-      .optional()
-      .meta({ format: "int64", description: "Requests allowed in one unit. 0 rejects every request. Required, unless unlimited is true." }),
-    unlimited: z.boolean().optional().describe("Every request passes, and is still counted in the statistics."),
-    name: z.string().optional().describe("Name of the limit: told to the caller, and used by replaces of other limits."),
-    replaces: z
-      .array(z.object({ name: z.string().min(1).describe("Name of the limit to switch off.") }).describe("Names one limit."))
-      .optional()
-      .describe("Limits that this one switches off when both match the same request."),
-  })
-  .superRefine((limit, context) => {
-    if (limit.unlimited === true) return;
-    if (limit.unit === undefined) {
-      context.addIssue({ code: "custom", path: ["unit"], message: "is required, unless unlimited is true" });
-    }
-    if (limit.requestsPerUnit === undefined) {
-      context.addIssue({
-        code: "custom",
-        path: ["requestsPerUnit"],
-        message: "is required, unless unlimited is true; 0 rejects every request",
-      });
-    }
-  })
-  .describe("The limit. A rule without one leads to the rules below it, or exempts its value from a rule on the same key.");
-
-/** Everything of a rule but the rules below it. */
-const descriptorFields = {
-  key: text(KEY_LENGTH_MAX).min(1).describe("Key that the entry of a request's descriptor must have."),
+/** Everything of a rule but its limit and the rules below it. */
+const plainFields = {
+  key: text(KEY_LENGTH_MAX)
+    .min(1)
+    .describe("Key that the entry of a request's descriptor must have. Each * stands for any text. Letter case counts."),
   value: text(VALUE_LENGTH_MAX)
     .optional()
-    .describe("Value that the entry must have; absent or empty means any. Each * stands for any text, the empty text included."),
-  rateLimit: rateLimit.optional(),
-  shadowMode: z.boolean().optional().describe("Count, but let every request pass."),
-  detailedMetric: z.boolean().optional().describe("Put the values of the request into the names of this rule's statistics."),
+    .describe(
+      "Value that the entry must have; absent or empty means any. Each * stands for any text, the empty text included. Of the rules of one " +
+        "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
+    ),
+  shadowMode: z
+    .boolean()
+    .optional()
+    .describe("Count, but let every request pass: for trying a limit out. The statistics tell what it would have rejected."),
+  detailedMetric: z
+    .boolean()
+    .optional()
+    .describe(
+      "Put the values of the request, at every level, into the names of this rule's statistics. Only the rule that decides is asked; mind " +
+        "the number of different values.",
+    ),
   quotaMode: z.boolean().optional().describe("Reject a request only when every rule in quota mode that matches it is over its limit."),
-  valueToMetric: z.boolean().optional().describe("Put the value of the request at this level into the names of the statistics."),
-  shareThreshold: z.boolean().optional().describe("Count all values that match this rule's wildcard together; needs a * in key or value."),
+  valueToMetric: z
+    .boolean()
+    .optional()
+    .describe("Put the value of the request at this level into the names of the statistics of this rule and of those below it."),
+  shareThreshold: z
+    .boolean()
+    .optional()
+    .describe("Count all values that match this rule's wildcard together, in one counter; needs a * in key or value."),
   metadata: z
     .record(
       z.string(),
       z.custom<MetadataValue>((value) => isJson(value, METADATA_DEPTH_MAX), METADATA_MESSAGE),
     )
+    .refine((facts) => Object.keys(facts).length <= METADATA_FIELDS_MAX, `must have at most ${METADATA_FIELDS_MAX} fields`)
     .optional()
     .meta({
       "x-kubernetes-preserve-unknown-fields": true,
-      description: "Free facts, told to the caller in the dynamic metadata of the answer.",
+      maxProperties: METADATA_FIELDS_MAX,
+      description:
+        "Free facts, told to the caller in the dynamic metadata of the answer. Any JSON, at most " +
+        `${METADATA_FIELDS_MAX} fields that nest at most ${METADATA_DEPTH_MAX} levels deep.`,
     }),
 } as const;
 
+/** The type of a rule without the rules below it. */
+type DescriptorFields = z.infer<z.ZodObject<typeof plainFields>> & { rateLimit?: LimitSpec | undefined };
+
 /** A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next entry. */
-export interface DescriptorSpec extends z.infer<z.ZodObject<typeof descriptorFields>> {
+export interface DescriptorSpec extends DescriptorFields {
   descriptors?: DescriptorSpec[] | undefined;
 }
 
 /** What a manifest says: the rules of one domain. */
 export const specSchema = z
   .object({
-    domain: z
-      .string()
+    domain: text(DOMAIN_LENGTH_MAX)
       .min(1)
-      .describe("Domain of the rules: what the proxy names in its requests. One resource owns it, the oldest that claims it."),
+      .describe(
+        "Domain of the rules: what the proxy names in its requests. One resource owns it in each fleet, the oldest that claims it; others are " +
+          "refused with the reason DomainConflict until the owner is gone.",
+      ),
     fleets: z
       .array(
         z.string().min(1, { abort: true }).max(FLEET_NAME_LENGTH_MAX).regex(FLEET_NAME, FLEET_NAME_MESSAGE).describe("Name of a fleet."),
       )
       .min(1)
+      .max(FLEETS_MAX)
       .refine((fleets) => new Set(fleets).size === fleets.length, "must not name a fleet twice")
       .optional()
       .meta({
         "x-kubernetes-list-type": "set",
-        description: "Fleets of rate limit pods that these rules are for. Absent means every fleet.",
+        description: "Fleets of rate limit pods that these rules are for. Absent means every fleet; an empty list is not valid.",
       }),
-    descriptors: descriptorList(DESCRIPTOR_DEPTH_MAX)
+    descriptors: descriptorList(1)
       .optional()
-      .describe("The rules at the top level, each for the first entry of a request's descriptor."),
+      .meta({
+        "x-kubernetes-list-type": "atomic",
+        description:
+          "The rules of the first level, each for the first entry of a request's descriptor. A request is limited by the rule that its last " +
+          `entry leads to; rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep, and no two of one level may have the same key and value.`,
+      }),
   })
   .describe("The rules of one domain.");
 
@@ -187,20 +193,26 @@ export function parseRateLimitConfigResource(
   return parsed.success && problems.length === 0 ? { ok: true, resource: parsed.data } : { ok: false, problems };
 }
 
-/** The rules of one level; those of the last level have none below them. */
-function descriptorList(levels: number): z.ZodArray<z.ZodType<DescriptorSpec>> {
-  const description = "A rule: matches one entry, limits it or leads to rules for the next.";
-  if (levels === 1) return z.array(z.object(descriptorFields).describe(description));
-  const descriptors = descriptorList(levels - 1)
+/** The rules of one level, counted from 1; those of the last level have none below them. */
+function descriptorList(level: number): z.ZodArray<z.ZodType<DescriptorSpec>> {
+  // Inside lists of lists the API server's budget for CEL is soon spent, so below the first level the limit says it in words of the schema.
+  const isTop = level === 1;
+  const { key, value, ...flags } = plainFields;
+  const rateLimit = limitSchema(isTop ? LIMIT_VALIDATIONS : LIMIT_ALTERNATIVES).optional();
+  const fields = { key, value, rateLimit, ...flags };
+  const said = {
+    ...(isTop ? DESCRIPTOR_VALIDATIONS : {}),
+    description: "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
+  };
+  const countMax = isTop ? TOP_DESCRIPTORS_MAX : NESTED_DESCRIPTORS_MAX;
+  if (level === DESCRIPTOR_DEPTH_MAX) return z.array(z.object(fields).meta(said)).max(countMax);
+  const descriptors = descriptorList(level + 1)
     .optional()
-    .describe("The rules for the next entry.");
-  return z.array(z.object({ ...descriptorFields, descriptors }).describe(description));
-}
-
-/** A text of at most so many characters; JSON schema counts code points, not the halves of surrogate pairs. */
-function text(charactersMax: number): z.ZodString {
-  const isShort = (value: string): boolean => value.length <= charactersMax || Array.from(value).length <= charactersMax;
-  return z.string().refine(isShort, `must have at most ${charactersMax} characters`).meta({ maxLength: charactersMax });
+    .meta({
+      "x-kubernetes-list-type": "atomic",
+      description: "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
+    });
+  return z.array(z.object({ ...fields, descriptors }).meta(said)).max(countMax);
 }
 
 function isJson(value: unknown, depthLeft: number): boolean {
