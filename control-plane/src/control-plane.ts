@@ -11,9 +11,11 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { type AdsSecurity, type AdsServer, createAdsServer } from "./ads/ads-server.ts";
 import { createPodRegistry } from "./rollout/pod-registry.ts";
-import type { AdsSecuritySettings, Settings } from "./settings.ts";
+import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
 import { createPublisher } from "./snapshot/publisher.ts";
-import { createDirectorySource } from "./source/directory/directory-source.ts";
+import { createDirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
+import { createKubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
+import type { Source } from "./source/source.ts";
 import { createMetrics } from "./status/metrics.ts";
 import { reportStatus, type StatusReport } from "./status/status-report.ts";
 import { statusRoutes } from "./status/status-routes.ts";
@@ -45,7 +47,7 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
   routeGrpcLog(log);
   const tls = openTls(settings.ads.security, log);
   const publisher = createPublisher({ log, clock, tracer }, settings);
-  const source = createDirectorySource({ log, listener: publisher }, { directory: settings.source.directory });
+  const source = createSource({ log, listener: publisher, clock }, settings.source);
   publisher.use(source);
   const pods = createPodRegistry({ clock });
   const replica = hostname();
@@ -55,7 +57,8 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
       replica,
       isReady: !isDraining && publisher.state().assembly !== undefined && ads.address() !== undefined,
       sourceLocation: source.location,
-      publisher: publisher.state(),
+      // While start() of the source waits, the publisher has not read anything that could fail.
+      publisher: { ...publisher.state(), sourceError: publisher.state().sourceError ?? source.condition().problem },
       pods: pods.list(),
     });
   const metrics = createMetrics({ report, streams: () => ads.streams() });
@@ -87,6 +90,11 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
       status: `http://${addressOf(http)}/status`,
     }),
   };
+}
+
+function createSource(deps: DirectorySourceDeps, settings: SourceSettings): Source {
+  if (settings.kind === "directory") return createDirectorySource(deps, { directory: settings.directory });
+  return createKubernetesSource({ ...deps, random: Math.random }, settings);
 }
 
 /** grpc-js would write lines of its own to standard error, in a form that no reader of our log knows. What matters in them is also told by errors. */

@@ -78,6 +78,40 @@ describe("parseSettings()", () => {
       { name: "SOURCE_DIRECTORY", value: undefined, allowed: "the path of a folder with RateLimitConfig manifests" },
     ]);
   });
+
+  it.each([
+    { env: {}, source: { connection: { kind: "kubeconfig", paths: [] }, scope: { kind: "all" } } },
+    {
+      env: { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "6443" },
+      source: { connection: { kind: "in-cluster", host: "10.96.0.1", port: 6443 }, scope: { kind: "all" } },
+    },
+    {
+      env: { KUBECONFIG: "/a:/b", KUBERNETES_SERVICE_HOST: "10.96.0.1", WATCH_NAMESPACES: "team-a, team-b,team-a" },
+      source: { connection: { kind: "kubeconfig", paths: ["/a", "/b"] }, scope: { kind: "named", names: ["team-a", "team-b"] } },
+    },
+    {
+      env: { WATCH_NAMESPACE_SELECTOR: "limits in (on, yes),!legacy" },
+      source: { connection: { kind: "kubeconfig", paths: [] }, scope: { kind: "labelled", selector: "limits in (on, yes),!legacy" } },
+    },
+  ])("reads $source from $env when the source is Kubernetes", ({ env, source }) => {
+    expect(parseSettings({ ADS_PLAINTEXT: "true", SOURCE: "kubernetes", ...env }).source).toEqual({ kind: "kubernetes", ...source });
+  });
+
+  it.each([
+    { env: { SOURCE: "kubernetes", SOURCE_DIRECTORY: "limits" }, name: "SOURCE_DIRECTORY" },
+    { env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "Team_A" }, name: "WATCH_NAMESPACES" },
+    {
+      env: { SOURCE: "kubernetes", WATCH_NAMESPACES: Array.from({ length: 101 }, (_, index) => `team-${index}`).join(",") },
+      name: "WATCH_NAMESPACES",
+    },
+    { env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "team-a", WATCH_NAMESPACE_SELECTOR: "a=b" }, name: "WATCH_NAMESPACE_SELECTOR" },
+    { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACES: "team-a" }, name: "WATCH_NAMESPACES" },
+    { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACE_SELECTOR: "a=b" }, name: "WATCH_NAMESPACE_SELECTOR" },
+  ])("names $name when it means nothing or cannot be: $env", ({ env, name }) => {
+    expect(problemsOf({ ADS_PLAINTEXT: "true", ...env } as Readonly<Record<string, string>>).map((problem) => problem.name)).toEqual([
+      name,
+    ]);
+  });
 });
 
 describe("describeSettings()", () => {

@@ -1,19 +1,32 @@
 // The settings of the control plane: names, units, defaults, and what contradicts what.
+import { delimiter } from "node:path";
+
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
 import { readLogSettings } from "@weir/common/log/log";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
+import type { ClusterConnection } from "./source/kubernetes/cluster-access.ts";
+import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
+
 /** 4 MiB, the receive limit of a gRPC client in Go that sets none, less room for what surrounds the resources. */
 const SNAPSHOT_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024;
 
+/** A name as Kubernetes wants it for a namespace. */
+const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Namespaces that can be named: each costs a connection to the API server. */
+const WATCH_NAMESPACES_MAX = 100;
+
 /** Where resources come from. */
-export interface SourceSettings {
-  readonly kind: "directory";
-  /** Folder with manifests. */
-  readonly directory: string;
-}
+export type SourceSettings =
+  | {
+      readonly kind: "directory";
+      /** Folder with manifests. */
+      readonly directory: string;
+    }
+  | { readonly kind: "kubernetes"; readonly connection: ClusterConnection; readonly scope: NamespaceScope };
 
 /** How the ADS listener is protected. */
 export type AdsSecuritySettings =
@@ -89,14 +102,59 @@ function readSettings(read: EnvReader): Settings {
 function readSource(read: EnvReader): SourceSettings {
   const kind = read.oneOf("SOURCE", {
     default: "directory",
-    choices: ["directory"],
-    effect: "Where RateLimitConfig resources come from: directory reads manifests below SOURCE_DIRECTORY.",
+    choices: ["directory", "kubernetes"],
+    effect:
+      "Where RateLimitConfig resources come from: directory reads manifests below SOURCE_DIRECTORY, kubernetes follows the API server of a cluster.",
   });
   const directory = read.optionalString("SOURCE_DIRECTORY", {
     effect: "Folder whose *.yaml, *.yml and *.json files are read, sub-folders included, and watched; required with SOURCE=directory.",
   });
+  const names = read.list("WATCH_NAMESPACES", {
+    effect:
+      "With SOURCE=kubernetes: the namespaces whose resources count. Not set: all, or those that WATCH_NAMESPACE_SELECTOR names. Roles in these namespaces are enough then.",
+  });
+  const selector = read.optionalString("WATCH_NAMESPACE_SELECTOR", {
+    effect:
+      "With SOURCE=kubernetes: labels that a Namespace must bear for its resources to count, written as for kubectl --selector. Excludes WATCH_NAMESPACES.",
+  });
+  const connection = readConnection(read);
+  if (kind === "kubernetes") {
+    if (directory !== undefined) read.problem("SOURCE_DIRECTORY", directory, "nothing, because SOURCE=kubernetes reads no folder");
+    return { kind, connection, scope: readScope(read, names, selector) };
+  }
   if (directory === undefined) read.problem("SOURCE_DIRECTORY", directory, "the path of a folder with RateLimitConfig manifests");
+  for (const [name, value] of Object.entries({ WATCH_NAMESPACES: names.join(",") || undefined, WATCH_NAMESPACE_SELECTOR: selector })) {
+    if (value !== undefined) read.problem(name, value, "nothing, because SOURCE=directory knows no cluster");
+  }
   return { kind, directory: directory ?? "" };
+}
+
+/** Where the API server is, as kubectl finds it. */
+function readConnection(read: EnvReader): ClusterConnection {
+  const kubeconfig = read.optionalString("KUBECONFIG", {
+    effect:
+      "With SOURCE=kubernetes: kubeconfig files, separated by colons. Not set: the service account of the pod, and outside of a cluster the file ~/.kube/config.",
+  });
+  const host = read.optionalString("KUBERNETES_SERVICE_HOST", {
+    effect: "Address of the API server inside a cluster; Kubernetes sets it.",
+  });
+  const port = read.port("KUBERNETES_SERVICE_PORT", {
+    default: 443,
+    effect: "Port of the API server inside a cluster; Kubernetes sets it.",
+  });
+  if (kubeconfig !== undefined) return { kind: "kubeconfig", paths: kubeconfig.split(delimiter).filter((path) => path !== "") };
+  return host === undefined ? { kind: "kubeconfig", paths: [] } : { kind: "in-cluster", host, port };
+}
+
+function readScope(read: EnvReader, names: readonly string[], selector: string | undefined): NamespaceScope {
+  const allowed = "names of namespaces, such as team-a,team-b";
+  for (const name of names) if (!NAMESPACE_NAME.test(name)) read.problem("WATCH_NAMESPACES", name, allowed);
+  if (names.length > WATCH_NAMESPACES_MAX) {
+    read.problem("WATCH_NAMESPACES", `${names.length} names`, `at most ${WATCH_NAMESPACES_MAX} names; use WATCH_NAMESPACE_SELECTOR`);
+  }
+  if (selector === undefined) return names.length === 0 ? { kind: "all" } : { kind: "named", names: [...new Set(names)] };
+  if (names.length > 0) read.problem("WATCH_NAMESPACE_SELECTOR", selector, "nothing, because WATCH_NAMESPACES names the namespaces");
+  return { kind: "labelled", selector };
 }
 
 function readSecurity(read: EnvReader): AdsSecuritySettings {

@@ -6,7 +6,7 @@ import { findProblems } from "@weir/proto/rate-limit-config/validate";
 
 import { compareCodeUnits } from "../source/code-unit-order.ts";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";
-import { resourceKey } from "../source/source.ts";
+import { formatPlace, resourceKey } from "../source/source.ts";
 import type { AcceptedResource, Assembly, Refusal } from "./assembly.ts";
 import { canonicalModel } from "./canonical.ts";
 import { createOwnership } from "./ownership.ts";
@@ -84,10 +84,6 @@ function refuse(
   refusals: Refusal[],
 ): void {
   refusals.push({ ...what, resource: resourceKey(resource), place: resource.locate(path), field: fieldPath(path), keepsLastGood: false });
-}
-
-function formatPlace({ file, line }: Place): string {
-  return `${file}:${line}`;
 }
 
 function comparePlaces(left: { readonly place: Place }, right: { readonly place: Place }): number {

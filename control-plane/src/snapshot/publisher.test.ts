@@ -4,7 +4,7 @@ import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
-import type { Source, SourceState } from "../source/source.ts";
+import type { Source, SourceCondition, SourceState } from "../source/source.ts";
 import { createPublisher, type Publisher } from "./publisher.ts";
 
 const OPTIONS = { debounceQuietMs: 100, debounceMaxMs: 1000, snapshotMaxBytes: 100_000, allowEmptyAfterMs: 10_000 };
@@ -23,6 +23,10 @@ class FakeSource implements Source {
   }
 
   stop(): void {}
+
+  condition(): SourceCondition {
+    return { syncedMs: 0, problem: undefined };
+  }
 
   async read(): Promise<SourceState> {
     this.reads += 1;
@@ -215,7 +219,7 @@ describe("Publisher", () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
-    await change({ "a.yaml": manifest(A), "b.yaml": manifest({ name: "b", domain: "d".repeat(200_000) }) });
+    await change({ "a.yaml": manifest(A), "b.yaml": manifest({ name: "b", domain: "beta", largeRules: 200 }) });
     expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
     expect(logged()).toMatchObject([
       {

@@ -5,11 +5,11 @@ import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schem
 
 /** Where something is written. */
 export interface Place {
-  /** A path as a person would open it, or what else names the place. */
+  /** A path as a person would open it; `ratelimitconfigs/<namespace>/<name>` for an object of a cluster. */
   readonly file: string;
-  /** Counts from 1. */
+  /** Counts from 1; 0 where there are no lines, as in an object of a cluster. */
   readonly line: number;
-  /** Counts from 1. */
+  /** Counts from 1; 0 where there are no lines. */
   readonly column: number;
 }
 
@@ -23,6 +23,10 @@ export interface SourceResource {
   readonly place: Place;
   /** True for the last good form of a resource whose present form is refused. */
   readonly isLastGood: boolean;
+  /** Tells an object of a cluster from a later one with the same name; absent where there is nothing of the kind. */
+  readonly uid?: string;
+  /** Which version of what is wanted this is, as the cluster counts; absent where nobody counts. */
+  readonly generation?: number;
   /** The place of a field, such as `["spec", "domain"]`, or of the nearest thing around it. */
   locate(path: readonly (string | number)[]): Place;
 }
@@ -45,6 +49,14 @@ export interface SourceState {
   readonly refusals: readonly SourceRefusal[];
 }
 
+/** How well a source knows the state. */
+export interface SourceCondition {
+  /** When the state was last known to be complete and true, milliseconds since the epoch; undefined before the first time. */
+  readonly syncedMs: number | undefined;
+  /** What keeps the source from following changes, for people; undefined while nothing does. */
+  readonly problem: string | undefined;
+}
+
 /** Hears that the state may have changed. Calls may come often and for nothing: the listener coalesces them and then reads. */
 export interface SourceListener {
   /** Something may have changed. */
@@ -55,7 +67,7 @@ export interface SourceListener {
 export interface Source extends Part {
   /** What is read, for people: a folder, a cluster. */
   readonly location: string;
-  /** Resolves when the source watches; from then on the listener hears of every change. */
+  /** Resolves when the source watches and can be read; until then it may wait for as long as it takes. From then on the listener hears of every change. */
   start(): Promise<void>;
   stop(): void | Promise<void>;
   /**
@@ -63,9 +75,16 @@ export interface Source extends Part {
    * has changed. Only one call at a time.
    */
   read(): Promise<SourceState>;
+  /** How well the state is known at this moment; may be asked at any time, also while start() waits. */
+  condition(): SourceCondition;
 }
 
 /** `<namespace>/<name>`: what a resource is called in messages and on the wire. */
 export function resourceKey(resource: { readonly namespace: string; readonly name: string }): string {
   return `${resource.namespace}/${resource.name}`;
+}
+
+/** A place in one word, as editors and terminals understand it. */
+export function formatPlace({ file, line }: Place): string {
+  return line === 0 ? file : `${file}:${line}`;
 }

@@ -23,7 +23,8 @@ function openFolder(write: (path: string, text: string) => void): SourcePlace {
   return {
     write: (name, text) => write(join(folder, name), text),
     remove: (name) => unlinkSync(join(folder, name)),
-    open: (listener) => createDirectorySource({ log: silentLog(), listener }, { directory: folder, pollIntervalMs: NEVER_MS }),
+    open: (listener) =>
+      createDirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs: NEVER_MS }),
     close: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -47,7 +48,7 @@ describe("DirectorySource.read()", () => {
       write: () => undefined,
       remove: () => undefined,
       close: () => undefined,
-      open: (listener) => createDirectorySource({ log: silentLog(), listener }, { directory: folder, pollIntervalMs }),
+      open: (listener) => createDirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
     });
     return watched;
   }
@@ -139,6 +140,32 @@ describe("DirectorySource.read()", () => {
     folder = root;
   });
 
+  it("takes the age from the creation timestamp when there is one, and has none otherwise", async () => {
+    write("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    write("b.yaml", manifest({ name: "b", domain: "beta", created: '"2026-01-31T12:00:00Z"' }));
+    const state = await (await watch()).source.read();
+    expect(state.resources.map(({ createdMs }) => createdMs)).toEqual([0, Date.UTC(2026, 0, 31, 12)]);
+  });
+
+  it("names line and column of a field that is refused", async () => {
+    write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
+    const state = await (await watch()).source.read();
+    expect(state.refusals).toMatchObject([
+      { field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: false, place: { file: join(folder, "a.yaml"), line: 10, column: 15 } },
+    ]);
+  });
+
+  it("tells why it does not know the state when the folder is gone, and that it does when it is back", async () => {
+    write("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    const { source } = await watch();
+    renameSync(folder, `${folder}.away`);
+    await expect(source.read()).rejects.toThrow("it does not exist");
+    expect(source.condition().problem).toContain(`Cannot read the folder ${folder}: it does not exist`);
+    renameSync(`${folder}.away`, folder);
+    await source.read();
+    expect(source.condition().problem).toBeUndefined();
+  });
+
   it("reads a folder once when a link inside it leads back to it", async () => {
     mkdirSync(join(folder, "team"));
     write("team/a.yaml", manifest({ name: "a", domain: "alpha" }));
@@ -222,7 +249,7 @@ describe("DirectorySource.read()", () => {
     const missing = join(folder, "missing");
     write("file", "");
     const open = (directory: string): Promise<unknown> =>
-      createDirectorySource({ log: silentLog(), listener: { changed: () => undefined } }, { directory }).read();
+      createDirectorySource({ log: silentLog(), listener: { changed: () => undefined }, clock: Date.now }, { directory }).read();
     await expect(open(missing)).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
       message: `Cannot read the folder ${missing}: it does not exist`,
@@ -239,7 +266,10 @@ describe("DirectorySource.read()", () => {
       deep = join(deep, "d");
       mkdirSync(deep);
     }
-    const source = createDirectorySource({ log: silentLog(), listener: { changed: () => undefined } }, { directory: folder });
+    const source = createDirectorySource(
+      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+      { directory: folder },
+    );
     await expect(source.read()).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
       message: expect.stringContaining("nests deeper than 32 folders") as string,

@@ -1,9 +1,10 @@
 // The source that reads manifests below a folder: on a laptop, in a test, or mounted from a ConfigMap. Changes are found by watching folders, and by
 // looking every few seconds where watching does not work (network file systems).
+import { describeError } from "@weir/common/errors/service-error";
 import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
 import type { Log } from "@weir/common/log/log";
 
-import type { Source, SourceListener, SourceState } from "../source.ts";
+import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
 import { createManifestMemory } from "./manifest-memory.ts";
 import type { FileText } from "./read-manifest-file.ts";
 import { readFileText } from "./read-manifest-file.ts";
@@ -21,11 +22,16 @@ export interface DirectorySourceOptions {
   readonly pollIntervalMs?: number;
 }
 
+/** What the source works with. */
+export interface DirectorySourceDeps {
+  readonly log: Log;
+  readonly listener: SourceListener;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
 /** Makes the source; it looks at the folder at the first read and watches it from start to stop. */
-export function createDirectorySource(
-  deps: { readonly log: Log; readonly listener: SourceListener },
-  options: DirectorySourceOptions,
-): Source {
+export function createDirectorySource(deps: DirectorySourceDeps, options: DirectorySourceOptions): Source {
   return new DirectorySource(deps, options);
 }
 
@@ -33,15 +39,19 @@ class DirectorySource implements Source {
   readonly name = "directory source";
   readonly location: string;
   readonly #listener: SourceListener;
+  readonly #clock: () => number;
   readonly #pollIntervalMs: number;
   readonly #memory = createManifestMemory();
   readonly #watch: FolderWatch;
   #pollTimer: NodeJS.Timeout | undefined;
   #isWatching = false;
+  #syncedMs: number | undefined;
+  #problem: string | undefined;
 
-  constructor(deps: { readonly log: Log; readonly listener: SourceListener }, options: DirectorySourceOptions) {
+  constructor(deps: DirectorySourceDeps, options: DirectorySourceOptions) {
     this.location = options.directory;
     this.#listener = deps.listener;
+    this.#clock = deps.clock;
     this.#pollIntervalMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
     this.#watch = createFolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
   }
@@ -60,6 +70,22 @@ class DirectorySource implements Source {
   }
 
   async read(): Promise<SourceState> {
+    try {
+      const state = await this.#readFolder();
+      this.#syncedMs = this.#clock();
+      this.#problem = undefined;
+      return state;
+    } catch (error) {
+      this.#problem = describeError(error);
+      throw error;
+    }
+  }
+
+  condition(): SourceCondition {
+    return { syncedMs: this.#syncedMs, problem: this.#problem };
+  }
+
+  async #readFolder(): Promise<SourceState> {
     const { files, folders } = await scanFolder(this.location);
     if (this.#isWatching && this.#watch.watch(folders)) this.#listener.changed();
     return this.#memory.update(await readAll(files));

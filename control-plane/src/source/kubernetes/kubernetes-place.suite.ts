@@ -1,0 +1,120 @@
+// A real cluster in the hands of tests: quick writes to its API server, and sources over it. Only integration tests import it.
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+
+import { type Log, silentLog } from "@weir/common/log/log";
+import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+
+import type { SourceListener } from "../source.ts";
+import type { SourcePlace } from "../source.suite.ts";
+import { createKubernetesSource, type KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.ts";
+
+/** The CustomResourceDefinition that this repository ships. */
+export const CRD_YAML = readFileSync(join(import.meta.dirname, "../../../../crds/crds/ratelimitconfigs.yaml"), "utf8");
+
+/** The same kind, of which the API server checks nothing: as if its definition were of another version than this program. */
+export const LOOSE_CRD = JSON.stringify({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "ratelimitconfigs.ratelimit.weir.dev" },
+  spec: {
+    group: "ratelimit.weir.dev",
+    scope: "Namespaced",
+    names: { kind: "RateLimitConfig", plural: "ratelimitconfigs", singular: "ratelimitconfig" },
+    versions: [
+      {
+        name: "v1alpha1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+        subresources: { status: {} },
+      },
+    ],
+  },
+});
+
+/** Short times, so that tests of failures do not take minutes. */
+export const QUICK = { backoffInitialMs: 50, backoffMaxMs: 500, slowMs: 200 } as const;
+
+/** What the API server answered. */
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Sends one request to the API server as the user who may do everything. */
+export async function callApi(
+  cluster: KubernetesCluster,
+  method: string,
+  path: string,
+  body?: { readonly type: string; readonly text: string },
+): Promise<ApiAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<ApiAnswer>();
+  const headers = { authorization: `Bearer ${cluster.adminToken}`, ...(body === undefined ? {} : { "content-type": body.type }) };
+  const sent = request(cluster.url + path, { method, ca: cluster.caPem, headers, agent: false }, (response) => {
+    let text = "";
+    response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
+    response.on("error", reject);
+  });
+  sent.on("error", reject).end(body?.text);
+  return await promise;
+}
+
+/** Applies one RateLimitConfig manifest; fails with the server's words when it refuses. */
+export async function applyConfig(cluster: KubernetesCluster, text: string): Promise<void> {
+  const path = `${configPath(keyOf(text))}?fieldManager=test&force=true`;
+  const { status, body } = await callApi(cluster, "PATCH", path, { type: "application/apply-patch+yaml", text });
+  if (status >= 300) throw new Error(`The API server refused: ${body}`);
+}
+
+/** Deletes one RateLimitConfig, named `<namespace>/<name>`, if it is there. */
+export async function deleteConfig(cluster: KubernetesCluster, key: string): Promise<void> {
+  await callApi(cluster, "DELETE", configPath(key));
+}
+
+/** Makes namespaces. */
+export async function createNamespaces(cluster: KubernetesCluster, ...names: readonly string[]): Promise<void> {
+  await cluster.apply(names.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"));
+}
+
+/** A source as the user who may do everything. */
+export function openSource(
+  cluster: KubernetesCluster,
+  listener: SourceListener,
+  options: Partial<KubernetesSourceOptions> = {},
+  log: Log = silentLog(),
+): KubernetesSource {
+  return createKubernetesSource(
+    { log, listener, clock: Date.now, random: Math.random },
+    { connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, scope: { kind: "all" }, times: QUICK, ...options },
+  );
+}
+
+/** A cluster in the hands of the behaviour suite: what the suite calls files are objects. */
+export function clusterPlace(cluster: KubernetesCluster, options: Partial<KubernetesSourceOptions> = {}): SourcePlace {
+  const keys = new Map<string, string>();
+  return {
+    write: async (name, text) => {
+      keys.set(name, keyOf(text));
+      await applyConfig(cluster, text);
+    },
+    remove: (name) => deleteConfig(cluster, keys.get(name) ?? ""),
+    open: (listener) => openSource(cluster, listener, options),
+    close: async () => {
+      for (const key of keys.values()) await deleteConfig(cluster, key);
+    },
+  };
+}
+
+function keyOf(manifest: string): string {
+  const name = /^ {2}name: (.*)$/m.exec(manifest)?.[1];
+  const namespace = /^ {2}namespace: (.*)$/m.exec(manifest)?.[1];
+  return `${namespace ?? "default"}/${name}`;
+}
+
+function configPath(key: string): string {
+  const [namespace, name] = key.split("/");
+  return `/apis/ratelimit.weir.dev/v1alpha1/namespaces/${namespace}/ratelimitconfigs/${name}`;
+}

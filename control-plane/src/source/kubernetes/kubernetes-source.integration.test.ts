@@ -1,0 +1,140 @@
+// Tests of kubernetes-source.ts on a real API server: the behaviour of every source, and what only clusters do.
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+
+import { manifest } from "../../assemble/manifests.suite.ts";
+import { describeSource, keysOf, limitOf, watchSource, type WatchedSource } from "../source.suite.ts";
+import { applyConfig, callApi, clusterPlace, createNamespaces, deleteConfig, LOOSE_CRD } from "./kubernetes-place.suite.ts";
+import type { KubernetesSourceOptions } from "./kubernetes-source.ts";
+
+let cluster: KubernetesCluster;
+
+beforeAll(async () => {
+  cluster = await startKubernetesCluster();
+  await cluster.apply(LOOSE_CRD);
+  await cluster.kubectl(["wait", "--for=condition=Established", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
+  await createNamespaces(cluster, "default", "team", "other");
+});
+
+afterAll(async () => {
+  await cluster.stop();
+});
+
+describeSource("cluster, all namespaces", () => clusterPlace(cluster));
+
+describeSource("cluster, named namespaces", () => clusterPlace(cluster, { scope: { kind: "named", names: ["default", "team"] } }));
+
+describe("KubernetesSource", () => {
+  let watched: WatchedSource | undefined;
+  const written = new Set<string>();
+
+  async function watch(options: Partial<KubernetesSourceOptions> = {}): Promise<WatchedSource> {
+    watched = await watchSource(clusterPlace(cluster, options));
+    return watched;
+  }
+
+  async function write(text: Parameters<typeof manifest>[0]): Promise<void> {
+    written.add(`${text.namespace ?? "default"}/${text.name}`);
+    await applyConfig(cluster, manifest(text));
+  }
+
+  afterEach(async () => {
+    await watched?.source.stop();
+    watched = undefined;
+    for (const key of written) await deleteConfig(cluster, key);
+    written.clear();
+  });
+
+  async function label(namespace: string, ...labels: readonly string[]): Promise<void> {
+    expect(await cluster.kubectl(["label", "--overwrite", "namespace", namespace, ...labels])).toMatchObject({ code: 0 });
+  }
+
+  it("names objects as places without lines, and tells uid, generation and age", async () => {
+    await write({ name: "a", domain: "alpha" });
+    const { source, until } = await watch();
+    const before = (await source.read()).resources[0];
+    expect(before?.place).toEqual({ file: "ratelimitconfigs/default/a", line: 0, column: 0 });
+    expect(before?.locate(["spec", "domain"])).toEqual(before?.place);
+    expect(before).toMatchObject({ generation: 1, uid: expect.stringMatching(/^[-0-9a-f]{36}$/) as string });
+    expect(Math.abs((before?.createdMs ?? 0) - Date.now())).toBeLessThan(60_000);
+    await write({ name: "a", domain: "alpha", requestsPerUnit: 9 });
+    const after = (await until("the change", (state) => limitOf(state, "default/a") === 9)).resources[0];
+    expect(after).toMatchObject({ generation: 2, uid: before?.uid, createdMs: before?.createdMs });
+  });
+
+  it("says nothing when only status and labels of an object change", async () => {
+    await write({ name: "a", domain: "alpha" });
+    const { source, calls, until } = await watch();
+    const state = await source.read();
+    const before = calls();
+    const path = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default/ratelimitconfigs/a";
+    const patch = (text: string): { readonly type: string; readonly text: string } => ({ type: "application/merge-patch+json", text });
+    expect(await callApi(cluster, "PATCH", `${path}/status`, patch('{"status":{"observedGeneration":1}}'))).toMatchObject({ status: 200 });
+    expect(await callApi(cluster, "PATCH", path, patch('{"metadata":{"labels":{"x":"y"}}}'))).toMatchObject({ status: 200 });
+    expect([calls(), await source.read()]).toEqual([before, state]);
+    // What comes after them is noticed, so they have been seen.
+    await write({ name: "b", domain: "beta" });
+    const after = await until("b", (now) => keysOf(now).includes("default/b"));
+    expect(calls()).toBe(before + 1);
+    expect(after.resources[0]).toBe(state.resources[0]);
+  });
+
+  it("reads fields that it does not know, as a newer definition may have them, and refuses wrong ones with their path", async () => {
+    const text = manifest({ name: "a", domain: "alpha" }).replace("  domain:", "  colour: red\n  domain:");
+    written.add("default/a").add("default/b");
+    await applyConfig(cluster, text);
+    await applyConfig(cluster, manifest({ name: "b", domain: "beta", fleets: ["no spaces allowed"] }));
+    const { source } = await watch();
+    const state = await source.read();
+    expect(keysOf(state)).toEqual(["default/a"]);
+    expect(state.refusals).toEqual([
+      {
+        place: { file: "ratelimitconfigs/default/b", line: 0, column: 0 },
+        field: "spec.fleets[0]",
+        message: expect.stringContaining("must consist of letters") as string,
+        resource: "default/b",
+        keepsLastGood: false,
+      },
+    ]);
+  });
+
+  it("leaves out the namespaces that are not named", async () => {
+    await write({ name: "a", domain: "alpha", namespace: "team" });
+    await write({ name: "b", domain: "beta", namespace: "other" });
+    const { source } = await watch({ scope: { kind: "named", names: ["team", "not-there-yet"] } });
+    expect(keysOf(await source.read())).toEqual(["team/a"]);
+    expect(source.location).toBe("Kubernetes, namespaces team, not-there-yet");
+    await createNamespaces(cluster, "not-there-yet");
+    await write({ name: "c", domain: "gamma", namespace: "not-there-yet" });
+    await watched?.until("c", (state) => keysOf(state).includes("not-there-yet/c"));
+  });
+
+  it("follows the labels of namespaces: what gains them comes, what loses them goes", async () => {
+    await label("team", "limits=on");
+    await write({ name: "a", domain: "alpha", namespace: "team" });
+    await write({ name: "b", domain: "beta", namespace: "other" });
+    const { source, until } = await watch({ scope: { kind: "labelled", selector: "limits in (on)" } });
+    expect(keysOf(await source.read())).toEqual(["team/a"]);
+    await label("other", "limits=on");
+    await until("other gains the label", (state) => keysOf(state).join() === "other/b,team/a");
+    await label("team", "limits=off");
+    await until("team loses the label", (state) => keysOf(state).join() === "other/b");
+    await write({ name: "a", domain: "alpha", namespace: "team", requestsPerUnit: 77 });
+    await label("team", "limits=on");
+    const back = await until("team has it again", (state) => keysOf(state).join() === "other/b,team/a");
+    expect(limitOf(back, "team/a")).toBe(77);
+    await label("team", "limits-");
+    await label("other", "limits-");
+    await until("nobody has it", (state) => state.resources.length === 0);
+  });
+
+  it("lists more objects than fit on a page", async () => {
+    const names = Array.from({ length: 620 }, (_, index) => `many-${String(index).padStart(4, "0")}`);
+    for (let first = 0; first < names.length; first += 20) {
+      await Promise.all(names.slice(first, first + 20).map((name) => write({ name, domain: name, namespace: "other" })));
+    }
+    const { source } = await watch();
+    expect(keysOf(await source.read())).toEqual(names.map((name) => `other/${name}`));
+    expect(source.condition().problem).toBeUndefined();
+  });
+});

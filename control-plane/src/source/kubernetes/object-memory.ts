@@ -1,0 +1,138 @@
+// The RateLimitConfigs of the cluster as resources of a source: each is checked when it changes, and the last good form of one that is broken stays.
+// Pure but for its memory: objects come in, a state comes out.
+import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
+import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
+import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
+import { findProblems } from "@weir/proto/rate-limit-config/validate";
+
+import { compareCodeUnits } from "../code-unit-order.ts";
+import type { Place, SourceRefusal, SourceResource } from "../source.ts";
+import { resourceKey } from "../source.ts";
+import type { KubernetesObject } from "./kubernetes-object.ts";
+
+/** Most problems that are told of one resource; who has more will not read them all. */
+const PROBLEMS_MAX = 100;
+
+/** What kubectl remembers in each object: as long as the object itself, and nothing to us. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** What is known of one object. */
+export interface KnownObject {
+  readonly key: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly generation: number | undefined;
+  /** The present form, or the last good one while that is refused; undefined when there is none. */
+  readonly resource: SourceResource | undefined;
+  readonly refusals: readonly SourceRefusal[];
+}
+
+/** Remembers the objects that one reflector follows. */
+export interface ObjectMemory {
+  /** How many objects there are. */
+  size(): number;
+  /** Takes over all objects: what is not among them is gone. True when that changed anything. */
+  replace(objects: readonly KubernetesObject[]): boolean;
+  /** Takes over one object. True when that changed anything that matters. */
+  put(object: KubernetesObject): boolean;
+  /** Forgets one object. True when it was known. */
+  delete(object: KubernetesObject): boolean;
+  /** Everything, ordered by namespace and name. */
+  list(): readonly KnownObject[];
+}
+
+/** Makes an empty memory. */
+export function createObjectMemory(): ObjectMemory {
+  let known = new Map<string, KnownObject>();
+  return {
+    size: () => known.size,
+    replace: (objects) => {
+      const before = known;
+      known = new Map(objects.map((object) => [resourceKey(object), knownObject(object, before.get(resourceKey(object)))]));
+      return known.size !== before.size || [...known].some(([key, object]) => before.get(key) !== object);
+    },
+    put: (object) => {
+      const key = resourceKey(object);
+      const before = known.get(key);
+      const after = knownObject(object, before);
+      known.set(key, after);
+      return after !== before;
+    },
+    delete: (object) => known.delete(resourceKey(object)),
+    list: () => [...known.values()].toSorted((left, right) => compareCodeUnits(left.key, right.key)),
+  };
+}
+
+/** The same as before when only the status or other things that do not matter have changed. */
+function knownObject(object: KubernetesObject, before: KnownObject | undefined): KnownObject {
+  const { uid, generation, namespace } = object;
+  // Another object that bears the name of one that is gone inherits nothing from it.
+  const same = before?.uid === uid ? before : undefined;
+  if (same !== undefined && generation !== undefined && same.generation === generation) return same;
+  const key = resourceKey(object);
+  const checked = checkObject(object);
+  if (checked.ok) return { key, namespace, uid, generation, resource: checked.resource, refusals: [] };
+  const lastGood = same?.resource;
+  return {
+    key,
+    namespace,
+    uid,
+    generation,
+    resource: lastGood === undefined ? undefined : { ...lastGood, isLastGood: true },
+    refusals: checked.problems.map(({ path, message }) => ({
+      place: placeOf(object),
+      field: excerpt(fieldPath(path)),
+      message: excerpt(message),
+      resource: key,
+      keepsLastGood: lastGood !== undefined,
+    })),
+  };
+}
+
+interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+function checkObject(
+  object: KubernetesObject,
+): { readonly ok: true; readonly resource: SourceResource } | { readonly ok: false; readonly problems: readonly Problem[] } {
+  // Fields that this program does not know come from a newer CustomResourceDefinition: the API server has accepted them.
+  const parsed = parseRateLimitConfigResource(withoutBallast(object.content), { unknownFields: "ignore" });
+  const found = parsed.ok
+    ? findProblems(modelOfResource(parsed.resource)).map(({ path, message }) => ({ path: ["spec", ...path], message }))
+    : parsed.problems;
+  if (!parsed.ok || found.length > 0) return { ok: false, problems: found.slice(0, PROBLEMS_MAX) };
+  const { creationTimestamp } = parsed.resource.metadata;
+  const place = placeOf(object);
+  return {
+    ok: true,
+    resource: {
+      namespace: object.namespace,
+      name: object.name,
+      createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
+      resource: parsed.resource,
+      place,
+      isLastGood: false,
+      locate: () => place,
+      uid: object.uid,
+      ...(object.generation === undefined ? {} : { generation: object.generation }),
+    },
+  };
+}
+
+/** What matters of an object; the items of a list may lack their kind. */
+function withoutBallast(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { status: _status, ...rest } = content;
+  const { managedFields: _managedFields, annotations, ...metadata } = content["metadata"] as Readonly<Record<string, unknown>>;
+  const kept = typeof annotations === "object" && annotations !== null ? omit(annotations, LAST_APPLIED) : undefined;
+  return { apiVersion: API_VERSION, kind: KIND, ...rest, metadata: kept === undefined ? metadata : { ...metadata, annotations: kept } };
+}
+
+function omit(mapping: object, name: string): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(mapping).filter(([key]) => key !== name));
+}
+
+function placeOf(object: KubernetesObject): Place {
+  return { file: `ratelimitconfigs/${resourceKey(object)}`, line: 0, column: 0 };
+}

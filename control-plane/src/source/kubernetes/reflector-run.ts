@@ -1,0 +1,234 @@
+// One reflector at work: obeys reflector.ts with requests and timers, keeps the objects in its sink, and tells how it goes. Decides nothing itself.
+import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
+import type { Log } from "@weir/common/log/log";
+
+import type { ApiClient } from "./api-client.ts";
+import { ApiFailure } from "./api-failure.ts";
+import { type ApiResource, describeResource } from "./api-resource.ts";
+import type { KubernetesObject } from "./kubernetes-object.ts";
+import { NEW_REFLECTOR, type ReflectorAction, type ReflectorEvent, type ReflectorState, stepReflector } from "./reflector.ts";
+
+/** Most objects that are kept: beyond it the whole would not fit into any snapshot, and memory must have an end. */
+const OBJECTS_MAX = 100_000;
+
+/** How long the server should let a watch last, in seconds: from this to twice this, so that watches of many replicas do not end together. */
+const WATCH_SECONDS = 300;
+
+/** Where objects are kept. */
+export interface ObjectSink {
+  size(): number;
+  replace(objects: readonly KubernetesObject[]): void;
+  put(object: KubernetesObject): void;
+  delete(object: KubernetesObject): void;
+}
+
+/** How a reflector gets on. */
+export interface ReflectorCondition {
+  /** True from the first full list on. */
+  readonly isSynced: boolean;
+  /** When the objects were last known to be those of the server, milliseconds since the epoch. */
+  readonly syncedMs: number | undefined;
+  /** What keeps it from following the server; undefined while nothing does. */
+  readonly problem: string | undefined;
+}
+
+/** How long to wait after failures, in milliseconds. */
+export interface ReflectorPace {
+  readonly backoffInitialMs: number;
+  readonly backoffMaxMs: number;
+  /** Between attempts that can only succeed when somebody has changed something. */
+  readonly slowMs: number;
+}
+
+/** What a reflector works with. */
+export interface ReflectorDeps {
+  readonly client: ApiClient;
+  readonly sink: ObjectSink;
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** From 0 up to but not including 1. */
+  readonly random: () => number;
+  readonly counters: ReflectorCounters;
+}
+
+/** Hears what is counted. */
+export interface ReflectorCounters {
+  listed(): void;
+  watched(): void;
+  failed(kind: ApiFailure["kind"]): void;
+}
+
+/** A reflector that was started. */
+export interface RunningReflector {
+  /** Resolves when the first full list is in, and when it was stopped before. */
+  readonly synced: Promise<void>;
+  condition(): ReflectorCondition;
+  stop(): void;
+}
+
+/** Starts following. */
+export function runReflector(deps: ReflectorDeps, resource: ApiResource, pace: ReflectorPace): RunningReflector {
+  const run = new ReflectorRun(deps, resource, pace);
+  run.start();
+  return run;
+}
+
+class ReflectorRun implements RunningReflector {
+  readonly synced: Promise<void>;
+  readonly #deps: ReflectorDeps;
+  readonly #resource: ApiResource;
+  readonly #pace: ReflectorPace;
+  readonly #backoff: Backoff;
+  readonly #stop = new AbortController();
+  readonly #resolveSynced: () => void;
+  #state: ReflectorState = NEW_REFLECTOR;
+  #isSynced = false;
+  #syncedMs: number | undefined;
+  #problem: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #openedMs: number | undefined;
+
+  constructor(deps: ReflectorDeps, resource: ApiResource, pace: ReflectorPace) {
+    this.#deps = deps;
+    this.#resource = resource;
+    this.#pace = pace;
+    const { backoffInitialMs: initialMs, backoffMaxMs: maxMs } = pace;
+    this.#backoff = createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random: deps.random });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.synced = promise;
+    this.#resolveSynced = resolve;
+  }
+
+  start(): void {
+    this.#happened({ kind: "start" });
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    clearTimeout(this.#timer);
+    this.#resolveSynced();
+  }
+
+  condition(): ReflectorCondition {
+    return { isSynced: this.#isSynced, syncedMs: this.#syncedMs, problem: this.#problem };
+  }
+
+  #happened(event: ReflectorEvent): void {
+    if (this.#stop.signal.aborted) return;
+    const { state, actions } = stepReflector(this.#state, event);
+    this.#state = state;
+    for (const action of actions) this.#obey(action);
+  }
+
+  #obey(action: ReflectorAction): void {
+    switch (action.kind) {
+      case "list":
+        void this.#list(action.limit, action.continueToken);
+        return;
+      case "watch":
+        void this.#watch(action.resourceVersion);
+        return;
+      case "wait":
+        this.#wait(action);
+        return;
+      case "calm":
+        this.#backoff.reset();
+        return;
+      case "replace":
+        this.#deps.sink.replace(action.objects);
+        this.#isSynced = true;
+        this.#resolveSynced();
+        return;
+      case "put":
+        this.#deps.sink.put(action.object);
+        return;
+      case "delete":
+        this.#deps.sink.delete(action.object);
+        return;
+    }
+  }
+
+  /** Never rejects. */
+  async #list(limit: number, continueToken: string): Promise<void> {
+    if (continueToken === "") this.#deps.counters.listed();
+    try {
+      const page = await this.#deps.client.list({ verb: "list", resource: this.#resource }, { limit, continueToken }, this.#stop.signal);
+      const listed = this.#state.phase === "listing" ? this.#state.objects.length : 0;
+      this.#checkSize(listed + page.objects.length);
+      if (page.continueToken === "") this.#noteSync();
+      this.#happened({ kind: "page", page });
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  /** Never rejects. */
+  async #watch(resourceVersion: string): Promise<void> {
+    this.#deps.counters.watched();
+    this.#openedMs = undefined;
+    const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + this.#deps.random()));
+    const listener = {
+      opened: () => {
+        this.#openedMs = this.#deps.clock();
+        this.#noteSync();
+      },
+      event: (event: ReflectorEvent & { readonly kind: "put" | "delete" | "bookmark" }) => {
+        if (event.kind === "put") this.#checkSize(this.#deps.sink.size());
+        this.#noteSync();
+        this.#happened(event);
+      },
+    };
+    try {
+      const request = { verb: "watch", resource: this.#resource } as const;
+      await this.#deps.client.watch(request, { resourceVersion, timeoutSeconds }, listener, this.#stop.signal);
+      this.#noteSync();
+      this.#happened({ kind: "closed", livedMs: this.#livedMs() });
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #livedMs(): number {
+    return this.#openedMs === undefined ? 0 : this.#deps.clock() - this.#openedMs;
+  }
+
+  #checkSize(size: number): void {
+    if (size <= OBJECTS_MAX) return;
+    throw new ApiFailure("refused", `Cannot follow ${describeResource(this.#resource)}: there are more than ${OBJECTS_MAX}`);
+  }
+
+  #failed(error: unknown): void {
+    if (this.#stop.signal.aborted) return;
+    // Anything else is a fault of this program, and going on with half a state would hide it.
+    if (!(error instanceof ApiFailure)) throw error;
+    this.#deps.counters.failed(error.kind);
+    this.#noteFailure(error);
+    this.#happened({ kind: "failed", failure: error.kind, retryAfterMs: error.retryAfterMs, livedMs: this.#livedMs() });
+  }
+
+  #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {
+    const waitMs = pace === "slow" ? this.#pace.slowMs * (1 + this.#deps.random() / 4) : this.#backoff.nextMs();
+    this.#deps.log.debug("waiting for the next attempt", { resource: describeResource(this.#resource), pace, waitMs: Math.round(waitMs) });
+    this.#timer = setTimeout(() => this.#happened({ kind: "waited" }), Math.max(waitMs, atLeastMs));
+  }
+
+  #noteSync(): void {
+    this.#syncedMs = this.#deps.clock();
+    if (this.#problem === undefined) return;
+    this.#problem = undefined;
+    this.#deps.log.info("Following the API server again", { resource: describeResource(this.#resource) });
+  }
+
+  /** Every problem is told once, however often it comes again before all is well. */
+  #noteFailure(failure: ApiFailure): void {
+    const resource = describeResource(this.#resource);
+    // A watch whose version is too old is a matter of course after a break: the new list is the answer.
+    if (failure.kind === "expired") this.#deps.log.info("Listing again", { resource, reason: failure.message });
+    else if (failure.message !== this.#problem) {
+      const consequence = this.#isSynced ? "what was read before stays in force" : "nothing is served yet";
+      this.#deps.log.warn(`Cannot follow the API server, ${consequence}`, { resource, error: failure });
+    }
+    if (failure.kind !== "expired") this.#problem = failure.message;
+  }
+}

@@ -1,0 +1,164 @@
+// How a set of objects is followed: list it in pages, watch it from there, and what to do when either fails. Pure: events in, the next state and
+// actions out. Requests, timers and the set itself belong to reflector-run.ts.
+import type { FailureKind } from "./api-failure.ts";
+import type { KubernetesObject, ObjectPage } from "./kubernetes-object.ts";
+
+/** Objects on one page, to begin with: enough for few requests, few enough for a small answer. */
+const PAGE_OBJECTS = 250;
+
+/** How much smaller pages become when one was too large to be read. */
+const PAGE_DIVISOR = 4;
+
+/** A watch that ends sooner without a word is not healthy, in milliseconds; who makes such watches must not do so in a tight circle. */
+const SHORT_WATCH_MS = 5000;
+
+/** After so many attempts in a row without success the resource version is in doubt, too. */
+const WATCH_ATTEMPTS_MAX = 8;
+
+/** What has happened. */
+export type ReflectorEvent =
+  | { readonly kind: "start" }
+  | { readonly kind: "page"; readonly page: ObjectPage }
+  | { readonly kind: "put" | "delete"; readonly object: KubernetesObject }
+  | { readonly kind: "bookmark"; readonly resourceVersion: string }
+  /** The watch has ended as it should. */
+  | { readonly kind: "closed"; readonly livedMs: number }
+  | { readonly kind: "failed"; readonly failure: FailureKind; readonly retryAfterMs: number; readonly livedMs: number }
+  | { readonly kind: "waited" };
+
+/** What is to be done, in this order. */
+export type ReflectorAction =
+  | { readonly kind: "list"; readonly limit: number; readonly continueToken: string }
+  | { readonly kind: "watch"; readonly resourceVersion: string }
+  /** `back-off` grows from one to the next until `calm`; `slow` is for what a person has to change. */
+  | { readonly kind: "wait"; readonly pace: "back-off" | "slow"; readonly atLeastMs: number }
+  /** All is well: the next back-off begins from its beginning. */
+  | { readonly kind: "calm" }
+  /** These are all objects; what is not among them is gone. */
+  | { readonly kind: "replace"; readonly objects: readonly KubernetesObject[] }
+  | { readonly kind: "put" | "delete"; readonly object: KubernetesObject };
+
+/** What to do after waiting. */
+type Intent = { readonly kind: "list" } | { readonly kind: "watch"; readonly resourceVersion: string; readonly attempts: number };
+
+/** Where the reflector has got to. */
+export type ReflectorState = { readonly pageLimit: number } & (
+  | { readonly phase: "new" }
+  | { readonly phase: "listing"; readonly objects: readonly KubernetesObject[] }
+  | {
+      readonly phase: "watching";
+      readonly resourceVersion: string;
+      /** Watches in a row, this one included, that have brought nothing. */
+      readonly attempts: number;
+    }
+  | { readonly phase: "waiting"; readonly next: Intent }
+);
+
+/** A state and what is to be done to get on. */
+export interface ReflectorStep {
+  readonly state: ReflectorState;
+  readonly actions: readonly ReflectorAction[];
+}
+
+/** Where every reflector begins. */
+export const NEW_REFLECTOR: ReflectorState = { phase: "new", pageLimit: PAGE_OBJECTS };
+
+/** The next step. An event that does not belong to the phase changes nothing. */
+export function stepReflector(state: ReflectorState, event: ReflectorEvent): ReflectorStep {
+  switch (event.kind) {
+    case "start":
+      return state.phase === "new" ? startList(state.pageLimit) : stay(state);
+    case "page":
+      return state.phase === "listing" ? takePage(state, event.page) : stay(state);
+    case "put":
+    case "delete":
+      if (state.phase !== "watching") return stay(state);
+      return progress(state, event.object.resourceVersion, [{ kind: event.kind, object: event.object }]);
+    case "bookmark":
+      return state.phase === "watching" ? progress(state, event.resourceVersion, []) : stay(state);
+    case "closed":
+      return state.phase === "watching" ? closeWatch(state, event.livedMs) : stay(state);
+    case "failed":
+      return fail(state, event);
+    case "waited":
+      if (state.phase !== "waiting") return stay(state);
+      return state.next.kind === "list" ? startList(state.pageLimit) : startWatch(state, state.next);
+  }
+}
+
+type Watching = Extract<ReflectorState, { readonly phase: "watching" }>;
+type Listing = Extract<ReflectorState, { readonly phase: "listing" }>;
+type Failed = Extract<ReflectorEvent, { readonly kind: "failed" }>;
+
+function stay(state: ReflectorState): ReflectorStep {
+  return { state, actions: [] };
+}
+
+function startList(pageLimit: number): ReflectorStep {
+  return { state: { phase: "listing", pageLimit, objects: [] }, actions: [{ kind: "list", limit: pageLimit, continueToken: "" }] };
+}
+
+function startWatch(state: ReflectorState, from: Omit<Watching, "phase" | "pageLimit">): ReflectorStep {
+  const { resourceVersion, attempts } = from;
+  return {
+    state: { phase: "watching", pageLimit: state.pageLimit, resourceVersion, attempts: attempts + 1 },
+    actions: [{ kind: "watch", resourceVersion }],
+  };
+}
+
+function takePage(state: Listing, page: ObjectPage): ReflectorStep {
+  const objects = [...state.objects, ...page.objects];
+  if (page.continueToken !== "") {
+    const next = { kind: "list", limit: state.pageLimit, continueToken: page.continueToken } as const;
+    return { state: { ...state, objects }, actions: [next] };
+  }
+  // Not calm yet: a list that succeeds before each watch that fails must not make the circle tight.
+  const { state: watching, actions } = startWatch(state, { resourceVersion: page.resourceVersion, attempts: 0 });
+  return { state: watching, actions: [{ kind: "replace", objects }, ...actions] };
+}
+
+/** Everything that comes moves the resource version on, so that a new watch goes on where this one got to. */
+function progress(state: Watching, resourceVersion: string, actions: readonly ReflectorAction[]): ReflectorStep {
+  const calm = state.attempts === 0 ? [] : [{ kind: "calm" } as const];
+  return { state: { ...state, resourceVersion, attempts: 0 }, actions: [...actions, ...calm] };
+}
+
+function closeWatch(state: Watching, livedMs: number): ReflectorStep {
+  if (state.attempts > 0 && livedMs < SHORT_WATCH_MS) return wait(state, retryWatch(state), { pace: "back-off", atLeastMs: 0 });
+  const step = startWatch(state, { resourceVersion: state.resourceVersion, attempts: 0 });
+  return { state: step.state, actions: [{ kind: "calm" }, ...step.actions] };
+}
+
+function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Failed): ReflectorStep {
+  if (state.phase !== "listing" && state.phase !== "watching") return stay(state);
+  const isHealthy = state.phase === "watching" && livedMs >= SHORT_WATCH_MS;
+  const calm: readonly ReflectorAction[] = isHealthy ? [{ kind: "calm" }] : [];
+  const afterwards = isHealthy ? { ...state, attempts: 0 } : state;
+  const step = waitAfter(afterwards, failure, retryAfterMs);
+  return { state: step.state, actions: [...calm, ...step.actions] };
+}
+
+function waitAfter(state: Watching | Listing, failure: FailureKind, atLeastMs: number): ReflectorStep {
+  switch (failure) {
+    case "unavailable":
+      return wait(state, state.phase === "watching" ? retryWatch(state) : { kind: "list" }, { pace: "back-off", atLeastMs });
+    case "refused":
+      return wait(state, { kind: "list" }, { pace: "slow", atLeastMs });
+    case "too-large": {
+      const pageLimit = state.phase === "listing" ? Math.max(1, Math.floor(state.pageLimit / PAGE_DIVISOR)) : state.pageLimit;
+      return wait({ ...state, pageLimit }, { kind: "list" }, { pace: "back-off", atLeastMs });
+    }
+    case "expired":
+    case "unauthorized":
+    case "broken":
+      return wait(state, { kind: "list" }, { pace: "back-off", atLeastMs });
+  }
+}
+
+function retryWatch({ resourceVersion, attempts }: Watching): Intent {
+  return attempts < WATCH_ATTEMPTS_MAX ? { kind: "watch", resourceVersion, attempts } : { kind: "list" };
+}
+
+function wait(state: ReflectorState, next: Intent, how: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): ReflectorStep {
+  return { state: { phase: "waiting", pageLimit: state.pageLimit, next }, actions: [{ kind: "wait", ...how }] };
+}
