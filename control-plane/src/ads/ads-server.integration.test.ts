@@ -28,9 +28,9 @@ function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
   return buildSnapshots(assemble(stateOfManifests(...manifests))).others;
 }
 
-/** A snapshot of a little more than this many bytes. */
-function largeSnapshot(bytes: number, requestsPerUnit: number): Snapshot {
-  return snapshotOf({ name: "large", domain: "d".repeat(bytes), requestsPerUnit });
+/** A snapshot of a little more than a million bytes. */
+function largeSnapshot(requestsPerUnit: number): Snapshot {
+  return snapshotOf({ name: "large", domain: "large", largeRules: 1000, requestsPerUnit });
 }
 
 let certificates: TestCertificates;
@@ -191,7 +191,7 @@ describe("AdsServer over mutual TLS", () => {
   });
 
   it("cases 3 and A12: forgets the pod when it goes during a write", async () => {
-    const { port, server } = await serve(largeSnapshot(2_000_000, 1));
+    const { port, server } = await serve(largeSnapshot(1));
     const pod = connectPod(port);
     pod.request();
     await until("the stream", () => server.streams() === 1);
@@ -209,7 +209,7 @@ describe("AdsServer over mutual TLS", () => {
     }
     proxy.freeze();
     for (let round = 2; round <= 20; round += 1) {
-      publish(largeSnapshot(1_000_000, round));
+      publish(largeSnapshot(round));
       await fast.response(round);
     }
     // The first large response fills the window of the slow pod; the other eighteen were never begun.

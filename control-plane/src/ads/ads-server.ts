@@ -10,6 +10,7 @@ import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/disco
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import type { PodRegistry } from "../rollout/pod-registry.ts";
+import type { PodQuarantine } from "../rollout/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { alternativeNames, isAllowed } from "./allowed-names.ts";
 import { type AdsCounters, createPodStream, type PodStream } from "./pod-stream.ts";
@@ -62,6 +63,8 @@ export interface AdsServerDeps {
     onPublished(listener: () => void): () => void;
   };
   readonly pods: PodRegistry;
+  /** Undefined: nothing follows from what pods reject. */
+  readonly quarantine?: PodQuarantine;
   readonly counters: AdsCounters;
 }
 
@@ -171,7 +174,7 @@ class GrpcAdsServer implements AdsServer {
       refuse(call, refusal);
       return;
     }
-    const { snapshots, pods, counters, log } = this.#deps;
+    const { snapshots, pods, quarantine, counters, log } = this.#deps;
     const channel = {
       peer: call.getPeer(),
       send: (response: Buffer, written: () => void): void => {
@@ -179,7 +182,15 @@ class GrpcAdsServer implements AdsServer {
       },
     };
     const stream = createPodStream(
-      { channel, snapshotFor: (fleet) => snapshots.snapshotFor(fleet), pods, budget: this.#budget, counters, log },
+      {
+        channel,
+        snapshotFor: (fleet) => snapshots.snapshotFor(fleet),
+        pods,
+        ...(quarantine === undefined ? {} : { quarantine }),
+        budget: this.#budget,
+        counters,
+        log,
+      },
       { identifier: this.#options.identifier },
     );
     this.#open.set(call, stream);

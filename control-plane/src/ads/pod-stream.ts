@@ -5,6 +5,8 @@ import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/disco
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
 import type { PodRegistry, PodReport } from "../rollout/pod-registry.ts";
+import type { PodAnswers, PodQuarantine } from "../rollout/quarantine.ts";
+import type { Answered } from "../rollout/quarantine-fleet.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { encodeSubset, type Snapshot } from "../snapshot/snapshot.ts";
 import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
@@ -42,6 +44,8 @@ export interface PodStreamDeps {
   readonly channel: PodChannel;
   readonly snapshotFor: (fleet: string) => Snapshot | undefined;
   readonly pods: PodRegistry;
+  /** Hears what pods accept and reject, and may have a pod asked about something else than is in force; undefined: nothing follows from answers. */
+  readonly quarantine?: PodQuarantine;
   /** Shared by all streams. */
   readonly budget: SendBudget;
   readonly counters: AdsCounters;
@@ -67,6 +71,7 @@ export function createPodStream(deps: PodStreamDeps, options: { readonly identif
 interface KnownPod {
   readonly identity: PodIdentity;
   readonly report: PodReport;
+  readonly answers: PodAnswers | undefined;
   readonly log: Log;
 }
 
@@ -83,6 +88,8 @@ class SotwPodStream implements PodStream {
   #pod: KnownPod | undefined;
   /** The one type that is served; requests for others are not answered and leave nothing behind. */
   #type: TypeState = NEW_TYPE;
+  /** The last response, until it is answered. */
+  #unanswered: Answered | undefined;
   #responses = 0;
   /** Set from the moment a response is due until it is written. */
   #share: SendShare | undefined;
@@ -120,6 +127,7 @@ class SotwPodStream implements PodStream {
     this.#isEnded = true;
     this.#share?.release();
     this.#pod?.report.left();
+    this.#pod?.answers?.left();
     this.#pod?.log.info("Pod left");
   }
 
@@ -129,20 +137,26 @@ class SotwPodStream implements PodStream {
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });
-    return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }) };
+    const answers = this.#deps.quarantine?.joined({ ...identity, peer });
+    return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }), answers };
   }
 
-  #note({ report, log }: KnownPod, meaning: Meaning): void {
+  #note({ report, answers, log }: KnownPod, meaning: Meaning): void {
+    const answered = this.#unanswered;
     switch (meaning.kind) {
       case "ack":
         report.accepted(meaning.version);
         this.#deps.counters.acknowledged();
         log.info("Pod accepted snapshot", { version: meaning.version });
+        this.#unanswered = undefined;
+        if (answered !== undefined) answers?.accepted(answered);
         break;
       case "nack":
         report.rejected(meaning.version, meaning.message);
         this.#deps.counters.rejected();
         log.error("Pod rejected snapshot", { version: meaning.version, text: meaning.message });
+        this.#unanswered = undefined;
+        if (answered !== undefined) answers?.rejected(answered, meaning.message);
         break;
       case "subscribe":
       case "update":
@@ -164,8 +178,9 @@ class SotwPodStream implements PodStream {
 
   #findDue(): Due | undefined {
     if (this.#pod === undefined) return undefined;
-    const snapshot = this.#deps.snapshotFor(this.#pod.identity.fleet);
-    if (snapshot === undefined) return undefined; // Nothing is in force yet: the answer comes when something is.
+    const inForce = this.#deps.snapshotFor(this.#pod.identity.fleet);
+    if (inForce === undefined) return undefined; // Nothing is in force yet: the answer comes when something is.
+    const snapshot = this.#pod.answers?.offer() ?? inForce;
     const next = nextResponse(this.#type, snapshot);
     return next.send ? { pod: this.#pod, snapshot, names: next.names } : undefined;
   }
@@ -182,6 +197,7 @@ class SotwPodStream implements PodStream {
     const nonce = String(this.#responses);
     const body = names === undefined ? snapshot.body : encodeSubset(snapshot, (name) => names.has(name));
     this.#type = afterSending(this.#type, snapshot, { nonce, names });
+    this.#unanswered = { snapshot, names };
     pod.report.sent(snapshot.version);
     this.#deps.counters.pushed();
     this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#identifier }), () => this.#finish(share));

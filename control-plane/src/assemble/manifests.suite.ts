@@ -11,10 +11,21 @@ export interface ManifestText {
   readonly fleets?: readonly string[];
   readonly requestsPerUnit?: number;
   readonly unit?: string;
+  /** How many further rules it has, of a little more than a thousand bytes each. */
+  readonly largeRules?: number;
 }
 
 /** One manifest with one rule. */
-export function manifest({ name, domain, namespace, created, fleets, requestsPerUnit = 5, unit = "minute" }: ManifestText): string {
+export function manifest({
+  name,
+  domain,
+  namespace,
+  created,
+  fleets,
+  requestsPerUnit = 5,
+  unit = "minute",
+  largeRules = 0,
+}: ManifestText): string {
   return [
     "apiVersion: ratelimit.weir.dev/v1alpha1",
     "kind: RateLimitConfig",
@@ -30,6 +41,7 @@ export function manifest({ name, domain, namespace, created, fleets, requestsPer
     "      rateLimit:",
     `        unit: ${unit}`,
     `        requestsPerUnit: ${requestsPerUnit}`,
+    ...Array.from({ length: largeRules }, (_, index) => `    - { key: user, value: "${String(index).padEnd(1000, "x")}" }`),
     "",
   ].join("\n");
 }

@@ -4,6 +4,7 @@ import type { Log } from "@weir/common/log/log";
 import type { Assembly, Refusal } from "../assemble/assembly.ts";
 import { OTHER_FLEETS, publicationFor } from "./publication.ts";
 import type { FleetPublication, Publication } from "./publication.ts";
+import type { RejectedResource, Rejections } from "./rejections.ts";
 
 /** How {@link OTHER_FLEETS} is called where people read it. */
 const OTHER_FLEETS_NAME = "*";
@@ -30,6 +31,24 @@ export function logRefusals(log: Log, before: Assembly | undefined, after: Assem
     });
   }
   if (known.size > 0 && after.refusals.length === 0) log.info("All manifests are good again", { resources: after.accepted.length });
+}
+
+/** Tells which resources have newly been quarantined, and which are no longer. */
+export function logQuarantine(log: Log, before: Rejections, after: Rejections): void {
+  const [known, now] = [quarantined(before), quarantined(after)];
+  for (const [id, { fleet, resource, serves, message }] of now) {
+    if (known.get(id)?.serves === serves) continue;
+    const what = serves === "last-good" ? "its last accepted form is in force" : "it is left out";
+    log.error(`Quarantined a resource that pods reject, ${what}`, { fleet: fleetName(fleet), resource, text: message });
+  }
+  for (const [id, { fleet, resource }] of known) {
+    if (!now.has(id)) log.info("A resource is out of quarantine", { fleet: fleetName(fleet), resource });
+  }
+}
+
+function quarantined({ resources }: Rejections): ReadonlyMap<string, RejectedResource> {
+  const inForce = resources.filter(({ serves }) => serves !== "present");
+  return new Map(inForce.map((rejected) => [JSON.stringify([rejected.fleet, rejected.resource]), rejected]));
 }
 
 /** Tells which fleets have another snapshot, which are kept from one, and which have none of their own any more; returns the first. */
@@ -74,6 +93,13 @@ function logHold(log: Log, fleet: string, earlier: FleetPublication | undefined,
         ...fields,
         bytes: hold.sizeBytes,
         resources: hold.resources,
+      });
+      break;
+    case "rejected":
+      log.error("Pods rejected the snapshot and named no resource, what they accepted last is in force again", {
+        fleet: fields.fleet,
+        rejected: hold.version,
+        text: hold.message,
       });
       break;
   }

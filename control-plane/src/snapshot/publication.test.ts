@@ -9,7 +9,7 @@ import { buildSnapshots, type SnapshotSet } from "./snapshot.ts";
 const OPTIONS = { snapshotMaxBytes: 100_000, allowEmptyAfterMs: 10_000 };
 const A: ManifestText = { name: "a", domain: "alpha" };
 const GOLD: ManifestText = { name: "g", domain: "gold", fleets: ["gold"] };
-const LARGE: ManifestText = { name: "large", domain: "l".repeat(200_000) };
+const LARGE: ManifestText = { name: "large", domain: "large", largeRules: 200 };
 
 function setOf(...manifests: readonly ManifestText[]): SnapshotSet {
   return buildSnapshots(assemble(stateOfManifests(...manifests)));

@@ -1,5 +1,5 @@
 // Which snapshots are in force: the wanted ones, unless one is too large or suspiciously empty; then the fleet keeps what it has. Pure: time comes in.
-import type { Snapshot, SnapshotSet } from "./snapshot.ts";
+import type { Restoration, Snapshot, SnapshotSet } from "./snapshot.ts";
 
 /** Stands for every fleet without a snapshot of its own; no fleet has this name, because names are not empty. */
 export const OTHER_FLEETS = "";
@@ -9,7 +9,9 @@ export type Hold =
   /** Nothing is left of the resources: it may be an accident, and is sent when it has stayed so until then. */
   | { readonly kind: "empty"; readonly sinceMs: number; readonly untilMs: number }
   /** The snapshot is larger than pods can receive; `resources` are those that made it so. */
-  | { readonly kind: "too-large"; readonly sizeBytes: number; readonly resources: readonly string[] };
+  | { readonly kind: "too-large"; readonly sizeBytes: number; readonly resources: readonly string[] }
+  /** Pods rejected that version without naming a resource that could be left out; what they accepted last is in force until something else is wanted. */
+  | ({ readonly kind: "rejected" } & Restoration);
 
 /** What one fleet is sent. */
 export interface FleetPublication {
@@ -38,11 +40,15 @@ export function publicationFor(publication: Publication, fleet: string): FleetPu
 
 /** What comes into force when these snapshots are wanted. */
 export function publish(current: Publication, wanted: SnapshotSet, nowMs: number, options: PublicationOptions): Publication {
-  const others = decide(current.get(OTHER_FLEETS), wanted.others, nowMs, options);
+  const othersRestored = wanted.restored?.get(OTHER_FLEETS);
+  const others = decide(current.get(OTHER_FLEETS), { snapshot: wanted.others, restored: othersRestored }, nowMs, options);
   const next = new Map([[OTHER_FLEETS, others]]);
   for (const fleet of new Set([...current.keys(), ...wanted.byFleet.keys()])) {
     if (fleet === OTHER_FLEETS) continue;
-    const decided = decide(publicationFor(current, fleet), wanted.byFleet.get(fleet) ?? wanted.others, nowMs, options);
+    const own = wanted.byFleet.get(fleet);
+    const offered =
+      own === undefined ? { snapshot: wanted.others, restored: othersRestored } : { snapshot: own, restored: wanted.restored?.get(fleet) };
+    const decided = decide(publicationFor(current, fleet), offered, nowMs, options);
     // A fleet that no resource names any more joins the others as soon as it is sent what they are sent.
     if (wanted.byFleet.has(fleet) || decided.snapshot?.version !== others.snapshot?.version) next.set(fleet, decided);
   }
@@ -55,8 +61,23 @@ export function nextReleaseMs(publication: Publication): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-function decide(current: FleetPublication | undefined, wanted: Snapshot, nowMs: number, options: PublicationOptions): FleetPublication {
+/** What may be published for one fleet. */
+interface Offered {
+  readonly snapshot: Snapshot;
+  readonly restored: Restoration | undefined;
+}
+
+function decide(
+  current: FleetPublication | undefined,
+  { snapshot: wanted, restored }: Offered,
+  nowMs: number,
+  options: PublicationOptions,
+): FleetPublication {
   const before = current?.snapshot;
+  // It was in force once: what it must not be was looked at then.
+  if (restored !== undefined) {
+    return { snapshot: before?.version === wanted.version ? before : wanted, hold: { kind: "rejected", ...restored } };
+  }
   // Same content: the same object stays, so that "nothing changed" is one comparison everywhere.
   if (before?.version === wanted.version) return { snapshot: before, hold: undefined };
   if (wanted.body.length > options.snapshotMaxBytes) {

@@ -9,9 +9,10 @@ import { assemble } from "../assemble/assemble.ts";
 import type { Assembly } from "../assemble/assembly.ts";
 import type { Source, SourceListener, SourceState } from "../source/source.ts";
 import { createDebounce, type Debounce } from "./debounce.ts";
-import { logPublication, logRefusals } from "./publication-log.ts";
+import { logPublication, logQuarantine, logRefusals } from "./publication-log.ts";
 import { nextReleaseMs, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import type { Publication, PublicationOptions } from "./publication.ts";
+import { NO_REJECTIONS, type Quarantine, type Rejections } from "./rejections.ts";
 import { buildSnapshots } from "./snapshot.ts";
 import type { Snapshot, SnapshotSet } from "./snapshot.ts";
 
@@ -32,10 +33,10 @@ export interface PublisherState {
   readonly publishedMs: ReadonlyMap<string, number>;
   /** What would be in force if nothing were held back; undefined until the source was read for the first time. */
   readonly wanted: SnapshotSet | undefined;
+  /** What pods reject of it, and what is served instead. */
+  readonly rejections: Rejections;
   /** Why the source cannot be read at present; what was read before stays in force. */
   readonly sourceError: string | undefined;
-  /** When the source was last read in full, milliseconds since the epoch. */
-  readonly syncedMs: number | undefined;
 }
 
 /** Publishes snapshots. */
@@ -59,6 +60,8 @@ export interface Publisher extends Part, SourceListener {
 export interface PublisherDeps {
   readonly log: Log;
   readonly clock: () => number;
+  /** Keeps from pods what they reject; undefined publishes what is wanted, whatever pods say. */
+  readonly quarantine?: Quarantine;
   /** Records a span for each look at the source; undefined records none. */
   readonly tracer?: Tracing["tracer"];
 }
@@ -81,19 +84,23 @@ class SourcePublisher implements Publisher {
   #source: Source | undefined;
   #read: SourceState | undefined;
   #assembly: Assembly | undefined;
+  readonly #quarantine: Quarantine | undefined;
   #wanted: SnapshotSet | undefined;
+  #rejections: Rejections = NO_REJECTIONS;
   #publication: Publication = UNPUBLISHED;
   #sourceError: string | undefined;
-  #syncedMs: number | undefined;
   #releaseTimer: NodeJS.Timeout | undefined;
   #isStarted = false;
   #isChangedEarly = false;
 
-  constructor({ log, clock, tracer }: PublisherDeps, options: PublisherOptions) {
+  constructor({ log, clock, tracer, quarantine }: PublisherDeps, options: PublisherOptions) {
     this.#log = log;
     this.#clock = clock;
     this.#tracer = tracer;
     this.#options = options;
+    this.#quarantine = quarantine;
+    // At once, without collecting: nobody is better off for a pod that waits for what it can load.
+    quarantine?.onChanged(() => this.#publish());
     this.#debounce = createDebounce(() => this.#refresh(), clock, { quietMs: options.debounceQuietMs, maxMs: options.debounceMaxMs });
   }
 
@@ -126,8 +133,8 @@ class SourcePublisher implements Publisher {
       publication: this.#publication,
       publishedMs: this.#publishedMs,
       wanted: this.#wanted,
+      rejections: this.#rejections,
       sourceError: this.#sourceError,
-      syncedMs: this.#syncedMs,
     };
   }
 
@@ -191,7 +198,6 @@ class SourcePublisher implements Publisher {
   }
 
   #noteReadable(): void {
-    this.#syncedMs = this.#clock();
     if (this.#sourceError === undefined) return;
     this.#log.info("The source can be read again");
     this.#sourceError = undefined;
@@ -202,7 +208,9 @@ class SourcePublisher implements Publisher {
     if (this.#wanted === undefined) return;
     const nowMs = this.#clock();
     const before = this.#publication;
-    this.#publication = publish(before, this.#wanted, nowMs, this.#options);
+    const allowed = this.#quarantine?.apply(this.#wanted) ?? this.#wanted;
+    this.#takeRejections();
+    this.#publication = publish(before, allowed, nowMs, this.#options);
     const changed = logPublication(this.#log, before, this.#publication);
     for (const fleet of changed) this.#publishedMs.set(fleet, nowMs);
     for (const fleet of [...this.#publishedMs.keys()]) if (!this.#publication.has(fleet)) this.#publishedMs.delete(fleet);
@@ -210,6 +218,12 @@ class SourcePublisher implements Publisher {
     const isJoined = [...before.keys()].some((fleet) => !this.#publication.has(fleet));
     if (changed.length > 0 || isJoined) for (const listener of [...this.#listeners]) listener();
     this.#tellObservers();
+  }
+
+  #takeRejections(): void {
+    const before = this.#rejections;
+    this.#rejections = this.#quarantine?.rejections() ?? NO_REJECTIONS;
+    logQuarantine(this.#log, before, this.#rejections);
   }
 
   #tellObservers(): void {

@@ -16,6 +16,7 @@ export interface SnapshotResource {
   readonly bytes: Buffer;
   /** Hash of the bytes. */
   readonly digest: string;
+  readonly domain: string;
 }
 
 /** Everything for the pods of a fleet. */
@@ -33,6 +34,17 @@ export interface Snapshot {
 export interface SnapshotSet {
   readonly byFleet: ReadonlyMap<string, Snapshot>;
   readonly others: Snapshot;
+  /** Why a snapshot is not what is wanted but the one before it, by fleet; all others have the empty text. */
+  readonly restored?: ReadonlyMap<string, Restoration>;
+}
+
+/** Pods rejected what is wanted without naming a resource that could be left out. */
+export interface Restoration {
+  /** The version that they rejected. */
+  readonly version: string;
+  /** Since when, milliseconds since the epoch. */
+  readonly sinceMs: number;
+  readonly message: string;
 }
 
 /** Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is for. */
@@ -54,12 +66,13 @@ export function encodeSubset(snapshot: Snapshot, isWanted: (name: string) => boo
   return encodeBody(snapshot.version, bytes);
 }
 
-function buildResource({ key, message }: AcceptedResource): SnapshotResource {
+function buildResource({ key, domain, message }: AcceptedResource): SnapshotResource {
   const bytes = encodeResource(message);
-  return { name: key, bytes, digest: hashOf([bytes]) };
+  return { name: key, bytes, digest: hashOf([bytes]), domain };
 }
 
-function buildSnapshot(resources: readonly SnapshotResource[]): Snapshot {
+/** A snapshot of these resources, which must be sorted by name. */
+export function buildSnapshot(resources: readonly SnapshotResource[]): Snapshot {
   const bytes = resources.map((resource) => resource.bytes);
   // Each field carries its own length, so that no two lists of resources run together to the same bytes.
   const version = hashOf(bytes);

@@ -1,0 +1,268 @@
+// What the pods of one fleet made of its resources, and what follows from it: which forms are served, and what a pod is asked once more. No clock, no stream:
+// answers and time come in. A pod loads all of a response or nothing, and its rejection names at most one resource.
+//
+// Two rules keep a broken pod from taking resources away from sound ones. What one pod accepted is never quarantined. And every pod is asked about a content
+// before it is given less: until it has answered, its offer goes on to hold what only others rejected.
+import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.ts";
+import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
+
+/** How many pods must reject a content, none accepting it, until no further pod is asked about it. */
+const ASKED_MAX = 100;
+
+/** How many pods that rejected one content are told apart. */
+const REJECTERS_MAX = 1000;
+
+/** Most resources that are quarantined in a fleet: pods that reject more reject the whole, and each further one costs a push. */
+const QUARANTINED_MAX = 200;
+
+/** Most versions whose fate is remembered, and most different offers that are kept. */
+const VERSIONS_MAX = 32;
+const OFFERS_MAX = 16;
+
+/** Longest text that is kept of a rejection, in characters. */
+const MESSAGE_MAX = 4096;
+
+/** What a pod was sent and answers to. */
+export interface Answered {
+  readonly snapshot: Snapshot;
+  /** The names that it was sent of it; undefined for all. */
+  readonly names: ReadonlySet<string> | undefined;
+}
+
+/** A rejection as it came. */
+export interface RejectionEvent extends Answered {
+  /** The pod, as long as it may come back. */
+  readonly pod: string;
+  readonly message: string;
+  readonly atMs: number;
+}
+
+/** What may be served, and why that is not what is wanted if it is an earlier version as a whole. */
+export interface Served {
+  readonly snapshot: Snapshot;
+  readonly restored: Restoration | undefined;
+}
+
+/** Rejections of one content or of one version. */
+interface Verdict {
+  readonly sinceMs: number;
+  message: string;
+  readonly pods: Set<string>;
+}
+
+/** The rejections of a content that is wanted now. */
+interface ContentVerdict extends Verdict {
+  readonly digest: string;
+}
+
+/** One fleet. */
+export class FleetQuarantine {
+  readonly #snapshotMaxBytes: number;
+  #wanted: Snapshot;
+  /** The forms that a pod accepted last, by name; only of resources that are wanted. */
+  #good: Map<string, SnapshotResource>;
+  /** By name; only of contents that are wanted. */
+  #contents: Map<string, ContentVerdict>;
+  /** Versions that were rejected with no resource named, since something else was wanted last. */
+  readonly #versions = new Map<string, Verdict>();
+  /** Versions that a pod accepted, since something else was wanted last. */
+  readonly #acceptedVersions = new Set<string>();
+  /** The snapshot that a pod accepted last. */
+  #accepted: Snapshot | undefined;
+  /** What is wanted without what is quarantined. */
+  #candidate: Snapshot;
+  /** Offers made since the last answer that changed something, by what they leave out; undefined where one would be too large. */
+  readonly #offers = new Map<string, Snapshot | undefined>();
+  /** The last candidates, the newest last. */
+  #candidates: readonly string[] = [];
+
+  /** A fleet that is wanted this; `origin` is the one that its pods belonged to before. */
+  constructor(wanted: Snapshot, snapshotMaxBytes: number, origin?: FleetQuarantine) {
+    this.#snapshotMaxBytes = snapshotMaxBytes;
+    this.#wanted = wanted;
+    this.#candidate = wanted;
+    this.#good = new Map(origin === undefined ? [] : origin.#good);
+    this.#contents = new Map(
+      [...(origin === undefined ? [] : origin.#contents)].map(([name, verdict]) => [name, { ...verdict, pods: new Set(verdict.pods) }]),
+    );
+    this.#accepted = origin === undefined ? undefined : origin.#accepted;
+    this.#forget();
+  }
+
+  /** Something may be wanted that was not before: rejections of what is gone or edited are forgotten. */
+  want(wanted: Snapshot): void {
+    if (wanted.version === this.#wanted.version) return;
+    this.#wanted = wanted;
+    this.#versions.clear();
+    this.#acceptedVersions.clear();
+    this.#forget();
+  }
+
+  /** What may be served. */
+  served(): Served {
+    const candidate = this.#candidate;
+    const verdict = this.#versions.get(candidate.version);
+    const isRestored =
+      verdict !== undefined &&
+      !this.#acceptedVersions.has(candidate.version) &&
+      this.#accepted !== undefined &&
+      this.#accepted.version !== candidate.version;
+    if (!isRestored || this.#accepted === undefined) return { snapshot: candidate, restored: undefined };
+    const { sinceMs, message } = verdict;
+    return { snapshot: this.#accepted, restored: { version: candidate.version, sinceMs, message } };
+  }
+
+  /** What this pod should be sent instead of what is in force, because others rejected it and this pod has not been asked; undefined: what is in force. */
+  offerFor(pod: string): Snapshot | undefined {
+    const quarantined = this.#quarantined();
+    const known = quarantined.filter(([, { pods }]) => pods.has(pod) || pods.size >= ASKED_MAX).map(([name]) => name);
+    if (known.length < quarantined.length) {
+      const offer = this.#offerWithout(known);
+      if (offer !== undefined && !this.#hasRejected(pod, offer.version)) return offer;
+    }
+    const isAsked = this.served().restored === undefined || this.#hasRejected(pod, this.#candidate.version);
+    return isAsked ? undefined : this.#candidate;
+  }
+
+  /** Takes in that a pod accepted what it was sent; tells whether that changed anything. */
+  accept({ snapshot, names }: Answered): boolean {
+    if (names === undefined && this.#acceptedVersions.has(snapshot.version)) return false;
+    const isLate = this.#accepted !== undefined && this.#ageOf(snapshot.version) > this.#ageOf(this.#accepted.version);
+    for (const resource of snapshot.resources) {
+      if (names !== undefined && !names.has(resource.name)) continue;
+      const wanted = this.#wanted.digests.get(resource.name);
+      if (wanted === undefined) continue;
+      const good = this.#good.get(resource.name)?.digest;
+      // A late answer to an older version tells of older forms, which do not displace newer ones.
+      if (good === undefined || (good !== wanted && (!isLate || resource.digest === wanted))) this.#good.set(resource.name, resource);
+    }
+    if (names === undefined) {
+      addBounded(this.#acceptedVersions, snapshot.version);
+      if (!isLate) this.#accepted = snapshot;
+    }
+    if (this.#contents.size === 0 && this.#versions.size === 0) return false;
+    this.#settle();
+    return true;
+  }
+
+  /** Takes in that a pod rejected what it was sent; tells whether that changed anything. */
+  reject({ pod, snapshot, names, message: text, atMs }: RejectionEvent): boolean {
+    const message = text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
+    const name = nameIn(message);
+    const digest = names === undefined || names.has(name) ? snapshot.digests.get(name) : undefined;
+    if (digest === undefined || (!this.#contents.has(name) && this.#quarantined().length >= QUARANTINED_MAX)) {
+      this.#rejectVersion(snapshot.version, { pod, message, atMs });
+    } else {
+      // An older form was rejected: what the pod is sent next is another one.
+      if (digest !== this.#wanted.digests.get(name)) return false;
+      const verdict = this.#contents.get(name) ?? { digest, sinceMs: atMs, message, pods: new Set() };
+      this.#contents.set(name, verdict);
+      addPod(verdict, pod, message);
+    }
+    this.#settle();
+    return true;
+  }
+
+  /** What is rejected at present, resources by name. */
+  rejections(fleet: string): { readonly resources: readonly RejectedResource[]; readonly versions: readonly RejectedVersion[] } {
+    const { snapshot, restored } = this.served();
+    const resources = [...this.#contents]
+      .toSorted(([left], [right]) => (left < right ? -1 : 1))
+      .map(([name, { digest, sinceMs, message, pods }]): RejectedResource => {
+        const inForce = snapshot.digests.get(name);
+        const serves = inForce === undefined ? "nothing" : inForce === digest ? "present" : "last-good";
+        return { fleet, resource: name, sinceMs, message, serves, rejectingPods: pods.size };
+      });
+    const verdict = this.#versions.get(this.#candidate.version);
+    if (verdict === undefined) return { resources, versions: [] };
+    const { sinceMs, message, pods } = verdict;
+    const version = this.#candidate.version;
+    const instead = restored === undefined ? undefined : snapshot.version;
+    return { resources, versions: [{ fleet, version, sinceMs, message, restored: instead, rejectingPods: pods.size }] };
+  }
+
+  /** Drops what is known of content that is no longer wanted. */
+  #forget(): void {
+    const { digests } = this.#wanted;
+    this.#good = new Map([...this.#good].filter(([name]) => digests.has(name)));
+    this.#contents = new Map([...this.#contents].filter(([name, { digest }]) => digests.get(name) === digest));
+    this.#settle();
+  }
+
+  /** Finds again what may be served. */
+  #settle(): void {
+    this.#offers.clear();
+    this.#candidate = this.#without(this.#quarantined().map(([name]) => name));
+    const { version } = this.#candidate;
+    if (this.#candidates.at(-1) === version) return;
+    this.#candidates = [...this.#candidates.filter((candidate) => candidate !== version), version].slice(-VERSIONS_MAX);
+  }
+
+  /** How many candidates came after this version; one that is not remembered is older than all. */
+  #ageOf(version: string): number {
+    const index = this.#candidates.indexOf(version);
+    return index === -1 ? VERSIONS_MAX : this.#candidates.length - 1 - index;
+  }
+
+  /** The contents that were rejected and that nobody accepted. */
+  #quarantined(): readonly (readonly [string, ContentVerdict])[] {
+    if (this.#contents.size === 0) return [];
+    return [...this.#contents].filter(([name, { digest }]) => this.#good.get(name)?.digest !== digest);
+  }
+
+  /** What is wanted, with the last good forms of these resources, or without them where another resource has their domain now. */
+  #without(names: readonly string[]): Snapshot {
+    if (names.length === 0) return this.#wanted;
+    const excluded = new Set(names);
+    const resources = this.#wanted.resources.filter(({ name }) => !excluded.has(name));
+    const domains = new Set(resources.map(({ domain }) => domain));
+    for (const name of names.toSorted()) {
+      const good = this.#good.get(name);
+      if (good === undefined || domains.has(good.domain)) continue;
+      domains.add(good.domain);
+      resources.push(good);
+    }
+    return buildSnapshot(resources.toSorted((left, right) => (left.name < right.name ? -1 : 1)));
+  }
+
+  #offerWithout(names: readonly string[]): Snapshot | undefined {
+    const key = names.join("\n");
+    if (this.#offers.has(key) || this.#offers.size >= OFFERS_MAX) return this.#offers.get(key);
+    const made = this.#without(names);
+    const offer = made.body.length > this.#snapshotMaxBytes ? undefined : made;
+    this.#offers.set(key, offer);
+    return offer;
+  }
+
+  #rejectVersion(version: string, { pod, message, atMs }: { readonly pod: string; readonly message: string; readonly atMs: number }): void {
+    const verdict = this.#versions.get(version) ?? { sinceMs: atMs, message, pods: new Set() };
+    if (this.#versions.size >= VERSIONS_MAX && !this.#versions.has(version)) this.#versions.delete(first(this.#versions.keys()) ?? "");
+    this.#versions.set(version, verdict);
+    addPod(verdict, pod, message);
+  }
+
+  #hasRejected(pod: string, version: string): boolean {
+    const verdict = this.#versions.get(version);
+    return verdict !== undefined && (verdict.pods.has(pod) || verdict.pods.size >= ASKED_MAX);
+  }
+}
+
+/** What stands before the first colon: the name of a resource on the wire holds none. */
+function nameIn(message: string): string {
+  return message.split(":", 1)[0] ?? "";
+}
+
+function addPod(verdict: Verdict, pod: string, message: string): void {
+  verdict.message = message;
+  if (verdict.pods.size < REJECTERS_MAX) verdict.pods.add(pod);
+}
+
+function addBounded(versions: Set<string>, version: string): void {
+  if (versions.size >= VERSIONS_MAX) versions.delete(first(versions) ?? "");
+  versions.add(version);
+}
+
+function first<Value>(values: Iterable<Value>): Value | undefined {
+  for (const value of values) return value;
+  return undefined;
+}

@@ -1,0 +1,128 @@
+// Keeps from pods what they reject, per fleet: connects the answers of streams with what may be published. What follows from an answer is quarantine-fleet.ts's.
+// In memory, for this replica: after a restart pods are asked anew, and a resource that they reject is then left out.
+import { NO_REJECTIONS, type Quarantine, type Rejections } from "../snapshot/rejections.ts";
+import { OTHER_FLEETS } from "../snapshot/publication.ts";
+import type { Restoration, Snapshot, SnapshotSet } from "../snapshot/snapshot.ts";
+import { type Answered, FleetQuarantine } from "./quarantine-fleet.ts";
+
+/** A pod, as far as it matters here. */
+export interface AnsweringPod {
+  readonly nodeId: string;
+  readonly fleet: string;
+  /** Address and port of the connection. */
+  readonly peer: string;
+}
+
+/** The answers of one stream. */
+export interface PodAnswers {
+  /** What the pod should be sent instead of what is in force for its fleet, if anything. */
+  offer(): Snapshot | undefined;
+  /** It has accepted what it was sent. */
+  accepted(sent: Answered): void;
+  /** It has rejected what it was sent. */
+  rejected(sent: Answered, message: string): void;
+  /** The stream has ended. What the pod said stays known, so that it is not asked the same again when it comes back. */
+  left(): void;
+}
+
+/** The quarantine of a replica. */
+export interface PodQuarantine extends Quarantine {
+  /** Adds a stream. */
+  joined(pod: AnsweringPod): PodAnswers;
+}
+
+/** Makes a quarantine in which nothing is. `clock` gives milliseconds since the epoch. */
+export function createQuarantine(deps: { readonly clock: () => number }, options: { readonly snapshotMaxBytes: number }): PodQuarantine {
+  return new FleetsQuarantine(deps.clock, options.snapshotMaxBytes);
+}
+
+class FleetsQuarantine implements PodQuarantine {
+  readonly #clock: () => number;
+  readonly #snapshotMaxBytes: number;
+  readonly #listeners = new Set<() => void>();
+  readonly #fleets = new Map<string, FleetQuarantine>();
+  /** Streams that are open, by the name under which what they say is remembered. */
+  readonly #names = new Set<string>();
+
+  constructor(clock: () => number, snapshotMaxBytes: number) {
+    this.#clock = clock;
+    this.#snapshotMaxBytes = snapshotMaxBytes;
+  }
+
+  apply(wanted: SnapshotSet): SnapshotSet {
+    const origin = this.#fleets.get(OTHER_FLEETS);
+    for (const [fleet, snapshot] of wanted.byFleet) {
+      const known = this.#fleets.get(fleet);
+      // Until it was named its pods were among the others: what those said holds for them.
+      if (known === undefined) this.#fleets.set(fleet, new FleetQuarantine(snapshot, this.#snapshotMaxBytes, origin));
+      else known.want(snapshot);
+    }
+    if (origin === undefined) this.#fleets.set(OTHER_FLEETS, new FleetQuarantine(wanted.others, this.#snapshotMaxBytes));
+    else origin.want(wanted.others);
+    for (const fleet of [...this.#fleets.keys()]) {
+      if (fleet !== OTHER_FLEETS && !wanted.byFleet.has(fleet)) this.#fleets.delete(fleet);
+    }
+    return this.#servedOf(wanted);
+  }
+
+  rejections(): Rejections {
+    const all = [...this.#fleets].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([name, fleet]) => fleet.rejections(name));
+    const [resources, versions] = [all.flatMap((one) => one.resources), all.flatMap((one) => one.versions)];
+    return resources.length === 0 && versions.length === 0 ? NO_REJECTIONS : { resources, versions };
+  }
+
+  onChanged(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  joined({ nodeId, fleet, peer }: AnsweringPod): PodAnswers {
+    const pod = this.#nameOf(nodeId, peer);
+    this.#names.add(pod);
+    return {
+      offer: () => this.#fleetOf(fleet)?.offerFor(pod),
+      accepted: (sent) => {
+        if (this.#fleetOf(fleet)?.accept(sent) === true) this.#tell();
+      },
+      rejected: (sent, message) => {
+        if (this.#fleetOf(fleet)?.reject({ ...sent, pod, message, atMs: this.#clock() }) === true) this.#tell();
+      },
+      left: () => {
+        this.#names.delete(pod);
+      },
+    };
+  }
+
+  #servedOf(wanted: SnapshotSet): SnapshotSet {
+    const restored = new Map<string, Restoration>();
+    const servedFor = (fleet: string, snapshot: Snapshot): Snapshot => {
+      const served = this.#fleets.get(fleet)?.served();
+      if (served?.restored !== undefined) restored.set(fleet, served.restored);
+      return served?.snapshot ?? snapshot;
+    };
+    const byFleet = new Map([...wanted.byFleet].map(([fleet, snapshot]) => [fleet, servedFor(fleet, snapshot)] as const));
+    const others = servedFor(OTHER_FLEETS, wanted.others);
+    return { byFleet, others, restored };
+  }
+
+  #fleetOf(fleet: string): FleetQuarantine | undefined {
+    return this.#fleets.get(fleet) ?? this.#fleets.get(OTHER_FLEETS);
+  }
+
+  /**
+   * Streams of one node id from one host are told apart by a number; a pod that comes back takes the number that it left, and so what it said.
+   */
+  #nameOf(nodeId: string, peer: string): string {
+    const host = peer.slice(0, Math.max(0, peer.lastIndexOf(":")));
+    for (let number = 1; ; number += 1) {
+      const name = `${nodeId}\n${host}\n${number}`;
+      if (!this.#names.has(name)) return name;
+    }
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
