@@ -11,7 +11,7 @@ import { namesOf } from "./ads/fake-ads-stream.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
-import type { StatusReport } from "./status/status-report.ts";
+import type { RolloutReport } from "./report/rollout-report.ts";
 
 /** How long a saved file may take to hold, in milliseconds. */
 const PROPAGATION_MAX_MS = 1000;
@@ -58,8 +58,8 @@ describe("ControlPlane", () => {
     return fetch(`http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}${path}`);
   }
 
-  async function report(): Promise<StatusReport> {
-    return (await (await get("/status?format=json")).json()) as StatusReport;
+  async function report(): Promise<RolloutReport> {
+    return (await (await get("/status?format=json")).json()) as RolloutReport;
   }
 
   beforeEach(async () => {

@@ -10,14 +10,18 @@ import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { type AdsSecurity, type AdsServer, createAdsServer } from "./ads/ads-server.ts";
+import { reportRollout } from "./report/report-rollout.ts";
+import { createRolloutFeed } from "./report/rollout-feed.ts";
+import type { RolloutFilter, RolloutReport } from "./report/rollout-report.ts";
+import { rolloutRoute } from "./report/rollout-route.ts";
 import { createPodRegistry } from "./rollout/pod-registry.ts";
+import { createQuarantine } from "./rollout/quarantine.ts";
 import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
 import { createPublisher } from "./snapshot/publisher.ts";
 import { createDirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { createKubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import { createMetrics } from "./status/metrics.ts";
-import { reportStatus, type StatusReport } from "./status/status-report.ts";
 import { statusRoutes } from "./status/status-routes.ts";
 
 /** A control plane that is not started yet. */
@@ -46,38 +50,41 @@ export interface ControlPlaneDeps {
 export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, settings: Settings): ControlPlane {
   routeGrpcLog(log);
   const tls = openTls(settings.ads.security, log);
-  const publisher = createPublisher({ log, clock, tracer }, settings);
+  const quarantine = createQuarantine({ clock }, settings);
+  const publisher = createPublisher({ log, clock, tracer, quarantine }, settings);
   const source = createSource({ log, listener: publisher, clock }, settings.source);
   publisher.use(source);
   const pods = createPodRegistry({ clock });
   const replica = hostname();
   let isDraining = false;
-  const report = (): StatusReport =>
-    reportStatus({
-      replica,
-      isReady: !isDraining && publisher.state().assembly !== undefined && ads.address() !== undefined,
-      sourceLocation: source.location,
-      // While start() of the source waits, the publisher has not read anything that could fail.
-      publisher: { ...publisher.state(), sourceError: publisher.state().sourceError ?? source.condition().problem },
-      pods: pods.list(),
-    });
+  const notReady = (): string | undefined => {
+    if (isDraining) return "it is shutting down";
+    if (publisher.state().assembly === undefined) return `the resources have not been read yet: ${source.condition().problem ?? "reading"}`;
+    return ads.address() === undefined ? "the ADS listener is not open" : undefined;
+  };
+  const report = (filter: RolloutFilter = {}): RolloutReport =>
+    reportRollout({ replica, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() }, filter);
+  const feed = createRolloutFeed({ report, clock });
+  publisher.onChanged(() => feed.changed());
+  pods.onChanged(() => feed.changed());
   const metrics = createMetrics({ report, streams: () => ads.streams() });
   const ads: AdsServer = createAdsServer(
-    { log, security: securityOf(settings.ads.security, tls), snapshots: publisher, pods, counters: metrics.counters },
+    { log, security: securityOf(settings.ads.security, tls), snapshots: publisher, pods, quarantine, counters: metrics.counters },
     { ...settings.ads, identifier: replica },
   );
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
-  for (const route of statusRoutes({ report, metrics })) http.route(route);
+  for (const route of [...statusRoutes({ report, metrics }), rolloutRoute({ feed, log })]) http.route(route);
 
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
   // HTTP first, so that a start that waits can be looked at; pods last, when there is something to send.
-  for (const part of [http, ...(tls === undefined ? [] : [tls]), source, publisher, ads]) lifecycle.add(part);
+  for (const part of [http, ...(tls === undefined ? [] : [tls]), source, publisher, ads, feed]) lifecycle.add(part);
   return {
     lifecycle,
     ads,
     http,
     drain: () => {
       isDraining = true;
+      feed.changed();
     },
     reload: () => {
       tls?.reload();

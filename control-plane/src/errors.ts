@@ -7,10 +7,25 @@ export const CONTROL_PLANE_ERRORS = {
     meaning: "The place that resources come from cannot be read: it is missing, not permitted, or holds more than is read.",
     remedy: "Correct what the message names. A running control plane goes on serving what it read last, and tries again by itself.",
   },
+  WATCHERS_EXCEEDED: {
+    meaning: "As many clients watch the rollout as one replica allows.",
+    remedy: "End watches that nobody reads, or ask with GetRollout now and then.",
+  },
+  SHUTTING_DOWN: {
+    meaning: "The replica is stopping and ends what goes on.",
+    remedy: "Connect again; another replica answers.",
+  },
+  CLIENT_STATUS_REFUSED: {
+    meaning: "A request for client status cannot be answered: a matcher in it is wrong, or the answer would be too large.",
+    remedy: "Correct what the message names; select fewer clients, or set exclude_resource_contents.",
+  },
 } as const satisfies ErrorTable;
 
 /** A code of {@link CONTROL_PLANE_ERRORS}. */
 export type ControlPlaneErrorCode = keyof typeof CONTROL_PLANE_ERRORS;
+
+/** The codes with which a question about the rollout is refused. */
+export type ReportErrorCode = Extract<ControlPlaneErrorCode, "WATCHERS_EXCEEDED" | "SHUTTING_DOWN" | "CLIENT_STATUS_REFUSED">;
 
 /** Why a resource, or a whole file, is not served as it is written. These are told in the log, on the status page and in metrics. */
 export const RESOURCE_ERRORS = {

@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 
 import type { AdsCounters } from "../ads/pod-stream.ts";
 import { RESOURCE_ERRORS } from "../errors.ts";
-import type { StatusReport } from "./status-report.ts";
+import type { RolloutReport } from "../report/rollout-report.ts";
 
 /** Every reason for which a resource can be refused. */
 const REASONS = Object.keys(RESOURCE_ERRORS);
@@ -20,7 +20,7 @@ export interface Metrics {
 
 /** What gauges are computed from. */
 export interface MetricsDeps {
-  readonly report: () => StatusReport;
+  readonly report: () => RolloutReport;
   readonly streams: () => number;
 }
 
@@ -48,13 +48,13 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-function createGauges(registers: Registry[]): (report: StatusReport, streams: number) => void {
+function createGauges(registers: Registry[]): (report: RolloutReport, streams: number) => void {
   const gauge = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> =>
     new Gauge({ name, help, labelNames, registers });
   const info = gauge("weir_snapshot_info", "Always 1; the labels tell which version is in force for a fleet.", ["fleet", "version"]);
   const bytes = gauge("weir_snapshot_bytes", "Size of the snapshot that is in force, serialised.", ["fleet"]);
   const inSnapshot = gauge("weir_snapshot_resources", "Resources in the snapshot that is in force.", ["fleet"]);
-  const held = gauge("weir_snapshot_held_back", "1 while newer content is not published, by reason: empty or too-large.", [
+  const held = gauge("weir_snapshot_held_back", "1 while newer content is not published, by reason: empty, too-large or rejected.", [
     "fleet",
     "reason",
   ]);
@@ -69,7 +69,7 @@ function createGauges(registers: Registry[]): (report: StatusReport, streams: nu
       if (fleet.version !== null) info.set({ fleet: fleet.fleet, version: fleet.version }, 1);
       bytes.set({ fleet: fleet.fleet }, fleet.bytes);
       inSnapshot.set({ fleet: fleet.fleet }, fleet.resources);
-      for (const reason of ["empty", "too-large"]) held.set({ fleet: fleet.fleet, reason }, fleet.heldBack === reason ? 1 : 0);
+      for (const reason of ["empty", "too-large", "rejected"]) held.set({ fleet: fleet.fleet, reason }, fleet.heldBack === reason ? 1 : 0);
       for (const state of POD_STATES) pods.set({ fleet: fleet.fleet, state }, fleet.podStates[state]);
     }
     for (const state of ["served", "last-good"]) {

@@ -1,7 +1,7 @@
 // The status report as a page for people: HTML without script, which loads itself again. Everything that comes from outside is escaped.
 import { type Markup, markup, NOTHING, type Piece, trusted } from "./markup.ts";
 import { STATUS_STYLE } from "./status-style.ts";
-import type { FleetReport, PodReportEntry, RefusalReport, ResourceReport, StatusReport, VersionReport } from "./status-report.ts";
+import type { FleetReport, PodReportEntry, RefusalReport, ResourceReport, RolloutReport, VersionReport } from "../report/rollout-report.ts";
 
 /** How often an open page loads itself again, in seconds. */
 const REFRESH_SECONDS = 5;
@@ -14,7 +14,7 @@ export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The whole page. */
-export function renderStatusPage(report: StatusReport): string {
+export function renderStatusPage(report: RolloutReport): string {
   return markup`<!doctype html>
 <html lang="en">
 <head>
@@ -79,6 +79,8 @@ function renderHold(heldBack: FleetReport["heldBack"]): Markup {
       return badge("nothing is left; published if it stays so", "warning");
     case "too-large":
       return badge("newer content is too large", "bad");
+    case "rejected":
+      return badge("pods rejected newer content as a whole", "bad");
   }
 }
 

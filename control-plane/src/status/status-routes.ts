@@ -5,11 +5,11 @@ import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/ad
 
 import type { Metrics } from "./metrics.ts";
 import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
-import type { StatusReport } from "./status-report.ts";
+import type { RolloutReport } from "../report/rollout-report.ts";
 
 /** What the routes answer from. */
 export interface StatusRouteDeps {
-  readonly report: () => StatusReport;
+  readonly report: () => RolloutReport;
   readonly metrics: Metrics;
 }
 
@@ -48,7 +48,7 @@ export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): bo
   return accept.includes("application/json") && !accept.includes("text/html");
 }
 
-function answerStatus(request: IncomingMessage, response: ServerResponse, report: StatusReport): void {
+function answerStatus(request: IncomingMessage, response: ServerResponse, report: RolloutReport): void {
   response.setHeader("Vary", "Accept");
   if (wantsJson(request)) {
     respondJson(response, 200, report);
@@ -67,7 +67,7 @@ function answerStatus(request: IncomingMessage, response: ServerResponse, report
 }
 
 /** Tells the versions too, so that replicas can be compared by looking at their probes. */
-function answerReady(response: ServerResponse, report: StatusReport): void {
+function answerReady(response: ServerResponse, report: RolloutReport): void {
   if (!report.ready) {
     respondText(response, 503, "not ready\n");
     return;

@@ -1,4 +1,4 @@
-// Tests of status-report.ts, status-page.ts, metrics.ts and the choice of format in status-routes.ts: one state, seen in each of them.
+// Tests of report-rollout.ts, status-page.ts, metrics.ts and the choice of format in status-routes.ts: one state, seen in each of them.
 import { describe, expect, it } from "vitest";
 
 import { assemble } from "../assemble/assemble.ts";
@@ -6,10 +6,12 @@ import { manifest, stateOf } from "../assemble/manifests.suite.ts";
 import type { PodState } from "../rollout/pod-registry.ts";
 import { publish, UNPUBLISHED } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
+import { NO_REJECTIONS } from "../snapshot/rejections.ts";
 import { buildSnapshots } from "../snapshot/snapshot.ts";
 import { createMetrics } from "./metrics.ts";
 import { renderStatusPage } from "./status-page.ts";
-import { reportStatus, type StatusReport } from "./status-report.ts";
+import { reportRollout } from "../report/report-rollout.ts";
+import type { RolloutReport } from "../report/rollout-report.ts";
 import { wantsJson } from "./status-routes.ts";
 
 const AT_MS = Date.UTC(2026, 0, 31, 12);
@@ -24,7 +26,7 @@ function publisherOf(files: Readonly<Record<string, string>>, snapshotMaxBytes =
   const publication = publish(UNPUBLISHED, wanted, AT_MS, { snapshotMaxBytes, allowEmptyAfterMs: 0 });
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
-  return { read, assembly, publication, publishedMs, wanted, sourceError: undefined, syncedMs: AT_MS };
+  return { read, assembly, publication, publishedMs, wanted, rejections: NO_REJECTIONS, sourceError: undefined };
 }
 
 function podOf(difference: Partial<PodState>): PodState {
@@ -42,19 +44,22 @@ function podOf(difference: Partial<PodState>): PodState {
   };
 }
 
-function reportOf(publisher: PublisherState, pods: readonly PodState[] = []): StatusReport {
-  return reportStatus({ replica: "replica-1", isReady: true, sourceLocation: "limits", publisher, pods });
+function reportOf(publisher: PublisherState, pods: readonly PodState[] = []): RolloutReport {
+  const source = { location: "limits", condition: () => ({ syncedMs: AT_MS, problem: undefined }) };
+  return reportRollout({ replica: "replica-1", nowMs: AT_MS, notReady: undefined, source, publisher, pods });
 }
 
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const EVENT = { version: VERSION, atMs: AT_MS };
 
-describe("reportStatus()", () => {
+describe("reportRollout()", () => {
   it("tells what is served, and which pod has accepted which version", () => {
     expect(reportOf(ONE, [podOf({ sent: EVENT, accepted: EVENT })])).toEqual({
       replica: "replica-1",
+      observedAt: AT,
       ready: true,
-      source: { location: "limits", error: null },
+      notReady: null,
+      source: { location: "limits", error: null, syncedAt: AT },
       fleets: [
         {
           fleet: "*",
@@ -67,7 +72,25 @@ describe("reportStatus()", () => {
           podStates: { current: 1, rejected: 0, pending: 0, waiting: 0 },
         },
       ],
-      resources: [{ resource: "default/a", domain: "alpha", fleets: null, state: "served", file: "a.yaml", line: 1 }],
+      resources: [
+        {
+          resource: "default/a",
+          namespace: "default",
+          name: "a",
+          domain: "alpha",
+          generation: null,
+          fleets: null,
+          state: "served",
+          reason: null,
+          problems: [],
+          servesLastGood: false,
+          file: "a.yaml",
+          line: 1,
+          pods: 1,
+          podStates: { current: 1, rejected: 0, pending: 0, waiting: 0 },
+          warnings: [],
+        },
+      ],
       refusals: [],
       pods: [
         {
@@ -103,8 +126,8 @@ describe("reportStatus()", () => {
       publication: UNPUBLISHED,
       publishedMs: new Map(),
       wanted: undefined,
+      rejections: NO_REJECTIONS,
       sourceError: "Cannot read the folder x",
-      syncedMs: undefined,
     };
     const report = reportOf(nothing, [podOf({})]);
     expect([report.pods[0]?.state, report.fleets, report.source.error]).toEqual(["waiting", [], "Cannot read the folder x"]);
@@ -123,7 +146,7 @@ describe("reportStatus()", () => {
   });
 
   it("names resources that make a snapshot too large", () => {
-    const publisher = publisherOf({ "large.yaml": manifest({ name: "large", domain: "l".repeat(1000) }) }, 500);
+    const publisher = publisherOf({ "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) }, 500);
     const report = reportOf(publisher);
     expect(report.fleets[0]).toMatchObject({ version: null, heldBack: "too-large" });
     expect(report.refusals).toMatchObject([
@@ -131,7 +154,7 @@ describe("reportStatus()", () => {
         reason: "TooLarge",
         resource: "default/large",
         file: "large.yaml",
-        message: "with it the configuration of fleet * has 1206 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
+        message: "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
       },
     ]);
   });
@@ -171,8 +194,8 @@ describe("renderStatusPage()", () => {
       peer: evil,
       rejected: { ...EVENT, message: evil, version: evil },
     });
-    const report = { ...reportOf(ONE, [hostile]), replica: evil, source: { location: evil, error: evil } };
-    const everywhere: StatusReport = {
+    const report = { ...reportOf(ONE, [hostile]), replica: evil, source: { location: evil, error: evil, syncedAt: AT } };
+    const everywhere: RolloutReport = {
       ...report,
       fleets: report.fleets.map((fleet) => ({ ...fleet, fleet: evil, version: evil })),
       resources: report.resources.map((resource) => ({ ...resource, resource: evil, domain: evil, fleets: [evil], file: evil })),
@@ -194,7 +217,7 @@ describe("renderStatusPage()", () => {
 describe("createMetrics()", () => {
   /** The lines of a scrape that are ours. */
   async function scrape(
-    report: StatusReport,
+    report: RolloutReport,
     act: (metrics: ReturnType<typeof createMetrics>) => void = () => undefined,
   ): Promise<readonly string[]> {
     const metrics = createMetrics({ report: () => report, streams: () => 3 });

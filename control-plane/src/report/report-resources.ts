@@ -1,0 +1,174 @@
+// The part of the rollout report about resources: what became of each, why, and how the pods that are sent it stand. Pure.
+import type { AcceptedResource, Refusal } from "../assemble/assembly.ts";
+import { fleetName } from "../snapshot/publication-log.ts";
+import type { PublisherState } from "../snapshot/publisher.ts";
+import type { RejectedResource } from "../snapshot/rejections.ts";
+import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { type Place, resourceKey, type SourceResource } from "../source/source.ts";
+import { findWarnings } from "./find-warnings.ts";
+import type { PodStandings, ProblemReport, ResourceReport, ResourceStanding, RolloutFilter } from "./rollout-report.ts";
+
+/** How the pods of one fleet stand, as far as resources need to know. */
+export interface FleetPods {
+  readonly fleet: string;
+  readonly published: { readonly snapshot: { readonly digests: ReadonlyMap<string, string> } | undefined };
+  readonly pods: number;
+  readonly standings: PodStandings;
+}
+
+/** Every resource that the filter lets through, sorted by namespace and name. */
+export function reportResources(publisher: PublisherState, fleets: readonly FleetPods[], filter: RolloutFilter): readonly ResourceReport[] {
+  return [...collectFacts(publisher).values()]
+    .filter((facts) => isWanted(facts, filter))
+    .toSorted((left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name))
+    .map((facts) => reportResource(facts, publisher, fleets));
+}
+
+/** The resources that make a snapshot too large, each once for every fleet that this holds back. */
+export function tooLargeRefusals({ assembly, publication }: PublisherState): readonly Refusal[] {
+  return [...publication].flatMap(([fleet, { hold, snapshot }]) => {
+    if (hold?.kind !== "too-large") return [];
+    const names = new Set(hold.resources);
+    const offenders = assembly?.accepted.filter((resource) => names.has(resource.key)) ?? [];
+    return offenders.map(({ key, place }) => ({
+      reason: "TooLarge" as const,
+      resource: key,
+      place,
+      field: "spec",
+      message: `with it the configuration of fleet ${fleetName(fleet)} has ${hold.sizeBytes} bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays`,
+      keepsLastGood: snapshot?.digests.has(key) ?? false,
+    }));
+  });
+}
+
+/** Everything that is known of one resource. */
+interface ResourceFacts {
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** As the source has it; undefined when it did not become a resource. */
+  written: SourceResource | undefined;
+  accepted: AcceptedResource | undefined;
+  readonly refusals: Refusal[];
+  readonly rejected: RejectedResource[];
+}
+
+function collectFacts(publisher: PublisherState): ReadonlyMap<string, ResourceFacts> {
+  const known = new Map<string, ResourceFacts>();
+  const factsOf = (key: string): ResourceFacts => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const slash = key.indexOf("/");
+    const facts = {
+      key,
+      namespace: key.slice(0, slash),
+      name: key.slice(slash + 1),
+      written: undefined,
+      accepted: undefined,
+      refusals: [],
+      rejected: [],
+    };
+    known.set(key, facts);
+    return facts;
+  };
+  for (const resource of publisher.read?.resources ?? []) factsOf(resourceKey(resource)).written ??= resource;
+  for (const accepted of publisher.assembly?.accepted ?? []) factsOf(accepted.key).accepted = accepted;
+  const unnamed = refusalsOfFiles(publisher);
+  for (const refusal of [...(publisher.assembly?.refusals ?? []), ...tooLargeRefusals(publisher)]) {
+    if (refusal.resource !== undefined) factsOf(refusal.resource).refusals.push(refusal);
+  }
+  for (const rejected of publisher.rejections.resources) factsOf(rejected.resource).rejected.push(rejected);
+  for (const { accepted, refusals } of known.values()) {
+    // A file that does not parse names no resource, and its last good ones stay.
+    if (accepted?.isLastGood === true && refusals.length === 0) refusals.push(...(unnamed.get(accepted.place.file) ?? []));
+  }
+  return known;
+}
+
+function refusalsOfFiles({ assembly }: PublisherState): ReadonlyMap<string, readonly Refusal[]> {
+  const unnamed = (assembly?.refusals ?? []).filter(({ resource, keepsLastGood }) => resource === undefined && keepsLastGood);
+  return Map.groupBy(unnamed, ({ place }) => place.file);
+}
+
+function isWanted(facts: ResourceFacts, { fleet, namespace, name }: RolloutFilter): boolean {
+  if (namespace !== undefined && facts.namespace !== namespace) return false;
+  if (name !== undefined && facts.name !== name) return false;
+  const fleets = fleetsOf(facts);
+  return fleet === undefined || fleets === undefined || fleets.includes(fleet);
+}
+
+function fleetsOf({ accepted, written }: ResourceFacts): readonly string[] | undefined {
+  return accepted === undefined ? written?.resource.spec.fleets : accepted.fleets;
+}
+
+function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets: readonly FleetPods[]): ResourceReport {
+  const { key, namespace, name, written, accepted, refusals, rejected } = facts;
+  const quarantined = rejected.filter(({ serves }) => serves !== "present");
+  const place = accepted?.place ?? written?.place ?? refusals[0]?.place;
+  const state = stateOf(facts, quarantined);
+  return {
+    resource: key,
+    namespace,
+    name,
+    domain: accepted?.domain ?? written?.resource.spec.domain ?? "",
+    generation: written?.generation ?? null,
+    fleets: fleetsOf(facts) ?? null,
+    state,
+    reason: refusals[0]?.reason ?? (quarantined.length > 0 ? "RejectedByDataPlane" : null),
+    problems: [
+      ...refusals.map(({ field, message, place: at }) => problemAt(at, field, message)),
+      ...quarantined.map((each) => rejection(each, place)),
+    ],
+    servesLastGood:
+      accepted?.isLastGood === true ||
+      refusals.some(({ reason, keepsLastGood }) => reason === "TooLarge" && keepsLastGood) ||
+      quarantined.some(({ serves }) => serves === "last-good"),
+    file: place?.file ?? "",
+    line: place?.line ?? 0,
+    ...countPods(key, publisher, fleets),
+    warnings: [...(accepted === undefined ? [] : findWarnings(accepted.message)), ...rejected.flatMap(reportedOnly)],
+  };
+}
+
+function stateOf({ accepted, refusals }: ResourceFacts, quarantined: readonly RejectedResource[]): ResourceStanding {
+  if (quarantined.length > 0) return "quarantined";
+  if (accepted === undefined) return "refused";
+  const tooLarge = refusals.filter(({ reason }) => reason === "TooLarge");
+  if (tooLarge.length > 0) return tooLarge.some(({ keepsLastGood }) => keepsLastGood) ? "last-good" : "refused";
+  return accepted.isLastGood ? "last-good" : "served";
+}
+
+function problemAt({ file, line, column }: Place, field: string, message: string): ProblemReport {
+  return { field, message, file, line, column };
+}
+
+function rejection({ fleet, message, serves }: RejectedResource, place: Place | undefined): ProblemReport {
+  const meanwhile = serves === "last-good" ? "its last accepted form is in force" : "it is left out";
+  const text = `pods of fleet ${fleetName(fleet)} rejected it, ${meanwhile}: ${message}`;
+  return problemAt(place ?? { file: "", line: 0, column: 0 }, "", text);
+}
+
+/** What one pod rejects and another accepts is in force; whoever looks should know. */
+function reportedOnly({ fleet, serves, rejectingPods, message }: RejectedResource): readonly string[] {
+  if (serves !== "present") return [];
+  const who = rejectingPods === 1 ? "1 pod rejects it" : `${rejectingPods} pods reject it`;
+  return [`${who} while others of fleet ${fleetName(fleet)} accept it: ${message}`];
+}
+
+/** Counts the pods whose version in force holds the resource. */
+function countPods(key: string, { wanted }: PublisherState, fleets: readonly FleetPods[]): Pick<ResourceReport, "pods" | "podStates"> {
+  const total = { current: 0, rejected: 0, pending: 0, waiting: 0 };
+  let pods = 0;
+  for (const { fleet, published, pods: members, standings } of fleets) {
+    const digest = published.snapshot?.digests.get(key);
+    if (digest === undefined) continue;
+    const present = (wanted?.byFleet.get(fleet) ?? wanted?.others)?.digests.get(key);
+    pods += members;
+    total.rejected += standings.rejected;
+    total.waiting += standings.waiting;
+    // While something keeps the present form back, no pod can have accepted it.
+    total[digest === present ? "current" : "pending"] += standings.current;
+    total.pending += standings.pending;
+  }
+  return { pods, podStates: total };
+}

@@ -1,0 +1,156 @@
+// Makes the rollout report from what the publisher has published and what the pods have answered. Pure.
+import type { PodState, VersionEvent } from "../rollout/pod-registry.ts";
+import { fleetName } from "../snapshot/publication-log.ts";
+import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
+import type { PublisherState } from "../snapshot/publisher.ts";
+import { compareCodeUnits } from "../source/code-unit-order.ts";
+import type { SourceCondition } from "../source/source.ts";
+import { reportResources, tooLargeRefusals } from "./report-resources.ts";
+import type {
+  FleetReport,
+  PodReportEntry,
+  PodStanding,
+  PodStandings,
+  RefusalReport,
+  RolloutFilter,
+  RolloutReport,
+  VersionReport,
+} from "./rollout-report.ts";
+
+/** What a report is made of. */
+export interface RolloutFacts {
+  readonly replica: string;
+  readonly nowMs: number;
+  /** Why the replica is not ready; undefined when it is. */
+  readonly notReady: string | undefined;
+  readonly source: { readonly location: string; condition(): SourceCondition };
+  readonly publisher: PublisherState;
+  readonly pods: readonly PodState[];
+}
+
+/** What one fleet is sent, and how its pods stand. */
+export interface FleetStanding {
+  /** {@link OTHER_FLEETS} stands for every fleet without a snapshot of its own. */
+  readonly fleet: string;
+  readonly published: FleetPublication;
+  readonly pods: number;
+  readonly standings: PodStandings;
+}
+
+/** Makes the report. */
+export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): RolloutReport {
+  const { replica, nowMs, notReady, publisher } = facts;
+  const { syncedMs, problem } = facts.source.condition();
+  const { publication, publishedMs } = publisher;
+  const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
+  const fleets = fleetStandings(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
+  const resources = reportResources(publisher, fleets, filter);
+  return {
+    replica,
+    observedAt: formatTime(nowMs),
+    ready: notReady === undefined,
+    notReady: notReady ?? null,
+    source: {
+      location: facts.source.location,
+      error: publisher.sourceError ?? problem ?? null,
+      syncedAt: syncedMs === undefined ? null : formatTime(syncedMs),
+    },
+    fleets: fleets.map((standing) => reportFleet(standing, publishedMs.get(standing.fleet))),
+    resources,
+    refusals: reportRefusals(publisher, new Set(resources.map(({ resource }) => resource)), filter),
+    pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
+  };
+}
+
+/** How a pod stands to the version that is in force for it. */
+export function standingOf({ accepted, rejected }: Pick<PodState, "accepted" | "rejected">, version: string | undefined): PodStanding {
+  if (version === undefined) return "waiting";
+  if (rejected?.version === version) return "rejected";
+  return accepted?.version === version ? "current" : "pending";
+}
+
+/** How the pods of each fleet stand, by fleet: the named ones sorted, after the one for all others. */
+export function fleetStandings({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetStanding[] {
+  const counts = new Map([...publication].map(([fleet, published]) => [fleet, { fleet, published, pods: 0, standings: noPods() }]));
+  for (const pod of pods) {
+    const entry = counts.get(publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS);
+    if (entry === undefined) continue;
+    entry.pods += 1;
+    entry.standings[standingOf(pod, entry.published.snapshot?.version)] += 1;
+  }
+  return [...counts.values()].toSorted((left, right) => compareCodeUnits(left.fleet, right.fleet));
+}
+
+/** A count of nothing, to add to. */
+export function noPods(): Record<PodStanding, number> {
+  return { current: 0, rejected: 0, pending: 0, waiting: 0 };
+}
+
+/** Whether a pod of this fleet is told of. */
+function isOfFleet(fleet: string, { publication }: PublisherState, filter: RolloutFilter): boolean {
+  if (filter.fleet === undefined || filter.fleet === fleet) return true;
+  return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
+}
+
+/** Whether the entry is what pods of the wanted fleet are sent: its own, or the one for all others when it has none. */
+function isShown(entry: string, { publication }: PublisherState, { fleet }: RolloutFilter): boolean {
+  if (fleet === undefined || fleet === fleetName(entry)) return true;
+  return entry === OTHER_FLEETS && !publication.has(fleet);
+}
+
+function reportFleet(
+  { fleet, published: { snapshot, hold }, pods, standings }: FleetStanding,
+  publishedMs: number | undefined,
+): FleetReport {
+  return {
+    fleet: fleetName(fleet),
+    version: snapshot?.version ?? null,
+    resources: snapshot?.resources.length ?? 0,
+    bytes: snapshot?.body.length ?? 0,
+    publishedAt: publishedMs === undefined ? null : formatTime(publishedMs),
+    heldBack: hold?.kind ?? null,
+    pods,
+    podStates: standings,
+  };
+}
+
+/** Refusals of the resources that are told of; what has no name is told of unless something narrows the resources. */
+function reportRefusals(publisher: PublisherState, shown: ReadonlySet<string>, filter: RolloutFilter): readonly RefusalReport[] {
+  const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
+  return [...(publisher.assembly?.refusals ?? []), ...tooLargeRefusals(publisher)]
+    .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))
+    .map(({ place, resource, reason, field, message, keepsLastGood }) => ({
+      reason,
+      resource: resource ?? null,
+      file: place.file,
+      line: place.line,
+      column: place.column,
+      field,
+      message,
+      keepsLastGood,
+    }));
+}
+
+function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
+  const { nodeId, pod: name, namespace, fleet, peer, connectedMs, sent, accepted, rejected } = pod;
+  return {
+    node: nodeId,
+    pod: name,
+    namespace,
+    fleet,
+    peer,
+    connectedAt: formatTime(connectedMs),
+    state: standingOf(pod, version),
+    sent: sent === undefined ? null : reportVersion(sent),
+    accepted: accepted === undefined ? null : reportVersion(accepted),
+    rejected: rejected === undefined ? null : { ...reportVersion(rejected), message: rejected.message },
+  };
+}
+
+function reportVersion({ version, atMs }: VersionEvent): VersionReport {
+  return { version, at: formatTime(atMs) };
+}
+
+function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
