@@ -10,6 +10,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect } from "vitest";
 
 import { createPodRegistry, type PodRegistry } from "../rollout/pod-registry.ts";
+import type { PodQuarantine } from "../rollout/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { silentLog } from "@weir/common/log/log";
 import { type AdsCounters, createPodStream, type PodChannel, type PodStream, type ProtocolViolation } from "./pod-stream.ts";
@@ -61,8 +62,16 @@ export function expectLawful(response: DiscoveryResponse, seen: readonly string[
   expect(names, "resources are in canonical order").toEqual([...names].sort());
 }
 
+/** Where a stream of a test has its snapshots from. */
+export interface SnapshotsOfTest {
+  readonly budget: SendBudget;
+  snapshotFor(fleet: string): Snapshot | undefined;
+  /** Adds a stream that is told of changes. */
+  join(stream: PodStream): void;
+}
+
 /** What a stream is told of the snapshots in force. */
-export class FakeSnapshots {
+export class FakeSnapshots implements SnapshotsOfTest {
   readonly budget: SendBudget;
   readonly #byFleet = new Map<string, Snapshot>();
   readonly #streams = new Set<PodStream>();
@@ -116,12 +125,10 @@ export class FakeAdsStream implements PodChannel {
   #isReading = true;
   #isClosed = false;
 
-  constructor(snapshots: FakeSnapshots, pods: PodRegistry = createPodRegistry({ clock: () => 0 })) {
+  constructor(snapshots: SnapshotsOfTest, pods: PodRegistry = createPodRegistry({ clock: () => 0 }), quarantine?: PodQuarantine) {
     const snapshotFor = (fleet: string): Snapshot | undefined => snapshots.snapshotFor(fleet);
-    this.#stream = createPodStream(
-      { channel: this, snapshotFor, pods, budget: snapshots.budget, counters: this.counters, log: silentLog() },
-      { identifier: "replica-1" },
-    );
+    const deps = { channel: this, snapshotFor, pods, budget: snapshots.budget, counters: this.counters, log: silentLog() };
+    this.#stream = createPodStream(quarantine === undefined ? deps : { ...deps, quarantine }, { identifier: "replica-1" });
     snapshots.join(this.#stream);
   }
 

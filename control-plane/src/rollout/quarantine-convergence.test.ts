@@ -1,0 +1,145 @@
+// Property test of the quarantine: random edits, connections, answers and losses of pods with random taste; whatever the order, it comes to rest, and at rest
+// nobody lacks what nobody rejects.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+import type { ManifestText } from "../assemble/manifests.suite.ts";
+import { contentsOf, QuarantineWorld, type Taste, type TastePod } from "./quarantine.suite.ts";
+
+const NAMES = ["a", "b", "c", "d"];
+const CONTENTS = NAMES.flatMap((name) => [1, 2, 3].map((limit) => `default/${name}=${limit}`));
+
+type Step =
+  | { readonly kind: "edit"; readonly name: string; readonly limit: number }
+  | { readonly kind: "delete"; readonly name: string }
+  | { readonly kind: "connect"; readonly node: number; readonly rejects: readonly string[]; readonly answers: Taste["answers"] }
+  | { readonly kind: "disconnect"; readonly pod: number }
+  | { readonly kind: "answer"; readonly pod: number };
+
+function stepsWith(...answers: readonly Taste["answers"][]): fc.Arbitrary<readonly Step[]> {
+  const pod = fc.nat({ max: 20 });
+  const name = fc.constantFrom(...NAMES);
+  return fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant("edit" as const), name, limit: fc.integer({ min: 1, max: 3 }) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete" as const), name }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({
+          kind: fc.constant("connect" as const),
+          node: fc.nat({ max: 3 }),
+          rejects: fc.oneof(fc.constant([]), fc.subarray(CONTENTS), fc.constant(CONTENTS)),
+          answers: fc.constantFrom(...answers),
+        }),
+      },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("disconnect" as const), pod }) },
+      { weight: 8, arbitrary: fc.record({ kind: fc.constant("answer" as const), pod }) },
+    ),
+    { minLength: 5, maxLength: 60 },
+  );
+}
+
+/** The world after the steps, at rest, with everything that any pod ever loaded. */
+class Run {
+  readonly world = new QuarantineWorld();
+  readonly everLoaded = new Set<string>();
+  readonly everyTaste: Taste[] = [];
+  readonly wanted = new Map<string, ManifestText>();
+
+  constructor(steps: readonly Step[]) {
+    for (const step of steps) this.#take(step);
+    for (let answers = 0; ; answers += 1) {
+      const asked = this.world.pods.find((pod) => pod.isAsked);
+      if (asked === undefined) break;
+      // Each pod rejects each of four resources at most once, and accepts between; what others accept may come again.
+      expect(answers, "it comes to rest").toBeLessThan(20 * (this.world.pods.length + 1));
+      this.#answer(asked);
+    }
+  }
+
+  get wantedContents(): readonly string[] {
+    return [...this.wanted.values()].map(({ name, requestsPerUnit }) => `default/${name}=${requestsPerUnit ?? 0}`).toSorted();
+  }
+
+  get published(): readonly string[] {
+    return contentsOf(this.world.snapshotFor("any"));
+  }
+
+  #take(step: Step): void {
+    switch (step.kind) {
+      case "edit":
+        this.wanted.set(step.name, { name: step.name, domain: step.name, requestsPerUnit: step.limit });
+        this.world.want(...this.wanted.values());
+        break;
+      case "delete":
+        this.wanted.delete(step.name);
+        this.world.want(...this.wanted.values());
+        break;
+      case "connect": {
+        const taste = { rejects: (content: string) => step.rejects.includes(content), answers: step.answers };
+        this.everyTaste.push(taste);
+        this.world.connect(taste, `node-${step.node}`);
+        break;
+      }
+      case "disconnect":
+      case "answer": {
+        const pod = this.world.pods[step.pod % Math.max(1, this.world.pods.length)];
+        if (pod === undefined) break;
+        if (step.kind === "disconnect") this.world.disconnect(pod);
+        else if (pod.isAsked) this.#answer(pod);
+      }
+    }
+  }
+
+  #answer(pod: TastePod): void {
+    pod.answer();
+    for (const content of pod.loaded) this.everLoaded.add(content);
+  }
+}
+
+describe("Quarantine at rest", () => {
+  it("serves what nobody rejects, and not what a pod rejects unless another has loaded it, whatever the order of events", () => {
+    fc.assert(
+      fc.property(stepsWith("named", "silent"), (steps) => {
+        const run = new Run(steps);
+        const { published, wantedContents } = run;
+        for (const content of wantedContents) {
+          if (run.everyTaste.some((taste) => taste.rejects(content))) continue;
+          expect(published, "what nobody rejects is served").toContain(content);
+        }
+        for (const pod of run.world.pods.filter(({ taste }) => taste.answers === "named")) {
+          const bad = published.find((content) => pod.taste.rejects(content));
+          if (bad === undefined) expect(pod.loaded, "who can load what is published has loaded it").toEqual(published);
+          else expect([...run.everLoaded], "what is published and rejected was loaded by another").toContain(bad);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("serves everything when one pod that answers takes everything, whatever the others say", () => {
+    fc.assert(
+      fc.property(stepsWith("named", "silent", "unnamed"), fc.nat({ max: 60 }), (steps, place) => {
+        const easy: Step = { kind: "connect", node: 9, rejects: [], answers: "named" };
+        const run = new Run([...steps.slice(0, place), easy, ...steps.slice(place).filter(({ kind }) => kind !== "disconnect")]);
+        expect(run.published).toEqual(run.wantedContents);
+        expect(run.world.inForce()?.hold).toBeUndefined();
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("comes to rest, and keeps no rejection of what is no longer wanted, when pods reject without a name", () => {
+    fc.assert(
+      fc.property(stepsWith("named", "unnamed"), (steps) => {
+        const run = new Run(steps);
+        const { resources } = run.world.quarantine.rejections();
+        for (const { resource } of resources) expect(run.wanted.has(resource.replace("default/", ""))).toBe(true);
+        if (run.world.inForce()?.hold !== undefined) {
+          for (const content of run.published) expect([...run.everLoaded]).toContain(content);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,160 @@
+// A replica without sockets for tests of the quarantine: what is wanted in the hands of the test, real streams, and pods that load what they like. Only tests
+// import it.
+import { fromBinary } from "@bufbuild/protobuf";
+import { type DiscoveryResponse, DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+
+import { FakeAdsStream, type SnapshotsOfTest } from "../ads/fake-ads-stream.suite.ts";
+import type { PodStream } from "../ads/pod-stream.ts";
+import { createSendBudget } from "../ads/send-budget.ts";
+import { assemble } from "../assemble/assemble.ts";
+import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
+import { type FleetPublication, type Publication, publicationFor, publish, UNPUBLISHED } from "../snapshot/publication.ts";
+import { buildSnapshots, type Snapshot, type SnapshotSet } from "../snapshot/snapshot.ts";
+import { createPodRegistry } from "./pod-registry.ts";
+import { createQuarantine, type PodQuarantine } from "./quarantine.ts";
+
+/** What a pod loads of a resource: `<namespace>/<name>=<requests per unit of its first rule>`. */
+export type Content = string;
+
+/** Which contents a pod rejects, and whether it says which. */
+export interface Taste {
+  readonly rejects: (content: Content) => boolean;
+  /** `named`: with the name of the first one, as the data planes do; `unnamed`: with a text that names nothing; `silent`: it never answers. */
+  readonly answers: "named" | "unnamed" | "silent";
+}
+
+/** A pod that loads everything. */
+export const EASY: Taste = { rejects: () => false, answers: "named" };
+
+/** A pod that rejects these contents and says so. */
+export function rejecting(...contents: readonly Content[]): Taste {
+  return { rejects: (content) => contents.includes(content), answers: "named" };
+}
+
+/** A pod with a taste. It answers only when the test lets it. */
+export class TastePod {
+  readonly stream: FakeAdsStream;
+  readonly taste: Taste;
+  /** What it has in force. */
+  loaded: readonly Content[] = [];
+  acceptedVersion = "";
+  #answeredResponses = 0;
+
+  constructor(stream: FakeAdsStream, taste: Taste) {
+    this.stream = stream;
+    this.taste = taste;
+  }
+
+  /** Whether there is a response that it has not answered, and would. */
+  get isAsked(): boolean {
+    return this.taste.answers !== "silent" && this.stream.responses.length > this.#answeredResponses;
+  }
+
+  /** The contents that it was sent last. */
+  get sent(): readonly Content[] {
+    return contentsIn(this.stream.last);
+  }
+
+  /** Answers the last response. */
+  answer(): void {
+    this.#answeredResponses = this.stream.responses.length;
+    const contents = this.sent;
+    const bad = contents.find((content) => this.taste.rejects(content));
+    if (bad === undefined) {
+      this.loaded = contents;
+      this.acceptedVersion = this.stream.last.versionInfo;
+      this.stream.accept();
+    } else {
+      const text = this.taste.answers === "unnamed" ? "out of memory" : `${bad.split("=", 1)[0] ?? ""}: cannot load it`;
+      this.stream.reject(text, this.acceptedVersion);
+    }
+  }
+}
+
+/** A replica. */
+export class QuarantineWorld implements SnapshotsOfTest {
+  readonly budget = createSendBudget();
+  readonly quarantine: PodQuarantine;
+  readonly registry = createPodRegistry({ clock: () => this.nowMs });
+  nowMs = 1_000_000;
+  pods: TastePod[] = [];
+  /** How often other content came into force. */
+  publications = 0;
+  #publication: Publication = UNPUBLISHED;
+  #wanted: SnapshotSet = buildSnapshots(assemble(stateOfManifests()));
+  readonly #streams = new Set<PodStream>();
+  readonly #snapshotMaxBytes: number;
+
+  constructor(snapshotMaxBytes = 1_000_000) {
+    this.#snapshotMaxBytes = snapshotMaxBytes;
+    this.quarantine = createQuarantine({ clock: () => this.nowMs }, { snapshotMaxBytes });
+    this.quarantine.onChanged(() => this.#publish());
+  }
+
+  /** Wants these resources, and no others. */
+  want(...manifests: readonly ManifestText[]): void {
+    this.#wanted = buildSnapshots(assemble(stateOfManifests(...manifests)));
+    this.#publish();
+  }
+
+  /** The version that is wanted for the fleets that no resource names. */
+  get wantedVersion(): string {
+    return this.#wanted.others.version;
+  }
+
+  connect(taste: Taste = EASY, nodeId = `pod-${this.pods.length}`, fleet = "any"): TastePod {
+    const stream = new FakeAdsStream(this, this.registry, this.quarantine);
+    const pod = new TastePod(stream, taste);
+    this.pods.push(pod);
+    stream.request({ node: { id: nodeId, metadata: { fleet } } });
+    return pod;
+  }
+
+  disconnect(pod: TastePod): void {
+    pod.stream.close();
+    this.pods = this.pods.filter((candidate) => candidate !== pod);
+  }
+
+  /** Lets pods answer until nobody is asked any more; gives the number of answers, and fails beyond `max`. */
+  settle(max = 1000): number {
+    for (let answers = 0; ; answers += 1) {
+      const asked = this.pods.find((pod) => pod.isAsked);
+      if (asked === undefined) return answers;
+      if (answers >= max) throw new Error(`Not at rest after ${max} answers`);
+      asked.answer();
+    }
+  }
+
+  inForce(fleet = "any"): FleetPublication | undefined {
+    return publicationFor(this.#publication, fleet);
+  }
+
+  snapshotFor(fleet: string): Snapshot | undefined {
+    return this.inForce(fleet)?.snapshot;
+  }
+
+  join(stream: PodStream): void {
+    this.#streams.add(stream);
+  }
+
+  #publish(): void {
+    const before = this.#publication;
+    const options = { snapshotMaxBytes: this.#snapshotMaxBytes, allowEmptyAfterMs: 0 };
+    this.#publication = publish(before, this.quarantine.apply(this.#wanted), this.nowMs, options);
+    if (publicationFor(before, "any")?.snapshot !== this.snapshotFor("any")) this.publications += 1;
+    for (const stream of this.#streams) stream.published();
+  }
+}
+
+/** The contents of a snapshot, as a pod loads them. */
+export function contentsOf(snapshot: Snapshot | undefined): readonly Content[] {
+  return snapshot === undefined ? [] : contentsIn(fromBinary(DiscoveryResponseSchema, snapshot.body));
+}
+
+function contentsIn(response: DiscoveryResponse): readonly Content[] {
+  return response.resources.map(({ value }) => {
+    const { name, descriptors } = fromBinary(RateLimitConfigSchema, value);
+    return `${name}=${descriptors[0]?.rateLimit?.requestsPerUnit ?? 0}`;
+  });
+}
