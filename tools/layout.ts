@@ -51,7 +51,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "cli",
     mayImport: ["proto", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
     testsMayImport: ["testing"],
-    order: ["errors.ts", "check", "config-check"],
+    order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout"],
     alternatives: [],
   },
   {

@@ -1,14 +1,18 @@
 // The program `weir`: finds the command on the command line and runs it. Commands are loaded only when they are called, so that help is instant.
+import { nodeHost } from "@weir/common/lifecycle/host";
 import { runProgram } from "@weir/common/lifecycle/program";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 
-/** Exit code for a command line that is not understood. */
+/** Exit codes: all is well, and for a command line that is not understood. */
+const EXIT_OK = 0;
 const EXIT_USAGE = 2;
 
 /** A command: what the help says of it, and how it is run with the arguments behind its name. */
 interface Command {
   readonly usage: string;
   readonly summary: string;
+  /** Its own help, which loads nothing else. */
+  readonly help: () => Promise<string>;
   readonly load: () => Promise<(context: ProgramContext, args: readonly string[]) => Promise<number>>;
 }
 
@@ -17,26 +21,56 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "check",
     {
       usage: "check [-o text|json] [--merge-domains] FILE…",
-      summary: "Validates RateLimitConfig manifests and rule files, without any server. `weir check --help` tells more.",
+      summary: "Validates RateLimitConfig manifests and rule files, without any server.",
+      help: async () => (await import("./check/arguments.ts")).CHECK_HELP,
       load: async () => (await import("./check/check-command.ts")).runCheck,
     },
   ],
+  [
+    "explain",
+    {
+      usage: "explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…]",
+      summary: "Tells which rule limits a request and why not the others, its counter key and window, without any server.",
+      help: async () => (await import("./explain/arguments.ts")).EXPLAIN_HELP,
+      load: async () => (await import("./explain/explain-command.ts")).runExplain,
+    },
+  ],
 ]);
+
+const host = nodeHost();
+const isBareHelp = host.args[0] === "help" && host.args.length === 1;
 
 runProgram(
   {
     name: "weir",
     summary: "Works with the rate limits of Weir from a terminal.",
     usage: "COMMAND [ARGUMENT…]",
-    flags: [...COMMANDS.values()].map(({ usage, summary }) => ({ flag: usage, effect: summary })),
+    flags: [
+      ...[...COMMANDS.values()].map(({ usage, summary }) => ({ flag: usage, effect: summary })),
+      { flag: "help [COMMAND]", effect: "Shows this, or all about one command; so does `weir COMMAND --help`." },
+    ],
   },
   async (context) => {
-    const [name, ...args] = context.args;
-    const command = name === undefined ? undefined : COMMANDS.get(name);
-    if (command !== undefined) return (await command.load())(context, args);
-    const known = [...COMMANDS.keys()].join(", ");
-    const problem = name === undefined ? "no command given" : `unknown command ${JSON.stringify(name)}`;
-    context.stderr(`weir: ${problem}, known are: ${known}; weir --help tells more\n`);
-    return EXIT_USAGE;
+    const [name = "", ...args] = context.args;
+    const isHelp = name === "help";
+    const command = COMMANDS.get(isHelp ? (args[0] ?? "") : name);
+    if (command === undefined) return unknown(context, isHelp ? args[0] : name);
+    if (!isHelp && !asksForHelp(args)) return (await command.load())(context, args);
+    context.stdout(await command.help());
+    return EXIT_OK;
   },
+  isBareHelp ? { ...host, args: ["--help"] } : host,
 );
+
+/** Whether the arguments of a command ask for its help; behind `--` everything is a name. */
+function asksForHelp(args: readonly string[]): boolean {
+  const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : args.length);
+  return flags.includes("--help") || flags.includes("-h");
+}
+
+function unknown(context: ProgramContext, name: string | undefined): number {
+  const known = [...COMMANDS.keys()].join(", ");
+  const problem = name === undefined || name === "" ? "no command given" : `unknown command ${JSON.stringify(name)}`;
+  context.stderr(`weir: ${problem}, known are: ${known}; weir --help tells more\n`);
+  return EXIT_USAGE;
+}

@@ -21,6 +21,25 @@ describe("weir", () => {
     const { code, stdout } = run("main", ["--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("check [-o text|json] [--merge-domains] FILE…");
+    expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
+  });
+
+  it.each(["check", "explain"])("tells all about %s, asked in either way", (command) => {
+    const { code, stdout } = run("main", ["help", command]);
+    expect({ code, usage: stdout.includes(`Usage: weir ${command} `) }).toEqual({ code: 0, usage: true });
+    expect(run("main", [command, "x", "--help"])).toMatchObject({ code: 0, stdout, stderr: "" });
+  });
+
+  it("has no help for what it does not know", () => {
+    expect(run("main", ["help", "chek"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("explains an example of this repository", () => {
+    const args = ["explain", "--dir", "examples/limits", "--domain", "shop", "-d", "route=checkout,method=POST,user=1815"];
+    const { code, stdout } = run("main", [...args, "--at", "2026-01-31T12:34:56Z"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("  limit       10 per hour\n");
+    expect(stdout).toContain("  counter     shop_route_checkout_method_POST_user_1815_1769860800\n");
   });
 
   it.each([["main"], ["config-check"]] as const)("%s tells its version", (program) => {
@@ -30,8 +49,8 @@ describe("weir", () => {
   });
 
   it.each([
-    { args: ["chek"], stderr: 'weir: unknown command "chek", known are: check; weir --help tells more\n' },
-    { args: [], stderr: "weir: no command given, known are: check; weir --help tells more\n" },
+    { args: ["chek"], stderr: 'weir: unknown command "chek", known are: check, explain; weir --help tells more\n' },
+    { args: [], stderr: "weir: no command given, known are: check, explain; weir --help tells more\n" },
     {
       args: ["check", "-x"],
       stderr: 'weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --help; weir check --help tells more\n',

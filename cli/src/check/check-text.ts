@@ -38,9 +38,10 @@ export interface CheckedResource {
   readonly fleets: readonly string[] | undefined;
   readonly nameAt: Place;
   readonly domainAt: Place;
+  readonly rules: CheckedRules;
 }
 
-/** Rules of one file that could be read; the validator has not seen them yet, because it looks at all files together. */
+/** Rules that could be read. The validator has not seen those of rule files yet, because it looks at all files together. */
 export interface CheckedRules {
   readonly model: RateLimitConfigModel;
   /** The place of a model's field in the text. */
@@ -86,7 +87,8 @@ function checkedResource(path: string, document: ManifestDocument): readonly Che
   const { resource } = document;
   if (resource === undefined) return [];
   // The schema lets no slash into either.
-  const [namespace = "", name = ""] = modelOfResource(resource).name.split("/");
+  const model = modelOfResource(resource);
+  const [namespace = "", name = ""] = model.name.split("/");
   const { creationTimestamp } = resource.metadata;
   return [
     {
@@ -97,6 +99,7 @@ function checkedResource(path: string, document: ManifestDocument): readonly Che
       fleets: resource.spec.fleets,
       nameAt: { path, ...document.locate(["metadata", "name"]) },
       domainAt: { path, ...document.locate(["spec", "domain"]) },
+      rules: { model, placeOf: (inner) => ({ path, ...document.locate(["spec", ...inner]) }) },
     },
   ];
 }

@@ -1,0 +1,58 @@
+// Reads the flags of a command. Which flags there are, and what their values may be, every command says itself. Pure.
+import { parseArgs } from "node:util";
+
+/** The flags of a command by their long names. */
+export type FlagTable = Readonly<
+  Record<string, { readonly type: "string" | "boolean"; readonly short?: string; readonly multiple?: boolean }>
+>;
+
+/** What a command line says, or what is wrong with it. */
+export type ReadFlags =
+  | {
+      readonly ok: true;
+      /** What is not a flag. */
+      readonly words: readonly string[];
+      /** Every value of a flag, in order. */
+      all(name: string): readonly string[];
+      /** The last value of a flag. */
+      last(name: string): string | undefined;
+      /** Whether a flag without a value was given. */
+      has(name: string): boolean;
+    }
+  | { readonly ok: false; readonly message: string };
+
+/** Reads the arguments behind the name of a command. Flags may stand anywhere; behind `--` nothing is a flag. */
+export function readFlags(args: readonly string[], table: FlagTable): ReadFlags {
+  try {
+    const { values, positionals } = parseArgs({ args: joinShortValues(args), options: repeatable(table), allowPositionals: true });
+    const all = (name: string): readonly string[] => (values[name] as readonly string[] | undefined) ?? [];
+    return { ok: true, words: positionals, all, last: (name) => all(name).at(-1), has: (name) => values[name] === true };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code?.startsWith("ERR_PARSE_ARGS_") !== true) throw error;
+    return { ok: false, message: problemOf(message, table) };
+  }
+}
+
+/** Every flag with a value may be repeated; where one value is wanted, the last counts. */
+function repeatable(table: FlagTable): Record<string, { type: "string" | "boolean"; short?: string; multiple?: boolean }> {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, flag]) => [name, flag.type === "string" ? { ...flag, multiple: true } : flag]),
+  );
+}
+
+/** `-o=json` is written like `-ojson`. */
+function joinShortValues(args: readonly string[]): string[] {
+  const end = args.indexOf("--");
+  return args.map((arg, index) => (end !== -1 && index > end ? arg : arg.replace(/^(-[a-z])=/, "$1")));
+}
+
+function problemOf(message: string, table: FlagTable): string {
+  const [, unknown] = /^Unknown option '([^']*)'/.exec(message) ?? [];
+  if (unknown !== undefined) {
+    const known = Object.entries(table).flatMap(([name, { short }]) => (short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`]));
+    return `unknown flag ${JSON.stringify(unknown)}, known are: ${[...known, "--help"].join(", ")}`;
+  }
+  const [first = message] = message.split(/[.\n]/);
+  return `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
+}

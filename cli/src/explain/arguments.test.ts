@@ -1,0 +1,77 @@
+// Tests of the command line of `weir explain`.
+import { describe, expect, it } from "vitest";
+
+import { parseDescriptor, parseExplainArguments } from "./arguments.ts";
+
+const NOW_MS = 1_700_000_000_000;
+
+describe("parseExplainArguments()", () => {
+  it("reads every flag", () => {
+    const args = ["-f", "a.yaml", "--dir=limits", "--domain", "shop", "-d", "a=b,c=d", "--descriptor=e=f", "--fleet", "edge"];
+    const rest = ["--at", "2026-01-31T12:00:00Z", "-o=json", "--key-prefix", "p:", "--merge-domains"];
+    expect(parseExplainArguments([...args, ...rest], NOW_MS)).toEqual({
+      kind: "explain",
+      paths: ["a.yaml", "limits"],
+      domain: "shop",
+      descriptors: [
+        [
+          { key: "a", value: "b" },
+          { key: "c", value: "d" },
+        ],
+        [{ key: "e", value: "f" }],
+      ],
+      fleet: "edge",
+      atMs: 1_769_860_800_000,
+      format: "json",
+      keyPrefix: "p:",
+      mergeDomains: true,
+    });
+  });
+
+  it.each([
+    { time: undefined, atMs: NOW_MS },
+    { time: "0", atMs: 0 },
+    { time: "1234", atMs: 1_234_000 },
+    { time: "2026-01-31", atMs: 1_769_817_600_000 },
+    { time: "2026-01-31T13:00:00+01:00", atMs: 1_769_860_800_000 },
+  ])("takes the time $time", ({ time, atMs }) => {
+    const at = time === undefined ? [] : ["--at", time];
+    expect(parseExplainArguments(["-f", "a", "-d", "k=v", ...at], NOW_MS)).toMatchObject({ atMs });
+  });
+
+  it.each([
+    { args: [], message: "no file given: name one with --file, or a directory with --dir" },
+    { args: ["-f", "a"], message: "no descriptor given: write one as --descriptor key=value,key=value" },
+    { args: ["-f", "a", "b"], message: 'unexpected argument "b": name files with --file' },
+    { args: ["-f", "a", "-d", "k"], message: 'an entry must be key=value, is "k" in "k"' },
+    { args: ["-f", "a", "-d", "k=v,"], message: 'an entry must be key=value, is "" in "k=v,"' },
+    { args: ["-f", "a", "-d", "=v"], message: 'an entry must have a key, is "=v" in "=v"' },
+    { args: ["-f", "a", "-d", "k=v", "-o", "yaml"], message: 'the output must be text or json, is "yaml"' },
+    {
+      args: ["-f", "a", "-d", "k=v", "--at", "noon"],
+      message: 'the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is "noon"',
+    },
+    { args: ["-f"], message: "option '-f, --file <value>' argument missing" },
+    { args: ["--merge-domains=yes"], message: "option '--merge-domains' does not take an argument" },
+    {
+      args: ["--files", "a"],
+      message:
+        'unknown flag "--files", known are: -f, --file, --dir, --domain, -d, --descriptor, --fleet, --at, --key-prefix, --merge-domains, -o, --output, --help',
+    },
+  ])("refuses $args", ({ args, message }) => {
+    expect(parseExplainArguments(args, NOW_MS)).toBe(message);
+  });
+});
+
+describe("parseDescriptor()", () => {
+  it.each([
+    { text: "k=v", entries: [["k", "v"]] },
+    { text: "k=", entries: [["k", ""]] },
+    { text: "path=/a?b=c", entries: [["path", "/a?b=c"]] },
+    { text: "a=1\\,2,b=3", entries: [["a", "1,2"], ["b", "3"]] }, // prettier-ignore
+    { text: "a\\=b=c", entries: [["a=b", "c"]] },
+    { text: "a=\\\\", entries: [["a", "\\"]] },
+  ])("reads $text", ({ text, entries }) => {
+    expect(parseDescriptor(text)).toEqual(entries.map(([key, value]) => ({ key, value })));
+  });
+});

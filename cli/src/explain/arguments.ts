@@ -1,0 +1,137 @@
+// The command line of `weir explain`. Pure.
+import { readFlags } from "../command-line/read-flags.ts";
+
+/** One pair of a request's descriptor. */
+export interface RequestEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** What is to be explained. */
+export interface ExplainArguments {
+  readonly kind: "explain";
+  readonly paths: readonly string[];
+  readonly domain: string;
+  readonly descriptors: readonly (readonly RequestEntry[])[];
+  readonly fleet: string | undefined;
+  readonly atMs: number;
+  readonly format: "text" | "json";
+  readonly keyPrefix: string;
+  readonly mergeDomains: boolean;
+}
+
+/** What `weir explain --help` prints. */
+export const EXPLAIN_HELP = `Tells which rule limits a request, and why not the others: level by level as a rate limit pod matches
+them. Needs no server. Nothing is counted.
+
+Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…] [FLAG…]
+
+  -f, --file FILE
+      A file with rules or RateLimitConfig manifests, or - for standard input. May be repeated.
+  --dir DIRECTORY
+      All .yaml, .yml and .json files of a directory and those below it. May be repeated.
+  --domain NAME
+      The domain that the request names. May be left out when the files hold only one.
+  -d, --descriptor KEY=VALUE[,KEY=VALUE…]
+      One descriptor of the request: its entries in order. Write \\, for a comma and \\\\ for a backslash
+      in a key or value, and \\= for an = in a key. May be repeated: the descriptors of one request
+      are matched together, because one limit may replace another.
+  --fleet NAME
+      The fleet of the pod that is asked, where manifests of several fleets share the domain.
+  --at TIME
+      The time of the request, such as 2026-01-31T12:00:00Z or seconds since the epoch; default is now.
+  --key-prefix TEXT
+      What the pod puts before every counter key (its setting CACHE_KEY_PREFIX).
+  --merge-domains
+      Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true.
+  -o, --output text|json
+      text (default) for people, json: one object with everything.
+  --help
+      Shows this.
+
+Exit code: 0 when it is explained, also when no rule matches; 1 when the files have problems, 2 when
+the command line is wrong.
+`;
+
+/** Most descriptors of one request, as a pod takes by default. */
+const DESCRIPTORS_MAX = 1000;
+
+/** Reads the arguments behind the name of the command; a text says what is wrong. `nowMs` is used when no time is given. */
+export function parseExplainArguments(args: readonly string[], nowMs: number): ExplainArguments | string {
+  const flags = readFlags(args, {
+    file: { type: "string", short: "f" },
+    dir: { type: "string" },
+    domain: { type: "string" },
+    descriptor: { type: "string", short: "d" },
+    fleet: { type: "string" },
+    at: { type: "string" },
+    "key-prefix": { type: "string" },
+    "merge-domains": { type: "boolean" },
+    output: { type: "string", short: "o" },
+  });
+  if (!flags.ok) return flags.message;
+  const [word] = flags.words;
+  if (word !== undefined) return `unexpected argument ${JSON.stringify(word)}: name files with --file`;
+  const paths = [...flags.all("file"), ...flags.all("dir")];
+  if (paths.length === 0) return "no file given: name one with --file, or a directory with --dir";
+  const descriptors: (readonly RequestEntry[])[] = [];
+  for (const text of flags.all("descriptor")) {
+    const entries = parseDescriptor(text);
+    if (typeof entries === "string") return entries;
+    descriptors.push(entries);
+  }
+  if (descriptors.length === 0) return "no descriptor given: write one as --descriptor key=value,key=value";
+  if (descriptors.length > DESCRIPTORS_MAX) return `a request has at most ${DESCRIPTORS_MAX} descriptors`;
+  const format = flags.last("output") ?? "text";
+  if (format !== "text" && format !== "json") return `the output must be text or json, is ${JSON.stringify(format)}`;
+  const at = flags.last("at");
+  const atMs = at === undefined ? nowMs : parseTime(at);
+  if (atMs === undefined) return `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is ${JSON.stringify(at)}`;
+  return {
+    kind: "explain",
+    paths,
+    domain: flags.last("domain") ?? "",
+    descriptors,
+    fleet: flags.last("fleet"),
+    atMs,
+    format,
+    keyPrefix: flags.last("key-prefix") ?? "",
+    mergeDomains: flags.has("merge-domains"),
+  };
+}
+
+/** The entries of `key=value,key=value`; a text says what is wrong. */
+export function parseDescriptor(text: string): readonly RequestEntry[] | string {
+  const entries: RequestEntry[] = [];
+  for (const part of splitAt(text, ",")) {
+    const [key = "", ...values] = splitAt(part, "=");
+    if (values.length === 0) return `an entry must be key=value, is ${JSON.stringify(part)} in ${JSON.stringify(text)}`;
+    if (key === "") return `an entry must have a key, is ${JSON.stringify(part)} in ${JSON.stringify(text)}`;
+    entries.push({ key: plain(key), value: plain(values.join("=")) });
+  }
+  return entries;
+}
+
+/** Splits at a character that no backslash precedes. */
+function splitAt(text: string, separator: string): readonly string[] {
+  const parts = [""];
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text.charAt(index);
+    if (character === separator) parts.push("");
+    else {
+      const pair = character === "\\" ? character + text.charAt((index += 1)) : character;
+      parts.push((parts.pop() ?? "") + pair);
+    }
+  }
+  return parts;
+}
+
+function plain(text: string): string {
+  return text.replaceAll(/\\(.)/gs, "$1");
+}
+
+function parseTime(text: string): number | undefined {
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : /^\d{4}-\d\d-\d\d(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN;
+  // Beyond this the calendar of JavaScript ends.
+  return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15 ? ms : undefined;
+}

@@ -1,0 +1,43 @@
+// The command `weir explain`: reads rules, follows a request through them, prints what a rate limit pod would do with it.
+import type { ProgramContext } from "@weir/common/lifecycle/program";
+import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
+
+import { checkFiles } from "../check/check-files.ts";
+import { readInputFiles } from "../check/input-files.ts";
+import type { InputStream } from "../check/read-bounded.ts";
+import { formatProblem } from "../check/report.ts";
+import { parseExplainArguments } from "./arguments.ts";
+import { findDomain } from "./configured-domain.ts";
+import { explainRequest } from "./explain.ts";
+import { explainJson, explainText } from "./report.ts";
+
+const EXIT_OK = 0;
+const EXIT_PROBLEMS = 1;
+const EXIT_USAGE = 2;
+
+/** Runs the command with the arguments behind its name; gives the exit code. */
+export async function runExplain(
+  context: Pick<ProgramContext, "stdout" | "stderr">,
+  args: readonly string[],
+  from: { readonly stdin: () => InputStream; readonly nowMs: () => number } = { stdin: () => process.stdin, nowMs: Date.now },
+): Promise<number> {
+  const parsed = parseExplainArguments(args, from.nowMs());
+  if (typeof parsed === "string") return wrong(context, parsed);
+  const files = await readInputFiles(parsed.paths, { stdin: from.stdin, sizeMaxBytes: TEXT_MAX_BYTES });
+  const checked = checkFiles(files, parsed);
+  if (checked.report.problems.length > 0) {
+    const lines = checked.report.problems.map((problem) => `${formatProblem(problem)}\n`);
+    context.stderr(`${lines.join("")}weir explain: the files have problems, so that no pod would take them\n`);
+    return EXIT_PROBLEMS;
+  }
+  const domain = findDomain(checked, parsed);
+  if (typeof domain === "string") return wrong(context, domain);
+  const explained = explainRequest(domain, parsed.descriptors, parsed);
+  context.stdout(parsed.format === "json" ? explainJson(domain, explained) : explainText(domain, explained));
+  return EXIT_OK;
+}
+
+function wrong(context: Pick<ProgramContext, "stderr">, message: string): number {
+  context.stderr(`weir explain: ${message}; weir explain --help tells more\n`);
+  return EXIT_USAGE;
+}
