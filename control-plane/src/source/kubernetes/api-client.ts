@@ -4,9 +4,15 @@ import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, type Outg
 import { Agent, request as requestTls, type RequestOptions } from "node:https";
 import { createGunzip } from "node:zlib";
 
-import { describeError } from "@weir/common/errors/service-error";
-
-import { ApiFailure, type ApiRequest, errorAnswerOf, failureOfAnswer, failureOfConnection, failureOfContent } from "./api-failure.ts";
+import {
+  type ApiFailure,
+  type ApiRequest,
+  errorAnswerOf,
+  failureOfAnswer,
+  failureOfConnection,
+  failureOfContent,
+  failureOfCredentials,
+} from "./api-failure.ts";
 import { requestPath } from "./api-resource.ts";
 import type { ClusterAccess, RequestAccess } from "./cluster-access.ts";
 import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./kubernetes-object.ts";
@@ -62,8 +68,6 @@ export function createApiClient(access: ClusterAccess, options: ApiClientOptions
 /** A request that is under way. */
 interface Call {
   readonly request: ApiRequest;
-  readonly server: string;
-  readonly sent: ClientRequest;
   readonly watchdog: Watchdog;
 }
 
@@ -87,7 +91,7 @@ class HttpApiClient implements ApiClient {
     return await this.#call(request, path, signal, async (response, call) => {
       const isPacked = response.headers["content-encoding"] === "gzip";
       const text = await readBody(isPacked ? unpack(response) : response, PAGE_MAX_BYTES, call.watchdog);
-      if (text === undefined) throw new ApiFailure("too-large", `Cannot list: the answer has more than ${PAGE_MAX_BYTES} bytes`);
+      if (text === undefined) throw failureOfContent(request, `the answer has more than ${PAGE_MAX_BYTES} bytes`, "too-large");
       const page = readPage(parseJson(text));
       if (page === undefined) throw failureOfContent(request, "the answer is not a list of objects");
       return page;
@@ -122,17 +126,19 @@ class HttpApiClient implements ApiClient {
   ): Promise<T> {
     const access = await this.#authenticate(request);
     const watchdog = new Watchdog(this.#options.answerTimeoutMs);
-    const call = { request, server: access.server, sent: this.#send(access, path, request, signal), watchdog };
-    watchdog.onSilence((error) => call.sent.destroy(error));
     try {
-      const response = await answerTo(call.sent);
+      // Fails at once when a certificate or a key cannot be used.
+      const sent = this.#send(access, path, request, signal);
+      watchdog.onSilence((error) => sent.destroy(error));
+      const response = await answerTo(sent);
       watchdog.heard();
+      const call = { request, watchdog };
       if (response.statusCode !== 200) throw await this.#failureOf(response, call);
       return await take(response, call);
     } catch (error) {
       const failure = failureOfConnection(request, access.server, watchdog.silence ?? error);
       // Whatever cut this connection may have cut the ones that wait, too; only a request would tell, and late.
-      if (failure.kind === "unavailable") this.#dropIdle();
+      if (failure.kind === "unreachable") this.#dropIdle();
       if (failure.kind === "unauthorized") this.#access.renew();
       throw failure;
     } finally {
@@ -144,7 +150,7 @@ class HttpApiClient implements ApiClient {
     try {
       return await this.#access.forRequest();
     } catch (cause) {
-      throw new ApiFailure("unavailable", `Cannot ${request.verb}: no credentials: ${describeError(cause)}`, { cause });
+      throw failureOfCredentials(request, cause);
     }
   }
 

@@ -10,11 +10,11 @@ const RETRY_AFTER_MAX_MS = 60_000;
 const QUOTE_LENGTH_MAX = 500;
 
 /**
- * What became of a request: `unavailable` may work when it is simply tried again; `expired`: the resource version is too old (or unknown), only a
+ * What became of a request: `unreachable` was not answered, or not to the end; `unavailable` was answered, and may work later; `expired`: the resource version is too old (or unknown), only a
  * new list helps; `refused`: somebody must change something first; `unauthorized`: the credentials are not (or no longer) good; `broken`: the answer
  * makes no sense; `too-large`: it is longer than what is read.
  */
-export type FailureKind = "unavailable" | "expired" | "refused" | "unauthorized" | "broken" | "too-large";
+export type FailureKind = "unreachable" | "unavailable" | "expired" | "refused" | "unauthorized" | "broken" | "too-large";
 
 /** A request that failed. */
 export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
@@ -73,12 +73,18 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
 export function failureOfConnection(request: ApiRequest, server: string, cause: unknown): ApiFailure {
   if (cause instanceof ApiFailure) return cause;
   const message = `Cannot ${request.verb} ${describeResource(request.resource)}: no answer from ${server}: ${describeError(cause)}`;
-  return new ApiFailure("unavailable", message, { cause });
+  return new ApiFailure("unreachable", message, { cause });
 }
 
-/** The failure of an answer that cannot be understood. */
-export function failureOfContent(request: ApiRequest, problem: string): ApiFailure {
-  return new ApiFailure("broken", `Cannot ${request.verb} ${describeResource(request.resource)}: ${problem}`);
+/** The failure to find out who we are: a token or a certificate that cannot be read, a program that fails. */
+export function failureOfCredentials({ verb, resource }: ApiRequest, cause: unknown): ApiFailure {
+  const message = `Cannot ${verb} ${describeResource(resource)}: there are no credentials: ${describeError(cause)}`;
+  return new ApiFailure("unreachable", message, { cause });
+}
+
+/** The failure of an answer that cannot be understood, or is too large. */
+export function failureOfContent(request: ApiRequest, problem: string, kind: "broken" | "too-large" = "broken"): ApiFailure {
+  return new ApiFailure(kind, `Cannot ${request.verb} ${describeResource(request.resource)}: ${problem}`);
 }
 
 /** What a Status object says; `fallbackCode` is the HTTP status, for a body that says nothing. */

@@ -71,7 +71,7 @@ class ClusterSource implements KubernetesSource {
   readonly #counts = {
     lists: 0,
     watches: 0,
-    failures: { unavailable: 0, expired: 0, refused: 0, unauthorized: 0, broken: 0, "too-large": 0 },
+    failures: { unreachable: 0, unavailable: 0, expired: 0, refused: 0, unauthorized: 0, broken: 0, "too-large": 0 },
   };
   /** The namespaces that bear the labels; undefined when labels do not matter. */
   #labelled: Set<string> | undefined;
@@ -138,7 +138,7 @@ class ClusterSource implements KubernetesSource {
   }
 
   counts(): KubernetesSourceCounts {
-    return this.#counts;
+    return { ...this.#counts, failures: { ...this.#counts.failures } };
   }
 
   #follow(client: ApiClient, resource: Parameters<typeof runReflector>[1], sink: ObjectSink): void {

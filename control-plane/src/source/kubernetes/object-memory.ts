@@ -1,5 +1,6 @@
 // The RateLimitConfigs of the cluster as resources of a source: each is checked when it changes, and the last good form of one that is broken stays.
 // Pure but for its memory: objects come in, a state comes out.
+import { describeError } from "@weir/common/errors/service-error";
 import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
@@ -70,7 +71,7 @@ function knownObject(object: KubernetesObject, before: KnownObject | undefined):
   const same = before?.uid === uid ? before : undefined;
   if (same !== undefined && generation !== undefined && same.generation === generation) return same;
   const key = resourceKey(object);
-  const checked = checkObject(object);
+  const checked = tryObject(object);
   if (checked.ok) return { key, namespace, uid, generation, resource: checked.resource, refusals: [] };
   const lastGood = same?.resource;
   return {
@@ -94,9 +95,20 @@ interface Problem {
   readonly message: string;
 }
 
-function checkObject(
-  object: KubernetesObject,
-): { readonly ok: true; readonly resource: SourceResource } | { readonly ok: false; readonly problems: readonly Problem[] } {
+/** A resource, or why it is none. */
+type CheckedObject =
+  { readonly ok: true; readonly resource: SourceResource } | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** An object that the checks stumble over must not take the other ones along. */
+function tryObject(object: KubernetesObject): CheckedObject {
+  try {
+    return checkObject(object);
+  } catch (error) {
+    return { ok: false, problems: [{ path: [], message: `the object cannot be read: ${describeError(error)}` }] };
+  }
+}
+
+function checkObject(object: KubernetesObject): CheckedObject {
   // Fields that this program does not know come from a newer CustomResourceDefinition: the API server has accepted them.
   const parsed = parseRateLimitConfigResource(withoutBallast(object.content), { unknownFields: "ignore" });
   const found = parsed.ok

@@ -12,7 +12,7 @@ const PAGE_DIVISOR = 4;
 /** A watch that ends sooner without a word is not healthy, in milliseconds; who makes such watches must not do so in a tight circle. */
 const SHORT_WATCH_MS = 5000;
 
-/** After so many attempts in a row without success the resource version is in doubt, too. */
+/** After so many watches in a row that the server answered with an error the resource version is in doubt, too. */
 const WATCH_ATTEMPTS_MAX = 8;
 
 /** What has happened. */
@@ -41,6 +41,8 @@ export type ReflectorAction =
 /** What to do after waiting. */
 type Intent = { readonly kind: "list" } | { readonly kind: "watch"; readonly resourceVersion: string; readonly attempts: number };
 
+const LIST: Intent = { kind: "list" };
+
 /** Where the reflector has got to. */
 export type ReflectorState = { readonly pageLimit: number } & (
   | { readonly phase: "new" }
@@ -48,7 +50,7 @@ export type ReflectorState = { readonly pageLimit: number } & (
   | {
       readonly phase: "watching";
       readonly resourceVersion: string;
-      /** Watches in a row, this one included, that have brought nothing. */
+      /** Watches in a row, this one included, that have brought nothing though the server was there. */
       readonly attempts: number;
     }
   | { readonly phase: "waiting"; readonly next: Intent }
@@ -140,23 +142,28 @@ function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Failed)
 
 function waitAfter(state: Watching | Listing, failure: FailureKind, atLeastMs: number): ReflectorStep {
   switch (failure) {
+    case "unreachable": {
+      // Says nothing about the watch: however long the server is away, it may well go on from there.
+      const again = state.phase === "watching" ? retryWatch({ ...state, attempts: Math.max(0, state.attempts - 1) }) : LIST;
+      return wait(state, again, { pace: "back-off", atLeastMs });
+    }
     case "unavailable":
-      return wait(state, state.phase === "watching" ? retryWatch(state) : { kind: "list" }, { pace: "back-off", atLeastMs });
+      return wait(state, state.phase === "watching" ? retryWatch(state) : LIST, { pace: "back-off", atLeastMs });
     case "refused":
-      return wait(state, { kind: "list" }, { pace: "slow", atLeastMs });
+      return wait(state, LIST, { pace: "slow", atLeastMs });
     case "too-large": {
       const pageLimit = state.phase === "listing" ? Math.max(1, Math.floor(state.pageLimit / PAGE_DIVISOR)) : state.pageLimit;
-      return wait({ ...state, pageLimit }, { kind: "list" }, { pace: "back-off", atLeastMs });
+      return wait({ ...state, pageLimit }, LIST, { pace: "back-off", atLeastMs });
     }
     case "expired":
     case "unauthorized":
     case "broken":
-      return wait(state, { kind: "list" }, { pace: "back-off", atLeastMs });
+      return wait(state, LIST, { pace: "back-off", atLeastMs });
   }
 }
 
 function retryWatch({ resourceVersion, attempts }: Watching): Intent {
-  return attempts < WATCH_ATTEMPTS_MAX ? { kind: "watch", resourceVersion, attempts } : { kind: "list" };
+  return attempts < WATCH_ATTEMPTS_MAX ? { kind: "watch", resourceVersion, attempts } : LIST;
 }
 
 function wait(state: ReflectorState, next: Intent, how: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): ReflectorStep {

@@ -1,0 +1,255 @@
+// Tests of api-client.ts against a server that answers as no healthy one does.
+import { gzipSync } from "node:zlib";
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { type ApiClient, createApiClient } from "./api-client.ts";
+import type { ApiFailure } from "./api-failure.ts";
+import { rateLimitConfigsIn } from "./api-resource.ts";
+import { type FakeApiServer, type FakeCall, startFakeApiServer } from "./fake-api-server.suite.ts";
+import type { ObjectPage, WatchEvent } from "./kubernetes-object.ts";
+
+function kindOf(end: "closed" | ApiFailure): string {
+  return end === "closed" ? end : end.kind;
+}
+
+const RESOURCE = rateLimitConfigsIn("team");
+const OBJECT = { metadata: { name: "a", namespace: "team", uid: "1", resourceVersion: "7" } };
+const READ = { name: "a", namespace: "team", uid: "1", resourceVersion: "7", generation: undefined, content: OBJECT };
+const EMPTY_LIST = { metadata: { resourceVersion: "5" }, items: [] };
+
+describe("ApiClient", () => {
+  let server: FakeApiServer;
+  let client: ApiClient;
+  let stop: AbortController;
+
+  beforeEach(async () => {
+    server = await startFakeApiServer();
+    stop = new AbortController();
+    client = createApiClient(server.access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    client.close();
+    await server.close();
+  });
+
+  function list(): Promise<ObjectPage> {
+    return client.list({ verb: "list", resource: RESOURCE }, { limit: 10, continueToken: "c" }, stop.signal);
+  }
+
+  /** Answers one list with this. */
+  async function listAnswered(...answer: Parameters<FakeCall["answer"]>): Promise<ObjectPage> {
+    const page = list();
+    page.catch(() => undefined); // Looked at below.
+    (await server.next()).answer(...answer);
+    return await page;
+  }
+
+  /** A watch that has begun, and what it told so far. */
+  async function watch(): Promise<{ call: FakeCall; told: (WatchEvent["kind"] | "opened")[]; ended: Promise<"closed" | ApiFailure> }> {
+    const told: (WatchEvent["kind"] | "opened")[] = [];
+    const listener = { opened: () => told.push("opened"), event: (event: WatchEvent) => told.push(event.kind) };
+    const watching = client.watch(
+      { verb: "watch", resource: RESOURCE },
+      { resourceVersion: "5", timeoutSeconds: 300 },
+      listener,
+      stop.signal,
+    );
+    const ended = watching.then(
+      () => "closed" as const,
+      (error: unknown) => error as ApiFailure,
+    );
+    return { call: await server.next(), told, ended };
+  }
+
+  it("list() asks for one page, packed or not, and reads it", async () => {
+    const page = list();
+    const call = await server.next();
+    expect([call.path, [...call.query], call.headers["accept-encoding"]]).toEqual([
+      "/apis/ratelimit.weir.dev/v1alpha1/namespaces/team/ratelimitconfigs",
+      [
+        ["limit", "10"],
+        ["continue", "c"],
+      ],
+      "gzip",
+    ]);
+    const body = JSON.stringify({ metadata: { resourceVersion: "5", continue: "d" }, items: [OBJECT] });
+    call.answer(200, gzipSync(body), { "content-encoding": "gzip" });
+    expect(await page).toEqual({ objects: [READ], resourceVersion: "5", continueToken: "d" });
+    expect(await listAnswered(200, { metadata: { resourceVersion: "6" }, items: null })).toEqual({
+      objects: [],
+      resourceVersion: "6",
+      continueToken: "",
+    });
+  });
+
+  it.each([
+    { what: "text", body: "<html>login</html>" },
+    { what: "half of a list", body: '{"metadata":{"resourceVersion":"5"},"items":[' },
+    { what: "no version", body: { items: [] } },
+    { what: "an object without a name", body: { ...EMPTY_LIST, items: [{ metadata: {} }] } },
+    { what: "items that are no list", body: { ...EMPTY_LIST, items: "none" } },
+  ])("list() takes $what for broken", async ({ body }) => {
+    await expect(listAnswered(200, body)).rejects.toMatchObject({
+      kind: "broken",
+      message: "Cannot list ratelimitconfigs.ratelimit.weir.dev in namespace team: the answer is not a list of objects",
+    });
+  });
+
+  it("list() tells when an unpacked answer is too large, without reading it all", async () => {
+    const packed = gzipSync(Buffer.alloc(65 * 1024 * 1024, " "));
+    await expect(listAnswered(200, packed, { "content-encoding": "gzip" })).rejects.toMatchObject({ kind: "too-large" });
+  });
+
+  it("list() fails when what is packed is damaged", async () => {
+    await expect(listAnswered(200, "not gzip", { "content-encoding": "gzip" })).rejects.toMatchObject({ kind: "unreachable" });
+  });
+
+  it("list() waits as long as a busy server asks", async () => {
+    const status = { kind: "Status", code: 429, message: "too many requests", details: { retryAfterSeconds: 1 } };
+    await expect(listAnswered(429, status, { "retry-after": "4" })).rejects.toMatchObject({ kind: "unavailable", retryAfterMs: 4000 });
+    await expect(listAnswered(503, "busy", { "retry-after": "later" })).rejects.toMatchObject({ kind: "unavailable", retryAfterMs: 0 });
+  });
+
+  it("list() asks for other credentials when these are not accepted", async () => {
+    await expect(listAnswered(401, { message: "Unauthorized" })).rejects.toMatchObject({ kind: "unauthorized" });
+    expect(server.access.renewals).toBe(1);
+    await expect(listAnswered(403, { message: "no" })).rejects.toMatchObject({ kind: "refused" });
+    expect(server.access.renewals).toBe(1);
+  });
+
+  it("list() fails when the server says nothing", async () => {
+    await expect(list()).rejects.toMatchObject({
+      kind: "unreachable",
+      message: expect.stringContaining("nothing was heard for 0.3 s") as string,
+    });
+  });
+
+  it("list() fails when the server stops in the middle", async () => {
+    const page = list();
+    page.catch(() => undefined);
+    const call = await server.next();
+    call.open();
+    call.send('{"metadata":');
+    await expect(page).rejects.toMatchObject({ kind: "unreachable", message: expect.stringContaining("nothing was heard") as string });
+  });
+
+  it("list() names why there are no credentials", async () => {
+    const access = { ...server.access, forRequest: () => Promise.reject(new Error("ENOENT: token")) };
+    const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
+    await expect(broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal)).rejects.toMatchObject({
+      kind: "unreachable",
+      message: "Cannot list ratelimitconfigs.ratelimit.weir.dev in namespace team: there are no credentials: ENOENT: token",
+    });
+    broken.close();
+  });
+
+  it("list() fails, and does nothing worse, when a certificate cannot be used", async () => {
+    const access = {
+      renew: () => undefined,
+      forRequest: () => Promise.resolve({ server: "https://127.0.0.1:1", options: { cert: "not PEM", key: "not PEM" } }),
+    };
+    const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
+    const failing = broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal);
+    await expect(failing).rejects.toMatchObject({ kind: "unreachable" });
+    broken.close();
+  });
+
+  it("uses one connection for lists and watches that follow each other", async () => {
+    const first = list();
+    const listed = await server.next();
+    listed.answer(200, EMPTY_LIST);
+    await first;
+    const { call, ended } = await watch();
+    call.open();
+    call.end();
+    expect(await ended).toBe("closed");
+    const again = await watch();
+    expect([call.fromPort, again.call.fromPort]).toEqual([listed.fromPort, listed.fromPort]);
+  });
+
+  it("watch() asks for bookmarks from a version on, and tells of lines as they become complete", async () => {
+    const { call, told, ended } = await watch();
+    expect([...call.query]).toEqual([
+      ["watch", "1"],
+      ["allowWatchBookmarks", "true"],
+      ["resourceVersion", "5"],
+      ["timeoutSeconds", "300"],
+    ]);
+    call.open();
+    const line = JSON.stringify({ type: "ADDED", object: OBJECT });
+    call.send(line.slice(0, 20));
+    call.send(`${line.slice(20)}\n${JSON.stringify({ type: "DELETED", object: OBJECT })}\n`);
+    call.send(`${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } })}\n`);
+    call.end();
+    expect([await ended, told]).toEqual(["closed", ["opened", "put", "delete", "bookmark"]]);
+  });
+
+  it.each([
+    { what: "no JSON", line: "}{", kind: "broken" },
+    { what: "an unknown type", line: '{"type":"RENAMED","object":{}}', kind: "broken" },
+    { what: "an object without uid", line: '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"}}}', kind: "broken" },
+    { what: "a bookmark without version", line: '{"type":"BOOKMARK","object":{"metadata":{}}}', kind: "broken" },
+    { what: "410", line: '{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old","reason":"Expired"}}', kind: "expired" },
+    { what: "500", line: '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}', kind: "unavailable" },
+    { what: "an error that says nothing", line: '{"type":"ERROR","object":null}', kind: "unavailable" },
+  ])("watch() fails as $kind when a line says $what, after what came before it", async ({ line, kind }) => {
+    const { call, told, ended } = await watch();
+    call.open();
+    call.send(`${JSON.stringify({ type: "MODIFIED", object: OBJECT })}\n${line}\n`);
+    expect([kindOf(await ended), told]).toEqual([kind, ["opened", "put"]]);
+  });
+
+  it("watch() fails when a line does not end", async () => {
+    const { call, ended } = await watch();
+    call.open();
+    for (let megabytes = 0; megabytes < 9; megabytes += 1) call.send(Buffer.alloc(1024 * 1024, "x"));
+    expect(await ended).toMatchObject({
+      kind: "broken",
+      message: expect.stringContaining("an event has more than 8388608 bytes") as string,
+    });
+  });
+
+  it("watch() fails when the connection is cut in the middle of a line, and does not use the half", async () => {
+    const { call, told, ended } = await watch();
+    call.open();
+    call.send('{"type":"ADDED","obj');
+    setTimeout(() => call.cut(), 50);
+    expect([kindOf(await ended), told]).toEqual(["unreachable", ["opened"]]);
+  });
+
+  it("watch() fails when nothing is heard for too long, and lives as long as something is", async () => {
+    const { call, told, ended } = await watch();
+    call.open();
+    const startedMs = performance.now();
+    for (let count = 0; count < 5; count += 1) {
+      call.send(`${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: String(count) } } })}\n`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const failure = (await ended) as ApiFailure;
+    expect([failure.kind, told.length]).toEqual(["unreachable", 6]);
+    expect(failure.message).toContain("nothing was heard for 0.3 s");
+    expect(performance.now() - startedMs).toBeGreaterThan(600);
+  });
+
+  it.each([
+    { status: 410, body: { code: 410, reason: "Expired" }, kind: "expired" },
+    { status: 403, body: "", kind: "refused" },
+    { status: 404, body: "404 page not found", kind: "refused" },
+    { status: 500, body: Buffer.alloc(200_000, "x"), kind: "unavailable" },
+    { status: 302, body: "", kind: "refused" },
+  ])("watch() fails as $kind when it is answered with $status", async ({ status, body, kind }) => {
+    const { call, told, ended } = await watch();
+    call.answer(status, body);
+    expect([kindOf(await ended), told]).toEqual([kind, []]);
+  });
+
+  it("ends what is under way when it is told to stop", async () => {
+    const { call, ended } = await watch();
+    call.open();
+    stop.abort();
+    expect(await ended).toMatchObject({ kind: "unreachable" });
+  });
+});

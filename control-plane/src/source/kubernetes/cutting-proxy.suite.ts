@@ -1,0 +1,85 @@
+// What stands between a client and its server, in the hands of a test: cuts connections, lets none through, swallows bytes. Only tests import it.
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A proxy for TCP on a port of its own. */
+export interface CuttingProxy {
+  readonly port: number;
+  /** Connections made so far. */
+  readonly connections: number;
+  /** Ends every connection at once, both ways. */
+  cut(): void;
+  /** Refuses new connections, and ends the open ones, until `restore`. */
+  block(): void;
+  /** Swallows everything both ways without ending anything, as a network does that lost its way, until `restore`; what was swallowed is lost. */
+  swallow(): void;
+  restore(): void;
+  /** Cuts each connection after this many bytes from the server; 0 stands for never. The function is asked for every new connection. */
+  cutAfter(bytes: () => number): void;
+  close(): Promise<void>;
+}
+
+/** Starts a proxy in front of a port of this machine. */
+export async function startCuttingProxy(targetPort: number): Promise<CuttingProxy> {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  let isBlocked = false;
+  let isSwallowing = false;
+  let bytesOf = (): number => 0;
+  const cut = (): void => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  const server = createServer((client) => {
+    connections += 1;
+    if (isBlocked) {
+      client.resetAndDestroy();
+      return;
+    }
+    const target = connect(targetPort, "127.0.0.1");
+    let left = bytesOf() || Infinity;
+    const forward = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
+      sockets.add(from);
+      from.on("data", (chunk: Buffer) => {
+        if (isSwallowing) return;
+        to.write(chunk);
+        count(chunk.length);
+      });
+      from.on("error", () => undefined); // Its end is told below.
+      from.on("close", () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    };
+    forward(client, target, () => undefined);
+    forward(target, client, (bytes) => {
+      left -= bytes;
+      if (left <= 0) client.resetAndDestroy();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    get connections() {
+      return connections;
+    },
+    cut,
+    block: () => {
+      isBlocked = true;
+      cut();
+    },
+    swallow: () => {
+      isSwallowing = true;
+    },
+    restore: () => {
+      isBlocked = false;
+      isSwallowing = false;
+    },
+    cutAfter: (bytes) => {
+      bytesOf = bytes;
+    },
+    close: async () => {
+      cut();
+      await once(server.close(), "close");
+    },
+  };
+}

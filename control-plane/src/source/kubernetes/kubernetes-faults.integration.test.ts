@@ -1,0 +1,238 @@
+// What a source over a real API server does when that is killed, held, cut off, loses its history or its store: it keeps what it has and catches up.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { eventually } from "@weir/testing/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+
+import { manifest } from "../../assemble/manifests.suite.ts";
+import { keysOf, limitOf } from "../source.suite.ts";
+import { type CuttingProxy, startCuttingProxy } from "./cutting-proxy.suite.ts";
+import { applyConfig, createNamespaces, deleteConfig, LOOSE_CRD, openSource, QUICK } from "./kubernetes-place.suite.ts";
+import type { KubernetesSource } from "./kubernetes-source.ts";
+
+/** Longest wait for the source to catch up, in milliseconds. The machine may be busy with other servers. */
+const DEADLINE_MS = 40_000;
+
+let cluster: KubernetesCluster;
+let proxy: CuttingProxy;
+let source: KubernetesSource;
+let changes = 0;
+
+beforeAll(async () => {
+  cluster = await startKubernetesCluster();
+  await cluster.apply(LOOSE_CRD);
+  await cluster.kubectl(["wait", "--for=condition=Established", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
+  await createNamespaces(cluster, "default");
+  proxy = await startCuttingProxy(Number(new URL(cluster.url).port));
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await cluster.stop();
+});
+
+/** A source that reaches the API server through the proxy only, and notices silence after a second. */
+function open(): KubernetesSource {
+  const path = join(cluster.folder, "kubeconfig-proxied");
+  const server = `https://127.0.0.1:${proxy.port}`;
+  const parts = { cluster: "test", user: "admin" };
+  writeFileSync(
+    path,
+    JSON.stringify({
+      "current-context": "test",
+      clusters: [{ name: "test", cluster: { server, "certificate-authority-data": Buffer.from(cluster.caPem).toString("base64") } }],
+      users: [{ name: "admin", user: { token: cluster.adminToken } }],
+      contexts: [{ name: "test", context: parts }],
+    }),
+  );
+  return openSource(
+    cluster,
+    { changed: () => (changes += 1) },
+    { connection: { kind: "kubeconfig", paths: [path] }, times: { ...QUICK, answerTimeoutMs: 2000, silenceTimeoutMs: 2000 } },
+  );
+}
+
+async function apply(name: string, requestsPerUnit: number, unit?: string): Promise<void> {
+  await applyConfig(cluster, manifest({ name, domain: name, requestsPerUnit, ...(unit === undefined ? {} : { unit }) }));
+}
+
+/** Waits for the limits of all resources to be these. */
+async function expectLimits(limits: Readonly<Record<string, number>>): Promise<void> {
+  await eventually(
+    `limits ${JSON.stringify(limits)}; the source says ${source.condition().problem}`,
+    async () => {
+      const state = await source.read();
+      expect(Object.fromEntries(keysOf(state).map((key) => [key.slice("default/".length), limitOf(state, key)]))).toEqual(limits);
+    },
+    DEADLINE_MS,
+  );
+}
+
+async function expectProblem(text: string): Promise<void> {
+  await eventually("the problem", () => expect(source.condition().problem).toContain(text), DEADLINE_MS);
+}
+
+describe("KubernetesSource, started", () => {
+  beforeEach(async () => {
+    proxy.restore();
+    await apply("a", 1);
+    await apply("b", 2);
+    source = open();
+    await source.start();
+    await expectLimits({ a: 1, b: 2 });
+  });
+
+  afterEach(async () => {
+    await source.stop();
+    proxy.restore();
+    proxy.cutAfter(() => 0);
+    for (const name of ["a", "b", "c", "d"]) await deleteConfig(cluster, `default/${name}`);
+  });
+
+  it("keeps what it has while the API server is away, says so, and catches up when it is back", async () => {
+    const before = await source.read();
+    await cluster.killApiServer();
+    await expectProblem("no answer from");
+    const { syncedMs } = source.condition();
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+    expect(await source.read()).toBe(before);
+    expect(source.condition().syncedMs).toBe(syncedMs);
+    await cluster.startApiServer();
+    await apply("c", 3);
+    await expectLimits({ a: 1, b: 2, c: 3 });
+    await eventually("no problem", () => expect(source.condition().problem).toBeUndefined());
+  });
+
+  it("notices that a server says nothing though its connections stay open, and follows it when it goes on", async () => {
+    cluster.pauseApiServer();
+    try {
+      await expectProblem("nothing was heard for 2 s");
+      expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
+    } finally {
+      cluster.resumeApiServer();
+    }
+    await apply("a", 10);
+    await expectLimits({ a: 10, b: 2 });
+  });
+
+  it("makes a new connection when the network swallows everything", async () => {
+    const before = proxy.connections;
+    proxy.swallow();
+    await apply("a", 11);
+    await expectProblem("nothing was heard for 2 s");
+    proxy.restore();
+    await expectLimits({ a: 11, b: 2 });
+    expect(proxy.connections).toBeGreaterThan(before);
+  });
+
+  it("misses nothing when connections are cut anywhere, time and again", async () => {
+    // A generator with a fixed seed (Numerical Recipes): cuts fall into handshakes, headers, lists and the middle of events.
+    let seed = 20_240_229;
+    const random = (): number => (seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
+    proxy.cutAfter(() => 500 + Math.floor(random() * 8000));
+    proxy.cut();
+    const connections = proxy.connections;
+    for (let edit = 1; edit <= 150; edit += 1) {
+      const name = "abcd"[Math.floor(random() * 4)] ?? "a";
+      if (random() < 0.2) await deleteConfig(cluster, `default/${name}`);
+      else await apply(name, edit);
+      if (edit % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await deleteConfig(cluster, "default/b");
+    await apply("a", 1000);
+    await apply("c", 1001);
+    await deleteConfig(cluster, "default/d");
+    await expectLimits({ a: 1000, c: 1001 });
+    expect(proxy.connections - connections).toBeGreaterThan(3);
+  });
+
+  it("lists again when the history was compacted while it was cut off, and notices what went meanwhile", async () => {
+    const { lists, failures } = source.counts();
+    proxy.block();
+    await deleteConfig(cluster, "default/b");
+    await apply("c", 4);
+    // The server's own memory of events would bridge the gap: only a new one has none.
+    await cluster.compact();
+    await cluster.killApiServer();
+    await cluster.startApiServer();
+    await apply("c", 5);
+    await cluster.compact();
+    proxy.restore();
+    await expectLimits({ a: 1, c: 5 });
+    expect(source.counts().lists).toBeGreaterThan(lists);
+    expect(source.counts().failures.expired).toBeGreaterThan(failures.expired);
+  });
+
+  it("goes on when etcd was restarted", async () => {
+    await cluster.killEtcd();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
+    cluster.startEtcd();
+    await eventually("the API server to write again", () => apply("b", 6), DEADLINE_MS);
+    await expectLimits({ a: 1, b: 6 });
+  });
+
+  it("takes an object that was deleted and made again while it was cut off for another one", async () => {
+    const before = (await source.read()).resources[0];
+    proxy.block();
+    await deleteConfig(cluster, "default/a");
+    await apply("a", 1, "fortnight");
+    proxy.restore();
+    // As a change of the same object it would leave the last good form in force.
+    await expectLimits({ b: 2 });
+    expect((await source.read()).refusals).toMatchObject([{ resource: "default/a", keepsLastGood: false }]);
+    await apply("a", 1);
+    await expectLimits({ a: 1, b: 2 });
+    expect((await source.read()).resources[0]?.uid).not.toBe(before?.uid);
+  });
+
+  it("does not ask again and again while all is well", async () => {
+    await expectLimits({ a: 1, b: 2 });
+    const { lists } = source.counts();
+    const connections = proxy.connections;
+    const told = changes;
+    for (let edit = 1; edit <= 20; edit += 1) await apply("a", edit);
+    await expectLimits({ a: 20, b: 2 });
+    expect([source.counts().lists, proxy.connections]).toEqual([lists, connections]);
+    expect(changes - told).toBeLessThanOrEqual(20);
+  });
+});
+
+describe("KubernetesSource.start()", () => {
+  it("waits while the API server cannot be reached, tells why, and gives nothing until everything is listed", async () => {
+    await apply("a", 1);
+    proxy.block();
+    source = open();
+    let isStarted = false;
+    const started = Promise.resolve(source.start()).then(() => (isStarted = true));
+    await expectProblem(`no answer from https://127.0.0.1:${proxy.port}`);
+    expect(isStarted).toBe(false);
+    expect(source.condition().syncedMs).toBeUndefined();
+    await expect(source.read()).rejects.toMatchObject({ code: "SOURCE_UNREADABLE", transient: true });
+    proxy.restore();
+    await started;
+    expect(keysOf(await source.read())).toEqual(["default/a"]);
+    await source.stop();
+    await deleteConfig(cluster, "default/a");
+  });
+
+  it("comes to an end when it is stopped while it waits", async () => {
+    proxy.block();
+    source = open();
+    const started = source.start();
+    await expectProblem("no answer from");
+    await source.stop();
+    await started;
+    proxy.restore();
+  });
+
+  it("fails at once when the kubeconfig cannot be used", async () => {
+    const broken = openSource(cluster, { changed: () => undefined }, { connection: { kind: "kubeconfig", paths: ["/nowhere/config"] } });
+    await expect(broken.start()).rejects.toMatchObject({
+      code: "SOURCE_UNREADABLE",
+      message: expect.stringContaining("Cannot use the kubeconfig /nowhere/config: ") as string,
+    });
+  });
+});

@@ -1,0 +1,114 @@
+// Tests of object-memory.ts: which changes matter, what is kept of an object that is broken, and what another one of its name inherits.
+import { describe, expect, it } from "vitest";
+
+import type { KubernetesObject } from "./kubernetes-object.ts";
+import { createObjectMemory, type ObjectMemory } from "./object-memory.ts";
+
+interface ObjectText {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly version?: string;
+  readonly generation?: number;
+  readonly domain?: unknown;
+  readonly metadata?: object;
+}
+
+function object(text: ObjectText = {}): KubernetesObject {
+  const { name = "a", namespace = "team", uid = "u1", version = "1", generation, domain = "alpha", metadata = {} } = text;
+  const content = {
+    apiVersion: "ratelimit.weir.dev/v1alpha1",
+    kind: "RateLimitConfig",
+    metadata: { name, namespace, uid, resourceVersion: version, creationTimestamp: "2026-01-31T12:00:00Z", ...metadata },
+    spec: { domain },
+  };
+  return { name, namespace, uid, resourceVersion: version, generation, content };
+}
+
+function domainsOf(memory: ObjectMemory): readonly unknown[] {
+  return memory.list().map(({ key, resource }) => [key, resource?.resource.spec.domain, resource?.isLastGood]);
+}
+
+describe("ObjectMemory", () => {
+  it("list() is ordered by namespace and name, whatever the order of arrival", () => {
+    const memory = createObjectMemory();
+    memory.replace([object({ namespace: "b" }), object({ name: "b" }), object({ name: "a" })]);
+    expect(memory.list().map(({ key }) => key)).toEqual(["b/a", "team/a", "team/b"]);
+  });
+
+  it("put() tells of a new object and a new generation, and not of anything else", () => {
+    const memory = createObjectMemory();
+    expect(memory.put(object({ generation: 1 }))).toBe(true);
+    expect(memory.put(object({ generation: 1, version: "2", metadata: { labels: { x: "y" } } }))).toBe(false);
+    expect(memory.put(object({ generation: 2, version: "3", domain: "beta" }))).toBe(true);
+    expect(domainsOf(memory)).toEqual([["team/a", "beta", false]]);
+  });
+
+  it("put() takes every version when the server counts no generations", () => {
+    const memory = createObjectMemory();
+    memory.put(object());
+    expect(memory.put(object({ version: "2", domain: "beta" }))).toBe(true);
+    expect(domainsOf(memory)).toEqual([["team/a", "beta", false]]);
+  });
+
+  it("replace() forgets what is not in the list, and tells whether anything has changed", () => {
+    const memory = createObjectMemory();
+    expect(memory.replace([])).toBe(false);
+    expect(memory.replace([object({ generation: 1 }), object({ name: "b", generation: 1 })])).toBe(true);
+    expect(memory.replace([object({ generation: 1 }), object({ name: "b", generation: 1 })])).toBe(false);
+    expect(memory.replace([object({ generation: 1 })])).toBe(true);
+    expect([memory.size(), domainsOf(memory)]).toEqual([1, [["team/a", "alpha", false]]]);
+    // As many as before, but another one.
+    expect(memory.replace([object({ name: "b", generation: 1 })])).toBe(true);
+  });
+
+  it("delete() tells whether the object was known", () => {
+    const memory = createObjectMemory();
+    memory.put(object());
+    expect([memory.delete(object()), memory.delete(object()), memory.size()]).toEqual([true, false, 0]);
+  });
+
+  it("keeps the last good form of an object that is broken, through further broken ones, until it is right", () => {
+    const memory = createObjectMemory();
+    memory.put(object({ generation: 1 }));
+    memory.put(object({ generation: 2, domain: 5 }));
+    memory.put(object({ generation: 3, domain: true }));
+    expect(domainsOf(memory)).toEqual([["team/a", "alpha", true]]);
+    expect(memory.list()[0]?.refusals).toEqual([
+      {
+        place: { file: "ratelimitconfigs/team/a", line: 0, column: 0 },
+        field: "spec.domain",
+        message: "must be a string, is the boolean true: put it in quotes",
+        resource: "team/a",
+        keepsLastGood: true,
+      },
+    ]);
+    memory.put(object({ generation: 4, domain: "gamma" }));
+    expect([domainsOf(memory), memory.list()[0]?.refusals]).toEqual([[["team/a", "gamma", false]], []]);
+  });
+
+  it("gives nothing of an object to another one with its name", () => {
+    const memory = createObjectMemory();
+    memory.put(object({ generation: 1 }));
+    memory.put(object({ uid: "u2", generation: 1, domain: 5 }));
+    expect([domainsOf(memory), memory.list()[0]?.refusals[0]?.keepsLastGood]).toEqual([[["team/a", undefined, undefined]], false]);
+    memory.replace([object({ uid: "u3", generation: 1, domain: "beta" })]);
+    expect(domainsOf(memory)).toEqual([["team/a", "beta", false]]);
+  });
+
+  it("refuses rules that the data plane would refuse, with the path of the field", () => {
+    const memory = createObjectMemory();
+    const twice = [{ key: "user" }, { key: "user" }];
+    const { content, ...rest } = object();
+    memory.put({ ...rest, content: { ...content, spec: { domain: "alpha", descriptors: twice } } });
+    expect(memory.list()[0]?.refusals).toMatchObject([{ field: "spec.descriptors[1].key", resource: "team/a" }]);
+  });
+
+  it("does not keep what kubectl and the server remember in an object", () => {
+    const memory = createObjectMemory();
+    const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}", note: "kept" };
+    memory.put(object({ metadata: { managedFields: [{ manager: "kubectl" }], annotations } }));
+    const { metadata } = memory.list()[0]?.resource?.resource ?? {};
+    expect([metadata?.annotations, metadata?.managedFields]).toEqual([{ note: "kept" }, undefined]);
+  });
+});
