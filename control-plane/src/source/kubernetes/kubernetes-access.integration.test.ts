@@ -1,0 +1,254 @@
+// Tests of cluster-access.ts and of the roles in control-plane/rbac on a real API server: what the account may do is enough, and all of it is needed.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { eventually } from "@weir/testing/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+
+import { createTestAuthority } from "../../ads/ads-client.suite.ts";
+import { manifest } from "../../assemble/manifests.suite.ts";
+import { keysOf, limitOf } from "../source.suite.ts";
+import type { ClusterConnection } from "./cluster-access.ts";
+import { applyConfig, callApi, CRD_YAML, createNamespaces, openSource } from "./kubernetes-place.suite.ts";
+import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
+
+const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
+
+/** The user that the account is to the API server. */
+const ACCOUNT = "system:serviceaccount:weir-system:weir-control-plane";
+
+let cluster: KubernetesCluster;
+let folder: string;
+let source: KubernetesSource | undefined;
+
+function rbac(name: string): string {
+  return readFileSync(join(RBAC_FOLDER, name), "utf8");
+}
+
+beforeAll(async () => {
+  cluster = await startKubernetesCluster();
+  await cluster.apply(CRD_YAML);
+  await cluster.kubectl(["wait", "--for=condition=Established", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
+  await createNamespaces(cluster, "default", "weir-system", "team");
+  await cluster.apply(rbac("service-account.yaml"));
+  await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" }));
+  folder = join(cluster.folder, "account");
+});
+
+afterAll(async () => {
+  await cluster.stop();
+});
+
+/** Everything that the account may do is taken away. */
+async function revokeAll(): Promise<void> {
+  await cluster.kubectl([
+    ...["delete", "--ignore-not-found", "clusterrole,clusterrolebinding"],
+    ...["weir-control-plane", "weir-control-plane-namespaces"],
+  ]);
+  await cluster.kubectl(["delete", "--ignore-not-found", "--namespace=team", "rolebinding", "weir-control-plane"]);
+}
+
+/** A token of the account, as kubelet asks for it. */
+async function createToken(): Promise<string> {
+  const { code, stdout, stderr } = await cluster.kubectl(["create", "token", "weir-control-plane", "--namespace=weir-system"]);
+  if (code !== 0) throw new Error(stderr);
+  return stdout.trim();
+}
+
+/** The files that a pod of the account would find. */
+async function mountAccount(token?: string): Promise<ClusterConnection> {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "token"), token ?? (await createToken()));
+  writeFileSync(join(folder, "ca.crt"), cluster.caPem);
+  const { hostname: host, port } = new URL(cluster.url);
+  return { kind: "in-cluster", host, port: Number(port), folder };
+}
+
+async function open(scope: NamespaceScope, connection?: ClusterConnection): Promise<KubernetesSource> {
+  source = openSource(cluster, { changed: () => undefined }, { scope, connection: connection ?? (await mountAccount()) });
+  return source;
+}
+
+/** Starts the source and waits for it to say what keeps it. */
+async function problemOfStart(scope: NamespaceScope): Promise<string> {
+  const opened = await open(scope);
+  void Promise.resolve(opened.start());
+  return await eventually("the problem", () => {
+    const { problem } = opened.condition();
+    if (problem === undefined) throw new Error("there is none");
+    return problem;
+  });
+}
+
+beforeEach(revokeAll);
+
+afterEach(async () => {
+  await source?.stop();
+  source = undefined;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe("the roles of the control plane", () => {
+  it("are enough for all namespaces", async () => {
+    await cluster.apply(`${rbac("cluster-role.yaml")}---\n${rbac("cluster-role-binding.yaml")}`);
+    const opened = await open({ kind: "all" });
+    await opened.start();
+    expect(keysOf(await opened.read())).toEqual(["team/a"]);
+    await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team", requestsPerUnit: 31 }));
+    await eventually("the change", async () => expect(limitOf(await opened.read(), "team/a")).toBe(31));
+  });
+
+  it("are enough for named namespaces without any right in the others", async () => {
+    await cluster.apply(rbac("cluster-role.yaml"));
+    const { code, stderr } = await cluster.kubectl(["apply", "--namespace=team", "-f", join(RBAC_FOLDER, "role-binding.yaml")]);
+    expect([code, stderr]).toEqual([0, ""]);
+    const opened = await open({ kind: "named", names: ["team"] });
+    await opened.start();
+    expect(keysOf(await opened.read())).toEqual(["team/a"]);
+    await opened.stop();
+    expect(await problemOfStart({ kind: "named", names: ["team", "default"] })).toContain(
+      'lacks the verb "list" on "ratelimitconfigs" of API group ratelimit.weir.dev in namespace default, grant it with a role',
+    );
+  });
+
+  it("are enough for namespaces by label", async () => {
+    await cluster.apply(["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"));
+    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "team", "limits=on"])).toMatchObject({ code: 0 });
+    const opened = await open({ kind: "labelled", selector: "limits=on" });
+    await opened.start();
+    expect(keysOf(await opened.read())).toEqual(["team/a"]);
+  });
+
+  it("allow nothing else", async () => {
+    await cluster.apply(["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"));
+    const asked = [
+      ...["get", "create", "update", "patch", "delete", "deletecollection"].map((verb) => [verb, "ratelimitconfigs.ratelimit.weir.dev"]),
+      ["patch", "ratelimitconfigs.ratelimit.weir.dev", "--subresource=status"],
+      ["get", "namespaces"],
+      ["list", "secrets"],
+      ["list", "configmaps"],
+      ["create", "leases.coordination.k8s.io"],
+    ];
+    for (const question of asked) {
+      const { stdout } = await cluster.kubectl(["auth", "can-i", ...question, `--as=${ACCOUNT}`, "--namespace=team"]);
+      expect([question, stdout.trim()]).toEqual([question, "no"]);
+    }
+    for (const verb of ["list", "watch"]) {
+      const { stdout } = await cluster.kubectl(["auth", "can-i", verb, "ratelimitconfigs.ratelimit.weir.dev", `--as=${ACCOUNT}`, "-A"]);
+      expect(stdout.trim()).toBe("yes");
+    }
+  });
+
+  it.each([
+    { role: "cluster-role.yaml", verb: "list", resource: "ratelimitconfigs", group: "API group ratelimit.weir.dev" },
+    { role: "cluster-role.yaml", verb: "watch", resource: "ratelimitconfigs", group: "API group ratelimit.weir.dev" },
+    { role: "namespace-reader.yaml", verb: "list", resource: "namespaces", group: "the core API group" },
+    { role: "namespace-reader.yaml", verb: "watch", resource: "namespaces", group: "the core API group" },
+  ])("are missed when $verb on $resource is taken away, until it is given back", async ({ role, verb, resource, group }) => {
+    const roles = ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"];
+    const other = verb === "list" ? "watch" : "list";
+    const without = rbac(role).replace("verbs: [list, watch]", `verbs: [${other}]`);
+    expect(without).not.toBe(rbac(role));
+    await cluster.apply(roles.map((name) => (name === role ? without : rbac(name))).join("---\n"));
+    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "team", "limits=on"])).toMatchObject({ code: 0 });
+    const problem = await problemOfStart({ kind: "labelled", selector: "limits=on" });
+    expect(problem).toContain(
+      `this account lacks the verb "${verb}" on "${resource}" of ${group} in the whole cluster, grant it with a role`,
+    );
+    expect(problem).toContain(`User "${ACCOUNT}" cannot ${verb} resource "${resource}"`);
+    await cluster.apply(roles.map(rbac).join("---\n"));
+    await eventually("no problem", async () => {
+      expect(source?.condition().problem).toBeUndefined();
+      expect(keysOf((await source?.read()) ?? { resources: [], refusals: [] })).toEqual(["team/a"]);
+    });
+  });
+});
+
+describe("KubernetesSource", () => {
+  beforeEach(async () => {
+    await cluster.apply(`${rbac("cluster-role.yaml")}---\n${rbac("cluster-role-binding.yaml")}`);
+  });
+
+  it("uses a token that was replaced", async () => {
+    const connection = await mountAccount("not.a.token");
+    const opened = await open({ kind: "all" }, connection);
+    const started = opened.start();
+    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"));
+    writeFileSync(join(folder, "token"), `${await createToken()}\n`);
+    await started;
+    expect(keysOf(await opened.read())).toEqual(["team/a"]);
+    // A running watch stays; the next one uses what is in the file by then.
+    writeFileSync(join(folder, "token"), "not.a.token");
+    await cluster.killApiServer();
+    await cluster.startApiServer();
+    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"));
+    expect(keysOf(await opened.read())).toEqual(["team/a"]);
+    writeFileSync(join(folder, "token"), await createToken());
+    await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team", requestsPerUnit: 47 }));
+    await eventually("the change", async () => expect(limitOf(await opened.read(), "team/a")).toBe(47));
+  });
+
+  it("tells that there is no token, and goes on when there is one", async () => {
+    const connection = await mountAccount();
+    rmSync(join(folder, "token"));
+    const opened = await open({ kind: "all" }, connection);
+    const started = opened.start();
+    await eventually("the problem", () => expect(opened.condition().problem).toMatch(/there are no credentials: ENOENT.*token/));
+    writeFileSync(join(folder, "token"), await createToken());
+    await started;
+  });
+
+  it("does not trust a server whose certificate another authority has signed", async () => {
+    const connection = await mountAccount();
+    writeFileSync(join(folder, "ca.crt"), (await createTestAuthority()).certPem);
+    const opened = await open({ kind: "all" }, connection);
+    void Promise.resolve(opened.start());
+    await eventually("the problem", () => expect(opened.condition().problem).toMatch(/no answer from .*(certificate|self-signed)/));
+  });
+
+  it("runs the program of a kubeconfig for its token, and takes the contexts of several files together", async () => {
+    const token = await createToken();
+    mkdirSync(folder, { recursive: true });
+    const users = join(folder, "users.json");
+    const rest = join(folder, "rest.json");
+    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token } };
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "echo",
+      args: [JSON.stringify(credential)],
+      interactiveMode: "Never",
+    };
+    writeFileSync(users, JSON.stringify({ users: [{ name: "account", user: { exec } }], "current-context": "here" }));
+    const server = { server: cluster.url, "certificate-authority-data": Buffer.from(cluster.caPem).toString("base64") };
+    const contexts = [{ name: "here", context: { cluster: "there", user: "account" } }];
+    writeFileSync(rest, JSON.stringify({ clusters: [{ name: "there", cluster: server }], contexts, "current-context": "other" }));
+    const opened = await open({ kind: "all" }, { kind: "kubeconfig", paths: [users, rest] });
+    await opened.start();
+    expect(keysOf(await opened.read())).toEqual(["team/a"]);
+  });
+
+  it("tells what a selector is wrong in", async () => {
+    await cluster.apply(rbac("namespace-reader.yaml"));
+    const problem = await problemOfStart({ kind: "labelled", selector: "a in b" });
+    expect(problem).toContain("Cannot list namespaces with labels a in b: the server says");
+  });
+
+  it("tells how to install the CustomResourceDefinition while it is missing, and goes on when it is there", async () => {
+    const name = "ratelimitconfigs.ratelimit.weir.dev";
+    await cluster.kubectl(["delete", "crd", name]);
+    await eventually("the kind to be gone", async () => {
+      expect((await callApi(cluster, "GET", "/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs")).status).toBe(404);
+    });
+    const opened = await open({ kind: "all" });
+    const started = opened.start();
+    await eventually("the problem", () => {
+      expect(opened.condition().problem).toContain(`the CustomResourceDefinition ${name} is not installed in version v1alpha1, install it`);
+    });
+    await cluster.apply(CRD_YAML);
+    await started;
+    await cluster.kubectl(["wait", "--for=condition=Established", `crd/${name}`]);
+    await eventually("a resource", () => applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" })));
+    await eventually("the resource", async () => expect(keysOf(await opened.read())).toEqual(["team/a"]));
+  });
+});
