@@ -40,6 +40,15 @@ export interface PodReport {
   left(): void;
 }
 
+/** Something that has happened to a pod. */
+export interface PodChange {
+  readonly kind: "connected" | "sent" | "accepted" | "rejected" | "left";
+  /** How the pod stood before; undefined when it has just connected. */
+  readonly before: PodState | undefined;
+  /** How the pod stands now; once it has left, how it stood in the end. */
+  readonly pod: PodState;
+}
+
 /** All pods of this replica. */
 export interface PodRegistry {
   /** Adds a pod; its stream reports to what this returns. */
@@ -47,34 +56,40 @@ export interface PodRegistry {
   /** Every connected pod, by node id and then by age of its stream. */
   list(): readonly PodState[];
   /** Calls the listener after every change; returns the function that ends this. */
-  onChanged(listener: () => void): () => void;
+  onChanged(listener: (change: PodChange) => void): () => void;
 }
 
 /** Makes an empty registry; `clock` gives milliseconds since the epoch. */
 export function createPodRegistry(deps: { readonly clock: () => number }): PodRegistry {
   const entries = new Map<symbol, PodState>();
-  const listeners = new Set<() => void>();
-  const put = (id: symbol, entry: PodState): void => {
-    entries.set(id, entry);
-    for (const listener of [...listeners]) listener();
+  const listeners = new Set<(change: PodChange) => void>();
+  const tell = (change: PodChange): void => {
+    for (const listener of [...listeners]) listener(change);
   };
   return {
     connected: (pod) => {
       const id = Symbol(pod.nodeId);
       const initial = { ...pod, connectedMs: deps.clock(), sent: undefined, accepted: undefined, rejected: undefined };
-      put(id, initial);
-      const change = (difference: Partial<PodState>): void => {
-        const entry = entries.get(id);
+      entries.set(id, initial);
+      tell({ kind: "connected", before: undefined, pod: initial });
+      const change = (kind: PodChange["kind"], difference: Partial<PodState>): void => {
+        const before = entries.get(id);
         // A report after the end of the stream is late, not wrong: there is nobody left to tell of.
-        if (entry !== undefined) put(id, { ...entry, ...difference });
+        if (before === undefined) return;
+        const after = { ...before, ...difference };
+        entries.set(id, after);
+        tell({ kind, before, pod: after });
       };
       const at = (version: string): VersionEvent => ({ version, atMs: deps.clock() });
       return {
-        sent: (version) => change({ sent: at(version) }),
-        accepted: (version) => change({ accepted: at(version), rejected: undefined }),
-        rejected: (version, message) => change({ rejected: { ...at(version), message } }),
+        sent: (version) => change("sent", { sent: at(version) }),
+        accepted: (version) => change("accepted", { accepted: at(version), rejected: undefined }),
+        rejected: (version, message) => change("rejected", { rejected: { ...at(version), message } }),
         left: () => {
-          if (entries.delete(id)) for (const listener of [...listeners]) listener();
+          const before = entries.get(id);
+          if (before === undefined) return;
+          entries.delete(id);
+          tell({ kind: "left", before, pod: before });
         },
       };
     },

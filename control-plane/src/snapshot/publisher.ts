@@ -31,6 +31,8 @@ export interface PublisherState {
   readonly publication: Publication;
   /** When each fleet was last given another snapshot, milliseconds since the epoch, by fleet. */
   readonly publishedMs: ReadonlyMap<string, number>;
+  /** When the first change was noted that led to it, milliseconds since the epoch, by fleet. */
+  readonly changedMs: ReadonlyMap<string, number>;
   /** What would be in force if nothing were held back; undefined until the source was read for the first time. */
   readonly wanted: SnapshotSet | undefined;
   /** What pods reject of it, and what is served instead. */
@@ -81,6 +83,7 @@ class SourcePublisher implements Publisher {
   readonly #listeners = new Set<() => void>();
   readonly #observers = new Set<() => void>();
   readonly #publishedMs = new Map<string, number>();
+  readonly #changedMs = new Map<string, number>();
   #source: Source | undefined;
   #read: SourceState | undefined;
   #assembly: Assembly | undefined;
@@ -92,6 +95,8 @@ class SourcePublisher implements Publisher {
   #releaseTimer: NodeJS.Timeout | undefined;
   #isStarted = false;
   #isChangedEarly = false;
+  /** When the first change was noted that no look at the source has taken in. */
+  #noticedMs: number | undefined;
 
   constructor({ log, clock, tracer, quarantine }: PublisherDeps, options: PublisherOptions) {
     this.#log = log;
@@ -121,6 +126,7 @@ class SourcePublisher implements Publisher {
   }
 
   changed(): void {
+    this.#noticedMs ??= this.#clock();
     // The source is read by one at a time, and the first read is start's.
     if (this.#isStarted) this.#debounce.changed();
     else this.#isChangedEarly = true;
@@ -132,6 +138,7 @@ class SourcePublisher implements Publisher {
       assembly: this.#assembly,
       publication: this.#publication,
       publishedMs: this.#publishedMs,
+      changedMs: this.#changedMs,
       wanted: this.#wanted,
       rejections: this.#rejections,
       sourceError: this.#sourceError,
@@ -159,9 +166,12 @@ class SourcePublisher implements Publisher {
   /** Never rejects: a source that cannot be read leaves everything as it is. */
   async #refresh(): Promise<void> {
     const span = this.#tracer?.startSpan("publish");
+    const noticedMs = this.#noticedMs;
+    this.#noticedMs = undefined;
     try {
-      this.#take(await this.#readSource());
+      this.#take(await this.#readSource(), noticedMs);
     } catch (error) {
+      this.#noticedMs = noticedMs ?? this.#noticedMs;
       const message = describeError(error);
       if (message === this.#sourceError) return;
       this.#log.error("Cannot read the source, what was read before stays in force", { error });
@@ -181,7 +191,7 @@ class SourcePublisher implements Publisher {
     return this.#source.read();
   }
 
-  #take(state: SourceState): void {
+  #take(state: SourceState, noticedMs?: number): void {
     if (state === this.#read) {
       this.#noteReadable();
       return;
@@ -194,7 +204,7 @@ class SourcePublisher implements Publisher {
     logRefusals(this.#log, this.#assembly, assembly);
     this.#assembly = assembly;
     this.#wanted = wanted;
-    this.#publish();
+    this.#publish(noticedMs);
   }
 
   #noteReadable(): void {
@@ -204,7 +214,8 @@ class SourcePublisher implements Publisher {
     this.#tellObservers();
   }
 
-  #publish(): void {
+  /** `noticedMs` is when the change was noted that this comes of; undefined: now. */
+  #publish(noticedMs?: number): void {
     if (this.#wanted === undefined) return;
     const nowMs = this.#clock();
     const before = this.#publication;
@@ -212,8 +223,13 @@ class SourcePublisher implements Publisher {
     this.#takeRejections();
     this.#publication = publish(before, allowed, nowMs, this.#options);
     const changed = logPublication(this.#log, before, this.#publication);
-    for (const fleet of changed) this.#publishedMs.set(fleet, nowMs);
-    for (const fleet of [...this.#publishedMs.keys()]) if (!this.#publication.has(fleet)) this.#publishedMs.delete(fleet);
+    for (const fleet of changed) {
+      this.#publishedMs.set(fleet, nowMs);
+      this.#changedMs.set(fleet, noticedMs ?? nowMs);
+    }
+    for (const times of [this.#publishedMs, this.#changedMs]) {
+      for (const fleet of [...times.keys()]) if (!this.#publication.has(fleet)) times.delete(fleet);
+    }
     this.#scheduleRelease(nowMs);
     const isJoined = [...before.keys()].some((fleet) => !this.#publication.has(fleet));
     if (changed.length > 0 || isJoined) for (const listener of [...this.#listeners]) listener();

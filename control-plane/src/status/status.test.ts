@@ -26,7 +26,7 @@ function publisherOf(files: Readonly<Record<string, string>>, snapshotMaxBytes =
   const publication = publish(UNPUBLISHED, wanted, AT_MS, { snapshotMaxBytes, allowEmptyAfterMs: 0 });
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
-  return { read, assembly, publication, publishedMs, wanted, rejections: NO_REJECTIONS, sourceError: undefined };
+  return { read, assembly, publication, publishedMs, changedMs: publishedMs, wanted, rejections: NO_REJECTIONS, sourceError: undefined };
 }
 
 function podOf(difference: Partial<PodState>): PodState {
@@ -125,6 +125,7 @@ describe("reportRollout()", () => {
       assembly: undefined,
       publication: UNPUBLISHED,
       publishedMs: new Map(),
+      changedMs: new Map(),
       wanted: undefined,
       rejections: NO_REJECTIONS,
       sourceError: "Cannot read the folder x",
@@ -251,7 +252,7 @@ describe("createMetrics()", () => {
       counters.pushed();
       counters.pushed();
       counters.acknowledged();
-      counters.rejected();
+      counters.rejected("default/a: no");
     });
     for (const line of [
       "weir_ads_pushes_total 2",
