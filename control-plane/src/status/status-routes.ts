@@ -69,7 +69,7 @@ function answerStatus(request: IncomingMessage, response: ServerResponse, report
 /** Tells the versions too, so that replicas can be compared by looking at their probes. */
 function answerReady(response: ServerResponse, report: RolloutReport): void {
   if (!report.ready) {
-    respondText(response, 503, "not ready\n");
+    respondText(response, 503, `not ready: ${report.notReady ?? "no reason is known"}\n`);
     return;
   }
   const versions = report.fleets.map(({ fleet, version }) => `${fleet} ${version ?? "none yet"}\n`).join("");

@@ -1,0 +1,209 @@
+// The program over a real Kubernetes API server, and a pod that is connected to it: what is applied arrives, and an API server that is away takes nothing.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+
+import { fromBinary } from "@bufbuild/protobuf";
+import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { eventually } from "@weir/testing/eventually";
+import { findFreePorts } from "@weir/testing/kubernetes/free-ports";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+
+import { RealPod } from "./ads/ads-client.suite.ts";
+import { manifest } from "./assemble/manifests.suite.ts";
+import { applyConfig, CRD_YAML, createNamespaces, deleteConfig } from "./source/kubernetes/kubernetes-place.suite.ts";
+
+const PROGRAM = join(import.meta.dirname, "main.ts");
+
+/** The promise is a second; as much again is left to a busy test machine. */
+const ARRIVAL_MS = 2000;
+
+/** Most pushes that a burst of edits may cost, however busy the machine is that makes them. */
+const PUSHES_MAX = 20;
+
+/** Longest wait for programs and servers to come up, in milliseconds. */
+const START_MS = 60_000;
+
+let cluster: KubernetesCluster;
+
+beforeAll(async () => {
+  cluster = await startKubernetesCluster();
+  await cluster.apply(CRD_YAML);
+  await cluster.kubectl(["wait", "--for=condition=Established", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
+  await createNamespaces(cluster, "team");
+});
+
+afterAll(async () => {
+  await cluster.stop();
+});
+
+/** A started program. */
+interface ControlPlaneProcess {
+  readonly output: () => string;
+  readonly adsPort: () => number;
+  readonly http: string;
+  stop(): Promise<number | null>;
+}
+
+async function startControlPlane(): Promise<ControlPlaneProcess> {
+  // Named, because the log tells it only when everything is up.
+  const [httpPort] = await findFreePorts(1);
+  const env = {
+    SOURCE: "kubernetes",
+    KUBECONFIG: cluster.kubeconfigPath,
+    ADS_PLAINTEXT: "true",
+    ADS_HOST: "127.0.0.1",
+    ADS_PORT: "0",
+    HTTP_HOST: "127.0.0.1",
+    HTTP_PORT: String(httpPort),
+    SHUTDOWN_DRAIN: "0s",
+    ALLOW_EMPTY_AFTER: "0s",
+  };
+  const child: ChildProcess = spawn(process.execPath, ["--conditions=source", PROGRAM], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = once(child, "close").then(([code]) => code as number | null);
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const find = (pattern: RegExp): string => {
+    const found = pattern.exec(text)?.[1];
+    if (found === undefined) throw new Error(`${String(pattern)} is not in ${text}`);
+    return found;
+  };
+  return {
+    output: () => text,
+    adsPort: () => Number(find(/Control plane is up.*ads="127\.0\.0\.1:(\d+)"/)),
+    http: `http://127.0.0.1:${httpPort}`,
+    stop: async () => {
+      child.kill("SIGTERM");
+      return await ended;
+    },
+  };
+}
+
+/** Limits by domain. */
+function limitsOf(response: DiscoveryResponse): Readonly<Record<string, number | undefined>> {
+  const configs = response.resources.map(({ value }) => fromBinary(RateLimitConfigSchema, value));
+  return Object.fromEntries(configs.map(({ domain, descriptors }) => [domain, descriptors[0]?.rateLimit?.requestsPerUnit]));
+}
+
+describe("weir-control-plane with SOURCE=kubernetes", () => {
+  let program: ControlPlaneProcess;
+  const pods: RealPod[] = [];
+
+  /** A pod that accepts everything. */
+  function connect(): RealPod {
+    const pod = new RealPod(program.adsPort());
+    pods.push(pod);
+    pod.request();
+    return pod;
+  }
+
+  async function expectLimits(pod: RealPod, limits: Readonly<Record<string, number>>, withinMs = START_MS): Promise<void> {
+    await eventually(`limits ${JSON.stringify(limits)}`, () => expect(limitsOf(pod.last)).toEqual(limits), withinMs);
+    pod.accept();
+  }
+
+  async function apply(name: string, requestsPerUnit: number): Promise<void> {
+    await applyConfig(cluster, manifest({ name, domain: name, namespace: "team", requestsPerUnit }));
+  }
+
+  async function get(path: string): Promise<{ readonly status: number; readonly text: string }> {
+    const response = await fetch(program.http + path);
+    return { status: response.status, text: await response.text() };
+  }
+
+  beforeEach(async () => {
+    await apply("alpha", 1);
+    program = await startControlPlane();
+  });
+
+  afterEach(async () => {
+    for (const pod of pods.splice(0)) pod.close();
+    expect(await program.stop()).toBe(0);
+    for (const name of ["alpha", "beta", "gamma"]) await deleteConfig(cluster, `team/${name}`);
+  });
+
+  it("brings what kubectl applies and deletes to the pod within a second or so", async () => {
+    await eventually("the start", () => program.adsPort(), START_MS);
+    const pod = connect();
+    await expectLimits(pod, { alpha: 1 });
+    const { code } = await cluster.kubectl(["apply", "-f", "-"], manifest({ name: "beta", domain: "beta", namespace: "team" }));
+    expect(code).toBe(0);
+    await expectLimits(pod, { alpha: 1, beta: 5 }, ARRIVAL_MS);
+    await apply("beta", 6);
+    await expectLimits(pod, { alpha: 1, beta: 6 }, ARRIVAL_MS);
+    await deleteConfig(cluster, "team/alpha");
+    await expectLimits(pod, { beta: 6 }, ARRIVAL_MS);
+  });
+
+  it("puts two hundred edits of a moment together, and delivers the last", async () => {
+    await eventually("the start", () => program.adsPort(), START_MS);
+    const pod = connect();
+    await expectLimits(pod, { alpha: 1 });
+    const before = pod.responses.length;
+    for (let edit = 1; edit <= 200; edit += 20) {
+      await Promise.all(Array.from({ length: 20 }, (_, index) => apply("alpha", edit + index)));
+    }
+    await apply("alpha", 4321);
+    await expectLimits(pod, { alpha: 4321 }, ARRIVAL_MS);
+    expect(pod.responses.length - before).toBeLessThanOrEqual(PUSHES_MAX);
+  });
+
+  it("leaves pods alone while the API server is away, serves new ones, and brings what changes when it is back", async () => {
+    await apply("beta", 2);
+    await eventually("the start", () => program.adsPort(), START_MS);
+    const pod = connect();
+    await expectLimits(pod, { alpha: 1, beta: 2 });
+    await cluster.killApiServer();
+    await eventually("the problem to be told", async () => expect((await get("/status?format=json")).text).toContain("no answer from"));
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    const late = connect();
+    await expectLimits(late, { alpha: 1, beta: 2 });
+    expect([pod.responses.length, pod.end]).toEqual([1, undefined]);
+    expect((await get("/readyz")).status).toBe(200);
+    await cluster.startApiServer();
+    await deleteConfig(cluster, "team/beta");
+    await apply("gamma", 3);
+    for (const each of [pod, late]) await expectLimits(each, { alpha: 1, gamma: 3 });
+    await eventually("no problem", async () => {
+      const status = JSON.parse((await get("/status?format=json")).text) as { source: { error: string | null } };
+      expect(status.source.error).toBeNull();
+    });
+  });
+
+  it("gives the same version again after a restart", async () => {
+    await eventually("the start", () => program.adsPort(), START_MS);
+    const first = await connect().response(1);
+    expect(await program.stop()).toBe(0);
+    program = await startControlPlane();
+    await eventually("the start", () => program.adsPort(), START_MS);
+    const second = await connect().response(1);
+    expect([second.versionInfo, second.resources]).toEqual([first.versionInfo, first.resources]);
+  });
+});
+
+describe("weir-control-plane with SOURCE=kubernetes, started while the API server is away", () => {
+  it("waits, tells why at /readyz and in the log, and serves when it is there", async () => {
+    await applyConfig(cluster, manifest({ name: "alpha", domain: "alpha", namespace: "team", requestsPerUnit: 9 }));
+    await cluster.killApiServer();
+    const program = await startControlPlane();
+    try {
+      await eventually("the reason", async () => {
+        const response = await fetch(`${program.http}/readyz`);
+        expect(response.status).toBe(503);
+        expect(await response.text()).toContain("no answer from");
+      });
+      expect(program.output()).toContain("Cannot follow the API server, nothing is served yet");
+      await cluster.startApiServer();
+      await eventually("the start", () => program.adsPort(), START_MS);
+      const pod = new RealPod(program.adsPort());
+      pod.request();
+      expect(limitsOf(await pod.response(1))).toEqual({ alpha: 9 });
+      pod.close();
+      expect((await fetch(`${program.http}/readyz`)).status).toBe(200);
+    } finally {
+      expect(await program.stop()).toBe(0);
+    }
+  });
+});
