@@ -44,7 +44,13 @@ export type AdsSecuritySettings =
 /** All settings. */
 export interface Settings {
   readonly source: SourceSettings;
-  readonly ads: { readonly host: string; readonly port: number; readonly security: AdsSecuritySettings };
+  readonly ads: {
+    readonly host: string;
+    readonly port: number;
+    readonly security: AdsSecuritySettings;
+    /** Milliseconds. */
+    readonly connectionAgeMaxMs: number;
+  };
   readonly http: { readonly host: string; readonly port: number };
   /** Milliseconds. */
   readonly debounceQuietMs: number;
@@ -78,6 +84,13 @@ function readSettings(read: EnvReader): Settings {
       host: read.string("ADS_HOST", { default: "0.0.0.0", effect: "Address of the listener for rate limit pods." }),
       port: read.port("ADS_PORT", { default: 18_000, effect: "Port of the listener for rate limit pods (ADS)." }),
       security: readSecurity(read),
+      connectionAgeMaxMs: read.durationMs("ADS_MAX_CONNECTION_AGE", {
+        default: "1h",
+        minMs: 1000,
+        isTimer: true,
+        effect:
+          "Age at which connections of rate limit pods are closed, give or take a tenth, so that pods spread over replicas that came later.",
+      }),
     },
     http: {
       host: read.string("HTTP_HOST", { default: "0.0.0.0", effect: "Address of the listener for status, probes and metrics." }),

@@ -7,7 +7,8 @@ import { Client, type ClientDuplexStream, credentials, type StatusObject } from 
 import { type Authority, createAuthority } from "@weir/common/certificates/authority";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type { DiscoveryRequest, DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
+import { type MethodDefinition, serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import { expectLawful, requestOf, type RequestText } from "./fake-ads-stream.suite.ts";
 
@@ -77,6 +78,25 @@ export async function createTestAuthority(): Promise<Authority> {
   return createAuthority({ commonName: "test authority", now: new Date(), validDays: 2 });
 }
 
+/** How a stream is opened. */
+export type StreamMethod = MethodDefinition<DiscoveryRequest, DiscoveryResponse>;
+
+/** Asks once, by the method of the single-type service; resolves with the answer or rejects with the status. */
+export async function fetchOnce(port: number, request: RequestText): Promise<DiscoveryResponse> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
+  const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitConfigDiscoveryService).fetchRlsConfigs;
+  try {
+    return await new Promise((resolve, reject) => {
+      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, requestOf(request), (error, answer) => {
+        if (answer === undefined) reject(error ?? new Error("Neither an answer nor an error"));
+        else resolve(answer);
+      });
+    });
+  } finally {
+    client.close();
+  }
+}
+
 /** A pod with a connection of its own. */
 export class RealPod {
   readonly responses: DiscoveryResponse[] = [];
@@ -85,8 +105,12 @@ export class RealPod {
   readonly #client: Client;
   readonly #stream: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
-  /** Connects to a port of this machine, without TLS when there is no identity. */
-  constructor(port: number, identity?: TestIdentity) {
+  /** Connects to a port of this machine, without TLS when there is no identity; `method` is the stream of an aggregated service unless said otherwise. */
+  constructor(
+    port: number,
+    identity?: TestIdentity,
+    method: StreamMethod = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources,
+  ) {
     const secure =
       identity === undefined
         ? credentials.createInsecure()
@@ -97,7 +121,6 @@ export class RealPod {
       "grpc.enable_retries": 0,
       "grpc.ssl_target_name_override": SERVER_NAME,
     });
-    const method = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     this.#stream = this.#client.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize);
     this.#stream.on("data", (response: DiscoveryResponse) => {
       expectLawful(

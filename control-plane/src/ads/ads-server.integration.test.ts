@@ -1,16 +1,22 @@
 // Tests of ads-server.ts with real clients over mutual TLS. Case numbers are those of the protocol's test list.
 import { connect, createServer, type Socket } from "node:net";
 
+import { create } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { assemble } from "../assemble/assemble.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { createPodRegistry } from "../rollout/pod-registry.ts";
-import { buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
+import { encodeResource } from "../snapshot/response-bytes.ts";
+import { buildSnapshot, buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
 import {
+  fetchOnce,
   createTestAuthority,
   createTestCertificates,
   RealPod,
@@ -18,7 +24,8 @@ import {
   type TestIdentity,
   until,
 } from "./ads-client.suite.ts";
-import { type AdsSecurity, type AdsServer, type AdsServerOptions, createAdsServer } from "./ads-server.ts";
+import type { AdsSecurity } from "./ads-security.ts";
+import { type AdsServer, type AdsServerOptions, createAdsServer } from "./ads-server.ts";
 import { FakeCounters, namesOf } from "./fake-ads-stream.suite.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha" };
@@ -28,9 +35,11 @@ function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
   return buildSnapshots(assemble(stateOfManifests(...manifests))).others;
 }
 
-/** A snapshot of a little more than a million bytes. */
+/** A snapshot of a little more than a million bytes; larger than a resource may be, which the protocol does not care about. */
 function largeSnapshot(requestsPerUnit: number): Snapshot {
-  return snapshotOf({ name: "large", domain: "large", largeRules: 1000, requestsPerUnit });
+  const domain = `${requestsPerUnit}-${"d".repeat(1_000_000)}`;
+  const bytes = encodeResource(create(RateLimitConfigSchema, { name: "default/large", domain }));
+  return buildSnapshot([{ name: "default/large", domain, bytes, digest: String(requestsPerUnit) }]);
 }
 
 let certificates: TestCertificates;
@@ -60,7 +69,7 @@ async function serve(
   };
   const server = createAdsServer(
     { log: silentLog(), security: security ?? { kind: "mutual-tls", files, allowedNames }, snapshots, pods, counters },
-    { host: "127.0.0.1", port: 0, identifier: "replica-1", ...options },
+    { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, ...options },
   );
   await server.start();
   running.push(server);
@@ -254,6 +263,86 @@ describe("AdsServer in plaintext", () => {
     running.push({ stop: () => pod.close() });
     pod.request();
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
+  });
+});
+
+describe("AdsServer as the single-type service of the data plane", () => {
+  const PLAINTEXT: AdsSecurity = { kind: "plaintext" };
+  const { streamRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
+
+  it("serves a stream on which no request names the type, and takes its answers", async () => {
+    const { port, publish, counters } = await serve(snapshotOf(A), { security: PLAINTEXT });
+    const pod = new RealPod(port, undefined, streamRlsConfigs);
+    running.push({ stop: () => pod.close() });
+    pod.request({ type: "", node: { id: "gateway/pod-7" } });
+    expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
+    pod.request({ type: "", version: pod.last.versionInfo, nonce: pod.last.nonce });
+    await until("acceptance", () => counters.acknowledgements === 1);
+    publish(snapshotOf(A, B));
+    expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
+    expect(pods.list().map(({ fleet }) => fleet)).toEqual(["gateway"]);
+  });
+
+  it("ends a stream that asks for another type with INVALID_ARGUMENT", async () => {
+    const { port } = await serve(snapshotOf(A), { security: PLAINTEXT });
+    const pod = new RealPod(port, undefined, streamRlsConfigs);
+    running.push({ stop: () => pod.close() });
+    pod.request({ type: "type.googleapis.com/envoy.config.cluster.v3.Cluster" });
+    expect(await pod.ended()).toEqual({
+      code: status.INVALID_ARGUMENT,
+      details: "type_url must be type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig or missing on this stream",
+    });
+  });
+
+  it("answers a single request with all that is in force, and UNAVAILABLE when nothing is", async () => {
+    const { port, server } = await serve(snapshotOf(A, B), { security: PLAINTEXT });
+    const answer = await fetchOnce(port, { type: "" });
+    expect([answer.versionInfo, namesOf(answer)]).toEqual([snapshotOf(A, B).version, ["default/a", "default/b"]]);
+    await expect(fetchOnce(port, { type: "type.googleapis.com/other" })).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(server.streams()).toBe(0);
+    const { port: empty } = await serve(undefined, { security: PLAINTEXT });
+    await expect(fetchOnce(empty, {})).rejects.toMatchObject({
+      code: status.UNAVAILABLE,
+      details: "no configuration is in force yet, ask again",
+    });
+  });
+});
+
+describe("AdsServer and the age of connections", () => {
+  it("ends a connection that has reached its greatest age, and serves the pod when it comes back", async () => {
+    const options = { connectionAgeMaxMs: 200, connectionAgeGraceMs: 100, security: { kind: "plaintext" } as const };
+    const { port, server } = await serve(snapshotOf(A), options);
+    const pod = new RealPod(port);
+    running.push({ stop: () => pod.close() });
+    pod.request();
+    await pod.response(1);
+    await pod.ended();
+    await until("no stream is left", () => server.streams() === 0 && pods.list().length === 0);
+    const again = new RealPod(port);
+    running.push({ stop: () => again.close() });
+    again.request({ version: pod.last.versionInfo, nonce: pod.last.nonce });
+    expect(namesOf(await again.response(1))).toEqual(["default/a"]);
+  });
+});
+
+describe("AdsServer.drain()", () => {
+  it("ends the streams one after the other with UNAVAILABLE, and goes on to serve those that come", async () => {
+    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
+    const leaving = Array.from({ length: 4 }, () => new RealPod(port));
+    running.push({ stop: () => leaving.forEach((pod) => pod.close()) });
+    for (const pod of leaving) pod.request();
+    for (const pod of leaving) await pod.response(1);
+    const ended: number[] = [];
+    server.drain(4000);
+    const watching = Promise.all(leaving.map(async (pod) => [(await pod.ended()).code, ended.push(performance.now())]));
+    const late = new RealPod(port);
+    running.push({ stop: () => late.close() });
+    late.request();
+    await late.response(1);
+    expect((await watching).map(([code]) => code)).toEqual(leaving.map(() => status.UNAVAILABLE));
+    // They are 640 ms apart; half of that is proof enough on a busy machine.
+    expect(ended.slice(1).map((endMs, index) => endMs - (ended[index] ?? 0) > 200)).toEqual([true, true, true]);
+    expect(server.streams()).toBe(1);
   });
 });
 

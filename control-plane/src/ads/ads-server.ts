@@ -1,29 +1,40 @@
 // The gRPC listener for pods: TLS, who may connect, keepalive, and the life of streams. What is said on a stream is pod-stream.ts's.
-import { experimental, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
+import {
+  type sendUnaryData,
+  Server,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  status,
+  type UntypedHandleCall,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { type ListenAddress, listenError } from "@weir/common/net/listen";
-import { createGrpcCertificateProvider } from "@weir/common/tls/grpc-certificate-provider";
-import type { TlsFiles } from "@weir/common/tls/tls-files";
-import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
 import type { PodRegistry } from "../rollout/pod-registry.ts";
 import type { PodQuarantine } from "../rollout/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { alternativeNames, isAllowed } from "./allowed-names.ts";
-import { type AdsCounters, createPodStream, type PodStream } from "./pod-stream.ts";
+import { encodeResponse } from "../snapshot/response-bytes.ts";
+import { type AdsSecurity, type CallRefusal, credentialsOf, nameRefusal } from "./ads-security.ts";
+export type { AdsSecurity } from "./ads-security.ts";
+import { AGGREGATED, SINGLE_TYPE } from "./discovery-services.ts";
+import type { GrpcService } from "./grpc-service.ts";
+import { identityOf } from "./node-identity.ts";
+import { type AdsCounters, createPodStream, isRateLimitConfig, type PodStream, type StreamKind } from "./pod-stream.ts";
 import { createSendBudget } from "./send-budget.ts";
+import { spreadDelaysMs } from "./spread.ts";
 
 /** How often a silent connection is asked for a sign of life, and how long that may take, in milliseconds: a dead pod is gone within their sum. */
 const KEEPALIVE_INTERVAL_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 10_000;
 
-/** Connections are closed at this age (give or take a tenth), in milliseconds, so that pods spread over replicas that came later. */
-const CONNECTION_AGE_MAX_MS = 3_600_000;
+/** Longest age, in milliseconds, to which gRPC can add its tenth: a timer of Node takes 31 bits. */
+const CONNECTION_AGE_LIMIT_MS = 1_900_000_000;
 
-/** How long the streams of such a connection may go on, in milliseconds. */
+/** How long the streams of a connection that has reached its greatest age may go on, in milliseconds. */
 const CONNECTION_AGE_GRACE_MS = 5000;
 
 /** Largest request, in bytes: node, names and a rejection text. */
@@ -33,16 +44,6 @@ const REQUEST_MAX_BYTES = 1024 * 1024;
 const STREAMS_PER_CONNECTION_MAX = 100;
 const STREAMS_MAX = 10_000;
 
-/** How connections are protected: mutual TLS, or nothing at all where somebody asked for that by name. */
-export type AdsSecurity =
-  | {
-      readonly kind: "mutual-tls";
-      readonly files: TlsFiles;
-      /** Names of which a client certificate must have one; empty allows every certificate of the authority. */
-      readonly allowedNames: readonly string[];
-    }
-  | { readonly kind: "plaintext" };
-
 /** Where to listen and what to tell clients. */
 export interface AdsServerOptions {
   readonly host: string;
@@ -50,6 +51,9 @@ export interface AdsServerOptions {
   readonly port: number;
   /** Tells clients which replica they talk to. */
   readonly identifier: string;
+  /** Connections are closed at this age, give or take a tenth, in milliseconds, so that pods spread over replicas that came later. */
+  readonly connectionAgeMaxMs: number;
+  readonly connectionAgeGraceMs?: number;
   readonly keepaliveIntervalMs?: number;
   readonly keepaliveTimeoutMs?: number;
 }
@@ -66,11 +70,15 @@ export interface AdsServerDeps {
   /** Undefined: nothing follows from what pods reject. */
   readonly quarantine?: PodQuarantine;
   readonly counters: AdsCounters;
+  /** What else is served, under the same rules of who may call. */
+  readonly services?: readonly GrpcService[];
 }
 
 /** The listener. */
 export interface AdsServer extends Part {
   start(): Promise<void>;
+  /** Ends the streams that are open one after the other within this time, in milliseconds, so that their pods do not all come to other replicas at once. */
+  drain(overMs: number): void;
   /** Ends every stream with UNAVAILABLE, then the listener. */
   stop(): Promise<void>;
   /** The address it has, once started. */
@@ -87,8 +95,21 @@ export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions):
 /** A stream as grpc-js has it: responses are serialised already. */
 type Call = ServerDuplexStream<DiscoveryRequest, Buffer>;
 
+/** Any call, as far as it matters who calls. */
+type AnyCall = Pick<Call, "getPeer" | "getAuthContext" | "emit">;
+
+/** A handler of any kind: only one that answers once is given something to answer with. */
+type GuardedHandler = (call: AnyCall, answer: sendUnaryData<unknown> | undefined) => void;
+
 /** How long peers may take to hear of the end before connections are cut, in milliseconds. */
 const STOP_GRACE_MS = 1000;
+
+/** A call that is answered once. */
+type UnaryCall = ServerUnaryCall<DiscoveryRequest, Buffer>;
+
+const OTHER_TYPE = { code: status.INVALID_ARGUMENT, details: `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing here` };
+
+const NOTHING_IN_FORCE = { code: status.UNAVAILABLE, details: "no configuration is in force yet, ask again" };
 
 const SHUTTING_DOWN = { code: status.UNAVAILABLE, details: "the control plane is shutting down, connect again" };
 
@@ -99,6 +120,8 @@ class GrpcAdsServer implements AdsServer {
   readonly #server: Server;
   readonly #budget = createSendBudget();
   readonly #open = new Map<Call, PodStream>();
+  /** Of a drain that goes on. */
+  readonly #endings = new Set<NodeJS.Timeout>();
   #address: ListenAddress | undefined;
   #unsubscribe: (() => void) | undefined;
   #isStopping = false;
@@ -109,22 +132,20 @@ class GrpcAdsServer implements AdsServer {
     this.#server = new Server({
       "grpc.keepalive_time_ms": options.keepaliveIntervalMs ?? KEEPALIVE_INTERVAL_MS,
       "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? KEEPALIVE_TIMEOUT_MS,
-      "grpc.max_connection_age_ms": CONNECTION_AGE_MAX_MS,
-      "grpc.max_connection_age_grace_ms": CONNECTION_AGE_GRACE_MS,
+      "grpc.max_connection_age_ms": Math.min(options.connectionAgeMaxMs, CONNECTION_AGE_LIMIT_MS),
+      "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs ?? CONNECTION_AGE_GRACE_MS,
       "grpc.max_receive_message_length": REQUEST_MAX_BYTES,
       // The bound is SNAPSHOT_MAX_BYTES; it is not looked at twice.
       "grpc.max_send_message_length": -1,
       "grpc.max_concurrent_streams": STREAMS_PER_CONNECTION_MAX,
     });
-    const { streamAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
-    const definition = { ...streamAggregatedResources, responseSerialize: (response: Buffer): Buffer => response };
-    // The incremental method is not offered: grpc-js answers UNIMPLEMENTED for it.
-    this.#server.addService(
-      { streamAggregatedResources: definition },
-      {
-        streamAggregatedResources: (call: Call) => this.#accept(call),
-      },
-    );
+    // The incremental methods are not offered: grpc-js answers UNIMPLEMENTED for them.
+    this.#server.addService(AGGREGATED, { streamAggregatedResources: (call: Call) => this.#accept(call, "aggregated") });
+    this.#server.addService(SINGLE_TYPE, {
+      streamRlsConfigs: (call: Call) => this.#accept(call, "single-type"),
+      fetchRlsConfigs: (call: UnaryCall, answer: sendUnaryData<Buffer>) => this.#fetch(call, answer),
+    });
+    for (const { definition, implementation } of deps.services ?? []) this.#server.addService(definition, this.#guard(implementation));
   }
 
   async start(): Promise<void> {
@@ -142,8 +163,17 @@ class GrpcAdsServer implements AdsServer {
     });
   }
 
+  drain(overMs: number): void {
+    const calls = [...this.#open.keys()];
+    spreadDelaysMs(calls.length, overMs).forEach((delayMs, index) => {
+      const call = calls[index];
+      if (call !== undefined) this.#endings.add(setTimeout(() => this.#open.has(call) && refuse(call, SHUTTING_DOWN), delayMs));
+    });
+  }
+
   async stop(): Promise<void> {
     this.#isStopping = true;
+    for (const timer of this.#endings) clearTimeout(timer);
     this.#unsubscribe?.();
     for (const call of [...this.#open.keys()]) refuse(call, SHUTTING_DOWN);
     await new Promise<void>((resolve) => {
@@ -166,7 +196,16 @@ class GrpcAdsServer implements AdsServer {
     return this.#open.size;
   }
 
-  #accept(call: Call): void {
+  /** One answer with what is in force; it is not followed up, and the pod is in no report. */
+  #fetch(call: UnaryCall, answer: sendUnaryData<Buffer>): void {
+    const refusal = this.#refusalFor(call) ?? (isRateLimitConfig(call.request.typeUrl) ? undefined : OTHER_TYPE);
+    const snapshot = this.#deps.snapshots.snapshotFor(identityOf(call.request.node).fleet);
+    if (refusal !== undefined) answer(refusal);
+    else if (snapshot === undefined) answer(NOTHING_IN_FORCE);
+    else answer(null, encodeResponse(snapshot.body, { nonce: "1", identifier: this.#options.identifier }));
+  }
+
+  #accept(call: Call, kind: StreamKind): void {
     // Without a listener an error event would end the process; what happened is told by the end of the stream.
     call.on("error", (error) => this.#deps.log.debug("An ADS stream failed", { peer: call.getPeer(), error }));
     const refusal = this.#refusalFor(call);
@@ -191,7 +230,7 @@ class GrpcAdsServer implements AdsServer {
         counters,
         log,
       },
-      { identifier: this.#options.identifier },
+      { identifier: this.#options.identifier, kind },
     );
     this.#open.set(call, stream);
     call.on("data", (request: DiscoveryRequest) => this.#receive(call, stream, request));
@@ -213,33 +252,31 @@ class GrpcAdsServer implements AdsServer {
     refuse(call, { code: status.INVALID_ARGUMENT, details: violation.message });
   }
 
-  #refusalFor(call: Call): { readonly code: status; readonly details: string } | undefined {
+  /** Calls of other services are let in as pods are. */
+  #guard(implementation: UntypedServiceImplementation): UntypedServiceImplementation {
+    const guarded = Object.entries(implementation).map(([method, handle]) => {
+      const guard = (call: AnyCall, answer?: sendUnaryData<unknown>): void => {
+        const refusal = this.#refusalFor(call);
+        if (refusal === undefined) (handle as GuardedHandler)(call, answer);
+        else if (answer === undefined) refuse(call, refusal);
+        else answer(refusal);
+      };
+      return [method, guard as UntypedHandleCall] as const;
+    });
+    return Object.fromEntries(guarded);
+  }
+
+  #refusalFor(call: AnyCall): CallRefusal | undefined {
     const { security, log } = this.#deps;
     if (this.#isStopping) return SHUTTING_DOWN;
     if (this.#open.size >= STREAMS_MAX) {
       return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${STREAMS_MAX} streams already` };
     }
-    if (security.kind === "plaintext") return undefined;
-    const names = alternativeNames(call.getAuthContext().sslPeerCertificate);
-    if (isAllowed(names, security.allowedNames)) return undefined;
-    const shown = names.length === 0 ? "none" : names.join(", ");
-    log.warn("Refused a pod, no name in its certificate is among ADS_ALLOWED_SANS", {
-      peer: call.getPeer(),
-      names: shown,
-      allowed: security.allowedNames.join(", "),
-    });
-    return { code: status.PERMISSION_DENIED, details: `no name in the client certificate is allowed here, its names are: ${shown}` };
+    return nameRefusal(call, security, log);
   }
 }
 
-function credentialsOf(security: AdsSecurity): ServerCredentials {
-  if (security.kind === "plaintext") return ServerCredentials.createInsecure();
-  const provider = createGrpcCertificateProvider(security.files);
-  // Both providers are the same object, so that it does not matter in which order grpc-js takes them.
-  return experimental.createCertificateProviderServerCredentials(provider, provider, true);
-}
-
 /** Ends a stream with a status other than OK. */
-function refuse(call: Call, reason: { readonly code: status; readonly details: string }): void {
+function refuse(call: AnyCall, reason: CallRefusal): void {
   call.emit("error", Object.assign(new Error(reason.details), reason));
 }

@@ -13,7 +13,14 @@ import { createPodRegistry, type PodRegistry } from "../rollout/pod-registry.ts"
 import type { PodQuarantine } from "../rollout/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { silentLog } from "@weir/common/log/log";
-import { type AdsCounters, createPodStream, type PodChannel, type PodStream, type ProtocolViolation } from "./pod-stream.ts";
+import {
+  type AdsCounters,
+  createPodStream,
+  type PodChannel,
+  type PodStream,
+  type ProtocolViolation,
+  type StreamKind,
+} from "./pod-stream.ts";
 import { createSendBudget, type SendBudget } from "./send-budget.ts";
 
 /** What a request says; the type is RateLimitConfig's unless said otherwise. */
@@ -125,10 +132,15 @@ export class FakeAdsStream implements PodChannel {
   #isReading = true;
   #isClosed = false;
 
-  constructor(snapshots: SnapshotsOfTest, pods: PodRegistry = createPodRegistry({ clock: () => 0 }), quarantine?: PodQuarantine) {
+  constructor(
+    snapshots: SnapshotsOfTest,
+    pods: PodRegistry = createPodRegistry({ clock: () => 0 }),
+    quarantine?: PodQuarantine,
+    kind: StreamKind = "aggregated",
+  ) {
     const snapshotFor = (fleet: string): Snapshot | undefined => snapshots.snapshotFor(fleet);
     const deps = { channel: this, snapshotFor, pods, budget: snapshots.budget, counters: this.counters, log: silentLog() };
-    this.#stream = createPodStream(quarantine === undefined ? deps : { ...deps, quarantine }, { identifier: "replica-1" });
+    this.#stream = createPodStream(quarantine === undefined ? deps : { ...deps, quarantine }, { identifier: "replica-1", kind });
     snapshots.join(this.#stream);
   }
 

@@ -35,8 +35,8 @@ export interface AdsCounters {
   pushed(): void;
   /** A pod has accepted a response. */
   acknowledged(): void;
-  /** A pod has rejected a response. */
-  rejected(): void;
+  /** A pod has rejected a response, with this text. */
+  rejected(message: string): void;
 }
 
 /** What a stream works with. */
@@ -62,9 +62,24 @@ export interface PodStream {
   ended(): void;
 }
 
-/** Makes a stream; `identifier` tells clients which replica they talk to. */
-export function createPodStream(deps: PodStreamDeps, options: { readonly identifier: string }): PodStream {
-  return new SotwPodStream(deps, options.identifier);
+/** `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is meant when none is named, and no other can be. */
+export type StreamKind = "aggregated" | "single-type";
+
+/** How a stream was opened. */
+export interface PodStreamOptions {
+  /** Tells clients which replica they talk to. */
+  readonly identifier: string;
+  readonly kind: StreamKind;
+}
+
+/** Makes a stream. */
+export function createPodStream(deps: PodStreamDeps, options: PodStreamOptions): PodStream {
+  return new SotwPodStream(deps, options);
+}
+
+/** Whether a request on a stream for a single type, or outside a stream, asks for that type: it need not name it. */
+export function isRateLimitConfig(typeUrl: string): boolean {
+  return typeUrl === "" || typeUrl === RATE_LIMIT_CONFIG_TYPE_URL;
 }
 
 /** A pod is known from the first request on. */
@@ -84,7 +99,7 @@ interface Due {
 
 class SotwPodStream implements PodStream {
   readonly #deps: PodStreamDeps;
-  readonly #identifier: string;
+  readonly #options: PodStreamOptions;
   #pod: KnownPod | undefined;
   /** The one type that is served; requests for others are not answered and leave nothing behind. */
   #type: TypeState = NEW_TYPE;
@@ -95,19 +110,23 @@ class SotwPodStream implements PodStream {
   #share: SendShare | undefined;
   #isEnded = false;
 
-  constructor(deps: PodStreamDeps, identifier: string) {
+  constructor(deps: PodStreamDeps, options: PodStreamOptions) {
     this.#deps = deps;
-    this.#identifier = identifier;
+    this.#options = options;
   }
 
   receive(request: DiscoveryRequest): ProtocolViolation | undefined {
     if (this.#isEnded) return undefined;
-    if (request.typeUrl === "") return { message: "type_url is missing: it is required on an aggregated stream" };
+    const isSingleType = this.#options.kind === "single-type";
+    if (request.typeUrl === "" && !isSingleType) return { message: "type_url is missing: it is required on an aggregated stream" };
+    if (isSingleType && !isRateLimitConfig(request.typeUrl)) {
+      return { message: `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing on this stream` };
+    }
     if (request.resourceNames.length > NAMES_MAX) {
       return { message: `resource_names holds ${request.resourceNames.length} names, at most ${NAMES_MAX} are allowed` };
     }
     const pod = (this.#pod ??= this.#meet(request));
-    if (request.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL) {
+    if (!isRateLimitConfig(request.typeUrl)) {
       pod.log.debug("Ignored a request for another type", { type: request.typeUrl });
       return undefined;
     }
@@ -153,7 +172,7 @@ class SotwPodStream implements PodStream {
         break;
       case "nack":
         report.rejected(meaning.version, meaning.message);
-        this.#deps.counters.rejected();
+        this.#deps.counters.rejected(meaning.message);
         log.error("Pod rejected snapshot", { version: meaning.version, text: meaning.message });
         this.#unanswered = undefined;
         if (answered !== undefined) answers?.rejected(answered, meaning.message);
@@ -200,7 +219,7 @@ class SotwPodStream implements PodStream {
     this.#unanswered = { snapshot, names };
     pod.report.sent(snapshot.version);
     this.#deps.counters.pushed();
-    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#identifier }), () => this.#finish(share));
+    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#options.identifier }), () => this.#finish(share));
   }
 
   #finish(share: SendShare): void {

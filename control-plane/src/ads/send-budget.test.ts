@@ -16,7 +16,7 @@ describe("SendShare", () => {
 
   beforeEach(() => {
     vi.useFakeTimers();
-    budget = createSendBudget({ bytes: 100, shareMaxMs: 1000 });
+    budget = createSendBudget({ bytes: 100, sends: 4, shareMaxMs: 1000 });
     begun = [];
   });
 
@@ -43,6 +43,13 @@ describe("SendShare", () => {
     expect(begun).toEqual(["small", "large"]);
     large();
     expect(begun).toEqual(["small", "large", "next"]);
+  });
+
+  it("begins no more than so many at a time, however small they are", () => {
+    const shares = ["a", "b", "c", "d", "e", "f"].map((name) => ask(name, 1));
+    expect(begun).toEqual(["a", "b", "c", "d"]);
+    shares[1]?.();
+    expect(begun).toEqual(["a", "b", "c", "d", "e"]);
   });
 
   it("takes a share back from one that does not finish, once", () => {

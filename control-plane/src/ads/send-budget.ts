@@ -1,6 +1,9 @@
 // Bounds the memory of a push: gRPC copies each response for each stream, so a large snapshot to many pods at once would take their product. Streams wait for
 // a share of a budget instead; a pod that reads slowly holds its share for a moment only, so that it does not hold up the others.
 
+/** How many responses may be under way at a time, however small. */
+const SENDS_MAX = 32;
+
 /** Bytes of responses that may be under way at a time. Small snapshots never come near it. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
 
@@ -10,6 +13,7 @@ const SHARE_MAX_MS = 1000;
 /** Size of the budget and how long a share is held at most. */
 export interface SendBudgetOptions {
   readonly bytes?: number;
+  readonly sends?: number;
   readonly shareMaxMs?: number;
 }
 
@@ -29,21 +33,19 @@ export interface SendShare {
 
 /** Makes a budget that nobody uses yet. */
 export function createSendBudget(options: SendBudgetOptions = {}): SendBudget {
-  return new QueuedBudget(options.bytes ?? BUDGET_BYTES, options.shareMaxMs ?? SHARE_MAX_MS);
+  return new QueuedBudget({ bytes: BUDGET_BYTES, sends: SENDS_MAX, shareMaxMs: SHARE_MAX_MS, ...options });
 }
 
 class QueuedBudget implements SendBudget {
-  readonly #bytes: number;
-  readonly #shareMaxMs: number;
+  readonly #bounds: Required<SendBudgetOptions>;
   /** Those that wait, the first first. */
   readonly #waiting = new Set<QueuedShare>();
   /** Those that count, with the timer that ends it. */
   readonly #counting = new Map<QueuedShare, NodeJS.Timeout>();
   #usedBytes = 0;
 
-  constructor(bytes: number, shareMaxMs: number) {
-    this.#bytes = bytes;
-    this.#shareMaxMs = shareMaxMs;
+  constructor(bounds: Required<SendBudgetOptions>) {
+    this.#bounds = bounds;
   }
 
   share(bytes: number, start: () => void): SendShare {
@@ -67,12 +69,13 @@ class QueuedBudget implements SendBudget {
 
   #grant(): void {
     for (const share of this.#waiting) {
-      if (this.#usedBytes > 0 && this.#usedBytes + share.bytes > this.#bytes) return;
+      if (this.#counting.size >= this.#bounds.sends) return;
+      if (this.#usedBytes > 0 && this.#usedBytes + share.bytes > this.#bounds.bytes) return;
       this.#waiting.delete(share);
       this.#usedBytes += share.bytes;
       this.#counting.set(
         share,
-        setTimeout(() => this.release(share), this.#shareMaxMs),
+        setTimeout(() => this.release(share), this.#bounds.shareMaxMs),
       );
       share.start();
     }

@@ -237,16 +237,21 @@ describe("Quarantine among several pods", () => {
   });
 
   it("takes the acceptance of an older form for a last good form, but not over a newer one", () => {
-    const world = worldOf(A, B);
-    const [quick, slow] = [world.connect(rejecting("default/a=3")), world.connect(rejecting("default/a=3"))];
-    quick.answer();
-    slow.stream.stopReading();
-    world.want(A2, B);
-    quick.answer();
-    world.want({ ...A, requestsPerUnit: 3 }, B);
-    slow.answer();
+    const [world, taste] = [worldOf(A, B), rejecting("default/a=4")];
+    const [quick, slow] = [world.connect(taste), world.connect(taste)];
     world.settle();
-    expect(inForce(world)).toEqual(["default/a=2", "default/b=1"]);
+    // The slow one gets the second form and answers it when the fourth is rejected by the other already.
+    slow.stream.stopReading();
+    for (const requestsPerUnit of [2, 3, 4]) {
+      world.want({ ...A, requestsPerUnit }, B);
+      quick.answer();
+    }
+    expect([slow.sent, inForce(world)]).toEqual([
+      ["default/a=2", "default/b=1"],
+      ["default/a=3", "default/b=1"],
+    ]);
+    slow.answer();
+    expect(inForce(world)).toEqual(["default/a=3", "default/b=1"]);
   });
 });
 
