@@ -35,6 +35,15 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
       load: async () => (await import("./explain/explain-command.ts")).runExplain,
     },
   ],
+  [
+    "rollout",
+    {
+      usage: "rollout [--server URL]… [--watch] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]",
+      summary: "Shows which pod has accepted which version, and what became of each resource, by the control plane's rollout API.",
+      help: async () => (await import("./rollout/arguments.ts")).ROLLOUT_HELP,
+      load: async () => (await import("./rollout/rollout-command.ts")).runRollout,
+    },
+  ],
 ]);
 
 const host = nodeHost();

@@ -1,4 +1,5 @@
 // Tests of what `weir explain` says: each way a descriptor can go, its counter and window, and that its answer is always the matcher's own.
+import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import { compileTrialRules } from "@weir/ratelimit/rules/trial-rules";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -65,6 +66,19 @@ function explain(...descriptors: readonly string[]): readonly ExplainedDescripto
 
 function verdicts({ trace }: ExplainedDescriptor): readonly string[] {
   return trace.levels.flatMap(({ candidates }) => candidates.map(({ rule, verdict }) => `${rule} ${verdict}`));
+}
+
+/** The entries of a request that goes down the rules: at each level to the rule that the pick falls on. */
+function entriesAlong(rules: readonly DescriptorModel[], picks: readonly number[]): readonly RequestEntry[] {
+  const entries: RequestEntry[] = [];
+  let level = rules;
+  for (const pick of picks) {
+    const rule = level[pick % level.length];
+    if (rule === undefined) break;
+    entries.push({ key: rule.key.replaceAll("*", "x"), value: rule.value.replaceAll("*", "x") });
+    level = rule.descriptors;
+  }
+  return entries;
 }
 
 describe("explainRequest()", () => {
@@ -137,17 +151,20 @@ describe("explainRequest()", () => {
 
   it("agrees with the matcher on random rules and requests", () => {
     const entry = fc.record({ key: fc.constantFrom("a", "b", "a_b", "k", "kx"), value: fc.constantFrom("", "b", "c", "b_c", "vw", "vxw") });
-    const request = fc.array(entry, { minLength: 1, maxLength: 5 });
+    // Picks lead a request down the tree first, so that many find a limit; then it may stray.
+    const request = fc.record({ picks: fc.array(fc.nat(), { minLength: 1, maxLength: 4 }), strays: fc.array(entry, { maxLength: 1 }) });
     const seen = { limits: 0 };
     fc.assert(
-      fc.property(validConfig, fc.array(request, { minLength: 1, maxLength: 8 }), (model, requests) => {
+      fc.property(validConfig, fc.array(request, { minLength: 1, maxLength: 8 }), (model, ways) => {
+        const requests = ways.map(({ picks, strays }) => [...entriesAlong(model.descriptors, picks), ...strays]);
         const matcher = compileTrialRules([model]).domain(model.domain);
         const place = { path: "", line: 0, column: 0 };
         const placed = (rules: typeof model.descriptors): ConfiguredDomain["rules"] =>
           rules.map((rule) => ({ model: rule, place, children: placed(rule.descriptors) }));
         const domain = { domain: model.domain, place, rules: placed(model.descriptors) };
         explainRequest(domain, requests, { atMs: AT_MS, keyPrefix: "" }).forEach(({ trace, rule }, index) => {
-          const match = matcher?.match(requests[index] ?? []);
+          const entries = requests[index] ?? [];
+          const match = entries.length === 0 ? undefined : matcher?.match(entries);
           expect(trace.outcome === "limit").toBe(match !== undefined);
           if (match === undefined) return;
           seen.limits += 1;

@@ -1,0 +1,82 @@
+// The command line of `weir rollout`. Pure.
+import { readFlags } from "../command-line/read-flags.ts";
+
+/** Where a control plane listens by default. */
+const DEFAULT_SERVER = "http://127.0.0.1:8090";
+
+/** What is asked for. */
+export interface RolloutArguments {
+  readonly servers: readonly string[];
+  readonly watch: boolean;
+  readonly format: "table" | "json";
+  /** Empty fields mean everything. */
+  readonly filter: { readonly fleet: string; readonly namespace: string; readonly name: string };
+}
+
+/** What `weir rollout --help` prints. */
+export const ROLLOUT_HELP = `Shows which rate limit pod has accepted which version of its limits, and what became of each resource.
+Asks the rollout API of the control plane; changes nothing.
+
+Usage: weir rollout [--server URL]… [--watch] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]
+
+  RESOURCE
+      The name of one RateLimitConfig, in the namespace of -n (default: default) or as NAMESPACE/NAME.
+  -s, --server URL
+      The HTTP port of a control plane, default ${DEFAULT_SERVER}. May be repeated. Every
+      replica knows only the pods that are connected to it: where a name has several addresses, as
+      that of a headless Service, all are asked, and the answers are shown as one.
+  -w, --watch
+      Goes on showing changes until it is interrupted, and connects again when a connection breaks.
+      On a terminal the table is drawn anew, otherwise each change is a line (with -o json: each
+      state an object in one line).
+  --fleet NAME
+      Only this fleet.
+  -n, --namespace NAMESPACE
+      Only resources of this namespace.
+  -o, --output table|json
+      table (default) for people, json: one object with everything.
+  --help
+      Shows this.
+
+Exit code: 0 when every resource is served as it is written and every connected pod has accepted it,
+1 when not, 2 when a server does not answer or the command line is wrong. Interrupted while watching:
+by the last state.
+`;
+
+/** Reads the arguments behind the name of the command; a text says what is wrong. */
+export function parseRolloutArguments(args: readonly string[]): RolloutArguments | string {
+  const flags = readFlags(args, {
+    server: { type: "string", short: "s" },
+    watch: { type: "boolean", short: "w" },
+    fleet: { type: "string" },
+    namespace: { type: "string", short: "n" },
+    output: { type: "string", short: "o" },
+  });
+  if (!flags.ok) return flags.message;
+  if (flags.words.length > 1) return `one resource can be named at most, there are ${flags.words.length}`;
+  const format = flags.last("output") ?? "table";
+  if (format !== "table" && format !== "json") return `the output must be table or json, is ${JSON.stringify(format)}`;
+  const servers: string[] = [];
+  for (const text of flags.all("server").length === 0 ? [DEFAULT_SERVER] : flags.all("server")) {
+    const server = serverUrl(text);
+    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(text)}`;
+    servers.push(server);
+  }
+  const [word = ""] = flags.words;
+  const [, inWord = "", name = ""] = /^(?:([^/]*)\/)?([^/]*)$/.exec(word) ?? [];
+  if (word !== "" && name === "") return `a resource must be NAME or NAMESPACE/NAME, is ${JSON.stringify(word)}`;
+  const namespace = flags.last("namespace") ?? inWord;
+  if (inWord !== "" && namespace !== inWord) return `the resource ${word} is not in the namespace ${JSON.stringify(namespace)}`;
+  const filter = { fleet: flags.last("fleet") ?? "", namespace: name !== "" && namespace === "" ? "default" : namespace, name };
+  return { servers: [...new Set(servers)], watch: flags.has("watch"), format, filter };
+}
+
+/** The address without a slash at its end; a missing scheme is http. */
+function serverUrl(text: string): string | undefined {
+  const whole = text.includes("://") ? text : `http://${text}`;
+  if (!URL.canParse(whole)) return undefined;
+  const url = new URL(whole);
+  const isPlain = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  if (!isPlain || (url.protocol !== "http:" && url.protocol !== "https:")) return undefined;
+  return url.href.replace(/\/+$/, "");
+}

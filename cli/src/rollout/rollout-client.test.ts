@@ -1,0 +1,27 @@
+// Tests of which replicas a server's name stands for.
+import { describe, expect, it } from "vitest";
+
+import { findTargets } from "./rollout-client.ts";
+
+describe("findTargets()", () => {
+  it.each([
+    { server: "http://cp:8090", addresses: ["10.0.0.1"], targets: [{ label: "http://cp:8090", url: "http://cp:8090" }] },
+    { server: "http://cp:8090", addresses: [], targets: [{ label: "http://cp:8090", url: "http://cp:8090" }] },
+    { server: "http://localhost:8090", addresses: ["::1", "127.0.0.1"], targets: [{ label: "http://localhost:8090", url: "http://localhost:8090" }] }, // prettier-ignore
+    {
+      server: "https://cp:8090",
+      addresses: ["10.0.0.1", "fd00::2"],
+      targets: [
+        { label: "https://cp:8090 (10.0.0.1)", url: "https://10.0.0.1:8090", serverName: "cp" },
+        { label: "https://cp:8090 (fd00::2)", url: "https://[fd00::2]:8090", serverName: "cp" },
+      ],
+    },
+  ])("finds $targets.length behind $server with $addresses", async ({ server, addresses, targets }) => {
+    expect(await findTargets([server], () => Promise.resolve(addresses))).toEqual(targets);
+  });
+
+  it("asks nobody about an address", async () => {
+    const resolve = (): Promise<never> => Promise.reject(new Error("asked"));
+    expect(await findTargets(["http://127.0.0.1:1", "http://[::1]:1"], resolve)).toHaveLength(2);
+  });
+});

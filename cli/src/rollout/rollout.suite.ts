@@ -1,0 +1,99 @@
+// A small control plane for tests of `weir rollout`: serves the rollout API in this process, from states that the test sets.
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import type { RolloutFilter } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+
+/** A time of the states, and the same in milliseconds. */
+export const CONNECTED = { seconds: 1_769_862_000n, nanos: 0 };
+export const CONNECTED_MS = 1_769_862_000_000;
+
+/** What a test says of a rollout: fields of the message as it is written in code. */
+export type RolloutInit = Readonly<Record<string, unknown>>;
+
+/** A replica with one fleet, one resource, and pods of these states: 1 accepted, 2 rejected, 3 pending. */
+export function rolloutOf(replica: string, pods: Readonly<Record<string, 1 | 2 | 3>>, more: RolloutInit = {}): RolloutInit {
+  const states = Object.values(pods);
+  const counts = {
+    total: states.length,
+    accepted: states.filter((state) => state === 1).length,
+    rejected: states.filter((state) => state === 2).length,
+    pending: states.filter((state) => state === 3).length,
+  };
+  return {
+    replica,
+    ready: true,
+    source: { location: "/limits", error: "" },
+    fleets: [{ name: "*", version: "0123456789abcdef", resources: 1, bytes: 100n, pods: counts }],
+    resources: [{ namespace: "default", name: "shop", domain: "shop", state: 1, pods: counts }],
+    pods: Object.entries(pods).map(([pod, state]) => ({
+      nodeId: `${pod}-id`,
+      pod,
+      namespace: "default",
+      fleet: "default",
+      connectedAt: CONNECTED,
+      state,
+      sent: { version: "0123456789abcdef" },
+      ...(state === 1 ? { accepted: { version: "0123456789abcdef" } } : {}),
+      ...(state === 2 ? { rejected: { version: "0123456789abcdef" }, rejection: "invalid rate limit unit 'X'" } : {}),
+    })),
+    ...more,
+  };
+}
+
+/** A control plane of a test. */
+export class FakeControlPlane {
+  readonly filters: (RolloutFilter | undefined)[] = [];
+  #rollout: RolloutInit;
+  readonly #server: Server;
+  #wake = Promise.withResolvers<void>();
+
+  constructor(rollout: RolloutInit) {
+    this.#rollout = rollout;
+    this.#server = createServer(
+      connectNodeAdapter({
+        routes: (router) => {
+          router.service(RolloutService, {
+            getRollout: ({ filter }) => {
+              this.filters.push(filter);
+              return { rollout: this.#rollout };
+            },
+            watchRollout: (request) => this.#states(request.filter),
+          });
+        },
+      }),
+    );
+  }
+
+  /** Begins to serve, on a free port unless one is given; gives the URL. */
+  async start(port = 0): Promise<string> {
+    this.#server.listen(port, "127.0.0.1");
+    await once(this.#server, "listening");
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Changes the state, which watchers hear of. */
+  change(rollout: RolloutInit): void {
+    this.#rollout = rollout;
+    this.#wake.resolve();
+    this.#wake = Promise.withResolvers();
+  }
+
+  /** Breaks every connection and serves no more. */
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    if (this.#server.listening) await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async *#states(filter: RolloutFilter | undefined): AsyncGenerator<{ rollout: RolloutInit }> {
+    this.filters.push(filter);
+    for (;;) {
+      const { promise } = this.#wake;
+      yield { rollout: this.#rollout };
+      await promise;
+    }
+  }
+}
