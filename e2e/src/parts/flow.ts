@@ -70,9 +70,15 @@ export function manifestOf(name: string, domain: string, descriptors: readonly R
   });
 }
 
+/** What a flow is told besides. */
+export interface FlowOptions {
+  /** Further environment variables of the control plane. */
+  readonly controlPlaneEnv?: Readonly<Record<string, string>>;
+}
+
 /** Starts a control plane in `folder` over the manifests given by file name. */
-export async function startFlow(folder: string, manifests: Readonly<Record<string, string>>): Promise<Flow> {
-  const flow = new ProcessFlow(folder);
+export async function startFlow(folder: string, manifests: Readonly<Record<string, string>>, options: FlowOptions = {}): Promise<Flow> {
+  const flow = new ProcessFlow(folder, options.controlPlaneEnv ?? {});
   for (const [file, text] of Object.entries(manifests)) flow.writeManifest(file, text);
   await flow.start();
   return flow;
@@ -111,13 +117,15 @@ export function anyPorts(): Promise<StackPorts> {
 
 class ProcessFlow implements Flow {
   private readonly folder: string;
+  private readonly controlPlaneEnv: Readonly<Record<string, string>>;
   private readonly manifestFolder: string;
   private readonly pods: ProcessGroup[] = [];
   private controlPlane: ProcessGroup | undefined;
   private place: StackPlace | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, controlPlaneEnv: Readonly<Record<string, string>>) {
     this.folder = folder;
+    this.controlPlaneEnv = controlPlaneEnv;
     this.manifestFolder = join(folder, "manifests");
     mkdirSync(this.manifestFolder, { recursive: true });
   }
@@ -139,7 +147,8 @@ class ProcessFlow implements Flow {
   }
 
   async startControlPlane(): Promise<void> {
-    this.controlPlane = await startPlanned(planPrograms(this.place!).controlPlane);
+    const plan = planPrograms(this.place!).controlPlane;
+    this.controlPlane = await startPlanned({ ...plan, env: { ...plan.env, ...this.controlPlaneEnv } });
   }
 
   async killControlPlane(): Promise<void> {
