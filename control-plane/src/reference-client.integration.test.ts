@@ -1,0 +1,236 @@
+// Tests of the control plane against clients that behave as the field's reference rate limit service: connecting, answering, coming back, and rejecting.
+// Case numbers are those of the protocol's test list; cases A9 and A13 are told by the rollout API.
+import { mkdtempSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { silentLog } from "@weir/common/log/log";
+import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { until } from "./ads/ads-client.suite.ts";
+import { ReferenceClient, type ReferenceClientOptions } from "./ads/reference-client.suite.ts";
+import { manifest } from "./assemble/manifests.suite.ts";
+import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { parseSettings } from "./settings.ts";
+
+/** Short, so that tests end; the server cannot tell. */
+const REDIAL_MS = 50;
+
+/** A part of the answer of the rollout API. */
+interface Rollout {
+  readonly fleets?: readonly Readonly<Record<string, unknown>>[];
+  readonly resources?: readonly Readonly<Record<string, unknown>>[];
+  readonly pods?: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Cannot load rules above this many requests per unit. */
+function upTo(max: number): (config: RateLimitConfig) => string | undefined {
+  return ({ descriptors }) => ((descriptors[0]?.rateLimit?.requestsPerUnit ?? 0) > max ? `more than ${max} requests per unit` : undefined);
+}
+
+describe("ControlPlane and the reference service's client", () => {
+  let folder: string;
+  const planes: ControlPlane[] = [];
+  const clients: ReferenceClient[] = [];
+
+  function save(name: string, text: string): void {
+    writeFileSync(join(folder, `.${name}.tmp`), text);
+    renameSync(join(folder, `.${name}.tmp`), join(folder, name));
+  }
+
+  function saveLimit(name: string, requestsPerUnit: number): void {
+    save(`${name}.yaml`, manifest({ name, domain: `domain-${name}`, requestsPerUnit }));
+  }
+
+  async function start(env: Readonly<Record<string, string>> = {}): Promise<ControlPlane> {
+    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", ADS_PLAINTEXT: "true", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
+    const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...env });
+    const plane = createControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
+    planes.push(plane);
+    await plane.lifecycle.start();
+    return plane;
+  }
+
+  function portOf(plane: ControlPlane): number {
+    return plane.ads.address()?.port ?? 0;
+  }
+
+  function connect(plane: ControlPlane, options: Partial<ReferenceClientOptions> = {}): ReferenceClient {
+    const client = new ReferenceClient({ port: portOf(plane), redialMs: REDIAL_MS, ...options });
+    clients.push(client);
+    return client;
+  }
+
+  async function rollout(plane: ControlPlane): Promise<Rollout> {
+    const url = `http://127.0.0.1:${plane.http.address()?.port ?? 0}/weir.rollout.v1.RolloutService/GetRollout`;
+    const answer = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
+    return ((await answer.json()) as { readonly rollout: Rollout }).rollout;
+  }
+
+  async function metrics(plane: ControlPlane): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${plane.http.address()?.port ?? 0}/metrics`)).text();
+  }
+
+  async function resource(plane: ControlPlane, name: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    return (await rollout(plane)).resources?.find((candidate) => candidate["name"] === name);
+  }
+
+  beforeEach(() => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), "weir-reference-client-")));
+  });
+
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.close();
+    for (const plane of planes.splice(0)) await plane.lifecycle.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("configures it, replaces everything at each change, and knows it by the node of its requests", async () => {
+    saveLimit("a", 1);
+    saveLimit("b", 2);
+    const plane = await start();
+    const client = connect(plane, { nodeId: "default", metadata: { fleet: "edge", pod: "rls-0", namespace: "limits" } });
+    await until("the first rules", () => client.rules["domain-b"] === 2);
+    unlinkSync(join(folder, "b.yaml"));
+    saveLimit("a", 3);
+    await until("the rules after the change", () => JSON.stringify(client.rules) === '{"domain-a":3}');
+    await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
+    expect((await rollout(plane)).pods).toMatchObject([{ nodeId: "default", pod: "rls-0", namespace: "limits", fleet: "edge" }]);
+    expect(client.requests.every(({ node, resourceNames }) => node?.id === "default" && resourceNames.length === 0)).toBe(true);
+  });
+
+  it("answers a stream that comes back in full and once, whatever nonce and version it brings, and counts no acceptance for it", async () => {
+    saveLimit("a", 1);
+    const plane = await start();
+    const client = connect(plane);
+    await until("the first rules", () => client.rules["domain-a"] === 1);
+    const { received } = client;
+    client.cut();
+    await until("the second stream", () => client.received === received + 1);
+    const first = client.requests.findLast(({ responseNonce }, index) => index > 0 && responseNonce === "1");
+    expect([first?.versionInfo, client.dials]).toEqual([client.acceptedVersion, 2]);
+    await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
+    expect(client.received).toBe(received + 1);
+    // One for each stream; the first request of the second one is none.
+    expect(await metrics(plane)).toMatch(/^weir_ads_acks_total(\{[^}]*\})? 2$/m);
+  });
+
+  it("serves it again when the replica was away, and from another replica under the same version", async () => {
+    saveLimit("a", 1);
+    const [first, second] = [await start(), await start()];
+    const client = connect(first);
+    await until("the first rules", () => client.rules["domain-a"] === 1);
+    const version = client.acceptedVersion;
+    client.moveTo(portOf(second));
+    await first.lifecycle.stop();
+    await until("the other replica", async () => (await rollout(second)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
+    expect([client.acceptedVersion, client.received]).toEqual([version, 2]);
+    saveLimit("a", 2);
+    await until("the change", () => client.rules["domain-a"] === 2);
+  });
+
+  it("case A9: leaves out what it rejects by name with code 0, serves the rest under a new version and tells why, until the edit", async () => {
+    saveLimit("a", 1);
+    saveLimit("b", 1);
+    const plane = await start();
+    const client = connect(plane, { refusal: upTo(100) });
+    await until("the first rules", () => client.rules["domain-a"] === 1);
+    const before = client.acceptedVersion;
+    saveLimit("b", 500);
+    saveLimit("c", 1);
+    await until("everything else", () => client.rules["domain-c"] === 1);
+    expect(client.rules).toEqual({ "domain-a": 1, "domain-b": 1, "domain-c": 1 });
+    expect(client.acceptedVersion).not.toBe(before);
+    await until("the report", async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_QUARANTINED");
+    expect(await resource(plane, "b")).toMatchObject({ reason: "RejectedByDataPlane", servesLastGood: true });
+    expect(JSON.stringify(await resource(plane, "b"))).toContain("default/b: more than 100 requests per unit");
+    const rejection = client.requests.find(({ errorDetail }) => errorDetail !== undefined);
+    expect([rejection?.errorDetail?.code, rejection?.versionInfo]).toEqual([0, before]);
+    saveLimit("b", 50);
+    await until("the repair", () => client.rules["domain-b"] === 50);
+    await until("the end of the quarantine", async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_SERVED");
+  });
+
+  it("does not take the version of a first request for an acceptance when that version was rejected", async () => {
+    saveLimit("a", 1);
+    saveLimit("b", 500);
+    const plane = await start();
+    const client = connect(plane, { refusal: upTo(100) });
+    await until("the rest", () => client.rules["domain-a"] === 1);
+    const quarantined = client.acceptedVersion;
+    for (let count = 0; count < 3; count += 1) {
+      const { dials, received } = client;
+      client.cut();
+      await until("the next stream", () => client.dials > dials && client.received > received);
+    }
+    await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
+    expect([client.acceptedVersion, client.rules]).toEqual([quarantined, { "domain-a": 1 }]);
+    expect(await resource(plane, "b")).toMatchObject({ state: "RESOURCE_STATE_QUARANTINED", reason: "RejectedByDataPlane" });
+    expect((await resource(plane, "b"))?.["servesLastGood"]).toBeUndefined();
+  });
+
+  it("leaves out several bad resources at once, though each rejection names only the first", async () => {
+    const plane = await start();
+    const client = connect(plane, { refusal: upTo(100) });
+    const startedMs = performance.now();
+    save(
+      "all.yaml",
+      ["a", "b", "c", "d", "e", "f"]
+        .map((name, index) => manifest({ name, domain: `domain-${name}`, requestsPerUnit: index % 2 === 0 ? 1 : 500 }))
+        .join("---\n"),
+    );
+    await until("the good ones", () => Object.keys(client.rules).length === 3);
+    // From the edit on, so with the time that changes are collected; without it there are four sends.
+    expect(performance.now() - startedMs).toBeLessThan(3000);
+    expect([client.rules, client.received]).toEqual([{ "domain-a": 1, "domain-c": 1, "domain-e": 1 }, 4]);
+  });
+
+  it("keeps sound clients whole when one of them rejects everything, also after they all come back", async () => {
+    saveLimit("a", 1);
+    saveLimit("b", 1);
+    const plane = await start();
+    const hostile = connect(plane, { nodeId: "hostile", refusal: () => "no" });
+    await until("its rejections", () => hostile.requests.filter(({ errorDetail }) => errorDetail !== undefined).length >= 2);
+    const sound = Array.from({ length: 10 }, (_, index) => connect(plane, { nodeId: `sound-${index}` }));
+    const isWhole = ({ rules }: ReferenceClient): boolean => rules["domain-a"] !== undefined && rules["domain-b"] !== undefined;
+    await until("all rules", () => sound.every(isWhole));
+    for (const client of [hostile, ...sound]) client.cut();
+    saveLimit("a", 2);
+    await until("the edit", () => sound.every((client) => client.rules["domain-a"] === 2 && isWhole(client)));
+    expect(hostile.rules).toEqual({});
+    expect((await rollout(plane)).resources?.map(({ state }) => state)).toEqual(["RESOURCE_STATE_SERVED", "RESOURCE_STATE_SERVED"]);
+  });
+
+  it("case A10: restores what was accepted last when it rejects in words that name nothing, raises the alert, and goes on at the next edit", async () => {
+    saveLimit("a", 1);
+    const plane = await start();
+    const client = connect(plane);
+    await until("the first rules", () => client.rules["domain-a"] === 1);
+    const before = client.acceptedVersion;
+    client.refusal = upTo(100);
+    client.wording = (_name, problem) => `cannot load: ${problem}`;
+    saveLimit("a", 500);
+    await until("the hold", async () => (await rollout(plane)).fleets?.[0]?.["hold"] === "HOLD_REJECTED");
+    await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
+    expect([client.rules, client.acceptedVersion]).toEqual([{ "domain-a": 1 }, before]);
+    expect(await metrics(plane)).toMatch(/^weir_snapshot_held_back\{.*reason="rejected".*\} 1$/m);
+    saveLimit("a", 50);
+    await until("the edit", () => client.rules["domain-a"] === 50);
+    await until("the end of the hold", async () => (await rollout(plane)).fleets?.[0]?.["hold"] === undefined);
+  });
+
+  it("case A13: keeps a set above its 4 MiB back, names what made it so, and never sends it into an endless loop", async () => {
+    saveLimit("small", 1);
+    const plane = await start();
+    const client = connect(plane);
+    await until("the first rules", () => client.rules["domain-small"] === 1);
+    for (const name of ["p", "q", "r"]) save(`${name}.yaml`, manifest({ name, domain: name, largeRules: 1000 }));
+    await until("what a Go client receives", () => Object.keys(client.rules).length === 4);
+    save("s.yaml", manifest({ name: "s", domain: "s", largeRules: 1000 }));
+    save("t.yaml", manifest({ name: "t", domain: "t", largeRules: 1000 }));
+    await until("the report", async () => (await rollout(plane)).fleets?.[0]?.["hold"] === "HOLD_TOO_LARGE");
+    await until("the reason", async () => (await resource(plane, "t"))?.["reason"] === "TooLarge");
+    expect([Object.keys(client.rules).length, client.dials]).toEqual([4, 1]);
+  });
+});
