@@ -3,6 +3,7 @@ import { mkdtempSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { status } from "@grpc/grpc-js";
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -89,7 +90,7 @@ describe("ControlPlane", () => {
     expect([page.status, page.headers.get("content-type"), page.headers.get("content-security-policy")]).toEqual([
       200,
       "text/html; charset=utf-8",
-      "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     ]);
     expect(await page.text()).toContain("gateway/pod-7");
     expect(await (await get("/readyz")).text()).toBe(`ready\n* ${String(version)}\n`);
@@ -188,15 +189,24 @@ describe("ControlPlane", () => {
     expect(namesOf(await pod.response(2))).toEqual([]);
   });
 
-  it("fails /readyz when it drains, and goes on serving", async () => {
+  it("fails /readyz when it drains, goes on serving, and sends pods away one after the other", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
     const pod = await connect("pod");
     await pod.response(1);
-    controlPlane.drain();
+    const others = await Promise.all(["b", "c"].map(async (nodeId) => connect(nodeId)));
+    for (const other of others) await other.response(1);
+    controlPlane.drain(6000);
     expect((await get("/readyz")).status).toBe(503);
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
     expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
+    const ends: number[] = [];
+    for (const leaving of [pod, ...others]) {
+      expect((await leaving.ended()).code).toBe(status.UNAVAILABLE);
+      ends.push(performance.now());
+    }
+    // 1200 ms lie between two of them.
+    expect(ends.map((endMs, index) => endMs - (ends[index - 1] ?? 0) > 300)).toEqual([true, true, true]);
   });
 
   it("gives two control planes over the same folder the same version", async () => {

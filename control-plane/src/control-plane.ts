@@ -9,9 +9,13 @@ import { formatAddress } from "@weir/common/net/listen";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import { type AdsSecurity, type AdsServer, createAdsServer } from "./ads/ads-server.ts";
+import type { AdsSecurity } from "./ads/ads-security.ts";
+import { type AdsServer, createAdsServer } from "./ads/ads-server.ts";
+import type { ClientStatusFacts } from "./report/client-status.ts";
+import { clientStatusService } from "./report/client-status-grpc.ts";
 import { reportRollout } from "./report/report-rollout.ts";
 import { createRolloutFeed } from "./report/rollout-feed.ts";
+import { rolloutGrpcService } from "./report/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout-route.ts";
 import { createPodRegistry } from "./rollout/pod-registry.ts";
@@ -19,9 +23,9 @@ import { createQuarantine } from "./rollout/quarantine.ts";
 import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
 import { createPublisher } from "./snapshot/publisher.ts";
 import { createDirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
-import { createKubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
+import { createKubernetesSource, type KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
-import { createMetrics } from "./status/metrics.ts";
+import { createMetrics, type SourceCounts } from "./status/metrics.ts";
 import { statusRoutes } from "./status/status-routes.ts";
 
 /** A control plane that is not started yet. */
@@ -29,8 +33,8 @@ export interface ControlPlane {
   readonly lifecycle: Lifecycle;
   readonly ads: AdsServer;
   readonly http: AdminServer;
-  /** Makes /readyz fail, before anything stops. */
-  drain(): void;
+  /** Makes /readyz fail, before anything stops, and sends pods to other replicas one after the other within this time, in milliseconds. */
+  drain(overMs: number): void;
   /** Reads certificates and resources again, for SIGHUP. */
   reload(): void;
   /** What it serves and where, for the log. */
@@ -67,9 +71,18 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
   const feed = createRolloutFeed({ report, clock });
   publisher.onChanged(() => feed.changed());
   pods.onChanged(() => feed.changed());
-  const metrics = createMetrics({ report, streams: () => ads.streams() });
+  const metrics = createMetrics({
+    report,
+    streams: () => ads.streams(),
+    watchers: () => feed.watchers(),
+    pods,
+    publisher: () => publisher.state(),
+    sourceCounts: countsOf(source),
+  });
+  const clientFacts = (): ClientStatusFacts => ({ pods: pods.list(), snapshotFor: (fleet) => publisher.snapshotFor(fleet) });
+  const services = [rolloutGrpcService({ feed, log }), clientStatusService({ facts: clientFacts, log })];
   const ads: AdsServer = createAdsServer(
-    { log, security: securityOf(settings.ads.security, tls), snapshots: publisher, pods, quarantine, counters: metrics.counters },
+    { log, security: securityOf(settings.ads.security, tls), snapshots: publisher, pods, quarantine, counters: metrics.counters, services },
     { ...settings.ads, identifier: replica },
   );
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
@@ -82,8 +95,9 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
     lifecycle,
     ads,
     http,
-    drain: () => {
+    drain: (overMs) => {
       isDraining = true;
+      ads.drain(overMs);
       feed.changed();
     },
     reload: () => {
@@ -102,6 +116,11 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
 function createSource(deps: DirectorySourceDeps, settings: SourceSettings): Source {
   if (settings.kind === "directory") return createDirectorySource(deps, { directory: settings.directory });
   return createKubernetesSource({ ...deps, random: Math.random }, settings);
+}
+
+/** What the source has done, if it is one that counts. */
+function countsOf(source: Source): (() => SourceCounts) | undefined {
+  return "counts" in source ? () => (source as KubernetesSource).counts() : undefined;
 }
 
 /** grpc-js would write lines of its own to standard error, in a form that no reader of our log knows. What matters in them is also told by errors. */

@@ -36,9 +36,9 @@ async function main(context: ProgramContext): Promise<void> {
   });
   const stop = new AbortController();
   const drain = (): void => {
-    controlPlane.drain();
     // A person at the terminal wants it to end; a platform wants pods to move first.
     const drainMs = isUp && context.signalName() === "SIGTERM" ? settings.shutdownDrainMs : 0;
+    controlPlane.drain(drainMs);
     log.info("Stopping", { signal: context.signalName(), drainMs });
     setTimeout(() => stop.abort(), drainMs);
   };

@@ -19,7 +19,6 @@ import type { PodQuarantine } from "../rollout/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { type AdsSecurity, type CallRefusal, credentialsOf, nameRefusal } from "./ads-security.ts";
-export type { AdsSecurity } from "./ads-security.ts";
 import { AGGREGATED, SINGLE_TYPE } from "./discovery-services.ts";
 import type { GrpcService } from "./grpc-service.ts";
 import { identityOf } from "./node-identity.ts";

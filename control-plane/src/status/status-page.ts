@@ -1,7 +1,19 @@
-// The status report as a page for people: HTML without script, which loads itself again. Everything that comes from outside is escaped.
-import { type Markup, markup, NOTHING, type Piece, trusted } from "./markup.ts";
+// The rollout report as a page for people: HTML without script, which loads itself again. Everything that comes from outside is escaped.
+import type {
+  FleetReport,
+  PlaceReport,
+  PodReportEntry,
+  PodStandings,
+  RefusalReport,
+  ResourceReport,
+  ResourceStanding,
+  RolloutFilter,
+  RolloutReport,
+  VersionReport,
+} from "../report/rollout-report.ts";
+import { type Markup, markup, NOTHING, trusted } from "./markup.ts";
+import { badge, table, type Tone } from "./page-parts.ts";
 import { STATUS_STYLE } from "./status-style.ts";
-import type { FleetReport, PodReportEntry, RefusalReport, ResourceReport, RolloutReport, VersionReport } from "../report/rollout-report.ts";
 
 /** How often an open page loads itself again, in seconds. */
 const REFRESH_SECONDS = 5;
@@ -9,37 +21,95 @@ const REFRESH_SECONDS = 5;
 /** Characters of a version that are shown; the whole one is in the tooltip. */
 const VERSION_SHOWN = 12;
 
-/** Forbids everything but the style in the page itself, so that not even a mistake in escaping could run or load anything. */
+/** Most rows of one table; what is beyond is counted, and found with the filter. */
+const ROWS_MAX = 1000;
+
+/** Forbids everything but the style in the page itself and its own form, so that not even a mistake in escaping could run or load anything. */
 export const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** What of the state is shown, and whether the page loads itself again. */
+export interface StatusView {
+  readonly filter: RolloutFilter;
+  readonly isRefreshing: boolean;
+}
 
 /** The whole page. */
-export function renderStatusPage(report: RolloutReport): string {
+export function renderStatusPage(report: RolloutReport, view: StatusView = { filter: {}, isRefreshing: true }): string {
   return markup`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="refresh" content="${REFRESH_SECONDS}">
+${view.isRefreshing ? markup`<meta http-equiv="refresh" content="${REFRESH_SECONDS}">` : NOTHING}
 <title>Weir control plane</title>
 <style>${trusted(STATUS_STYLE)}</style>
 </head>
 <body>
 <header>
 <h1>Weir control plane ${report.ready ? badge("ready", "good") : badge("not ready", "bad")}</h1>
-<p>Replica <b>${report.replica}</b>, reading <code>${report.source.location}</code></p>
+<p>Replica <b>${report.replica}</b>, reading <code>${report.source.location}</code>${renderSync(report.source.syncedAt)}</p>
+${renderSummary(report)}
+${renderFilter(view)}
 </header>
 <main>
+${report.notReady === null ? NOTHING : markup`<section class="alarm"><h2>Not ready</h2><p>${report.notReady}</p></section>`}
 ${renderSourceError(report.source.error)}
+${renderQuarantine(report.resources)}
 ${renderRefusals(report.refusals)}
 ${renderFleets(report.fleets)}
 ${renderPods(report.pods)}
 ${renderResources(report.resources)}
 </main>
-<footer>This page loads itself again every ${REFRESH_SECONDS} seconds. The same as data: <a href="/status?format=json">JSON</a>, <a href="/metrics">metrics</a>.</footer>
+<footer>${renderFooter(view)} The same as data: <a href="${linkTo("/status", view.filter, { format: "json" })}">JSON</a>, <a href="/metrics">metrics</a>. Pods are those that are connected to this replica.</footer>
 </body>
 </html>
 `.text;
+}
+
+/** A link that keeps the filter. */
+function linkTo(path: string, filter: RolloutFilter, more: Readonly<Record<string, string>> = {}): string {
+  const given = Object.entries({ ...filter, ...more }).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const query = new URLSearchParams(given).toString();
+  return query === "" ? path : `${path}?${query}`;
+}
+
+function renderFooter({ filter, isRefreshing }: StatusView): Markup {
+  return isRefreshing
+    ? markup`This page loads itself again every ${REFRESH_SECONDS} seconds (<a href="${linkTo("/status", filter, { refresh: "off" })}">stop</a>).`
+    : markup`This page stands still (<a href="${linkTo("/status", filter)}">go on</a>).`;
+}
+
+function renderSync(syncedAt: string | null): Markup {
+  return syncedAt === null ? markup`, not in step with it yet` : markup`, in step with it at ${renderTime(syncedAt)}`;
+}
+
+/** The numbers that matter, so that nobody has to count rows. */
+function renderSummary({ resources, pods, refusals }: RolloutReport): Markup {
+  const count = (state: ResourceStanding): number => resources.filter((resource) => resource.state === state).length;
+  const current = pods.filter(({ state }) => state === "current").length;
+  const trouble = [
+    { text: `${count("last-good")} last good form`, count: count("last-good"), tone: "warning" as const },
+    { text: `${count("refused")} refused`, count: count("refused"), tone: "bad" as const },
+    { text: `${count("quarantined")} quarantined`, count: count("quarantined"), tone: "bad" as const },
+    {
+      text: `${refusals.filter(({ resource }) => resource === null).length} unreadable`,
+      count: refusals.filter(({ resource }) => resource === null).length,
+      tone: "bad" as const,
+    },
+  ].filter((each) => each.count > 0);
+  return markup`<p class="summary">${badge(`${count("served")} of ${resources.length} resources served`, trouble.length === 0 ? "good" : "warning")}
+${trouble.map(({ text, tone }) => markup`${badge(text, tone)}\n`)}
+${badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
+}
+
+function renderFilter({ filter, isRefreshing }: StatusView): Markup {
+  const fields = (["fleet", "namespace", "name"] as const).map(
+    (name) => markup`<label>${name} <input name="${name}" value="${filter[name] ?? ""}"></label>\n`,
+  );
+  const isNarrow = Object.values(filter).some((value) => value !== undefined);
+  const refresh = isRefreshing ? NOTHING : markup`<input type="hidden" name="refresh" value="off">`;
+  return markup`<form action="/status" method="get">${fields}${refresh}<button>Show</button>${isNarrow ? markup` <a href="/status">Show all</a>` : NOTHING}</form>`;
 }
 
 function renderSourceError(error: string | null): Markup {
@@ -47,15 +117,28 @@ function renderSourceError(error: string | null): Markup {
   return markup`<section class="alarm"><h2>The source cannot be read</h2><p>${error}</p><p>What was read before stays in force.</p></section>`;
 }
 
+function renderQuarantine(resources: readonly ResourceReport[]): Markup {
+  const quarantined = resources.filter(({ state }) => state === "quarantined");
+  if (quarantined.length === 0) return NOTHING;
+  const rows = quarantined.map(({ resource, problems, servesLastGood }) => [
+    resource,
+    problems.map(({ message }) => markup`<pre>${message}</pre>`),
+    servesLastGood ? "its last accepted form is served" : "it is left out",
+  ]);
+  return markup`<section class="alarm"><h2>Rejected by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}</section>`;
+}
+
 function renderRefusals(refusals: readonly RefusalReport[]): Markup {
   if (refusals.length === 0) return NOTHING;
-  const rows = refusals.map((refusal) => [
-    markup`<code>${refusal.file}:${refusal.line}:${refusal.column}</code>${refusal.resource === null ? "" : markup`<br>${refusal.resource}`}`,
-    markup`<code>${refusal.field}</code>`,
-    markup`${badge(refusal.reason, "bad")} ${refusal.message}`,
-    refusal.keepsLastGood ? "the last good form is served" : "not served",
-  ]);
-  return markup`<section class="alarm"><h2>Refused (${refusals.length})</h2>${table(["Where", "Field", "Why", "Meanwhile"], rows)}</section>`;
+  const rows = refusals
+    .slice(0, ROWS_MAX)
+    .map((refusal) => [
+      markup`<code>${formatPlace(refusal)}</code>${refusal.resource === null ? "" : markup`<br>${refusal.resource}`}`,
+      markup`<code>${refusal.field}</code>`,
+      markup`${badge(refusal.reason, "bad")} ${refusal.message}`,
+      refusal.keepsLastGood ? "the last good form is served" : "not served",
+    ]);
+  return markup`<section class="alarm"><h2>Refused (${refusals.length})</h2>${table(["Where", "Field", "Why", "Meanwhile"], rows)}${renderRest(refusals.length)}</section>`;
 }
 
 function renderFleets(fleets: readonly FleetReport[]): Markup {
@@ -84,7 +167,7 @@ function renderHold(heldBack: FleetReport["heldBack"]): Markup {
   }
 }
 
-function renderPodStates({ pods, podStates }: FleetReport): Markup {
+function renderPodStates({ pods, podStates }: { readonly pods: number; readonly podStates: PodStandings }): Markup {
   if (pods === 0) return markup`none connected`;
   const rejected = podStates.rejected === 0 ? NOTHING : badge(`${podStates.rejected} rejected`, "bad");
   return markup`${badge(`${podStates.current} of ${pods} current`, podStates.current === pods ? "good" : "warning")} ${rejected}`;
@@ -92,45 +175,59 @@ function renderPodStates({ pods, podStates }: FleetReport): Markup {
 
 function renderPods(pods: readonly PodReportEntry[]): Markup {
   if (pods.length === 0) return markup`<section><h2>Pods</h2><p>No rate limit pod is connected to this replica.</p></section>`;
-  const rows = pods.map((pod) => [
-    podTitle(pod),
-    pod.fleet,
-    markup`<code>${pod.peer}</code><br>since ${renderTime(pod.connectedAt)}`,
-    badge(pod.state, POD_TONES[pod.state]),
-    renderEvent(pod.accepted),
-    markup`${renderEvent(pod.rejected)}${pod.rejected === null ? "" : markup`<pre>${pod.rejected.message}</pre>`}`,
-  ]);
+  const rows = pods
+    .toSorted((left, right) => POD_ORDER[left.state] - POD_ORDER[right.state])
+    .slice(0, ROWS_MAX)
+    .map((pod) => [
+      podTitle(pod),
+      pod.fleet,
+      markup`<code>${pod.peer}</code><br>since ${renderTime(pod.connectedAt)}`,
+      badge(pod.state, POD_TONES[pod.state]),
+      renderEvent(pod.accepted),
+      markup`${renderEvent(pod.rejected)}${pod.rejected === null ? "" : markup`<pre>${pod.rejected.message}</pre>`}`,
+    ]);
   const headings = ["Pod", "Fleet", "Address", "State", "Accepted", "Rejected"];
-  return markup`<section><h2>Pods (${pods.length})</h2>${table(headings, rows)}</section>`;
+  return markup`<section><h2>Pods (${pods.length})</h2>${table(headings, rows)}${renderRest(pods.length)}</section>`;
 }
 
 function renderResources(resources: readonly ResourceReport[]): Markup {
   if (resources.length === 0) return markup`<section><h2>Resources</h2><p>No resource is served.</p></section>`;
-  const rows = resources.map((resource) => [
-    resource.resource,
-    resource.domain,
-    resource.fleets === null ? "every" : resource.fleets.join(", "),
-    resource.state === "served" ? badge("served", "good") : badge("last good form", "warning"),
-    markup`<code>${resource.file}:${resource.line}</code>`,
-  ]);
-  const headings = ["Resource", "Domain", "Fleets", "State", "Where"];
-  return markup`<section><h2>Resources (${resources.length})</h2>${table(headings, rows)}</section>`;
+  const rows = resources
+    .toSorted((left, right) => RESOURCE_ORDER[left.state] - RESOURCE_ORDER[right.state])
+    .slice(0, ROWS_MAX)
+    .map((resource) => [
+      markup`<a href="${linkTo("/status", { namespace: resource.namespace, name: resource.name })}">${resource.resource}</a>`,
+      resource.domain,
+      resource.fleets === null ? "every" : resource.fleets.join(", "),
+      markup`${badge(RESOURCE_WORDS[resource.state], RESOURCE_TONES[resource.state])} ${resource.reason ?? ""}${renderWarnings(resource.warnings)}`,
+      renderPodStates(resource),
+      markup`<code>${formatPlace({ ...resource, column: 0 })}</code>`,
+    ]);
+  const headings = ["Resource", "Domain", "Fleets", "State", "Pods", "Where"];
+  return markup`<section><h2>Resources (${resources.length})</h2>${table(headings, rows)}${renderRest(resources.length)}</section>`;
 }
+
+function renderWarnings(warnings: readonly string[]): Markup {
+  if (warnings.length === 0) return NOTHING;
+  const title = warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`;
+  return markup`<details><summary>${title}</summary>${warnings.map((text) => markup`<pre>${text}</pre>`)}</details>`;
+}
+
+function renderRest(count: number): Markup {
+  return count <= ROWS_MAX ? NOTHING : markup`<p>And ${count - ROWS_MAX} more; narrow them down above.</p>`;
+}
+
+/** What needs somebody stands first. */
+const POD_ORDER = { rejected: 0, pending: 1, waiting: 1, current: 2 } as const;
+const RESOURCE_ORDER = { quarantined: 0, refused: 1, "last-good": 2, served: 3 } as const;
+
+const RESOURCE_WORDS = { served: "served", "last-good": "last good form", refused: "refused", quarantined: "quarantined" } as const;
+const RESOURCE_TONES = { served: "good", "last-good": "warning", refused: "bad", quarantined: "bad" } as const satisfies Record<
+  ResourceStanding,
+  Tone
+>;
 
 const POD_TONES = { current: "good", rejected: "bad", pending: "warning", waiting: "warning" } as const;
-
-/** A table; numbers stand at the right of their column. */
-function table(headings: readonly string[], rows: readonly (readonly Piece[])[]): Markup {
-  const isNumber = (column: number): boolean => rows.length > 0 && rows.every((row) => typeof row[column] === "number");
-  const head = headings.map((heading, column) =>
-    isNumber(column) ? markup`<th class="number">${heading}</th>` : markup`<th>${heading}</th>`,
-  );
-  const body = rows.map((row) => {
-    const cells = row.map((cell, column) => (isNumber(column) ? markup`<td class="number">${cell}</td>` : markup`<td>${cell}</td>`));
-    return markup`<tr>${cells}</tr>\n`;
-  });
-  return markup`<table><thead><tr>${head}</tr></thead>\n<tbody>\n${body}</tbody></table>`;
-}
 
 function podTitle({ pod, node, namespace }: PodReportEntry): Markup {
   const details = [...(pod === "" || node === "" ? [] : [node]), ...(namespace === "" ? [] : [`namespace ${namespace}`])];
@@ -149,6 +246,6 @@ function renderTime(time: string): Markup {
   return markup`<time datetime="${time}">${time.replace("T", " ").replace(/\.\d+Z$/, " UTC")}</time>`;
 }
 
-function badge(text: string, tone: "good" | "warning" | "bad"): Markup {
-  return markup`<span class="badge ${tone}">${text}</span>`;
+function formatPlace({ file, line, column }: PlaceReport): string {
+  return [file, ...(line === 0 ? [] : [line]), ...(line === 0 || column === 0 ? [] : [column])].join(":");
 }

@@ -5,11 +5,11 @@ import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/ad
 
 import type { Metrics } from "./metrics.ts";
 import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
-import type { RolloutReport } from "../report/rollout-report.ts";
+import type { RolloutFilter, RolloutReport } from "../report/rollout-report.ts";
 
 /** What the routes answer from. */
 export interface StatusRouteDeps {
-  readonly report: () => RolloutReport;
+  readonly report: (filter?: RolloutFilter) => RolloutReport;
   readonly metrics: Metrics;
 }
 
@@ -18,8 +18,8 @@ export function statusRoutes({ report, metrics }: StatusRouteDeps): readonly Adm
   return [
     {
       path: "/status",
-      help: "what is served, what is refused, and which pod has accepted which version (JSON with ?format=json)",
-      handle: (request, response) => answerStatus(request, response, report()),
+      help: "what is served, what is refused, and which pod has accepted which version (JSON with ?format=json; ?fleet=, ?namespace= and ?name= narrow)",
+      handle: (request, response) => answerStatus(request, response, report),
     },
     { path: "/healthz", help: "200 while the process works", handle: (_request, response) => respondText(response, 200, "ok\n") },
     {
@@ -42,19 +42,36 @@ export function statusRoutes({ report, metrics }: StatusRouteDeps): readonly Adm
 
 /** Whether the client asks for JSON: by the query, or because it accepts JSON and not HTML. */
 export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): boolean {
-  const format = new URL(request.url ?? "/", "http://localhost").searchParams.get("format");
+  const format = queryOf(request).get("format");
   if (format !== null) return format === "json";
   const accept = request.headers.accept ?? "";
   return accept.includes("application/json") && !accept.includes("text/html");
 }
 
-function answerStatus(request: IncomingMessage, response: ServerResponse, report: RolloutReport): void {
+/** What the query narrows the state to; what is empty narrows nothing, as an empty field of a form. */
+export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
+  const query = queryOf(request);
+  const told = (name: string): string | undefined => {
+    const value = query.get(name);
+    return value === null || value === "" ? undefined : value;
+  };
+  return { fleet: told("fleet"), namespace: told("namespace"), name: told("name") };
+}
+
+/** The query of any request target, even one that is no URL. */
+function queryOf({ url = "" }: Pick<IncomingMessage, "url">): URLSearchParams {
+  const start = url.indexOf("?");
+  return new URLSearchParams(start === -1 ? "" : url.slice(start + 1));
+}
+
+function answerStatus(request: IncomingMessage, response: ServerResponse, report: StatusRouteDeps["report"]): void {
   response.setHeader("Vary", "Accept");
+  const filter = filterIn(request);
   if (wantsJson(request)) {
-    respondJson(response, 200, report);
+    respondJson(response, 200, report(filter));
     return;
   }
-  const page = renderStatusPage(report);
+  const page = renderStatusPage(report(filter), { filter, isRefreshing: queryOf(request).get("refresh") !== "off" });
   response.writeHead(200, {
     "Content-Type": "text/html; charset=utf-8",
     "Content-Length": Buffer.byteLength(page),

@@ -1,0 +1,310 @@
+// Tests of report-rollout.ts, report-resources.ts, find-warnings.ts and rollout-message.ts: one state, as the report and as the message of the API.
+import { create, toJson } from "@bufbuild/protobuf";
+import { RolloutFilterSchema, RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { describe, expect, it } from "vitest";
+
+import { manifest } from "../assemble/manifests.suite.ts";
+import type { PublisherState } from "../snapshot/publisher.ts";
+import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn, UNREAD } from "./rollout-facts.suite.ts";
+import { reportRollout } from "./report-rollout.ts";
+import { filterOf, rolloutMessage } from "./rollout-message.ts";
+
+const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
+const VERSION = "1d9ef20497bdfd4488ec6996dfbaa672";
+const EVENT = { version: VERSION, atMs: AT_MS };
+
+/** `default/a` as pods reject it. */
+function rejectedBy(publisher: PublisherState, serves: "present" | "last-good" | "nothing"): PublisherState {
+  const rejected = { fleet: "", resource: "default/a", sinceMs: AT_MS, message: "default/a: no", serves, rejectingPods: 2 };
+  return { ...publisher, rejections: { resources: [rejected], versions: [] } };
+}
+
+describe("reportRollout()", () => {
+  it("tells what is served, and which pod has accepted which version", () => {
+    expect(reportOf(ONE, [podOf({ sent: EVENT, accepted: EVENT })])).toEqual({
+      replica: "replica-1",
+      observedAt: AT,
+      ready: true,
+      notReady: null,
+      source: { location: "limits", error: null, syncedAt: AT },
+      fleets: [
+        {
+          fleet: "*",
+          version: VERSION,
+          resources: 1,
+          bytes: 204,
+          publishedAt: AT,
+          heldBack: null,
+          pods: 1,
+          podStates: { current: 1, rejected: 0, pending: 0, waiting: 0 },
+        },
+      ],
+      resources: [
+        {
+          resource: "default/a",
+          namespace: "default",
+          name: "a",
+          domain: "alpha",
+          generation: null,
+          fleets: null,
+          state: "served",
+          reason: null,
+          problems: [],
+          servesLastGood: false,
+          file: "a.yaml",
+          line: 1,
+          pods: 1,
+          podStates: { current: 1, rejected: 0, pending: 0, waiting: 0 },
+          warnings: [],
+        },
+      ],
+      refusals: [],
+      pods: [
+        {
+          node: "gateway/pod-7",
+          pod: "pod-7",
+          namespace: "edge",
+          fleet: "gateway",
+          peer: "192.0.2.1:4711",
+          connectedAt: AT,
+          state: "current",
+          sent: { version: VERSION, at: AT },
+          accepted: { version: VERSION, at: AT },
+          rejected: null,
+        },
+      ],
+    });
+  });
+
+  it.each([
+    { when: "it has accepted what is in force", pod: podOf({ accepted: EVENT }), state: "current" },
+    { when: "it has accepted something else", pod: podOf({ accepted: { ...EVENT, version: "old" } }), state: "pending" },
+    { when: "it has not answered", pod: podOf({ sent: EVENT }), state: "pending" },
+    { when: "it has rejected what is in force", pod: podOf({ rejected: { ...EVENT, message: "no" } }), state: "rejected" },
+    { when: "it has rejected something else", pod: podOf({ rejected: { ...EVENT, version: "old", message: "no" } }), state: "pending" },
+  ])("says that a pod is $state when $when", ({ pod, state }) => {
+    expect(reportOf(ONE, [pod]).pods[0]?.state).toBe(state);
+  });
+
+  it("says that a pod waits when nothing is in force", () => {
+    const report = reportOf(UNREAD, [podOf({})]);
+    expect([report.pods[0]?.state, report.fleets, report.source.error]).toEqual(["waiting", [], "Cannot read the folder x"]);
+  });
+
+  it("says why it is not ready, and what keeps the source from following", () => {
+    const source = { location: "limits", condition: () => ({ syncedMs: undefined, problem: "the server is away" }) };
+    const facts = { replica: "replica-1", nowMs: AT_MS, notReady: "it is shutting down", source, publisher: ONE, pods: [] };
+    expect(reportRollout(facts)).toMatchObject({
+      ready: false,
+      notReady: "it is shutting down",
+      source: { error: "the server is away", syncedAt: null },
+    });
+  });
+
+  it("counts pods with the snapshot that they are sent, and resources with the pods that are sent them", () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "beta", fleets: ["gold"] }),
+    });
+    const gold = { version: publisher.publication.get("gold")?.snapshot?.version ?? "", atMs: AT_MS };
+    const pods = [podOf({ fleet: "gold", accepted: gold }), podOf({ fleet: "silver" }), podOf({ fleet: "default" })];
+    const { fleets, resources } = reportOf(publisher, pods);
+    expect(fleets.map(({ fleet, pods: count }) => [fleet, count])).toEqual([
+      ["*", 2],
+      ["gold", 1],
+    ]);
+    expect(resources.map(({ resource, pods: count, podStates }) => [resource, count, podStates])).toEqual([
+      ["default/a", 3, { current: 1, rejected: 0, pending: 2, waiting: 0 }],
+      ["default/b", 1, { current: 1, rejected: 0, pending: 0, waiting: 0 }],
+    ]);
+  });
+
+  it("tells of refused resources with their domain, reason and problems", () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "alpha" }),
+      "c.yaml": manifest({ name: "c", domain: "gamma" }).replace(
+        "- key: user",
+        "- { key: user, value: same }\n    - key: user\n      value: same",
+      ),
+      "d.yaml": "",
+    });
+    const report = reportOf(publisher);
+    expect(report.resources.map(({ resource, domain, state, reason, pods }) => [resource, domain, state, reason, pods])).toEqual([
+      ["default/a", "alpha", "served", null, 0],
+      ["default/b", "alpha", "refused", "DomainConflict", 0],
+      ["default/c", "", "refused", "InvalidSpec", 0],
+    ]);
+    expect(report.resources[2]?.problems).toMatchObject([{ field: "spec.descriptors[1].key", file: "c.yaml" }]);
+    expect(report.refusals.map(({ resource, file }) => [resource, file])).toEqual([
+      ["default/b", "b.yaml"],
+      ["default/c", "c.yaml"],
+      [null, "d.yaml"],
+    ]);
+  });
+
+  it("names resources that make a snapshot too large, whether an earlier form of them is in force, and counts nobody as current with the new one", () => {
+    const small = manifest({ name: "large", domain: "large" });
+    const before = publisherOf({ "large.yaml": small }, { snapshotMaxBytes: 500 });
+    const after = publisherOf(
+      { "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) },
+      { snapshotMaxBytes: 500, before },
+    );
+    const now = { version: snapshotIn(before).version, atMs: AT_MS };
+    const report = reportOf(after, [podOf({ accepted: now })]);
+    const message = "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays";
+    expect(report.fleets[0]).toMatchObject({ version: now.version, heldBack: "too-large", podStates: { current: 1 } });
+    expect(report.refusals).toMatchObject([
+      { reason: "TooLarge", resource: "default/large", file: "large.yaml", message, keepsLastGood: true },
+    ]);
+    expect(report.resources).toMatchObject([
+      {
+        state: "last-good",
+        reason: "TooLarge",
+        servesLastGood: true,
+        problems: [{ message }],
+        pods: 1,
+        podStates: { current: 0, pending: 1 },
+      },
+    ]);
+    const never = reportOf(
+      publisherOf({ "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) }, { snapshotMaxBytes: 500 }),
+    );
+    expect(never.resources).toMatchObject([{ state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 }]);
+  });
+
+  it.each([
+    { serves: "last-good" as const, servesLastGood: true, meanwhile: "its last accepted form is in force" },
+    { serves: "nothing" as const, servesLastGood: false, meanwhile: "it is left out" },
+  ])("tells of a quarantined resource of which pods are served $serves", ({ serves, servesLastGood, meanwhile }) => {
+    expect(reportOf(rejectedBy(ONE, serves)).resources).toMatchObject([
+      {
+        state: "quarantined",
+        reason: "RejectedByDataPlane",
+        servesLastGood,
+        problems: [{ message: `pods of fleet * rejected it, ${meanwhile}: default/a: no`, file: "a.yaml" }],
+      },
+    ]);
+  });
+
+  it("only warns of what one pod rejects and another accepts", () => {
+    expect(reportOf(rejectedBy(ONE, "present")).resources).toMatchObject([
+      { state: "served", reason: null, problems: [], warnings: ["2 pods reject it while others of fleet * accept it: default/a: no"] },
+    ]);
+  });
+
+  it("warns of fields that pods of the reference service do not know", () => {
+    const text = manifest({ name: "a", domain: "alpha" }).replace("- key: user", "- key: user\n      valueToMetric: true");
+    expect(reportOf(publisherOf({ "a.yaml": text })).resources[0]?.warnings).toEqual([
+      "spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field",
+    ]);
+  });
+});
+
+describe("reportRollout() with a filter", () => {
+  const PUBLISHER = publisherOf({
+    "a.yaml": manifest({ name: "a", domain: "alpha", namespace: "red" }),
+    "b.yaml": manifest({ name: "b", domain: "beta", namespace: "red", fleets: ["gold"] }),
+    "c.yaml": manifest({ name: "b", domain: "gamma", namespace: "blue", fleets: ["iron"] }),
+    "d.yaml": "",
+  });
+  const PODS = [podOf({ nodeId: "g", fleet: "gold" }), podOf({ nodeId: "s", fleet: "silver" })];
+
+  it.each([
+    { filter: {}, fleets: ["*", "gold", "iron"], resources: ["blue/b", "red/a", "red/b"], pods: ["g", "s"], unnamed: 1 },
+    { filter: { fleet: "gold" }, fleets: ["gold"], resources: ["red/a", "red/b"], pods: ["g"], unnamed: 1 },
+    { filter: { fleet: "silver" }, fleets: ["*"], resources: ["red/a"], pods: ["s"], unnamed: 1 },
+    { filter: { fleet: "*" }, fleets: ["*"], resources: ["red/a"], pods: ["s"], unnamed: 1 },
+    { filter: { namespace: "red" }, fleets: ["*", "gold", "iron"], resources: ["red/a", "red/b"], pods: ["g", "s"], unnamed: 0 },
+    { filter: { name: "b" }, fleets: ["*", "gold", "iron"], resources: ["blue/b", "red/b"], pods: ["g", "s"], unnamed: 0 },
+    { filter: { namespace: "red", name: "b", fleet: "iron" }, fleets: ["iron"], resources: [], pods: [], unnamed: 0 },
+  ])("narrows to $filter", ({ filter, fleets, resources, pods, unnamed }) => {
+    const report = reportOf(PUBLISHER, PODS, filter);
+    expect(report.fleets.map(({ fleet }) => fleet)).toEqual(fleets);
+    expect(report.resources.map(({ resource }) => resource)).toEqual(resources);
+    expect(report.pods.map(({ node }) => node)).toEqual(pods);
+    expect(report.refusals.filter(({ resource }) => resource === null)).toHaveLength(unnamed);
+  });
+});
+
+describe("rolloutMessage()", () => {
+  it("says the same as the report", () => {
+    const publisher = rejectedBy(
+      publisherOf({
+        "a.yaml": manifest({ name: "a", domain: "alpha" }),
+        "b.yaml": manifest({ name: "b", domain: "alpha" }),
+        "c.yaml": "",
+      }),
+      "last-good",
+    );
+    const rejected = podOf({ sent: EVENT, rejected: { ...EVENT, message: "default/a: no" } });
+    expect(toJson(RolloutSchema, rolloutMessage(reportOf(publisher, [rejected])))).toMatchObject({
+      replica: "replica-1",
+      observedAt: "2026-01-31T12:00:00Z",
+      ready: true,
+      source: { location: "limits", syncedAt: "2026-01-31T12:00:00Z" },
+      fleets: [
+        { name: "*", version: VERSION, resources: 1, bytes: "204", publishedAt: "2026-01-31T12:00:00Z", pods: { total: 1, rejected: 1 } },
+      ],
+      resources: [
+        {
+          namespace: "default",
+          name: "a",
+          domain: "alpha",
+          state: "RESOURCE_STATE_QUARANTINED",
+          reason: "RejectedByDataPlane",
+          servesLastGood: true,
+          location: "a.yaml:1",
+          pods: { total: 1, rejected: 1 },
+        },
+        {
+          name: "b",
+          state: "RESOURCE_STATE_REFUSED",
+          reason: "DomainConflict",
+          problems: [{ field: "spec.domain", location: "b.yaml:6:11" }],
+        },
+      ],
+      unreadable: [{ location: "c.yaml:1:1" }],
+      pods: [
+        {
+          nodeId: "gateway/pod-7",
+          pod: "pod-7",
+          namespace: "edge",
+          fleet: "gateway",
+          peer: "192.0.2.1:4711",
+          state: "POD_STATE_REJECTED",
+          sent: { version: VERSION, at: "2026-01-31T12:00:00Z" },
+          rejected: { version: VERSION, at: "2026-01-31T12:00:00Z" },
+          rejection: "default/a: no",
+        },
+      ],
+    });
+  });
+
+  it("counts pods for which nothing is in force as pending, and leaves out times that are not known", () => {
+    const source = { location: "limits", condition: () => ({ syncedMs: undefined, problem: undefined }) };
+    const report = reportRollout({ replica: "r", nowMs: AT_MS, notReady: "starting", source, publisher: UNREAD, pods: [podOf({})] });
+    expect(toJson(RolloutSchema, rolloutMessage(report))).toEqual({
+      replica: "r",
+      observedAt: "2026-01-31T12:00:00Z",
+      source: { location: "limits", error: "Cannot read the folder x" },
+      pods: [
+        {
+          nodeId: "gateway/pod-7",
+          pod: "pod-7",
+          namespace: "edge",
+          fleet: "gateway",
+          peer: "192.0.2.1:4711",
+          connectedAt: "2026-01-31T12:00:00Z",
+        },
+      ],
+    });
+  });
+});
+
+describe("filterOf()", () => {
+  it("narrows nothing by empty fields", () => {
+    expect(filterOf(undefined)).toEqual({});
+    expect(filterOf(create(RolloutFilterSchema, { fleet: "gold" }))).toEqual({ fleet: "gold" });
+  });
+});

@@ -1,0 +1,168 @@
+// Tests of metrics.ts, gauges.ts and push-metrics.ts: what a scrape says, and that the number of its series is bounded.
+import { describe, expect, it } from "vitest";
+
+import { manifest } from "../assemble/manifests.suite.ts";
+import { AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout-facts.suite.ts";
+import type { RolloutReport } from "../report/rollout-report.ts";
+import { createPodRegistry, type PodRegistry } from "../rollout/pod-registry.ts";
+import type { PublisherState } from "../snapshot/publisher.ts";
+import { createMetrics, type Metrics, type SourceCounts } from "./metrics.ts";
+
+const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
+const VERSION = snapshotIn(ONE).version;
+
+/** The metrics of a process whose clock stands where the test puts it. */
+class Process {
+  nowMs = AT_MS;
+  publisher: PublisherState = ONE;
+  report: RolloutReport;
+  readonly pods: PodRegistry = createPodRegistry({ clock: () => this.nowMs });
+  readonly metrics: Metrics;
+
+  constructor(report: RolloutReport = reportOf(ONE), sourceCounts?: () => SourceCounts) {
+    this.report = report;
+    this.metrics = createMetrics({
+      report: () => this.report,
+      streams: () => 3,
+      watchers: () => 2,
+      pods: this.pods,
+      publisher: () => this.publisher,
+      sourceCounts,
+    });
+  }
+
+  /** The lines of a scrape that are ours. */
+  async scrape(): Promise<readonly string[]> {
+    const { text } = await this.metrics.scrape();
+    return text.split("\n").filter((line) => line.startsWith("weir_"));
+  }
+
+  connect() {
+    return this.pods.connected({ nodeId: "gateway/pod-7", fleet: "gateway", namespace: "edge", pod: "pod-7", peer: "192.0.2.1:4711" });
+  }
+}
+
+describe("createMetrics()", () => {
+  it("has every series at zero from the start", async () => {
+    const lines = await new Process(reportOf(publisherOf({}))).scrape();
+    for (const line of [
+      "weir_ads_pushes_total 0",
+      "weir_ads_acks_total 0",
+      'weir_ads_nacks_total{reason="resource"} 0',
+      'weir_ads_nacks_total{reason="other"} 0',
+      "weir_ads_suppressed_resends_total 0",
+      "weir_push_change_to_send_seconds_count 0",
+      "weir_push_send_to_ack_seconds_count 0",
+      'weir_refused_resources{reason="InvalidSpec"} 0',
+      'weir_refused_resources{reason="TooLarge"} 0',
+      'weir_refused_resources{reason="RejectedByDataPlane"} 0',
+      "weir_quarantined_resources 0",
+      'weir_resources{state="quarantined"} 0',
+      'weir_pods{fleet="*",state="rejected"} 0',
+      'weir_pods_behind{fleet="*"} 0',
+      'weir_snapshot_held_back{fleet="*",reason="empty"} 0',
+      "weir_source_unreadable 0",
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  it("tells what is in force", async () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "alpha" }),
+      "c.yaml": "no: manifest",
+    });
+    const pods = [podOf({ accepted: { version: VERSION, atMs: AT_MS } }), podOf({})];
+    const lines = await new Process(reportOf(publisher, pods)).scrape();
+    for (const line of [
+      "weir_ads_streams 3",
+      "weir_rollout_watchers 2",
+      "weir_ready 1",
+      "weir_fleets 1",
+      `weir_snapshot_info{fleet="*",version="${VERSION}"} 1`,
+      'weir_snapshot_bytes{fleet="*"} 204',
+      'weir_snapshot_resources{fleet="*"} 1',
+      'weir_snapshot_published_timestamp_seconds{fleet="*"} 1769860800',
+      "weir_source_last_sync_timestamp_seconds 1769860800",
+      'weir_resources{state="served"} 1',
+      'weir_resources{state="refused"} 1',
+      'weir_refused_resources{reason="DomainConflict"} 1',
+      'weir_refused_resources{reason="InvalidSpec"} 1',
+      'weir_pods{fleet="*",state="current"} 1',
+      'weir_pods_behind{fleet="*"} 1',
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  it("counts what happens, and how long pods wait and take", async () => {
+    const process = new Process();
+    const pod = process.connect();
+    process.nowMs += 2000;
+    pod.sent(VERSION); // What was in force when it connected: nothing that it waited for.
+    process.metrics.counters.pushed();
+    process.nowMs += 40;
+    pod.accepted(VERSION);
+    process.metrics.counters.acknowledged();
+
+    process.publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }) });
+    process.publisher = { ...process.publisher, changedMs: new Map([["", AT_MS + 3000]]) };
+    process.nowMs = AT_MS + 3300;
+    pod.sent(snapshotIn(process.publisher).version);
+    process.metrics.counters.pushed();
+    process.nowMs += 20_000;
+    pod.rejected(snapshotIn(process.publisher).version, "default/a: no");
+    process.metrics.counters.rejected("default/a: no");
+    process.metrics.counters.rejected("something else: no");
+    pod.sent(snapshotIn(process.publisher).version); // Asked for again.
+
+    const lines = await process.scrape();
+    for (const line of [
+      "weir_ads_pushes_total 2",
+      "weir_ads_acks_total 1",
+      'weir_ads_nacks_total{reason="resource"} 1',
+      'weir_ads_nacks_total{reason="other"} 1',
+      "weir_ads_suppressed_resends_total 1",
+      "weir_push_change_to_send_seconds_count 1",
+      "weir_push_change_to_send_seconds_sum 0.3",
+      'weir_push_change_to_send_seconds_bucket{le="0.25"} 0',
+      'weir_push_change_to_send_seconds_bucket{le="0.5"} 1',
+      "weir_push_send_to_ack_seconds_count 1",
+      "weir_push_send_to_ack_seconds_sum 0.04",
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  it("takes over what the source counts", async () => {
+    let lists = 1;
+    const process = new Process(reportOf(ONE), () => ({ lists, watches: 2, failures: { expired: 3, refused: 0 } }));
+    await process.scrape();
+    lists = 5;
+    const lines = await process.scrape();
+    for (const line of [
+      "weir_source_lists_total 5",
+      "weir_source_watches_total 2",
+      'weir_source_failures_total{kind="expired"} 3',
+      'weir_source_failures_total{kind="refused"} 0',
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  it("sums up the fleets beyond a hundred, so that series stay bounded", async () => {
+    const files = Object.fromEntries(
+      Array.from({ length: 150 }, (_, index) => [
+        `${index}.yaml`,
+        manifest({ name: `r${index}`, domain: `d${index}`, fleets: [`fleet-${String(index).padStart(3, "0")}`] }),
+      ]),
+    );
+    const lines = await new Process(reportOf(publisherOf(files), [podOf({ fleet: "fleet-149" })])).scrape();
+    expect(lines.filter((line) => line.startsWith("weir_pods_behind{"))).toHaveLength(101);
+    expect(lines.filter((line) => line.startsWith("weir_snapshot_info{"))).toHaveLength(100);
+    expect(lines).toContain('weir_pods_behind{fleet="(further)"} 1');
+    expect(lines).toContain('weir_snapshot_resources{fleet="(further)"} 51');
+    expect(lines).toContain("weir_fleets 151");
+  });
+});

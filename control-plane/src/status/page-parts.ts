@@ -1,0 +1,23 @@
+// Parts that pages are made of.
+import { type Markup, markup, type Piece } from "./markup.ts";
+
+/** How good something is, as a colour. */
+export type Tone = "good" | "warning" | "bad";
+
+/** A word or number that stands out. */
+export function badge(text: string, tone: Tone): Markup {
+  return markup`<span class="badge ${tone}">${text}</span>`;
+}
+
+/** A table; numbers stand at the right of their column. */
+export function table(headings: readonly string[], rows: readonly (readonly Piece[])[]): Markup {
+  const isNumber = (column: number): boolean => rows.length > 0 && rows.every((row) => typeof row[column] === "number");
+  const head = headings.map((heading, column) =>
+    isNumber(column) ? markup`<th class="number">${heading}</th>` : markup`<th>${heading}</th>`,
+  );
+  const body = rows.map((row) => {
+    const cells = row.map((cell, column) => (isNumber(column) ? markup`<td class="number">${cell}</td>` : markup`<td>${cell}</td>`));
+    return markup`<tr>${cells}</tr>\n`;
+  });
+  return markup`<table><thead><tr>${head}</tr></thead>\n<tbody>\n${body}</tbody></table>`;
+}
