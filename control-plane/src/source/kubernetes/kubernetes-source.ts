@@ -11,10 +11,13 @@ import { type ClusterConnection, openClusterAccess } from "./cluster-access.ts";
 import { createObjectMemory, type ObjectMemory } from "./object-memory.ts";
 import { type ObjectSink, type ReflectorPace, runReflector, type RunningReflector } from "./reflector-run.ts";
 
-/** Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later. */
+/**
+ * Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later. Replicas are few, so that the longest wait can be short:
+ * it is how much later than the API server the changes come back.
+ */
 const TIMES: ReflectorPace & ApiClientOptions = {
   backoffInitialMs: 250,
-  backoffMaxMs: 15_000,
+  backoffMaxMs: 5000,
   slowMs: 15_000,
   answerTimeoutMs: 30_000,
   silenceTimeoutMs: 100_000,

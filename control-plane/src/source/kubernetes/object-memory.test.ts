@@ -36,7 +36,7 @@ describe("ObjectMemory", () => {
     expect(memory.list().map(({ key }) => key)).toEqual(["b/a", "team/a", "team/b"]);
   });
 
-  it("put() tells of a new object and a new generation, and not of anything else", () => {
+  it("put() tells of a new object and of other content, and not of labels, status or versions", () => {
     const memory = createObjectMemory();
     expect(memory.put(object({ generation: 1 }))).toBe(true);
     expect(memory.put(object({ generation: 1, version: "2", metadata: { labels: { x: "y" } } }))).toBe(false);
@@ -44,11 +44,22 @@ describe("ObjectMemory", () => {
     expect(domainsOf(memory)).toEqual([["team/a", "beta", false]]);
   });
 
-  it("put() takes every version when the server counts no generations", () => {
+  it("put() takes other content of the same generation, and of none", () => {
     const memory = createObjectMemory();
-    memory.put(object());
-    expect(memory.put(object({ version: "2", domain: "beta" }))).toBe(true);
-    expect(domainsOf(memory)).toEqual([["team/a", "beta", false]]);
+    memory.put(object({ generation: 1 }));
+    expect(memory.put(object({ generation: 1, domain: "beta" }))).toBe(true);
+    expect(memory.put(object({ domain: "gamma" }))).toBe(true);
+    expect(domainsOf(memory)).toEqual([["team/a", "gamma", false]]);
+  });
+
+  it("put() takes over another generation of the same content, but not as that of a last good form", () => {
+    const memory = createObjectMemory();
+    memory.put(object({ generation: 1 }));
+    expect(memory.put(object({ generation: 2 }))).toBe(true);
+    expect(memory.list()[0]?.resource?.generation).toBe(2);
+    memory.put(object({ generation: 3, domain: 5 }));
+    memory.put(object({ generation: 4, domain: 5 }));
+    expect([memory.list()[0]?.generation, memory.list()[0]?.resource?.generation]).toEqual([4, 2]);
   });
 
   it("replace() forgets what is not in the list, and tells whether anything has changed", () => {

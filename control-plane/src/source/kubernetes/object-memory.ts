@@ -1,5 +1,7 @@
 // The RateLimitConfigs of the cluster as resources of a source: each is checked when it changes, and the last good form of one that is broken stays.
 // Pure but for its memory: objects come in, a state comes out.
+import { hash } from "node:crypto";
+
 import { describeError } from "@weir/common/errors/service-error";
 import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
@@ -23,6 +25,8 @@ export interface KnownObject {
   readonly namespace: string;
   readonly uid: string;
   readonly generation: number | undefined;
+  /** Stands for what is wanted, as the server gave it. */
+  readonly digest: string;
   /** The present form, or the last good one while that is refused; undefined when there is none. */
   readonly resource: SourceResource | undefined;
   readonly refusals: readonly SourceRefusal[];
@@ -69,25 +73,32 @@ function knownObject(object: KubernetesObject, before: KnownObject | undefined):
   const { uid, generation, namespace } = object;
   // Another object that bears the name of one that is gone inherits nothing from it.
   const same = before?.uid === uid ? before : undefined;
-  if (same !== undefined && generation !== undefined && same.generation === generation) return same;
-  const key = resourceKey(object);
+  // Not by generation alone: after a change of the CustomResourceDefinition the server gives the same generation with other defaults, and a replica that
+  // has just started sees those.
+  const digest = hash("sha1", JSON.stringify(object.content["spec"] ?? null));
+  if (same?.digest === digest) return withGeneration(same, generation);
+  const known = { key: resourceKey(object), namespace, uid, generation, digest };
   const checked = tryObject(object);
-  if (checked.ok) return { key, namespace, uid, generation, resource: checked.resource, refusals: [] };
+  if (checked.ok) return { ...known, resource: checked.resource, refusals: [] };
   const lastGood = same?.resource;
   return {
-    key,
-    namespace,
-    uid,
-    generation,
+    ...known,
     resource: lastGood === undefined ? undefined : { ...lastGood, isLastGood: true },
     refusals: checked.problems.map(({ path, message }) => ({
       place: placeOf(object),
       field: excerpt(fieldPath(path)),
       message: excerpt(message),
-      resource: key,
+      resource: known.key,
       keepsLastGood: lastGood !== undefined,
     })),
   };
+}
+
+/** A generation counts on its own when, for example, an object begins to be deleted. */
+function withGeneration(known: KnownObject, generation: number | undefined): KnownObject {
+  if (known.generation === generation || generation === undefined) return known;
+  const { resource } = known;
+  return { ...known, generation, resource: resource === undefined || resource.isLastGood ? resource : { ...resource, generation } };
 }
 
 interface Problem {
