@@ -1,0 +1,108 @@
+// A real pod that rejects what the control plane holds for good, as a pod of an older image does: its rejection costs one resource its newest form, and nobody
+// anything else; a pod of a newer image gets all.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { eventually } from "../parts/eventually.ts";
+import { anyPorts, type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
+import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
+import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+
+/** No TLS between pod and control plane: the relay stands between. */
+const PLAINTEXT_POD = {
+  CONFIG_GRPC_XDS_SERVER_USE_TLS: "false",
+  CONFIG_GRPC_XDS_SERVER_TLS_CACERT: "",
+  CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "",
+};
+const PLAINTEXT_CONTROL_PLANE = {
+  ADS_PLAINTEXT: "true",
+  ADS_TLS_CERT: "",
+  ADS_TLS_KEY: "",
+  ADS_TLS_CLIENT_CACERT: "",
+  ADS_ALLOWED_SANS: "",
+};
+
+describe("a pod that rejects", () => {
+  const folder = makeTemporaryFolder();
+  let adsPort: number;
+  let flow: Flow;
+  let relay: OldImageRelay;
+  let old: Pod;
+
+  /** How many requests of this tenant are let through of five. */
+  async function allowed(pod: Pod, domain: string, tenant: string): Promise<number> {
+    let count = 0;
+    for (let request = 0; request < 5; request += 1) if ((await pod.ask(domain, { tenant })) === 200) count += 1;
+    return count;
+  }
+
+  beforeAll(async () => {
+    adsPort = (await anyPorts()).ads;
+    flow = await startFlow(
+      folder.path,
+      { "mail.yaml": limit("mail", 2, "day"), "search.yaml": limit("search", 1, "day") },
+      { controlPlaneEnv: { ...PLAINTEXT_CONTROL_PLANE, ADS_PORT: String(adsPort) } },
+    );
+    relay = await startOldImageRelay(adsPort);
+    old = await flow.startPod({
+      ...PLAINTEXT_POD,
+      CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "",
+      CONFIG_GRPC_XDS_NODE_ID: "edge/old",
+      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${relay.port}`,
+    });
+  });
+
+  afterAll(async () => {
+    await flow.stop();
+    relay.stop();
+    folder.remove();
+  });
+
+  it("keeps the last accepted form of what it rejects, and takes the edits of everything else", async () => {
+    expect([await allowed(old, "mail", "before"), await allowed(old, "search", "before")]).toEqual([2, 1]);
+    flow.writeManifest("search.yaml", limit("search", 4, "week"));
+    flow.writeManifest("mail.yaml", limit("mail", 3, "day"));
+    let round = 0;
+    await eventually("the edit of the other resource", async () => expect(await allowed(old, "mail", `after-${(round += 1)}`)).toBe(3));
+    expect(await allowed(old, "search", "after")).toBe(1);
+  });
+
+  it("is told by the control plane, with the pod's own words", async () => {
+    const trouble = await eventually("the trouble", async () => {
+      const { troubles } = await flow.status();
+      expect(troubles).toHaveLength(1);
+      return troubles[0]!;
+    });
+    expect(trouble.place).toMatch(/search\.yaml:1\b/);
+    expect(trouble.message).toContain("default/search: ");
+    expect(trouble.keepsOld).toBe(true);
+    const [pod] = (await flow.status()).pods;
+    expect([pod?.id, pod?.rejected]).toEqual(["edge/old", undefined]);
+  });
+
+  it("does not stand in the way of a pod of a newer image, which gets everything, and goes on with what it has", async () => {
+    const newer = await flow.startPod({
+      ...PLAINTEXT_POD,
+      CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "",
+      CONFIG_GRPC_XDS_NODE_ID: "edge/new",
+      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${adsPort}`,
+    });
+    expect([await allowed(newer, "mail", "new"), await allowed(newer, "search", "new")]).toEqual([3, 4]);
+    await eventually("the old pod's rejection to be told", async () => {
+      const pods = (await flow.status()).pods;
+      expect(pods.find(({ id }) => id === "edge/old")?.rejected?.message).toContain("default/search: ");
+      expect(pods.find(({ id }) => id === "edge/new")?.rejected).toBeUndefined();
+    });
+    expect([await allowed(old, "mail", "still"), await allowed(old, "search", "still")]).toEqual([3, 1]);
+  });
+
+  it("accepts the resource again once it is edited to what the pod knows", async () => {
+    flow.writeManifest("search.yaml", limit("search", 4, "day"));
+    let round = 0;
+    await eventually("the mended resource", async () => expect(await allowed(old, "search", `mended-${(round += 1)}`)).toBe(4));
+    await eventually("the end of the trouble", async () => expect((await flow.status()).troubles).toEqual([]));
+  });
+});
+
+function limit(domain: string, requestsPerUnit: number, unit: string): string {
+  return manifestOf(domain, domain, [{ key: "tenant", rateLimit: { unit, requestsPerUnit } }]);
+}
