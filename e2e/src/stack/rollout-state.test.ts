@@ -78,6 +78,14 @@ describe("readRolloutState()", () => {
           keepsLastGood: true,
         },
       ],
+      resources: [
+        { state: "served", servesLastGood: false, problems: [] },
+        {
+          state: "quarantined",
+          servesLastGood: true,
+          problems: [{ file: "b.yaml", line: 1, column: 1, field: "", message: "pods rejected it" }],
+        },
+      ],
       pods: [
         { node: "default/one", fleet: "default", accepted: { version, at: "t" }, rejected: null },
         { node: "edge/two", fleet: "edge", accepted: { version, at: "t" }, rejected: { version: "other", at: "t", message: "no" } },
@@ -85,7 +93,10 @@ describe("readRolloutState()", () => {
       ],
     };
     expect(readRolloutState(status)).toEqual({
-      troubles: [{ place: "a.yaml:3:7", field: "spec.domain", message: "required", keepsOld: true }],
+      troubles: [
+        { place: "a.yaml:3:7", field: "spec.domain", message: "required", keepsOld: true },
+        { place: "b.yaml:1:1", field: "", message: "pods rejected it", keepsOld: true },
+      ],
       pods: [
         { id: "default/one", accepted: version, resources: 5, rejected: undefined },
         { id: "edge/two", accepted: version, resources: undefined, rejected: { version: "other", message: "no" } },

@@ -43,6 +43,17 @@ interface StatusReport {
     readonly message: string;
     readonly keepsLastGood: boolean;
   }[];
+  readonly resources: readonly {
+    readonly state: string;
+    readonly servesLastGood: boolean;
+    readonly problems: readonly {
+      readonly file: string;
+      readonly line: number;
+      readonly column: number;
+      readonly field: string;
+      readonly message: string;
+    }[];
+  }[];
   readonly pods: readonly {
     readonly node: string;
     readonly fleet: string;
@@ -61,11 +72,24 @@ export function describeChanges(previous: RolloutState | undefined, next: Rollou
 
 /** Reads the body of the control plane's `/status`, which comes from a program of the same build. */
 export function readRolloutState(status: unknown): RolloutState {
-  const { fleets, refusals, pods } = status as StatusReport;
+  const { fleets, refusals, resources, pods } = status as StatusReport;
+  const refused = refusals.map(({ file, line, column, field, message, keepsLastGood }) => {
+    return { place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
+  });
+  // Good for the control plane and rejected by pods: no refusal, and no less a trouble for who wrote it.
+  const quarantined = resources
+    .filter(({ state }) => state === "quarantined")
+    .flatMap(({ problems, servesLastGood }) =>
+      problems.map(({ file, line, column, field, message }) => ({
+        place: `${file}:${line}:${column}`,
+        field,
+        message,
+        keepsOld: servesLastGood,
+      })),
+    )
+    .filter(({ place, message }) => !refused.some((known) => known.place === place && known.message === message));
   return {
-    troubles: refusals.map(({ file, line, column, field, message, keepsLastGood }) => {
-      return { place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
-    }),
+    troubles: [...refused, ...quarantined],
     pods: pods.map(({ node, fleet, accepted, rejected }) => {
       // "*" stands for every fleet that no manifest names.
       const newest = fleets.find((each) => each.fleet === fleet) ?? fleets.find((each) => each.fleet === "*");
