@@ -36,6 +36,15 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     },
   ],
   [
+    "convert",
+    {
+      usage: "convert [--to manifest|rules] [--name NAME] [-n NAMESPACE] [--output-dir DIRECTORY] FILE…",
+      summary: "Turns rule files into RateLimitConfig manifests and back, comments included, without any server.",
+      help: async () => (await import("./convert/arguments.ts")).CONVERT_HELP,
+      load: async () => (await import("./convert/convert-command.ts")).runConvert,
+    },
+  ],
+  [
     "rollout",
     {
       usage: "rollout [--server URL]… [--watch] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]",

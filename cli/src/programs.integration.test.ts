@@ -24,7 +24,7 @@ describe("weir", () => {
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
-  it.each(["check", "explain", "rollout"])("tells all about %s, asked in either way", (command) => {
+  it.each(["check", "explain", "convert", "rollout"])("tells all about %s, asked in either way", (command) => {
     const { code, stdout } = run("main", ["help", command]);
     expect({ code, usage: stdout.includes(`Usage: weir ${command} `) }).toEqual({ code: 0, usage: true });
     expect(run("main", [command, "x", "--help"])).toMatchObject({ code: 0, stdout, stderr: "" });
@@ -49,8 +49,8 @@ describe("weir", () => {
   });
 
   it.each([
-    { args: ["chek"], stderr: 'weir: unknown command "chek", known are: check, explain, rollout; weir --help tells more\n' },
-    { args: [], stderr: "weir: no command given, known are: check, explain, rollout; weir --help tells more\n" },
+    { args: ["chek"], stderr: 'weir: unknown command "chek", known are: check, explain, convert, rollout; weir --help tells more\n' },
+    { args: [], stderr: "weir: no command given, known are: check, explain, convert, rollout; weir --help tells more\n" },
     {
       args: ["check", "-x"],
       stderr: 'weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --help; weir check --help tells more\n',

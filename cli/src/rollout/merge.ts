@@ -167,7 +167,9 @@ function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] 
     ...fleets,
     ...(refused === 0 ? [] : [`${resourcesText(refused)} not served as written`]),
     ...(stale === 0 ? [] : [`${resourcesText(stale)} served in an earlier form`]),
-    ...(merged.unreadable.length === 0 ? [] : [`${merged.unreadable.length} ${merged.unreadable.length === 1 ? "file or object" : "files or objects"} cannot be read`]),
+    ...(merged.unreadable.length === 0
+      ? []
+      : [`${merged.unreadable.length} ${merged.unreadable.length === 1 ? "file or object" : "files or objects"} cannot be read`]),
     ...(rejecting === 0 ? [] : [`${podsText(rejecting)} rejected the version in force`]),
     ...(waiting === 0 ? [] : [`${podsText(waiting)} not yet accepted it`]),
   ];

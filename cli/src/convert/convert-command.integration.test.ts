@@ -1,0 +1,98 @@
+// Tests of `weir convert` on real files: what it writes where, and how it ends.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { runConvert } from "./convert-command.ts";
+
+const RULES = "# Above.\ndomain: NAME\ndescriptors:\n  - key: user # each\n    rate_limit: { unit: minute, requests_per_unit: 5 }\n";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "weir-convert-"));
+  for (const name of ["one", "two"]) writeFileSync(join(folder, `${name}.yaml`), RULES.replace("NAME", name));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs the command; paths in its output are relative to the folder of the test. */
+async function convert(args: readonly string[], input = ""): Promise<{ code: number; stdout: string; stderr: string }> {
+  const output = { stdout: "", stderr: "" };
+  const context = { stdout: (text: string) => void (output.stdout += text), stderr: (text: string) => void (output.stderr += text) };
+  const inFolder = args.map((arg) => arg.replace("@", `${folder}/`));
+  const code = await runConvert(context, inFolder, async function* () {
+    yield await Promise.resolve(Buffer.from(input));
+  });
+  return { code, stdout: output.stdout.replaceAll(`${folder}/`, ""), stderr: output.stderr.replaceAll(`${folder}/`, "") };
+}
+
+function manifest(name: string, namespace = ""): string {
+  const metadata = `metadata:\n  name: ${name}\n${namespace === "" ? "" : `  namespace: ${namespace}\n`}`;
+  const spec = `spec:\n  domain: ${name}\n  descriptors:\n    - key: user # each\n      rateLimit: { unit: minute, requestsPerUnit: 5 }\n`;
+  return `# Above.\napiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\n${metadata}${spec}`;
+}
+
+describe("weir convert", () => {
+  it("prints the manifests of rule files, separated", async () => {
+    expect(await convert(["@one.yaml", "@two.yaml", "-n", "web"])).toEqual({
+      code: 0,
+      stdout: `${manifest("one", "web")}---\n${manifest("two", "web")}`,
+      stderr: "",
+    });
+  });
+
+  it("gives back the very file that it was given, comments included, when it goes there and back", async () => {
+    const there = await convert(["@one.yaml"]);
+    expect(await convert(["-"], there.stdout)).toEqual({ code: 0, stdout: RULES.replace("NAME", "one"), stderr: "" });
+  });
+
+  it("writes a file for each result, and never over another", async () => {
+    expect(await convert(["@one.yaml", "@two.yaml", "--output-dir", "@out"])).toEqual({
+      code: 0,
+      stdout: "out/one.yaml\nout/two.yaml\n",
+      stderr: "",
+    });
+    expect(readFileSync(join(folder, "out/two.yaml"), "utf8")).toBe(manifest("two"));
+    expect(await convert(["@two.yaml", "--output-dir", "@out"])).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "weir convert: out/two.yaml exists already and is left as it is\n",
+    });
+    expect(readdirSync(join(folder, "out"))).toEqual(["one.yaml", "two.yaml"]);
+  });
+
+  it("prints nothing when one of the files has a problem", async () => {
+    writeFileSync(join(folder, "bad.yaml"), "domain: ''\n");
+    expect(await convert(["@one.yaml", "@bad.yaml"])).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "bad.yaml:1:9: domain: config file cannot have empty domain\n",
+    });
+  });
+
+  it("warns of what it leaves out, and converts all the same", async () => {
+    const { code, stdout, stderr } = await convert(["-"], manifest("one").replace("  name: one\n", "  name: one\n  labels: { a: b }\n"));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: RULES.replace("NAME", "one") });
+    expect(stderr).toBe("-:6:11: metadata.labels: warning: left out: a rule file has nothing like it\n");
+  });
+
+  it.each([
+    { args: [], stderr: "no file given: name files or directories, or - for standard input; weir convert --help tells more" },
+    { args: ["--to", "yaml", "-"], stderr: '--to must be manifest or rules, is "yaml"; weir convert --help tells more' },
+    {
+      args: ["--name", "x", "@one.yaml", "@two.yaml"],
+      stderr: "--name is for one rule file, there are more; weir convert --help tells more",
+    },
+  ])("ends with 2 for $args", async ({ args, stderr }) => {
+    expect(await convert(args)).toEqual({ code: 2, stdout: "", stderr: `weir convert: ${stderr}\n` });
+  });
+
+  it("wants a folder for several rule files", async () => {
+    const { code, stderr } = await convert(["-"], `${manifest("one")}---\n${manifest("two")}`);
+    expect(code).toBe(2);
+    expect(stderr).toContain("there are 2 results, and a rule file holds one domain: name a folder with --output-dir");
+  });
+});

@@ -1,0 +1,87 @@
+// The command `weir convert`: reads files, turns each into the other form, prints or writes what comes out.
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { ProgramContext } from "@weir/common/lifecycle/program";
+import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
+
+import type { CheckProblem } from "../check/check-text.ts";
+import { readInputFiles } from "../check/input-files.ts";
+import type { InputFile } from "../check/input-files.ts";
+import type { InputStream } from "../check/read-bounded.ts";
+import { formatProblem } from "../check/report.ts";
+import { parseConvertArguments } from "./arguments.ts";
+import { convertText } from "./convert-text.ts";
+import type { Conversion, ConversionOptions, Converted } from "./convert-text.ts";
+
+const EXIT_OK = 0;
+const EXIT_PROBLEMS = 1;
+const EXIT_USAGE = 2;
+
+/** Runs the command with the arguments behind its name; gives the exit code. */
+export async function runConvert(
+  context: Pick<ProgramContext, "stdout" | "stderr">,
+  args: readonly string[],
+  stdin: () => InputStream = () => process.stdin,
+): Promise<number> {
+  const parsed = parseConvertArguments(args);
+  if (typeof parsed === "string") return fail(context, parsed, EXIT_USAGE);
+  const files = await readInputFiles(parsed.paths, { stdin, sizeMaxBytes: TEXT_MAX_BYTES });
+  if (parsed.name !== undefined && files.length > 1) return fail(context, "--name is for one rule file, there are more", EXIT_USAGE);
+  const conversions = files.map((file) => convertFile(file, parsed));
+  const problems = conversions.flatMap((conversion) => conversion.problems);
+  const warnings = conversions.flatMap((conversion) => conversion.warnings);
+  context.stderr(problems.map((problem) => `${formatProblem(problem)}\n`).join(""));
+  if (problems.length > 0) return EXIT_PROBLEMS;
+  context.stderr(warnings.map((warning) => `${formatProblem(asWarning(warning))}\n`).join(""));
+  const results = conversions.flatMap((conversion) => conversion.results);
+  if (parsed.outputFolder !== undefined) return await writeAll(context, results, parsed.outputFolder);
+  const ruleFiles = results.filter(({ form }) => form === "rules").length;
+  if (ruleFiles > 0 && results.length > 1) {
+    return fail(
+      context,
+      `there are ${results.length} results, and a rule file holds one domain: name a folder with --output-dir`,
+      EXIT_USAGE,
+    );
+  }
+  context.stdout(results.map(({ text }) => text).join("---\n"));
+  return EXIT_OK;
+}
+
+function convertFile(file: InputFile, options: ConversionOptions): Conversion {
+  if ("text" in file) return convertText(file.path, file.text, options);
+  const problem = { path: file.path, line: 0, column: 0, field: "", message: `cannot read: ${file.unreadable}` };
+  return { results: [], warnings: [], problems: [problem] };
+}
+
+/** Writes every result, or none: that a name is free is seen before the first file is made. */
+async function writeAll(
+  context: Pick<ProgramContext, "stdout" | "stderr">,
+  results: readonly Converted[],
+  folder: string,
+): Promise<number> {
+  const names = results.map(({ name }) => name);
+  const twin = names.find((name, index) => names.indexOf(name) !== index);
+  if (twin !== undefined) return fail(context, `two results would be ${twin}.yaml: convert them one by one`, EXIT_PROBLEMS);
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const { name, text } of results) {
+      const path = join(folder, `${name}.yaml`);
+      await writeFile(path, text, { flag: "wx" });
+      context.stdout(`${path}\n`);
+    }
+    return EXIT_OK;
+  } catch (error) {
+    const { code, path = folder, message } = error as NodeJS.ErrnoException;
+    return fail(context, code === "EEXIST" ? `${path} exists already and is left as it is` : `cannot write: ${message}`, EXIT_PROBLEMS);
+  }
+}
+
+function asWarning(warning: CheckProblem): CheckProblem {
+  return { ...warning, message: `warning: ${warning.message}` };
+}
+
+function fail(context: Pick<ProgramContext, "stderr">, message: string, code: number): number {
+  context.stderr(`weir convert: ${message}${code === EXIT_USAGE ? "; weir convert --help tells more" : ""}\n`);
+  return code;
+}

@@ -1,0 +1,208 @@
+// Tests of conversions: what is kept, what is told, and that rules mean the same after going there and back.
+import { rulesOfModel } from "@weir/crds/rate-limit-config/convert";
+import { readManifests } from "@weir/crds/rate-limit-config/manifest";
+import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+import { formatProblem } from "../check/report.ts";
+import { validConfig } from "../check/valid-rules.suite.ts";
+import { convertText } from "./convert-text.ts";
+import type { Conversion, ConversionOptions } from "./convert-text.ts";
+
+const RULES = `# The shop's limits.
+# Second line.
+domain: shop
+
+descriptors:
+  # Per path.
+  - key: path
+    value: 404 # not found
+    rate_limit:
+      unit: MINUTE
+      requests_per_unit: 10 # ten
+    # nested
+    descriptors:
+      - key: user
+        value: yes
+        rate_limit: { unit: day, requests_per_unit: 1 }
+        metadata: { team: a, count: 0x10, since: 2001-01-01 } # free
+
+  - key: b
+    shadow_mode: on
+    rate_limit: &shared { unlimited: true, name: x }
+  - key: c
+    rate_limit: *shared
+`;
+
+const MANIFEST = `# The shop's limits.
+# Second line.
+apiVersion: ratelimit.weir.dev/v1alpha1
+kind: RateLimitConfig
+metadata:
+  name: shop
+  namespace: web
+spec:
+  domain: shop
+
+  descriptors:
+    # Per path.
+    - key: path
+      value: "404" # not found
+      rateLimit:
+        unit: minute
+        requestsPerUnit: 10 # ten
+      # nested
+      descriptors:
+        - key: user
+          value: "yes"
+          rateLimit: { unit: day, requestsPerUnit: 1 }
+          metadata: { team: a, count: 0x10, since: 2001-01-01 } # free
+
+    - key: b
+      shadowMode: on
+      rateLimit: &shared { unlimited: true, name: x }
+    - key: c
+      rateLimit: *shared
+`;
+
+/** Longest time of the property test, in milliseconds: some seconds, on a machine that does much else. */
+const PROPERTY_TIMEOUT_MS = 60_000;
+
+const OPTIONS = { to: undefined, name: undefined, namespace: undefined };
+
+function convert(text: string, options: Partial<ConversionOptions> = {}): Conversion {
+  return convertText("in.yaml", text, { ...OPTIONS, ...options });
+}
+
+/** What was told, a line each. */
+function told({ warnings, problems }: Conversion): readonly string[] {
+  return [...warnings, ...problems].map(formatProblem);
+}
+
+describe("convertText()", () => {
+  it("turns a rule file into a manifest, comments, order and layout included", () => {
+    const conversion = convert(RULES, { namespace: "web" });
+    expect(conversion.results).toEqual([{ form: "manifest", name: "shop", text: MANIFEST }]);
+    expect(told(conversion)).toEqual([]);
+  });
+
+  it("turns a manifest into a rule file, comments, order and layout included", () => {
+    const conversion = convert(MANIFEST);
+    expect(conversion.results[0]?.text).toBe(
+      RULES.replace("value: 404", 'value: "404"').replace("value: yes", 'value: "yes"').replace("unit: MINUTE", "unit: minute"),
+    );
+    expect(told(conversion)).toEqual([]);
+  });
+
+  it("tells with its place what the manifest of a rule file cannot have", () => {
+    const text = "domain: d\nunit: day # lost\ndescriptors:\n  - key: k\n    rate_limit: {unit: day}\n";
+    const conversion = convert(text);
+    expect(told(conversion)).toEqual([
+      "in.yaml:2:1: unit means nothing here and is left out",
+      "in.yaml:5:17: requests_per_unit is missing, which means 0: every request is rejected",
+      "in.yaml: a comment could not be kept: lost",
+    ]);
+    expect(conversion.results[0]?.text).toContain("rateLimit: { unit: day, requestsPerUnit: 0 }");
+  });
+
+  it("tells with its place what the rule file of a manifest cannot have", () => {
+    const text =
+      "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata:\n  name: a # name\n  labels: {team: b}\nspec:\n  fleets: [edge]\n  domain: d\n";
+    const conversion = convert(text);
+    expect(told(conversion)).toEqual([
+      "in.yaml:5:11: metadata.labels: left out: a rule file has nothing like it",
+      "in.yaml:7:11: spec.fleets: left out: a rule file is for every pod that reads it",
+      "in.yaml: a comment could not be kept: name",
+    ]);
+    expect(conversion.results).toEqual([{ form: "rules", name: "a", text: "domain: d\n" }]);
+  });
+
+  it("refuses rules that a manifest cannot say, at the place of the rule", () => {
+    const deep = `${"{key: k, descriptors: [".repeat(6)}{key: k}${"]}".repeat(6)}`;
+    const conversion = convert(`domain: d\ndescriptors:\n  - key: ${"k".repeat(257)}\n  - ${deep}\n`);
+    expect(conversion.results).toEqual([]);
+    expect(told(conversion).map((line) => line.slice(0, 150))).toEqual([
+      `in.yaml:3:10: descriptors[0].key: a manifest cannot say this: must have at most 256 characters, is "${"k".repeat(50)}`,
+      "in.yaml:4:142: descriptors[1].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors: a manifest cannot say this: rules".slice(0, 150), // prettier-ignore
+    ]);
+  });
+
+  it.each([
+    { text: "domain: ''\n", told: "in.yaml:1:9: domain: config file cannot have empty domain" },
+    { text: "domain: d\nrate: 5\n", told: "in.yaml:2:1: config error, unknown key 'rate'" },
+    { text: "domain: [\n", told: "in.yaml:2:1: error loading config file: yaml: line 2: " },
+    { text: MANIFEST.replace("minute", "moment"), told: "in.yaml:16:15: spec.descriptors[0].rateLimit.unit: must be one of " },
+  ])("refuses what is wrong to begin with: $told", ({ text, told: line }) => {
+    const conversion = convert(text);
+    expect(conversion.results).toEqual([]);
+    expect(told(conversion)[0]?.startsWith(line)).toBe(true);
+  });
+
+  it.each([
+    { text: RULES, to: "rules" as const, told: "in.yaml:1:1: holds rules already" },
+    { text: MANIFEST, to: "manifest" as const, told: "in.yaml:1:1: holds manifests already" },
+  ])("refuses to turn into $to what has that form", ({ text, to, told: line }) => {
+    expect(told(convert(text, { to }))).toEqual([line]);
+  });
+
+  it("writes rules anew, and tells which comments are lost, when YAML does not let the layout stay", () => {
+    // What is merged in has to be written out: manifests know no merge keys.
+    const text = "domain: d # one\ndescriptors:\n  - &a {key: a, rate_limit: {unit: day, requests_per_unit: 1}}\n  - {<<: *a, key: b}\n";
+    const conversion = convert(text);
+    expect(told(conversion).filter((line) => line.includes("comment"))).toEqual(["in.yaml: a comment could not be kept: one"]);
+    expect(readManifests(conversion.results[0]?.text ?? "")[0]?.resource?.spec.descriptors).toEqual([
+      { key: "a", rateLimit: { unit: "day", requestsPerUnit: 1 } },
+      { key: "b", rateLimit: { unit: "day", requestsPerUnit: 1 } },
+    ]);
+  });
+
+  it("converts each item of a list, and each document", () => {
+    const one = (name: string): string =>
+      `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: ${name}}\nspec: {domain: ${name}}\n`;
+    const item = (name: string): string => `  - ${one(name).trimEnd().replaceAll("\n", "\n    ")}\n`;
+    const list = `apiVersion: v1\nkind: List\nitems:\n${item("c")}${item("d")}`;
+    const { results } = convert(`${one("a")}---\n---\n${one("b")}---\n${list}`);
+    expect(results.map(({ name, text }) => `${name}: ${text.trim()}`)).toEqual([
+      "a: { domain: a }",
+      "b: { domain: b }",
+      "c: { domain: c }",
+      "d: { domain: d }",
+    ]);
+  });
+
+  it.each([
+    { domain: "Shop Front/v2", name: "shop-front-v2" },
+    { domain: "--", name: "in" },
+    { domain: "d".repeat(70), name: "d".repeat(63) },
+  ])("names the manifest of $domain $name", ({ domain, name }) => {
+    expect(convert(`domain: ${JSON.stringify(domain)}\n`).results[0]?.name).toBe(name);
+  });
+
+  it(
+    "gives back the same rules when they go to a manifest and back",
+    () => {
+      const seen = { converted: 0 };
+      fc.assert(
+        fc.property(validConfig, (model) => {
+          const there = convert(rulesOfModel(model));
+          const manifest = there.results[0]?.text;
+          if (manifest === undefined) return;
+          seen.converted += 1;
+          const back = parseRuleFile("x", convert(manifest).results[0]?.text ?? "");
+          const meant = parseRuleFile("x", rulesOfModel(model));
+          if (!back.ok || !meant.ok) throw new Error("The rules cannot be read");
+          expect(lowered(back.model)).toEqual(lowered(meant.model));
+        }),
+        { numRuns: 60, seed: 7 },
+      );
+      expect(seen.converted).toBeGreaterThan(50);
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
+});
+
+/** Units have no letter case; a manifest has them in lower case. */
+function lowered(model: unknown): unknown {
+  return JSON.parse(JSON.stringify(model), (key, value: unknown) => (key === "unit" ? String(value).toLowerCase() : value));
+}
