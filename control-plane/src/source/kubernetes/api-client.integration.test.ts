@@ -85,6 +85,14 @@ describe("ApiClient", () => {
     });
   });
 
+  it("list() asks for everything at once when there is no limit", async () => {
+    const page = client.list({ verb: "list", resource: RESOURCE }, { limit: 0, continueToken: "" }, stop.signal);
+    const call = await server.next();
+    expect([...call.query]).toEqual([]);
+    call.answer(200, EMPTY_LIST);
+    expect(await page).toEqual({ objects: [], resourceVersion: "5", continueToken: "" });
+  });
+
   it.each([
     { what: "text", body: "<html>login</html>" },
     { what: "half of a list", body: '{"metadata":{"resourceVersion":"5"},"items":[' },
@@ -99,7 +107,7 @@ describe("ApiClient", () => {
   });
 
   it("list() tells when an unpacked answer is too large, without reading it all", async () => {
-    const packed = gzipSync(Buffer.alloc(65 * 1024 * 1024, " "));
+    const packed = gzipSync(Buffer.alloc(17 * 1024 * 1024, " "));
     await expect(listAnswered(200, packed, { "content-encoding": "gzip" })).rejects.toMatchObject({ kind: "too-large" });
   });
 

@@ -18,8 +18,8 @@ import type { ClusterAccess, RequestAccess } from "./cluster-access.ts";
 import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./kubernetes-object.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 
-/** Longest page that is read, in bytes. A single object has at most some 3 MiB. */
-const PAGE_MAX_BYTES = 64 * 1024 * 1024;
+/** Longest list or page that is read, in bytes, unpacked: what is parsed in one go stops everything else. A single object has at most some 3 MiB. */
+const PAGE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** Longest event that is read, in bytes. */
 const LINE_MAX_BYTES = 8 * 1024 * 1024;
@@ -45,8 +45,9 @@ export interface WatchListener {
   event(event: Exclude<WatchEvent, { readonly kind: "error" }>): void;
 }
 
-/** A client of one API server. Every method fails with ApiFailure and nothing else. */
+/** A client of one API server. Every request fails with ApiFailure and nothing else. */
 export interface ApiClient {
+  /** A limit of 0 asks for everything at once. */
   list(request: ApiRequest, page: { readonly limit: number; readonly continueToken: string }, signal: AbortSignal): Promise<ObjectPage>;
   /** Resolves when the watch has ended as it should. */
   watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<void>;
@@ -87,7 +88,7 @@ class HttpApiClient implements ApiClient {
     { limit, continueToken }: { readonly limit: number; readonly continueToken: string },
     signal: AbortSignal,
   ): Promise<ObjectPage> {
-    const path = requestPath(request.resource, { limit: String(limit), continue: continueToken });
+    const path = requestPath(request.resource, { limit: limit === 0 ? "" : String(limit), continue: continueToken });
     return await this.#call(request, path, signal, async (response, call) => {
       const isPacked = response.headers["content-encoding"] === "gzip";
       const text = await readBody(isPacked ? unpack(response) : response, PAGE_MAX_BYTES, call.watchdog);

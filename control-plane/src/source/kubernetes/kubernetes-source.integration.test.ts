@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { describeSource, keysOf, limitOf, watchSource, type WatchedSource } from "../source.suite.ts";
 import { applyConfig, callApi, clusterPlace, createNamespaces, deleteConfig, LOOSE_CRD } from "./kubernetes-place.suite.ts";
-import type { KubernetesSourceOptions } from "./kubernetes-source.ts";
+import type { KubernetesSource, KubernetesSourceOptions } from "./kubernetes-source.ts";
 
 let cluster: KubernetesCluster;
 
@@ -128,13 +128,21 @@ describe("KubernetesSource", () => {
     await until("nobody has it", (state) => state.resources.length === 0);
   });
 
-  it("lists more objects than fit on a page", async () => {
-    const names = Array.from({ length: 620 }, (_, index) => `many-${String(index).padStart(4, "0")}`);
+  it("lists what is too large for one answer in pages", async () => {
+    const names = Array.from({ length: 260 }, (_, index) => `many-${String(index).padStart(3, "0")}`);
+    const note = `  annotations:\n    note: ${"x".repeat(80_000)}\nspec:`;
     for (let first = 0; first < names.length; first += 20) {
-      await Promise.all(names.slice(first, first + 20).map((name) => write({ name, domain: name, namespace: "other" })));
+      await Promise.all(
+        names.slice(first, first + 20).map((name) => {
+          written.add(`other/${name}`);
+          return applyConfig(cluster, manifest({ name, domain: name, namespace: "other" }).replace("spec:", note));
+        }),
+      );
     }
     const { source } = await watch();
     expect(keysOf(await source.read())).toEqual(names.map((name) => `other/${name}`));
     expect(source.condition().problem).toBeUndefined();
+    // Everything at once and 250 at a time are too large.
+    expect((source as KubernetesSource).counts()).toMatchObject({ lists: 3, failures: { "too-large": 2 } });
   });
 });

@@ -7,7 +7,7 @@ import { NEW_REFLECTOR, type ReflectorAction, type ReflectorEvent, type Reflecto
 const A: KubernetesObject = { name: "a", namespace: "team", uid: "1", resourceVersion: "11", generation: 1, content: {} };
 const B: KubernetesObject = { name: "b", namespace: "team", uid: "2", resourceVersion: "12", generation: 1, content: {} };
 
-const LIST = { kind: "list", limit: 250, continueToken: "" } as const;
+const LIST = { kind: "list", limit: 0, continueToken: "" } as const;
 const BACK_OFF = { kind: "wait", pace: "back-off", atLeastMs: 0 } as const;
 const SLOW = { kind: "wait", pace: "slow", atLeastMs: 0 } as const;
 const CALM = { kind: "calm" } as const;
@@ -46,7 +46,7 @@ describe("stepReflector()", () => {
       [START, [LIST]],
       [
         { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "more" } },
-        [{ kind: "list", limit: 250, continueToken: "more" }],
+        [{ kind: "list", limit: 0, continueToken: "more" }],
       ],
       [
         { kind: "page", page: { objects: [B], resourceVersion: "20", continueToken: "" } },
@@ -60,7 +60,7 @@ describe("stepReflector()", () => {
       [START, [LIST]],
       [
         { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "more" } },
-        [{ kind: "list", limit: 250, continueToken: "more" }],
+        [{ kind: "list", limit: 0, continueToken: "more" }],
       ],
       [failed("expired"), [BACK_OFF]],
       [WAITED, [LIST]],
@@ -71,9 +71,11 @@ describe("stepReflector()", () => {
     );
   });
 
-  it("asks for smaller pages, down to one object, when one was too large", () => {
+  it("asks for pages when the whole was too large, for smaller ones down to one object when a page was, and stays with them", () => {
     play(
       [START, [LIST]],
+      [failed("too-large"), [BACK_OFF]],
+      [WAITED, [{ ...LIST, limit: 250 }]],
       [failed("too-large"), [BACK_OFF]],
       [WAITED, [{ ...LIST, limit: 62 }]],
       [failed("too-large"), [BACK_OFF]],
@@ -83,6 +85,9 @@ describe("stepReflector()", () => {
       [failed("too-large"), [BACK_OFF]],
       [WAITED, [{ ...LIST, limit: 1 }]],
       [failed("too-large"), [BACK_OFF]],
+      [WAITED, [{ ...LIST, limit: 1 }]],
+      [ONE_PAGE, [{ kind: "replace", objects: [A] }, watchFrom("20")]],
+      [failed("expired"), [BACK_OFF]],
       [WAITED, [{ ...LIST, limit: 1 }]],
     );
   });

@@ -1,9 +1,12 @@
-// How a set of objects is followed: list it in pages, watch it from there, and what to do when either fails. Pure: events in, the next state and
+// How a set of objects is followed: list it, watch it from there, and what to do when either fails. Pure: events in, the next state and
 // actions out. Requests, timers and the set itself belong to reflector-run.ts.
 import type { FailureKind } from "./api-failure.ts";
 import type { KubernetesObject, ObjectPage } from "./kubernetes-object.ts";
 
-/** Objects on one page, to begin with: enough for few requests, few enough for a small answer. */
+/** A list without a limit: API servers give it from memory, ten times as fast as pages, which they read from etcd. */
+const WHOLE = 0;
+
+/** Objects on one page, when the whole was too large. */
 const PAGE_OBJECTS = 250;
 
 /** How much smaller pages become when one was too large to be read. */
@@ -28,6 +31,7 @@ export type ReflectorEvent =
 
 /** What is to be done, in this order. */
 export type ReflectorAction =
+  /** A limit of 0 asks for everything at once. */
   | { readonly kind: "list"; readonly limit: number; readonly continueToken: string }
   | { readonly kind: "watch"; readonly resourceVersion: string }
   /** `back-off` grows from one to the next until `calm`; `slow` is for what a person has to change. */
@@ -63,7 +67,7 @@ export interface ReflectorStep {
 }
 
 /** Where every reflector begins. */
-export const NEW_REFLECTOR: ReflectorState = { phase: "new", pageLimit: PAGE_OBJECTS };
+export const NEW_REFLECTOR: ReflectorState = { phase: "new", pageLimit: WHOLE };
 
 /** The next step. An event that does not belong to the phase changes nothing. */
 export function stepReflector(state: ReflectorState, event: ReflectorEvent): ReflectorStep {
@@ -152,7 +156,7 @@ function waitAfter(state: Watching | Listing, failure: FailureKind, atLeastMs: n
     case "refused":
       return wait(state, LIST, { pace: "slow", atLeastMs });
     case "too-large": {
-      const pageLimit = state.phase === "listing" ? Math.max(1, Math.floor(state.pageLimit / PAGE_DIVISOR)) : state.pageLimit;
+      const pageLimit = state.phase === "listing" ? smallerPage(state.pageLimit) : state.pageLimit;
       return wait({ ...state, pageLimit }, LIST, { pace: "back-off", atLeastMs });
     }
     case "expired":
@@ -160,6 +164,10 @@ function waitAfter(state: Watching | Listing, failure: FailureKind, atLeastMs: n
     case "broken":
       return wait(state, LIST, { pace: "back-off", atLeastMs });
   }
+}
+
+function smallerPage(limit: number): number {
+  return limit === WHOLE ? PAGE_OBJECTS : Math.max(1, Math.floor(limit / PAGE_DIVISOR));
 }
 
 function retryWatch({ resourceVersion, attempts }: Watching): Intent {
