@@ -13,6 +13,7 @@ import type { AdsSecurity } from "./ads/ads-security.ts";
 import { type AdsServer, createAdsServer } from "./ads/ads-server.ts";
 import type { ClientStatusFacts } from "./report/client-status.ts";
 import { clientStatusService } from "./report/client-status-grpc.ts";
+import { createPushFollower, type MarkFailed } from "./report/push-follower.ts";
 import { reportRollout } from "./report/report-rollout.ts";
 import { createRolloutFeed } from "./report/rollout-feed.ts";
 import { rolloutGrpcService } from "./report/rollout-grpc.ts";
@@ -48,10 +49,12 @@ export interface ControlPlaneDeps {
   readonly clock: () => number;
   /** Records a span for each publication; undefined records none. */
   readonly tracer: Tracing["tracer"];
+  /** Marks a span as failed; undefined leaves it as it is. */
+  readonly markFailed?: MarkFailed | undefined;
 }
 
 /** Builds it. Fails with TLS_FILE_INVALID when a certificate cannot be used. */
-export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, settings: Settings): ControlPlane {
+export function createControlPlane({ log, clock, tracer, markFailed }: ControlPlaneDeps, settings: Settings): ControlPlane {
   routeGrpcLog(log);
   const tls = openTls(settings.ads.security, log);
   const quarantine = createQuarantine({ clock }, settings);
@@ -88,9 +91,10 @@ export function createControlPlane({ log, clock, tracer }: ControlPlaneDeps, set
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
   for (const route of [...statusRoutes({ report, metrics }), rolloutRoute({ feed, log })]) http.route(route);
 
+  const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
   // HTTP first, so that a start that waits can be looked at; pods last, when there is something to send.
-  for (const part of [http, ...(tls === undefined ? [] : [tls]), source, publisher, ads, feed]) lifecycle.add(part);
+  for (const part of [http, ...(tls === undefined ? [] : [tls]), source, publisher, follower, ads, feed]) lifecycle.add(part);
   return {
     lifecycle,
     ads,

@@ -23,7 +23,10 @@ async function main(context: ProgramContext): Promise<void> {
   const tracing = await startTracing(settings.tracing, { log });
   // gRPC and YAML take time to load: not for --help, and not before the settings are known to be good.
   const { createControlPlane } = await import("./control-plane.ts");
-  const controlPlane = createControlPlane({ log, clock: Date.now, tracer: tracing.tracer }, settings);
+  const controlPlane = createControlPlane(
+    { log, clock: Date.now, tracer: tracing.tracer, markFailed: tracing.tracer === undefined ? undefined : tracing.markFailed },
+    settings,
+  );
   context.onHangup(() => controlPlane.reload());
 
   let isUp = false;

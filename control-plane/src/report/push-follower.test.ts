@@ -1,0 +1,196 @@
+// Tests of push-follower.ts: when a push begins and ends, what its span says, and what is logged.
+import { createLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+import { manifest, type ManifestText } from "../assemble/manifests.suite.ts";
+import { createPodRegistry, type PodRegistry, type PodReport } from "../rollout/pod-registry.ts";
+import type { PublisherState } from "../snapshot/publisher.ts";
+import { createPushFollower, type PushFollowerDeps, type Span } from "./push-follower.ts";
+import { AT_MS, publisherOf, snapshotIn } from "./rollout-facts.suite.ts";
+
+/** A span that remembers what it was told. */
+interface RecordedSpan {
+  readonly name: string;
+  readonly startMs: number;
+  readonly attributes: Record<string, unknown>;
+  readonly events: unknown[];
+  failure: string | undefined;
+  endMs: number | undefined;
+}
+
+describe("createPushFollower()", () => {
+  let spans: RecordedSpan[];
+  let lines: Record<string, unknown>[];
+  let pods: PodRegistry;
+  let state: PublisherState;
+  let publish: (...manifests: readonly ManifestText[]) => void;
+  let follower: ReturnType<typeof createPushFollower>;
+
+  function connect(nodeId: string, fleet = "gateway"): PodReport {
+    return pods.connected({ nodeId, fleet, namespace: "", pod: "", peer: "192.0.2.1:4711" });
+  }
+
+  /** Version for fleets that no resource names. */
+  function version(): string {
+    return snapshotIn(state).version;
+  }
+
+  function recordSpan(name: string, options: { readonly startTime: number; readonly attributes: Record<string, unknown> }): Span {
+    const { startTime: startMs, attributes } = options;
+    const recorded: RecordedSpan = { name, startMs, attributes: { ...attributes }, events: [], failure: undefined, endMs: undefined };
+    spans.push(recorded);
+    const span = {
+      recorded,
+      setAttributes: (more: Record<string, unknown>) => Object.assign(recorded.attributes, more),
+      addEvent: (event: string, more: unknown) => recorded.events.push([event, more]),
+      end: (endMs: number) => (recorded.endMs = endMs),
+    };
+    return span as unknown as Span;
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: AT_MS });
+    spans = [];
+    lines = [];
+    pods = createPodRegistry({ clock: Date.now });
+    state = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
+    const listeners = new Set<() => void>();
+    publish = (...manifests) => {
+      const changedMs = Date.now() - 100;
+      state = publisherOf(Object.fromEntries(manifests.map((text) => [`${text.name}.yaml`, manifest(text)])), { before: state });
+      state = { ...state, changedMs: new Map([...state.publication.keys()].map((fleet) => [fleet, changedMs])) };
+      for (const listener of listeners) listener();
+    };
+    const deps: PushFollowerDeps = {
+      log: createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) }),
+      clock: Date.now,
+      publisher: {
+        state: () => state,
+        onPublished: (listener) => {
+          listeners.add(listener);
+          return () => listeners.delete(listener);
+        },
+      },
+      pods,
+      tracer: { startSpan: recordSpan } as unknown as NonNullable<PushFollowerDeps["tracer"]>,
+      markFailed: (span, message) => {
+        (span as unknown as { recorded: RecordedSpan }).recorded.failure = message;
+      },
+    };
+    follower = createPushFollower(deps);
+    follower.start();
+  });
+
+  afterEach(() => {
+    follower.stop();
+    vi.useRealTimers();
+  });
+
+  it("has a span from the change to the last acceptance, with the resources that changed, and says that it is over", () => {
+    const [first, second] = [connect("first"), connect("second")];
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 6 }, { name: "b", domain: "beta" });
+    const reports = [first, second];
+    for (const report of reports) report.sent(version());
+    vi.advanceTimersByTime(20);
+    first.accepted(version());
+    expect(spans[1]?.endMs).toBeUndefined();
+    vi.advanceTimersByTime(30);
+    second.accepted(version());
+    expect(spans[1]).toMatchObject({
+      name: "push",
+      startMs: AT_MS - 100,
+      endMs: AT_MS + 50,
+      failure: undefined,
+      attributes: {
+        "weir.fleet": "*",
+        "weir.version": version(),
+        "weir.resources": 2,
+        "weir.resources.changed": ["default/a", "default/b"],
+        "weir.resources.changed.count": 2,
+        "weir.pods": 2,
+        "weir.pods.accepted": 2,
+        "weir.pods.rejected": 0,
+        "weir.outcome": "accepted",
+      },
+    });
+    expect(lines).toMatchObject([
+      { level: "info", "@message": "Every connected pod has accepted the snapshot", fleet: "*", version: version(), pods: 2, tookMs: 150 },
+    ]);
+  });
+
+  it("names resources that are gone", () => {
+    publish({ name: "b", domain: "beta" });
+    expect(spans[1]?.attributes["weir.resources.changed"]).toEqual(["default/b", "default/a"]);
+  });
+
+  it("ends at once when no pod is connected, and says nothing", () => {
+    expect(spans).toMatchObject([{ endMs: AT_MS, attributes: { "weir.outcome": "no pods", "weir.pods": 0 } }]);
+    expect(lines).toEqual([]);
+  });
+
+  it("fails the span and warns when a pod has rejected", () => {
+    const [first, second] = [connect("first"), connect("second")];
+    publish({ name: "b", domain: "beta" });
+    first.accepted(version());
+    second.rejected(version(), "default/b: no");
+    expect(spans[1]).toMatchObject({
+      failure: "pods: rejected",
+      events: [["rejected", { "weir.node": "second", "weir.rejection": "default/b: no" }]],
+      attributes: { "weir.outcome": "rejected", "weir.pods.accepted": 1, "weir.pods.rejected": 1 },
+    });
+    expect(lines).toMatchObject([
+      { level: "warning", "@message": "Every connected pod has answered, and not all accepted the snapshot", accepted: 1, rejected: 1 },
+    ]);
+  });
+
+  it("waits neither for pods that leave nor for pods that come later, nor for answers about something else", () => {
+    const [first, second] = [connect("first"), connect("second")];
+    const old = version();
+    publish({ name: "b", domain: "beta" });
+    connect("late");
+    first.accepted(old);
+    expect(spans[1]?.endMs).toBeUndefined();
+    first.accepted(version());
+    second.left();
+    expect(spans[1]?.attributes).toMatchObject({ "weir.outcome": "accepted", "weir.pods.accepted": 1, "weir.pods.waiting": 0 });
+  });
+
+  it("tells after a minute who has not answered", () => {
+    connect("first").accepted("something");
+    const second = connect("second");
+    publish({ name: "b", domain: "beta" });
+    second.accepted(version());
+    vi.advanceTimersByTime(59_999);
+    expect(lines).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(lines).toMatchObject([
+      { level: "warning", "@message": "Pods have not answered the snapshot", accepted: 1, waiting: 1, names: ["first"] },
+    ]);
+    expect(spans[1]).toMatchObject({ failure: "pods: unanswered", attributes: { "weir.outcome": "unanswered", "weir.pods.waiting": 1 } });
+  });
+
+  it("ends a push that a later one supersedes, and every push when it stops", () => {
+    const pod = connect("first");
+    publish({ name: "b", domain: "beta" });
+    publish({ name: "c", domain: "gamma" });
+    expect(spans.map(({ attributes }) => attributes["weir.outcome"])).toEqual(["no pods", "superseded", undefined]);
+    follower.stop();
+    expect(spans[2]?.attributes["weir.outcome"]).toBe("stopped");
+    pod.accepted(version());
+    expect(lines).toEqual([]);
+  });
+
+  it("follows each fleet by itself, and does not wait for pods that have the content already", () => {
+    const [gold, other] = [connect("gold", "gold"), connect("other")];
+    gold.accepted(version());
+    // The fleet is named for the first time, with what it has already and one resource more.
+    publish({ name: "a", domain: "alpha" }, { name: "b", domain: "beta", fleets: ["gold"] });
+    const ofGold = state.publication.get("gold")?.snapshot?.version ?? "";
+    expect(
+      spans.slice(1).map(({ attributes }) => [attributes["weir.fleet"], attributes["weir.pods"], attributes["weir.resources.changed"]]),
+    ).toEqual([["gold", 1, ["default/b"]]]);
+    gold.accepted(ofGold);
+    expect(spans[1]?.attributes["weir.outcome"]).toBe("accepted");
+    other.left();
+  });
+});
