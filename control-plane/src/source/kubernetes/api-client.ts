@@ -42,6 +42,7 @@ export interface ApiClientOptions {
 export interface WatchListener {
   /** The server has accepted the watch. */
   opened(): void;
+  /** Something has changed, or the version has moved on. What this throws ends the watch. */
   event(event: Exclude<WatchEvent, { readonly kind: "error" }>): void;
 }
 

@@ -56,6 +56,7 @@ export interface KubernetesSourceCounts {
 
 /** A source over a cluster. */
 export interface KubernetesSource extends Source {
+  /** A copy of the numbers at this moment. */
   counts(): KubernetesSourceCounts;
 }
 

@@ -16,9 +16,13 @@ const WATCH_SECONDS = 300;
 
 /** Where objects are kept. */
 export interface ObjectSink {
+  /** How many there are. */
   size(): number;
+  /** These are all. */
   replace(objects: readonly KubernetesObject[]): void;
+  /** This one is new or has changed. */
   put(object: KubernetesObject): void;
+  /** This one is gone. */
   delete(object: KubernetesObject): void;
 }
 
@@ -54,8 +58,11 @@ export interface ReflectorDeps {
 
 /** Hears what is counted. */
 export interface ReflectorCounters {
+  /** A list has begun. */
   listed(): void;
+  /** A watch has begun. */
   watched(): void;
+  /** A request has failed. */
   failed(kind: ApiFailure["kind"]): void;
 }
 
@@ -63,6 +70,7 @@ export interface ReflectorCounters {
 export interface RunningReflector {
   /** Resolves when the first full list is in, and when it was stopped before. */
   readonly synced: Promise<void>;
+  /** How it gets on at this moment. */
   condition(): ReflectorCondition;
   stop(): void;
 }
