@@ -45,6 +45,12 @@ export const RESOURCE_ERRORS = {
     meaning: "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the configuration before it stays in force.",
     remedy: "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods.",
   },
+  RejectedByDataPlane: {
+    meaning:
+      "Pods of a fleet rejected the resource and none accepted it: it is quarantined there, which means that its last accepted form is served or that it is left out. Everything else goes on.",
+    remedy:
+      "Read the pod's own words in the message: correct the resource, or bring the pods to an image that knows what it uses. Any edit, and any pod that accepts it, ends the quarantine.",
+  },
 } as const satisfies ErrorTable;
 
 /** A reason of {@link RESOURCE_ERRORS}. */
