@@ -62,4 +62,49 @@ describe("renderStatusPage()", () => {
     expect(page).toContain("No rate limit pod is connected to this replica.");
     expect(page).toContain("No resource is served.");
   });
+
+  it("shows the filter it was asked for, keeps it in its links, and stands still when asked to", () => {
+    const view = { filter: { fleet: "a&b", namespace: undefined, name: undefined }, isRefreshing: false };
+    const page = renderStatusPage(reportOf(ONE, [], { fleet: "a&b" }), view);
+    for (const text of [
+      '<input name="fleet" value="a&#38;b">',
+      '<input type="hidden" name="refresh" value="off">',
+      '<a href="/status">Show all</a>',
+      'href="/status?fleet=a%26b&#38;format=json"',
+      "This page stands still",
+    ]) {
+      expect(page).toContain(text);
+    }
+    expect(page).not.toContain('http-equiv="refresh"');
+    expect(renderStatusPage(reportOf(ONE))).toContain('<meta http-equiv="refresh" content="5">');
+  });
+
+  it("puts first what needs somebody, with numbers at the top", () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "beta" }),
+      "c.yaml": manifest({ name: "c", domain: "beta" }),
+    });
+    const rejected = { fleet: "", resource: "default/b", sinceMs: AT_MS, message: "no <b>", serves: "nothing" as const, rejectingPods: 1 };
+    const page = renderStatusPage(reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } }, [podOf({})]));
+    for (const text of [
+      "1 of 3 resources served",
+      "1 refused",
+      "1 quarantined",
+      "0 of 1 pods current",
+      "Rejected by pods (1)",
+      "no &#60;b&#62;",
+    ]) {
+      expect(page).toContain(text);
+    }
+    const order = [...page.matchAll(/<td><a href="[^"]*">([^<]+)<\/a>/g)].map(([, name]) => name);
+    expect(order).toEqual(["default/b", "default/c", "default/a"]);
+  });
+
+  it("shows a thousand rows at most, and says how many there are more", () => {
+    const pods = Array.from({ length: 1200 }, (_, index) => podOf({ nodeId: `node-${index}`, pod: "" }));
+    const page = renderStatusPage(reportOf(ONE, pods));
+    expect(page.match(/node-\d+/g)).toHaveLength(1000);
+    expect(page).toContain("And 200 more; narrow them down above.");
+  });
 });

@@ -100,7 +100,7 @@ function renderSummary({ resources, pods, refusals }: RolloutReport): Markup {
   ].filter((each) => each.count > 0);
   return markup`<p class="summary">${badge(`${count("served")} of ${resources.length} resources served`, trouble.length === 0 ? "good" : "warning")}
 ${trouble.map(({ text, tone }) => markup`${badge(text, tone)}\n`)}
-${badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
+${pods.length === 0 ? "no pod connected" : badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
 }
 
 function renderFilter({ filter, isRefreshing }: StatusView): Markup {
@@ -200,7 +200,7 @@ function renderResources(resources: readonly ResourceReport[]): Markup {
       resource.domain,
       resource.fleets === null ? "every" : resource.fleets.join(", "),
       markup`${badge(RESOURCE_WORDS[resource.state], RESOURCE_TONES[resource.state])} ${resource.reason ?? ""}${renderWarnings(resource.warnings)}`,
-      renderPodStates(resource),
+      resource.state === "refused" ? NOTHING : renderPodStates(resource),
       markup`<code>${formatPlace({ ...resource, column: 0 })}</code>`,
     ]);
   const headings = ["Resource", "Domain", "Fleets", "State", "Pods", "Where"];

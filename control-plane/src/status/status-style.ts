@@ -17,7 +17,7 @@ th, td { border-bottom: 1px solid var(--line); padding: .45rem .75rem .45rem 0; 
 th { color: var(--quiet); font-size: .85rem; font-weight: 600; }
 .number { padding-right: 1.5rem; text-align: right; font-variant-numeric: tabular-nums; }
 time { white-space: nowrap; }
-code, pre { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
+code, pre { font: .9em ui-monospace, monospace; overflow-wrap: break-word; }
 pre { background: var(--soft); margin: .3rem 0 0; padding: .4rem .6rem; white-space: pre-wrap; }
 form { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: baseline; margin: .75rem 0 0; }
 input { font: inherit; border: 1px solid var(--line); border-radius: .3rem; padding: .15rem .4rem; width: 11rem; }
