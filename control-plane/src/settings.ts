@@ -93,8 +93,11 @@ function readSettings(read: EnvReader): Settings {
       }),
     },
     http: {
-      host: read.string("HTTP_HOST", { default: "0.0.0.0", effect: "Address of the listener for status, probes and metrics." }),
-      port: read.port("HTTP_PORT", { default: 8090, effect: "Port of the listener for status, probes and metrics." }),
+      host: read.string("HTTP_HOST", {
+        default: "0.0.0.0",
+        effect: "Address of the listener for the rollout API, status, probes and metrics.",
+      }),
+      port: read.port("HTTP_PORT", { default: 8090, effect: "Port of the listener for the rollout API, status, probes and metrics." }),
     },
     ...readPublishing(read),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
