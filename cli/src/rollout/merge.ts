@@ -171,7 +171,7 @@ function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] 
       ? []
       : [`${merged.unreadable.length} ${merged.unreadable.length === 1 ? "file or object" : "files or objects"} cannot be read`]),
     ...(rejecting === 0 ? [] : [`${podsText(rejecting)} rejected the version in force`]),
-    ...(waiting === 0 ? [] : [`${podsText(waiting)} not yet accepted it`]),
+    ...(waiting === 0 ? [] : [`${podsText(waiting)} not yet accepted the version in force`]),
   ];
 }
 

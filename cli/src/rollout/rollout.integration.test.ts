@@ -72,7 +72,9 @@ default/shop   shop     served   2/2    -
     expect(output.stdout).toContain(
       "default/gateway-2   default   rejected   -              0123456789ab   90s         cp-1\n  rejected 0123456789ab: invalid rate limit unit 'X'\n",
     );
-    expect(output.stdout).toContain("\nnot there yet: 1 pod has rejected the version in force; 1 pod has not yet accepted it\n");
+    expect(output.stdout).toContain(
+      "\nnot there yet: 1 pod has rejected the version in force; 1 pod has not yet accepted the version in force\n",
+    );
   });
 
   it("counts a replica once that it reaches under two names", async () => {
@@ -153,7 +155,7 @@ describe("weir rollout --watch", () => {
     const said = async (text: string): Promise<void> =>
       await eventually(`the line ${text}`, () => expect(output.stdout).toContain(text), WAIT_MS);
     await said("pod default/gateway-1 (default) pending -\n");
-    await said("not there yet: 1 pod has not yet accepted it\n");
+    await said("not there yet: 1 pod has not yet accepted the version in force\n");
     server.change(rolloutOf("cp-0", { "gateway-1": 1 }));
     await said("pod default/gateway-1 (default) accepted 0123456789ab\n");
     await said("1 resource served and accepted by the only pod\n");
