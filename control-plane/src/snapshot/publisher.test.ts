@@ -125,6 +125,7 @@ describe("Publisher", () => {
         field: "spec.descriptors[0].rateLimit.unit",
         message: 'must be one of "second", "minute", "hour", "day", "week", "month", "year", is "fortnight"',
         reason: "InvalidSpec",
+        resource: "default/b",
       },
     ]);
     await change({ "a.yaml": manifest(A) });
