@@ -19,6 +19,11 @@ export type Body =
 /** A request, or in words why the body is none. */
 export type ParsedBody = { readonly ok: true; readonly request: RateLimitRequest } | { readonly ok: false; readonly message: string };
 
+/** Whether the request announces a body that will be refused. */
+export function isTooLong(request: IncomingMessage): boolean {
+  return Number(request.headers["content-length"]) > BODY_MAX_BYTES;
+}
+
 /** Reads the whole body. One that is too long is not read to its end; its connection closes after the answer. */
 export function readBody(request: IncomingMessage): Promise<Body> {
   return new Promise((resolve) => {
@@ -28,7 +33,7 @@ export function readBody(request: IncomingMessage): Promise<Body> {
       request.pause();
       resolve({ kind: "too large", message: `the body must not be longer than ${BODY_MAX_BYTES} bytes` });
     };
-    if (Number(request.headers["content-length"]) > BODY_MAX_BYTES) {
+    if (isTooLong(request)) {
       refuse();
       return;
     }
