@@ -45,7 +45,6 @@ export type DecidedBy = "count" | "local cache" | "failure mode";
 
 /** A descriptor to count: the counter writes `after`, then `judge` writes the status. */
 export class LimitedCheck implements CountedCheck, DescriptorStatus {
-  readonly kind = "limited";
   readonly match: RuleMatch;
   readonly key: string;
   readonly windowStartSeconds: number;
@@ -65,6 +64,10 @@ export class LimitedCheck implements CountedCheck, DescriptorStatus {
     this.windowStartSeconds = windowStartSeconds;
     this.hits = hits;
     this.addend = hits;
+  }
+
+  get kind(): "limited" {
+    return "limited";
   }
 
   get windowSeconds(): number {

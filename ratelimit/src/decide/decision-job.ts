@@ -53,9 +53,8 @@ export class DecisionJob implements CountBatch, Decision {
   readonly #request: RateLimitRequest;
   /** The time of the call while counting may still be synchronous; then undefined, for the time has moved on. */
   #nowSeconds: number | undefined;
-  /** Whether the counter has been asked to read, and not to count yet. */
-  #isReading = false;
-  #isAnswered = false;
+  /** "reading" while the counter was asked to read and not to count yet. */
+  #state: "reading" | "counting" | "answered" = "counting";
 
   constructor(context: JobContext, request: RateLimitRequest, call: DecisionCall, statuses: Check[], nowSeconds: number) {
     this.#nowSeconds = nowSeconds;
@@ -90,8 +89,8 @@ export class DecisionJob implements CountBatch, Decision {
 
   counted(): void {
     try {
-      if (this.#isReading) {
-        this.#isReading = false;
+      if (this.#state === "reading") {
+        this.#state = "counting";
         this.pending = 0;
         withholdBesideOver(this.checks);
         this.#context.counter.count(this);
@@ -116,7 +115,7 @@ export class DecisionJob implements CountBatch, Decision {
       if (error.code === "STORE_KEY_INVALID") {
         // The caller's fault, not the store's: whatever the failure mode, it would never pass.
         statistics.callErrors.service_error.add(1);
-        this.#isAnswered = true;
+        this.#state = "answered";
         this.#call.failed(new DecideError("REQUEST_INVALID", error.message, { cause: error }));
         return;
       }
@@ -131,8 +130,8 @@ export class DecisionJob implements CountBatch, Decision {
   /** Answers a fault of our own, unless the fault lies in the answer itself: a transport that throws has had its turn. */
   fail(cause: unknown): void {
     this.#context.log.error("Cannot decide a rate limit request", { error: cause, domain: this.#request.domain });
-    if (this.#isAnswered) return;
-    this.#isAnswered = true;
+    if (this.#state === "answered") return;
+    this.#state = "answered";
     this.#context.statistics.callErrors.service_error.add(1);
     this.#call.failed(new DecideError("INTERNAL", "Cannot decide the request: internal error", { cause }));
   }
@@ -141,7 +140,7 @@ export class DecisionJob implements CountBatch, Decision {
     const { options } = this.#context;
     switch (options.failureMode) {
       case "error":
-        this.#isAnswered = true;
+        this.#state = "answered";
         this.#call.failed(callError(error));
         return;
       case "allow":
@@ -169,7 +168,7 @@ export class DecisionJob implements CountBatch, Decision {
       counter.count(this);
       return;
     }
-    this.#isReading = true;
+    this.#state = "reading";
     counter.read(this);
   }
 
@@ -185,7 +184,7 @@ export class DecisionJob implements CountBatch, Decision {
     if (hasExtras) this.#addExtras(code);
     if (code === OVER_LIMIT && options.shadowMode) statistics.globalShadowMode.add(1);
     else this.overallCode = code;
-    this.#isAnswered = true;
+    this.#state = "answered";
     this.#call.decided(this);
   }
 
