@@ -1,42 +1,23 @@
 // One server with its pool of links: gathers the increments of each event-loop turn, writes them to a link that is ready, and sees to it that every call
 // is answered in time, whatever the server does. Alone it is a deployment; deployments of several servers have one per address, and hear of what the
 // server refused and of its connections through `ServerEvents`.
-import type { Log } from "@weir/common/log/log";
-import { silenceError } from "../connection-errors.ts";
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
 import type { KvstoreAddress } from "./address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "./deployment.ts";
 import { ExpiryMemory } from "./expiry-memory.ts";
+import { FlushSchedule } from "./flush-schedule.ts";
 import type { Link, LinkListener } from "./link.ts";
 import { LinkPool } from "./link-pool.ts";
-import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
+import { type Flight, PendingTurns } from "./pending-turns.ts";
 import { PoolStatistics } from "./pool-statistics.ts";
+import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "./start-wait.ts";
 import { connectionError, replyError } from "./store-errors.ts";
-import { type KeyExpiry, type RefusedChecks, type Reply, Turn, type TurnContext } from "./turn.ts";
+import type { KeyExpiry, RefusedChecks, Reply, Turn, TurnContext } from "./turn.ts";
 
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
-
-/** What a server works with; all servers of a deployment share it. */
-export interface ServerDeps {
-  readonly log: Log;
-  readonly clock: () => number;
-  readonly random: () => number;
-  readonly statistics: PoolStatistics;
-  /** The keys whose expiry was sent, to whatever server. */
-  readonly expiries: ExpiryMemory;
-}
-
-/** What is particular to this server. */
-export interface ServerOptions {
-  readonly address: KvstoreAddress;
-  readonly server: KvstoreServerOptions;
-  readonly counter: KvstoreCounterOptions;
-  /** Whether connections to a server that says it is a replica are refused. Default false. */
-  readonly wantsPrimary?: boolean;
-}
 
 /**
  * What a server tells the deployment that it is a part of. Everything is called from the event loop, never from inside a call to the server, except
@@ -69,39 +50,23 @@ export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<Deployme
   return { log, clock, random, statistics: new PoolStatistics(deps, scope), expiries: new ExpiryMemory() };
 }
 
-/** A turn that was written and has no replies yet. */
-interface Flight {
-  readonly turn: Turn;
-  readonly link: Link;
-  /** In milliseconds since the epoch. */
-  readonly writtenMs: number;
-}
-
 /** A server and everything on its way to it. */
 export class KvstoreServer implements Deployment, LinkListener {
   readonly #deps: ServerDeps;
   readonly #events: ServerEvents | undefined;
   #address: KvstoreAddress;
   readonly #timeoutMs: number;
+  readonly #limit: number;
   readonly #pool: LinkPool;
   readonly #context: TurnContext;
-  /** The turn that gathers increments right now. */
-  #open: Turn | undefined;
-  /** Turns that are over and wait for a link, oldest first. */
-  #waiting: Turn[] = [];
-  #waitingChecks = 0;
-  readonly #flights = new Set<Flight>();
+  readonly #pending: PendingTurns;
+  readonly #schedule: FlushSchedule;
   /** Keys whose expiry goes with the next turn. */
   #expiries: KeyExpiry[] = [];
-  #isFlushScheduled = false;
-  #timer: NodeJS.Timeout | undefined;
-  /** The moment the timer is set for, in milliseconds since the epoch. */
-  #timerMs = Infinity;
   /** When the last link was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
   #isClosed = false;
   readonly #startWait = new StartWait();
-  readonly #flush = (): void => this.#endTurn();
 
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
     const { address, server, counter, wantsPrimary = false } = options;
@@ -109,8 +74,9 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#events = events;
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
+    this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
     this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
-    const { random, statistics, expiries } = deps;
+    const { random, statistics, expiries, clock } = deps;
     const target = (): KvstoreAddress => this.#address;
     this.#pool = new LinkPool({ target, listener: this, random, statistics }, { server, startup: counter.startup, wantsPrimary });
     const jitterSeconds = counter.expiryJitterMaxSeconds;
@@ -120,6 +86,17 @@ export class KvstoreServer implements Deployment, LinkListener {
       replyError: (cause) => replyError(this.#address.text, cause),
       ...(events !== undefined && { isRefusal: (error: Error) => events.isRefusal(error) }),
     };
+    this.#pending = new PendingTurns(
+      {
+        clock,
+        context: this.#context,
+        text: () => this.#address.text,
+        absence: () => connectionError(this.#address.text, this.#down?.cause),
+        reset: (link, error) => this.#pool.reset(link, error),
+      },
+      { timeoutMs: this.#timeoutMs },
+    );
+    this.#schedule = new FlushSchedule({ flush: () => this.#endTurn() }, server.pipeline);
   }
 
   /** Where it is. */
@@ -153,41 +130,22 @@ export class KvstoreServer implements Deployment, LinkListener {
       turn.fail(this.#stoppingError(), this.#context);
       return;
     }
-    this.#waiting.push(turn);
-    this.#waitingChecks += turn.size;
-    this.#scheduleFlush();
-    if (turn.nextDeadlineMs < this.#timerMs) this.#setTimer(turn.nextDeadlineMs);
+    this.#pending.wait(turn);
+    this.#schedule.note();
   }
 
   /** Sends the expiry of a key with the next turn. */
   sendExpiry(expiry: KeyExpiry): void {
     this.#expiries.push(expiry);
-    this.#scheduleFlush();
+    this.#schedule.note();
   }
 
   /** Sends one command outside of all turns, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE, or STORE_TIMEOUT after the time a call may take. */
-  query(command: string, ...args: string[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const link = this.#pool.pick();
-      if (link === undefined) {
-        reject(connectionError(this.#address.text, this.#down?.cause));
-        return;
-      }
-      const timer = setTimeout(() => {
-        const error = silenceError(this.#address.text, this.#timeoutMs);
-        reject(error);
-        this.#pool.reset(link, error);
-      }, this.#timeoutMs);
-      link.write(
-        (sink) => sink.call(command, ...args),
-        ([reply]) => {
-          clearTimeout(timer);
-          const [error, value] = reply ?? [new Error("the reply is missing"), undefined];
-          if (error === null) resolve(value);
-          else reject(replyError(this.#address.text, error));
-        },
-      );
-    });
+  async query(command: string, ...args: string[]): Promise<unknown> {
+    const { text } = this.#address;
+    const link = this.#pool.pick();
+    if (link === undefined) throw connectionError(text, this.#down?.cause);
+    return await link.query({ command, args }, { timeoutMs: this.#timeoutMs, text });
   }
 
   /** Waits for the first connection; with `maxElapsedMs` above 0 not longer than that. The other links open in the background. */
@@ -209,16 +167,11 @@ export class KvstoreServer implements Deployment, LinkListener {
   /** Fails what is waiting and closes all links. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#timerMs = Infinity;
+    this.#schedule.cancel();
     const error = this.#stoppingError();
     this.#down = { sinceMs: -Infinity, cause: error };
     this.#startWait.fail(error);
-    for (const turn of this.#turns()) turn.fail(error, this.#context);
-    this.#open = undefined;
-    this.#waiting = [];
-    this.#waitingChecks = 0;
-    this.#flights.clear();
+    this.#pending.failAll(error);
     this.#pool.close();
   }
 
@@ -229,22 +182,22 @@ export class KvstoreServer implements Deployment, LinkListener {
   refusal(nowMs: number): StoreError | undefined {
     if (this.#down === undefined) return undefined;
     if (nowMs - this.#down.sinceMs >= this.#timeoutMs) return connectionError(this.#address.text, this.#down.cause);
-    if (this.#waitingChecks < WAITING_MAX_CHECKS) return undefined;
+    if (this.#pending.waitingChecks < WAITING_MAX_CHECKS) return undefined;
     return connectionError(this.#address.text, new Error(`${WAITING_MAX_CHECKS} increments wait for a connection`));
   }
 
   /** Takes one check of a call; its batch has been told how many checks are pending. */
   add(check: CountedCheck, batch: CountBatch, nowMs: number): void {
-    const turn = (this.#open ??= new Turn(nowMs, this.#timeoutMs));
+    const turn = this.#pending.gathering(nowMs);
     turn.add(check, batch);
-    this.#noteAdded(turn);
+    this.#added(turn);
   }
 
   /** The same for a check that only reads. */
   read(check: CountedCheck, batch: CountBatch, nowMs: number): void {
-    const turn = (this.#open ??= new Turn(nowMs, this.#timeoutMs));
+    const turn = this.#pending.gathering(nowMs);
     turn.read(check, batch);
-    this.#noteAdded(turn);
+    this.#added(turn);
   }
 
   linkReady(): void {
@@ -258,11 +211,7 @@ export class KvstoreServer implements Deployment, LinkListener {
 
   linkLost(link: Link, cause: unknown): void {
     const error = connectionError(this.#address.text, cause);
-    for (const flight of this.#flights) {
-      if (flight.link !== link) continue;
-      this.#flights.delete(flight);
-      flight.turn.fail(error, this.#context);
-    }
+    this.#pending.failLink(link, error);
     if (!this.#pool.isReady) {
       this.#down = { sinceMs: this.#deps.clock(), cause };
       this.#deps.log.warn("Lost the connection to the counter store", { address: this.#address.text, error: cause });
@@ -282,24 +231,14 @@ export class KvstoreServer implements Deployment, LinkListener {
     });
   }
 
-  #noteAdded(turn: Turn): void {
-    this.#scheduleFlush();
-    if (turn.nextDeadlineMs < this.#timerMs) this.#setTimer(turn.nextDeadlineMs);
-  }
-
-  #scheduleFlush(): void {
-    if (this.#isFlushScheduled) return;
-    this.#isFlushScheduled = true;
-    setImmediate(this.#flush);
+  #added(turn: Turn): void {
+    this.#schedule.note();
+    this.#pending.noteAdded(turn);
+    if (turn.commands >= this.#limit) this.#schedule.now();
   }
 
   #endTurn(): void {
-    this.#isFlushScheduled = false;
-    if (this.#open !== undefined) {
-      this.#waiting.push(this.#open);
-      this.#waitingChecks += this.#open.size;
-      this.#open = undefined;
-    }
+    this.#pending.endGathering();
     this.#send();
   }
 
@@ -307,17 +246,14 @@ export class KvstoreServer implements Deployment, LinkListener {
   #send(): void {
     const link = this.#pool.pick();
     if (link === undefined) return;
-    for (const turn of this.#waiting) this.#write(link, turn);
-    this.#waiting = [];
-    this.#waitingChecks = 0;
+    for (const turn of this.#pending.takeWaiting()) this.#write(link, turn);
     if (this.#expiries.length > 0) this.#write(link, undefined);
   }
 
   #write(link: Link, turn: Turn | undefined): void {
     const expiries = this.#expiries;
     this.#expiries = [];
-    const flight = turn === undefined ? undefined : { turn, link, writtenMs: this.#deps.clock() };
-    if (flight !== undefined) this.#flights.add(flight);
+    const flight = turn && this.#pending.depart(turn, link);
     link.write(
       (sink) => {
         for (const { key, seconds } of expiries) sink.expire(key, seconds);
@@ -333,7 +269,7 @@ export class KvstoreServer implements Deployment, LinkListener {
   }
 
   #land(flight: Flight, replies: readonly Reply[]): void {
-    if (!this.#flights.delete(flight)) return; // Given up before.
+    if (!this.#pending.land(flight)) return; // Given up before.
     const { expiries, refused } = flight.turn.settle(replies, this.#context);
     if (expiries.length > 0) this.#sendLost(expiries);
     if (refused.length > 0) this.#events?.refused(this, refused, flight.turn.createdMs);
@@ -344,52 +280,6 @@ export class KvstoreServer implements Deployment, LinkListener {
       if (this.#events === undefined) this.sendExpiry(expiry);
       else this.#events.expiryMissing(this, expiry);
     }
-  }
-
-  #setTimer(atMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timerMs = atMs;
-    this.#timer = setTimeout(() => this.#giveUp(), Math.max(0, atMs - this.#deps.clock()));
-  }
-
-  /** Answers the calls whose time is up, ends connections that are silent, and sets the timer anew. */
-  #giveUp(): void {
-    const nowMs = this.#deps.clock();
-    // A clock that stepped back says nothing about how long a turn has waited; the timer does: nobody waits for the clock to catch up.
-    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
-    const isLate = (turn: Turn): boolean => isPast(turn.createdMs);
-    let next = Infinity;
-    for (const flight of this.#flights) {
-      if (!isLate(flight.turn)) continue;
-      const error = silenceError(this.#address.text, this.#timeoutMs);
-      flight.turn.fail(error, this.#context);
-      if (isPast(flight.writtenMs)) {
-        this.#flights.delete(flight);
-        // Its replies would come in the way of later ones; and a server that hangs is best left to a new connection.
-        this.#pool.reset(flight.link, error);
-      } else {
-        // Its calls had waited before it was written; the server has had less time than it may take.
-        next = Math.min(next, flight.writtenMs + this.#timeoutMs);
-      }
-    }
-    for (const turn of this.#waiting) {
-      if (isLate(turn)) turn.fail(connectionError(this.#address.text, this.#down?.cause), this.#context);
-    }
-    this.#waiting = this.#waiting.filter((turn) => !isLate(turn));
-    this.#waitingChecks = this.#waiting.reduce((sum, turn) => sum + turn.size, 0);
-    for (const turn of this.#turns()) {
-      if (isLate(turn)) continue;
-      turn.failImpatient(nowMs, this.#timeoutMs, this.#address.text);
-      if (turn.nextDeadlineMs < next) next = turn.nextDeadlineMs;
-    }
-    this.#timerMs = Infinity;
-    if (next !== Infinity) this.#setTimer(next);
-  }
-
-  *#turns(): Generator<Turn> {
-    if (this.#open !== undefined) yield this.#open;
-    yield* this.#waiting;
-    for (const { turn } of this.#flights) yield turn;
   }
 
   #stoppingError(): StoreError {
