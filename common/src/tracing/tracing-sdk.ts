@@ -22,7 +22,7 @@ import {
   W3CTraceContextPropagator,
 } from "@opentelemetry/core";
 import { B3InjectEncoding, B3Propagator } from "@opentelemetry/propagator-b3";
-import { defaultResource, resourceFromAttributes } from "@opentelemetry/resources";
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
 import {
   BatchSpanProcessor,
   NodeTracerProvider,
@@ -80,7 +80,10 @@ export interface RunningTracing {
 export async function startSdk(settings: SdkSettings, deps: { readonly log: Log }): Promise<RunningTracing> {
   const exporter = new ReportingExporter(await createExporter(settings.protocol), deps.log);
   const provider = new NodeTracerProvider({
-    resource: defaultResource().merge(resourceFromAttributes(resourceAttributes(settings))),
+    // OTEL_RESOURCE_ATTRIBUTES, which operators of Kubernetes clusters inject, tells the rest: the pod, its node, the cluster.
+    resource: defaultResource()
+      .merge(detectResources({ detectors: [envDetector] }))
+      .merge(resourceFromAttributes(resourceAttributes(settings))),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(settings.samplingRate) }),
     spanProcessors: [new BatchSpanProcessor(exporter)], // Bounded: it drops spans beyond a queue of 2048.
   });

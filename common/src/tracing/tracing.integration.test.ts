@@ -127,6 +127,15 @@ describe("startTracing() export", () => {
     expect(resource).not.toHaveProperty("service.namespace");
   });
 
+  it("startTracing() adds the attributes of OTEL_RESOURCE_ATTRIBUTES, over which the settings win", async () => {
+    const received = await openHttpReceiver();
+    vi.stubEnv("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=pod-7-x,service.namespace=other");
+    const tracing = await start();
+    tracing.tracer!.startSpan("a").end();
+    await tracing.stop();
+    expect(received[0]?.resource).toMatchObject({ "k8s.pod.name": "pod-7-x", "service.namespace": "edge" });
+  });
+
   it("startTracing() warns once when the receiver refuses spans", async () => {
     await openHttpReceiver(() => 400);
     const { log, lines } = recordedLog();
