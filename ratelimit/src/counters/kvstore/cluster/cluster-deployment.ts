@@ -7,6 +7,7 @@ import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError } from "../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
 import { KvstoreServer, type ServerEvents, shareAmongServers } from "../server.ts";
+import { StartWait } from "../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
 import { type KeyChecks, type KeyExpiry, type RefusedChecks, Turn } from "../turn.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
@@ -55,8 +56,8 @@ class ClusterDeployment implements Deployment, ServerEvents {
   /** Why the topology could not be learnt the last time. */
   #trouble: StoreError | undefined;
   #closed: StoreError | undefined;
-  /** Ends the wait of `start`. */
-  #started: { resolve(): void; reject(error: StoreError): void } | undefined;
+  readonly #startWait = new StartWait();
+  #isStarting = true;
   readonly #callDeps: ConstructorParameters<typeof GroupedCall>[1];
   readonly #callOptions: ConstructorParameters<typeof GroupedCall>[2];
 
@@ -90,26 +91,21 @@ class ClusterDeployment implements Deployment, ServerEvents {
   /** Waits for the map of slots and the first connection; with `maxElapsedMs` above 0 not longer than that. */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#closed !== undefined) throw this.#closed;
-    let timer: NodeJS.Timeout | undefined;
+    const reason = (): StoreError => this.#trouble ?? connectionError(this.#text, new Error("not connected yet"));
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#started = { resolve, reject };
-        if (maxElapsedMs > 0) timer = setTimeout(() => reject(this.#startError(maxElapsedMs)), maxElapsedMs);
-        this.#refresh.start();
-      });
+      await this.#startWait.wait(() => this.#refresh.start(), { maxElapsedMs, text: this.#text, reason });
     } catch (error) {
       this.close();
       throw error;
     } finally {
-      clearTimeout(timer);
-      this.#started = undefined;
+      this.#isStarting = false;
     }
   }
 
   close(): void {
     const error = new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#text}: the backend is stopping`, { transient: true });
     this.#closed = error;
-    this.#started?.reject(error);
+    this.#startWait.fail(error);
     this.#refresh.close();
     this.#source.close();
     this.#nodes.close();
@@ -160,7 +156,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   serverReady(): void {
-    this.#started?.resolve();
+    this.#startWait.succeed();
   }
 
   serverLost(server: KvstoreServer): void {
@@ -168,7 +164,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   serverFailed(server: KvstoreServer, cause: unknown): void {
-    if (this.#started !== undefined) this.#trouble = connectionError(server.address.text, cause);
+    if (this.#isStarting) this.#trouble = connectionError(server.address.text, cause);
   }
 
   #take(check: CountedCheck, batch: CountBatch, { isRead, nowMs }: { readonly isRead: boolean; readonly nowMs: number }): void {
@@ -253,7 +249,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     } catch (cause) {
       if (this.#closed !== undefined) return false;
       const error = cause instanceof StoreError ? cause : connectionError(this.#text, cause);
-      if (this.#trouble === undefined || this.#started !== undefined) {
+      if (this.#trouble === undefined || this.#isStarting) {
         this.#log.warn("Cannot learn where the slots of the cluster are, trying again", { address: this.#text, error });
       }
       this.#trouble = error;
@@ -277,12 +273,6 @@ class ClusterDeployment implements Deployment, ServerEvents {
 
   #isTroubled(): boolean {
     return !this.#map.isComplete || [...this.#map.nodes()].some(({ server }) => !server.isReady);
-  }
-
-  #startError(maxElapsedMs: number): StoreError {
-    const reason = this.#trouble?.message ?? "no connection yet";
-    const message = `Timed out waiting for the counter store ${this.#text} after ${maxElapsedMs} ms: ${reason}`;
-    return new StoreError("STORE_UNAVAILABLE", message, { cause: this.#trouble?.cause, transient: true });
   }
 }
 
