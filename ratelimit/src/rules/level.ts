@@ -4,7 +4,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule-set.ts";
 import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
 import { matchesWildcard, type Wildcard } from "./wildcard.ts";
-import { type Branch, createWildcardIndex, entranceOf, findFromEntrance, findFromRoot, type KeyEntrance } from "./wildcard-index.ts";
+import { type Branch, createWildcardTree, entranceOf, findFromEntrance, findFromRoot, type KeyEntrance } from "./wildcard-tree.ts";
 
 /** Joins key and value in a composite key. */
 const SEPARATOR = "_";
@@ -62,7 +62,7 @@ export function createLevel(nodes: readonly RuleNode[]): Level {
       byValue.set(composite.slice(at + 1), node);
     }
   }
-  const wildcards = createWildcardIndex(nodes);
+  const wildcards = createWildcardTree(nodes);
   const tables = new Map<string, KeyTable>();
   for (const key of [...values.keys(), ...alone.keys()]) {
     const byValue = values.get(key);

@@ -38,7 +38,7 @@ export interface KeyEntrance<Node> {
 }
 
 /** The tree of these nodes, which come in configured order and have a wildcard each; undefined when there are none. */
-export function createWildcardIndex<Node extends Patterned>(nodes: readonly Node[]): Branch<Node> | undefined {
+export function createWildcardTree<Node extends Patterned>(nodes: readonly Node[]): Branch<Node> | undefined {
   const root = newBranch<Node>("");
   let order = 0;
   for (const node of nodes) {
