@@ -4,15 +4,15 @@ import type { ProcessGroup } from "../stack/process-group.ts";
 
 /** Repeats `attempt` until it does not throw. Fails at once when the program ends, and kills it when it is not ready in time. */
 export async function waitUntilReadyOrEnded(process: ProcessGroup, attempt: () => void | Promise<void>): Promise<void> {
-  let isRunning = true;
   try {
-    await eventually(`${process.name} to be ready`, async () => {
-      isRunning = process.isRunning();
-      if (isRunning) await attempt();
+    const isReady = await eventually(`${process.name} to be ready`, async () => {
+      if (!process.isRunning()) return false;
+      await attempt();
+      return true;
     });
+    if (!isReady) throw new Error(`${process.name} ended: ${process.lastLines().join("\n")}`);
   } catch (error) {
     process.kill();
     throw error;
   }
-  if (!isRunning) throw new Error(`${process.name} ended: ${process.lastLines().join("\n")}`);
 }

@@ -3,7 +3,6 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { eventually } from "../parts/eventually.ts";
