@@ -25,6 +25,7 @@ const RULES = `
 domain: d
 descriptors:
 - {key: k, rate_limit: {unit: day, requests_per_unit: 5}}
+- {key: other, rate_limit: {unit: day, requests_per_unit: 50}}
 - {key: fast, rate_limit: {unit: second, requests_per_unit: 5}}
 `;
 
@@ -168,7 +169,7 @@ describe("weir-ratelimit tracing", () => {
   }
 
   it.each(["http", "grpc"] as const)(
-    "tells a call over gRPC and Redis, exported over %s, with parents, attributes and resource (case 167)",
+    "tells a call over gRPC and Redis, exported over %s, with parents, attributes and resource (cases 116, 167)",
     async (protocol) => {
       const receiver = await startReceiver();
       const { program, target } = await serve({
@@ -216,18 +217,20 @@ describe("weir-ratelimit tracing", () => {
     },
   );
 
-  it("tells reading and counting apart when increments are withheld beside a key that is over its limit", async () => {
+  it("tells the store in one span, too, when it is read before it counts, whether it counts or not (case 116)", async () => {
     const receiver = await startReceiver();
     const { program, url } = await serve({
       ...redisSettings(await startRedis()),
       STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true",
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}`,
     });
-    expect(await askJson(url, request("d", "k", "fast"), TRACEPARENT)).toBe(200);
+    for (let count = 0; count < 6; count++) expect(await askJson(url, request("d", "k", "other"), TRACEPARENT)).toBe(count < 5 ? 200 : 429);
     await stop(program);
     const spans = receiver.spans();
-    const decision = byName(spans, DECISION);
-    expect(spans.filter(({ name }) => name === REDIS).map(({ parentSpanId }) => parentSpanId)).toEqual([decision.spanId, decision.spanId]);
+    const decisions = spans.filter(({ name }) => name === DECISION).map(({ spanId }) => spanId);
+    const parents = spans.filter(({ name }) => name === REDIS).map(({ parentSpanId }) => parentSpanId);
+    expect(decisions).toHaveLength(6);
+    expect(parents.sort()).toEqual(decisions.sort());
   });
 
   it("tells a call over HTTP and memcached, and what sending its answer took", async () => {
