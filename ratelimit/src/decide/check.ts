@@ -66,6 +66,7 @@ export class LimitedCheck implements CountedCheck, DescriptorStatus {
     this.addend = hits;
   }
 
+  // eslint-disable-next-line @typescript-eslint/class-literal-property-style -- a field would cost every decision eight bytes for each descriptor
   get kind(): "limited" {
     return "limited";
   }
