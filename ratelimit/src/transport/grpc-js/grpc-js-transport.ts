@@ -24,8 +24,11 @@ const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 /** Most calls that one connection may have open; Envoy keeps one connection per worker thread. */
 const STREAMS_MAX = 100_000;
 
-/** When an idle peer is pinged and how long it has to answer, in milliseconds: gRPC's defaults for servers. */
-const KEEPALIVE_TIME_MS = 2 * 60 * 60 * 1000;
+/**
+ * When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default for servers is two hours; but Node 26 does not hear of the end of a
+ * TLS connection that its client resets while an answer is being written and input waits, and would hold it until then.
+ */
+const KEEPALIVE_TIME_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 /** What the library takes for no limit, in milliseconds. */
