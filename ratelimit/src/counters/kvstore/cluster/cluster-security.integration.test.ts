@@ -1,14 +1,11 @@
 // A real cluster that wants a password, TLS, or both with client certificates: they hold for the configured node and for all that are learnt from it.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createAuthority } from "@weir/common/certificates/authority";
 import { Secret } from "@weir/common/settings/secret";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
 import { DEADLINE_MS, TestedCounters } from "../kvstore-counter.suite.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 import { until } from "../redis-server.suite.ts";
+import { type ClusterCertificates, createClusterCertificates } from "./cluster-certificates.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";
@@ -28,37 +25,18 @@ const suiteCounters = new TestedCounters(createClusterDeployment);
 let locked: ClusterServers;
 let encrypted: ClusterServers;
 let tls: KvstoreTlsOptions;
-let folder: string;
+let certificates: ClusterCertificates;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "weir-cluster-tls-"));
-  const now = new Date();
-  const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-  // The nodes are servers and clients of each other.
-  const node = await authority.issue({ commonName: "redis", ipAddresses: ["127.0.0.1"], usage: "server", now, validDays: 1 });
-  const client = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
-  const paths = { cert: join(folder, "node.pem"), key: join(folder, "node.key"), ca: join(folder, "ca.pem") };
-  const clientPaths = { cert: join(folder, "client.pem"), key: join(folder, "client.key") };
-  await writeFile(paths.cert, node.certPem);
-  await writeFile(paths.key, node.keyPem);
-  await writeFile(paths.ca, authority.certPem);
-  await writeFile(clientPaths.cert, client.certPem);
-  await writeFile(clientPaths.key, client.keyPem);
-  const material = { ca: Buffer.from(authority.certPem), cert: Buffer.from(client.certPem), key: Buffer.from(client.keyPem) };
-  tls = { material: () => material, skipHostnameVerification: false };
-  [locked, encrypted] = await Promise.all([
-    startCluster({ password: PASSWORD }),
-    startCluster({
-      password: PASSWORD,
-      tls: { ...paths, client: material },
-      args: ["--tls-client-cert-file", clientPaths.cert, "--tls-client-key-file", clientPaths.key],
-    }),
-  ]);
+  certificates = await createClusterCertificates();
+  const { client, options } = certificates;
+  tls = { material: () => client, skipHostnameVerification: false };
+  [locked, encrypted] = await Promise.all([startCluster({ password: PASSWORD }), startCluster({ password: PASSWORD, ...options })]);
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
   await Promise.all([locked.close(), encrypted.close()]);
-  await rm(folder, { recursive: true, force: true });
+  await certificates.close();
 });
 
 describeCounter(
