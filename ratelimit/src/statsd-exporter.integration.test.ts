@@ -191,7 +191,7 @@ describe("statistics for scraping and statsd_exporter", () => {
   }
 
   /** The exporter makes seconds of durations by itself. */
-  const forExporter = (mapping: string): string => mapping.replace("  scale: 0.001\n  observer_type", "  observer_type");
+  const forExporter = (mapping: string): string => mapping.replace("    scale: 0.001\n    observer_type", "    observer_type");
 
   it.each(["tcp", "udp"])("are equal with the built-in mapping over %s", async (protocol) => {
     const mapping = defaultMappingText({ isMilliseconds: false });
