@@ -55,6 +55,8 @@ export interface RateLimitService {
   readonly grpcAddress: string;
   /** Asks about descriptors of `domain`. */
   ask(domain: string, ...questions: readonly Question[]): Promise<Answer>;
+  /** The same with a deadline of its own, in milliseconds. */
+  askWithin(timeoutMs: number, domain: string, ...questions: readonly Question[]): Promise<Answer>;
   /** Every statistic, by its name. */
   statistics(): Promise<Readonly<Record<string, unknown>>>;
   /** The value of one; 0 when there is none of that name. */
@@ -120,14 +122,18 @@ class ServiceProcess implements RateLimitService {
     this.client = new Client(this.grpcAddress, credentials.createInsecure());
   }
 
-  async ask(domain: string, ...questions: readonly Question[]): Promise<Answer> {
+  ask(domain: string, ...questions: readonly Question[]): Promise<Answer> {
+    return this.askWithin(CALL_TIMEOUT_MS, domain, ...questions);
+  }
+
+  async askWithin(timeoutMs: number, domain: string, ...questions: readonly Question[]): Promise<Answer> {
     const descriptors = questions.map(({ entries, hits }) => ({
       entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
       ...(hits !== undefined && { hitsAddend: BigInt(hits) }),
     }));
     const request = create(RateLimitRequestSchema, { domain, descriptors });
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitSchema).shouldRateLimit;
-    const deadline = Date.now() + CALL_TIMEOUT_MS;
+    const deadline = Date.now() + timeoutMs;
     const response = await new Promise<RateLimitResponse>((resolve, reject) => {
       const answered = (error: ServiceError | null, answer?: RateLimitResponse): void => {
         if (answer === undefined) reject(error ?? new Error("the answer was empty"));
