@@ -4,6 +4,9 @@ import { randomUUID } from "node:crypto";
 import {
   type Context,
   context,
+  diag,
+  type DiagLogger,
+  DiagLogLevel,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -36,6 +39,9 @@ import type { Log } from "../log/log.ts";
 
 /** How long stop waits for the last spans to be sent, in milliseconds: a receiver that is down must not hold up the end of a service. */
 const FLUSH_MAX_MS = 3000;
+
+/** Most different problems of the SDK that are told: they come from settings, and there are few of those. */
+const DIAGNOSTICS_MAX = 20;
 
 /** Headers as Node gives them, with names in lower case. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -78,6 +84,8 @@ export interface RunningTracing {
 
 /** Starts the SDK and makes it the process's own, so that libraries which record spans use it too. */
 export async function startSdk(settings: SdkSettings, deps: { readonly log: Log }): Promise<RunningTracing> {
+  // What the exporter does not understand in its variables it tells there and nowhere else.
+  diag.setLogger(diagnosticsOf(deps.log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = new ReportingExporter(await createExporter(settings.protocol), deps.log);
   const provider = new NodeTracerProvider({
     // OTEL_RESOURCE_ATTRIBUTES, which operators of Kubernetes clusters inject, tells the rest: the pod, its node, the cluster.
@@ -115,6 +123,7 @@ export async function startSdk(settings: SdkSettings, deps: { readonly log: Log 
       context.disable();
       propagation.disable();
       await flush(provider, deps.log);
+      diag.disable();
     },
   };
 }
@@ -182,6 +191,19 @@ class ReportingExporter implements SpanExporter {
     if (isFailing) this.#log.warn("cannot export spans, they are lost until this works again", { error });
     else this.#log.info("exporting spans works again");
   }
+}
+
+/** Warnings and errors of the SDK. Several texts come in a row when something lasts, so each is told once. */
+function diagnosticsOf(log: Log): DiagLogger {
+  const told = new Set<string>();
+  const warn = (message: string, ...details: unknown[]): void => {
+    const text = [message, ...details].map((part) => (part instanceof Error ? part.message : String(part))).join(" ");
+    if (told.has(text) || told.size >= DIAGNOSTICS_MAX) return;
+    told.add(text);
+    log.warn("OpenTelemetry reports a problem", { reason: text });
+  };
+  const nothing = (): void => undefined;
+  return { error: warn, warn, info: nothing, debug: nothing, verbose: nothing };
 }
 
 async function createExporter(protocol: SdkSettings["protocol"]): Promise<SpanExporter> {
