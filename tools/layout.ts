@@ -52,7 +52,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "e2e",
     mayImport: ["proto", "crds", "common"],
-    order: ["errors.ts", "stack", "parts", "conformance", "scenarios", "benchmarks", "fuzz"],
+    order: ["errors.ts", "stack", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz"],
     alternatives: [],
   },
 ];
