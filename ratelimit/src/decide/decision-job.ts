@@ -5,7 +5,7 @@ import type { Log } from "@weir/common/log/log";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { type Check, type LimitedCheck, NO_RULE } from "./check.ts";
+import { type Check, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "./check.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, DecisionCall } from "./decider.ts";
 import { type Code, type Decision, type HeaderToAdd, OK, OVER_LIMIT } from "./decision.ts";
@@ -145,7 +145,7 @@ export class DecisionJob implements CountBatch, Decision {
         return;
       case "allow":
         this.statuses.forEach((check, index) => {
-          if (isToCount(check)) this.statuses[index] = NO_RULE;
+          if (isToCount(check)) this.statuses[index] = check.match.rule.quotaMode ? PASSED_QUOTA : NO_RULE;
         });
         break;
       case "deny": {
