@@ -35,8 +35,9 @@ describe("findCaseTests()", () => {
       "];",
       'it.each(ROWS)("case $case: does $what", run);',
       'it.each([["case 7: words", 1], ["none", 2]])("does %s", run);',
+      'it.each([{ name: "case 9", ms: 5 }])("$name: takes $ms ms", run);',
     ].join("\n");
-    expect(found(text)).toEqual(["5@2 case 5: does x", "6@3 case 6: does [1, 2]", "7@6 case 7: words"]);
+    expect(found(text)).toEqual(["5@2 case 5: does x", "6@3 case 6: does [1, 2]", "7@6 case 7: words", "9@7 case 9: takes 5 ms"]);
   });
 
   it("findCaseTests() finds a title made of parts", () => {
