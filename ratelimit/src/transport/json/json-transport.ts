@@ -17,7 +17,7 @@ import { respondHealth } from "../plain-answers.ts";
 import { decideTraced } from "../traced-call.ts";
 import type { Transport } from "../transport.ts";
 import { JsonCall, respondError } from "./json-call.ts";
-import { isTooLong, parseRequestBody, readBody } from "./request-body.ts";
+import { BodyReader, isTooLong, parseRequestBody } from "./request-body.ts";
 
 /** How long a client may take for its headers, for its whole request, and between two requests, and how often that is looked at, in milliseconds. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 5000 } as const;
@@ -40,6 +40,8 @@ export interface JsonTransportDeps {
 export interface JsonTransportOptions {
   readonly host: string;
   readonly port: number;
+  /** For tests: instead of TIMEOUTS. */
+  readonly timeouts?: { readonly headersTimeout: number; readonly requestTimeout: number; readonly connectionsCheckingInterval: number };
 }
 
 /** Makes the transport. */
@@ -52,6 +54,7 @@ class JsonTransport implements Transport {
   readonly #deps: JsonTransportDeps;
   readonly #options: JsonTransportOptions;
   readonly #server: Server;
+  readonly #bodies = new BodyReader();
   /** Answers that are not yet sent to their end. */
   readonly #responses = new Set<ServerResponse>();
   #address: string | undefined;
@@ -60,7 +63,9 @@ class JsonTransport implements Transport {
   constructor(deps: JsonTransportDeps, options: JsonTransportOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#server = createServer({ ...TIMEOUTS, ...KEEP_ALIVE_PROBES }, (request, response) => this.#handle(request, response));
+    this.#server = createServer({ ...TIMEOUTS, ...options.timeouts, ...KEEP_ALIVE_PROBES }, (request, response) =>
+      this.#handle(request, response),
+    );
     limitConnections(this.#server, { what: "HTTP", max: CONNECTIONS_MAX }, deps.log);
     this.#server.on("checkContinue", (request, response) => {
       if (!isTooLong(request)) response.writeContinue(); // Of a body that is refused, nothing need be sent.
@@ -126,12 +131,15 @@ class JsonTransport implements Transport {
   }
 
   async #decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await readBody(request);
+    const body = await this.#bodies.read(request);
     switch (body.kind) {
       case "aborted":
         return;
       case "too large":
         respondError(response, 413, "RESOURCE_EXHAUSTED", body.message);
+        return;
+      case "too many":
+        respondError(response, 503, "RESOURCE_EXHAUSTED", body.message);
         return;
       case "read": {
         const parsed = parseRequestBody(body.bytes);
