@@ -25,7 +25,7 @@ function ask(sentinel: string): Promise<string> {
   return new Promise((resolve, reject) => {
     questions.push({
       sentinel,
-      atMs: Date.now(),
+      atMs: Number(vi.getMockedSystemTime()),
       answer: (text) => {
         resolve(text);
         return settle();
