@@ -2,7 +2,7 @@
 // and nodes that fail are in tests of their own.
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { check, count, describeCounter } from "../../counter.suite.ts";
+import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
 import { parseAddress } from "../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
 import { DEADLINE_MS, serverOptions, TestedCounters } from "../kvstore-counter.suite.ts";
@@ -61,6 +61,19 @@ describe("count() on a cluster", () => {
       expect(await client.get(`${name}${SUFFIX}`)).toBe("1");
       expect(await client.ttl(`${name}${SUFFIX}`)).toBeGreaterThan(50);
     }
+  });
+
+  it("count() gathers for each node on its own when a pipeline window and a limit are set", async () => {
+    const { counter } = await counters.start(shared.url, {
+      server: { pipeline: { windowMs: 3000, limit: 2 } },
+      options: { commandTimeoutMs: 10_000 },
+    });
+    const [first, second, other] = [shared.keyOn(0, "window", SUFFIX), shared.keyOn(0, "limit", SUFFIX), shared.keyOn(1, "window", SUFFIX)];
+    const alone = new WaitingBatch([check(other)]);
+    counter.count(alone);
+    expect(await Promise.all([count(counter, check(first)), count(counter, check(second))])).toEqual([[1], [1]]);
+    expect(alone.isAnswered).toBe(false); // One command waits for the window, two fill the limit of their node.
+    expect(await alone.counts).toEqual([1]);
   });
 
   it("count() fails only the calls that touch a key the cluster refuses", async () => {

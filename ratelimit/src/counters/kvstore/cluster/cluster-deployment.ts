@@ -25,6 +25,9 @@ import { TopologySource } from "./topology-source.ts";
 /** Waits between attempts to reach a node for the first time, in milliseconds: as for one that was lost, since the service has started long ago, perhaps. */
 const NODE_STARTUP = { initialMs: 125, maxMs: 4_000, maxElapsedMs: 0 };
 
+/** How long a node without slots is kept after its last use, in milliseconds: a slot that is on its way to it brings single questions. */
+const NODE_KEEP_MS = 15_000;
+
 /** How often a check is sent on at once; after that it waits a moment each time, so that nodes that send to each other are not kept busy. */
 const HOPS_MAX = 5;
 
@@ -74,6 +77,8 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#nodes = new ClusterNodes({
       createServer: (endpoint) => new KvstoreServer(shared, { ...nodeOptions, address: nodeAddress(seeds, endpoint) }, this),
       clock,
+      // In that time everything that was sent to a node has been answered or given up.
+      keepMs: Math.max(NODE_KEEP_MS, 2 * this.#timeoutMs),
     });
     this.#source = new TopologySource(seeds, server);
     this.#refresh = new TopologyRefresh({
@@ -94,6 +99,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     const reason = (): StoreError => this.#trouble ?? connectionError(this.#text, new Error("not connected yet"));
     try {
       await this.#startWait.wait(() => this.#refresh.start(), { maxElapsedMs, text: this.#text, reason });
+      this.#trouble = undefined; // Some nodes may have been silent; those are told of where calls need them.
     } catch (error) {
       this.close();
       throw error;
