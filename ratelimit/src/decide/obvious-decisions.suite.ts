@@ -63,12 +63,12 @@ interface Step {
 
 /** A service of one domain. */
 export class ObviousService {
-  /** Counts by key: everything that was ever stored. */
-  readonly stored = new Map<string, number>();
   /** Statistics by name, without `ratelimit.service.`; only what is not zero. */
   readonly statistics = new Map<string, number>();
   /** Increments that were withheld because another counter of the call was over. */
   withheld = 0;
+  /** Counts by key: everything that was ever stored. */
+  readonly #stored = new Map<string, number>();
   readonly #localCache = new Map<string, number>();
   readonly #domain: string;
   readonly #rules: ReadonlyMap<string, ObviousRule>;
@@ -115,6 +115,11 @@ export class ObviousService {
     return this.#answer(steps, statuses, hasFailed);
   }
 
+  /** The count of a key. */
+  stored(key: string): number {
+    return this.#stored.get(key) ?? 0;
+  }
+
   /** 2.3, steps 2 to 6. True when the store has failed. */
   #count(steps: readonly Step[], now: number, failure: Failure): boolean {
     if (this.#settings.hasLocalCache) for (const step of steps) step.isLocalHit = (this.#localCache.get(step.key) ?? 0) > now;
@@ -126,7 +131,7 @@ export class ObviousService {
       } else {
         // A single counter need not be read: it is incremented whether it is near or not.
         if (failure === "reading" && asked.length > 1) return true;
-        for (const step of asked) step.current = this.stored.get(step.key) ?? 0;
+        for (const step of asked) step.current = this.stored(step.key);
         const near = asked.filter(({ current, hits, rule }) => current + hits > rule.requestsPerUnit);
         if (near.length > 0) for (const step of asked) step.increment = near.includes(step) ? step.hits : 0;
       }
@@ -134,8 +139,8 @@ export class ObviousService {
     this.withheld += asked.filter(({ hits, increment }) => increment < hits).length;
     if (failure === "counting") return true;
     for (const step of asked) {
-      step.after = (this.stored.get(step.key) ?? 0) + step.increment;
-      this.stored.set(step.key, step.after);
+      step.after = this.stored(step.key) + step.increment;
+      this.#stored.set(step.key, step.after);
     }
     return false;
   }

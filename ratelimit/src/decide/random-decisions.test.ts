@@ -1,4 +1,5 @@
 // The decider over counters in memory against the slow, obvious model of a call, on random rules, settings and sequences of calls.
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
@@ -165,13 +166,17 @@ function answerOf(call: WaitingCall): ObviousAnswer | undefined {
 }
 
 /** Every key that counts at the moment, by the text of its rule and value. */
-function countsNow(rules: ReadonlyMap<string, ObviousRule>, now: number, count: (key: string, start: number, seconds: number) => number) {
+function countsNow(
+  rules: ReadonlyMap<string, ObviousRule>,
+  now: number,
+  counts: { stored(key: string, start: number, seconds: number): number },
+): Record<string, number> {
   const found: Record<string, number> = {};
   for (const [key, { unit }] of rules) {
     for (const value of new Set(VALUES)) {
       const start = now - (now % SECONDS[unit]);
       const text = `domain_${key}_${value}_${start}`;
-      found[text] = count(text, start, SECONDS[unit]);
+      found[text] = counts.stored(text, start, SECONDS[unit]);
     }
   }
   return found;
@@ -202,10 +207,10 @@ function run(draws: Draws): void {
     });
     const expected = model.decide(now, descriptors, requestHits, counter.failure);
     const context = { settings, rules: Object.fromEntries(rules), now, descriptors, requestHits, failure: counter.failure };
-    expect({ ...context, answer: answerOf(call) }).toEqual({ ...context, answer: expected });
-    expect({ ...context, statistics: scene.counted() }).toEqual({ ...context, statistics: Object.fromEntries(model.statistics) });
-    const stored = countsNow(rules, now, (key, start, seconds) => counter.stored(key, start, seconds));
-    expect({ ...context, stored }).toEqual({ ...context, stored: countsNow(rules, now, (key) => model.stored.get(key) ?? 0) });
+    const actual = { answer: answerOf(call), statistics: scene.counted(), stored: countsNow(rules, now, counter) };
+    const wanted = { answer: expected, statistics: Object.fromEntries(model.statistics), stored: countsNow(rules, now, model) };
+    // Many times faster than `expect`, which says what differs.
+    if (!isDeepStrictEqual(actual, wanted)) expect({ ...context, ...actual }).toEqual({ ...context, ...wanted });
     seen.calls += 1;
     if (expected === undefined) seen.failed += 1;
     if (expected?.overall === "OVER_LIMIT") seen.rejected += 1;
