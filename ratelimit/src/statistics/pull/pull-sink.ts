@@ -17,7 +17,7 @@ export interface PullSinkOptions {
   readonly port: number;
   /** PULLSTATS_PATH. Default /metrics. */
   readonly path: string;
-  /** EXTRA_TAGS: labels on every series of the service. */
+  /** EXTRA_TAGS: labels on every series. */
   readonly extraTags: ReadonlyMap<string, string>;
 }
 
@@ -31,14 +31,15 @@ export function createPullSink(
 
 class PullSink implements StatisticsSink {
   readonly name = "pull statistics";
+  readonly #extraLabels: ReadonlyMap<string, string>;
   readonly #snapshots: Snapshots;
   readonly #server;
   readonly #responses = createPacedResponses();
   #process: ProcessMetrics | undefined;
 
   constructor(store: StatisticsStore, mapping: Mapping, log: Log, { host, port, path, extraTags }: PullSinkOptions) {
-    const extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
-    this.#snapshots = openSnapshots({ store, mapping }, { extraLabels });
+    this.#extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
+    this.#snapshots = openSnapshots({ store, mapping }, { extraLabels: this.#extraLabels });
     this.#server = createAdminServer(
       { log },
       { host: host === "" ? "0.0.0.0" : host, port, setting: "PULLSTATS_ADDR", what: "pull statistics" },
@@ -51,7 +52,7 @@ class PullSink implements StatisticsSink {
   }
 
   async start(): Promise<void> {
-    this.#process = await observeProcess();
+    this.#process = await observeProcess(this.#extraLabels);
     try {
       await this.#server.start();
     } catch (error) {
