@@ -116,6 +116,9 @@ describe("createStatisticsSinks()", () => {
     expect(value("ratelimit.service.rate_limit.d.path_/foo_*_bar.total_hits")).toBe(5);
     expect(value("ratelimit.service.rate_limit.d.path_/foo_*_bar.over_limit")).toBe(2);
     expect(value("ratelimit.service.config_load_success")).toBe(1);
+    expect([value("runtime.load_attempts"), value("runtime.num_values")]).toEqual([1, 1]);
+    expect(value("ratelimit.node.memory_resident_bytes")).toBeGreaterThan(10_000_000);
+    expect(value("ratelimit.node.cpu_milliseconds")).toBeGreaterThan(10);
     for (const line of receiver.lines) expect(line).toMatch(/^[^:|]+\.__a=b\.__foo=bar:\d+(?:\.\d{6})?\|(c|g|ms)$/);
   });
 
