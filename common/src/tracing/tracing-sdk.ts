@@ -74,6 +74,8 @@ export interface RunningTracing {
   readonly below: (parent: Context, span: Span) => Context;
   /** Whether a place is in a trace already; false where one begins. */
   readonly isInTrace: (place: Context) => boolean;
+  /** Whether the span at a place is one that will be sent. Below one that will not, no span is, so that none needs to be made. */
+  readonly isRecorded: (place: Context) => boolean;
   /** Runs something at a place in the trace, which `active` tells until it returns, and wherever it goes on asynchronously. */
   readonly run: (place: Context, what: () => void) => void;
   /** The place where the running code is. */
@@ -116,6 +118,7 @@ export async function startSdk(settings: SdkSettings, deps: { readonly log: Log 
     markFailed: (span, message) => void span.setStatus({ code: SpanStatusCode.ERROR, message }),
     below: (parent, span) => trace.setSpan(parent, span),
     isInTrace: (place) => trace.getSpanContext(place) !== undefined,
+    isRecorded: (place) => trace.getSpan(place)?.isRecording() === true,
     run: (place, what) => context.with(place, what),
     active: () => context.active(),
     async stop() {

@@ -21,7 +21,7 @@ type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
 type Place = ReturnType<RunningTracing["active"]>;
 
 /**
- * The counter with one span for every batch: from handing it over to the answer, reading before counting included. Lengths are numbers of counters, whatever
+ * The counter with one span for every batch of a call that is recorded: from handing it over to the answer, reading before counting included. Lengths are numbers of counters, whatever
  * commands they take.
  */
 export function traceCounter(counter: Counter, tracing: RunningTracing, backend: TracedBackend): Counter {
@@ -52,7 +52,8 @@ class TracedCounter implements Counter {
   }
 
   count(batch: CountBatch): void {
-    this.counter.count(new TracedBatch(batch, this.tracing, this.startSpan(batch)));
+    if (this.tracing.isRecorded(this.tracing.active())) this.counter.count(new TracedBatch(batch, this.tracing, this.startSpan(batch)));
+    else this.counter.count(batch);
   }
 
   protected startSpan({ checks }: CountBatch): Span {
@@ -66,12 +67,20 @@ class TracedReader extends TracedCounter {
   #handed: Span | undefined;
 
   override count(batch: CountBatch): void {
-    const span = this.#handed ?? this.startSpan(batch);
+    const span = this.#handed;
+    if (span === undefined) {
+      super.count(batch);
+      return;
+    }
     this.#handed = undefined;
     this.counter.count(new TracedBatch(batch, this.tracing, span));
   }
 
   read(batch: CountBatch): void {
+    if (!this.tracing.isRecorded(this.tracing.active())) {
+      this.counter.read?.(batch);
+      return;
+    }
     const span = this.startSpan(batch);
     const hand = (handed: Span | undefined): Span | undefined => {
       const before = this.#handed;
