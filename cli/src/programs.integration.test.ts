@@ -79,7 +79,7 @@ describe("weir-config-check", () => {
     const apart = run("config-check", ["-config_dir", folder]);
     const merged = run("config-check", [`--config_dir=${folder}`, "--merge_domain_configs"]);
     writeFileSync(join(folder, "b.yaml"), rule("two").replace("hour", "fortnight"));
-    const wrong = run("config-check", ["-config_dir", folder]);
+    const wrong = run("config-check", ["-config_dir", folder, "-merge_domain_configs=true"]);
     rmSync(folder, { recursive: true });
     const problem = (text: string): string => `${opened}error loading rate limit configs: ${folder}/b.yaml: ${text}\n`;
     expect([apart.code, apart.stdout]).toEqual([1, problem("duplicate domain 'd' in config file (line 1, column 9)")]);
