@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect as tlsConnect } from "node:tls";
 
 import { create, toBinary } from "@bufbuild/protobuf";
-import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
+import { Client, compressionAlgorithms, credentials, Metadata, status } from "@grpc/grpc-js";
 import { type Authority, createAuthority } from "@weir/common/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
@@ -35,7 +35,7 @@ afterEach(async () => {
   files = undefined;
 });
 
-async function start(tls: GrpcTransportOptions["tls"] = undefined): Promise<string> {
+async function start(tls?: GrpcTransportOptions["tls"]): Promise<string> {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
   const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
   const deps = {
@@ -114,7 +114,7 @@ describe("the gRPC listener and too much", () => {
   it("a compressed message that grows beyond 4 MiB is refused", async () => {
     const target = await start();
     const client = new Client(target, credentials.createInsecure(), {
-      "grpc.default_compression_algorithm": 2,
+      "grpc.default_compression_algorithm": compressionAlgorithms.gzip,
       "grpc.use_local_subchannel_pool": 1,
     });
     closers.push(() => client.close());
