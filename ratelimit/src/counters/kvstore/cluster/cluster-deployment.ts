@@ -40,7 +40,6 @@ export function createClusterDeployment(deps: DeploymentDeps, options: Deploymen
 
 class ClusterDeployment implements Deployment, ServerEvents {
   readonly #log: Log;
-  readonly #clock: () => number;
   readonly #text: string;
   readonly #timeoutMs: number;
   readonly #parallelism: number;
@@ -68,7 +67,6 @@ class ClusterDeployment implements Deployment, ServerEvents {
     const { log, clock, random } = deps;
     const { initialMs, maxMs } = counter.startup;
     this.#log = log;
-    this.#clock = clock;
     this.#text = seeds.text;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#parallelism = effectiveParallelism(server.clusterPipelineParallelism, server.poolSize);
@@ -89,7 +87,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     });
     const limits = { timeoutMs: this.#timeoutMs, text: this.#text };
     this.#parked = new ParkedChecks({ send: (checks, createdMs) => this.#sendAgain(checks, createdMs), clock }, limits);
-    this.#callDeps = { send: (check, group, isRead) => this.#send(check, group, isRead), clock };
+    this.#callDeps = { send: (check, group, how) => this.#send(check, group, how), clock };
     this.#callOptions = { ...limits, parallelism: this.#parallelism };
   }
 
@@ -173,10 +171,11 @@ class ClusterDeployment implements Deployment, ServerEvents {
     if (this.#isStarting) this.#trouble = connectionError(server.address.text, cause);
   }
 
-  #take(check: CountedCheck, batch: CountBatch, { isRead, nowMs }: { readonly isRead: boolean; readonly nowMs: number }): void {
+  #take(check: CountedCheck, batch: CountBatch, how: { readonly isRead: boolean; readonly nowMs: number }): void {
+    const { isRead, nowMs } = how;
     // Where all groups may be under way together there is nothing to keep in order.
     if (batch.checks.length === 1 || this.#parallelism >= this.#nodes.size) {
-      this.#send(check, batch, isRead, nowMs);
+      this.#send(check, batch, how);
       return;
     }
     let call = this.#call;
@@ -188,7 +187,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   /** Gives a check to the node that has its slot; where none is known, it waits for one. */
-  #send(check: CountedCheck, batch: CountBatch, isRead: boolean, nowMs: number = this.#clock()): void {
+  #send(check: CountedCheck, batch: CountBatch, { isRead, nowMs }: { readonly isRead: boolean; readonly nowMs: number }): void {
     const slot = this.#slotOf(check.key);
     const node = this.#map.ownerOf(slot);
     if (node === undefined) {

@@ -81,7 +81,8 @@ describe("a node that hangs", () => {
     try {
       await expectFailure(counter, new WaitingBatch([check(hung), check(behind)]), { code: "STORE_TIMEOUT" });
       expect(await servers.node(1).client.get(`${behind}${SUFFIX}`)).toBe("1");
-      await expectFailure(counter, new WaitingBatch([check(behind), check(hung)]), { code: "STORE_UNAVAILABLE" });
+      // Either says that there is no connection, or that the time for the whole call is over.
+      await expectFailure(counter, new WaitingBatch([check(behind), check(hung)]), { transient: true });
     } finally {
       servers.node(0).server.resume();
     }
