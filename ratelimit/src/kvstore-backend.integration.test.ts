@@ -113,7 +113,7 @@ describe("weir-ratelimit over a key-value store", () => {
     { signal: "SIGTERM" as const, type: "cluster", prefix: "" },
   ])("case 119: ends with 0 at $signal while it waits for a store of the type $type", async ({ signal, type, prefix }) => {
     const program = start({ REDIS_TYPE: type, REDIS_URL: `${prefix}127.0.0.1:${await freePort()}` });
-    await until(() => stderr.includes('trying again'), WAIT_MAX_MS, "it tries");
+    await until(() => stderr.includes("trying again"), WAIT_MAX_MS, "it tries");
     program.kill(signal);
     expect(await exited).toBe(0);
   });

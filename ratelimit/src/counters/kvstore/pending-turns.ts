@@ -5,6 +5,9 @@ import type { StoreError } from "../store-error.ts";
 import type { Link } from "./link.ts";
 import { Turn, type TurnContext } from "./turn.ts";
 
+/** The part of the time of a call for which a server may at least be silent, however long the call had waited before it was written. */
+const SILENCE_SHARE = 0.5;
+
 /** A turn that was written and has no replies yet. */
 export interface Flight {
   readonly turn: Turn;
@@ -38,7 +41,7 @@ export class PendingTurns {
   /** The moment the timer is set for, in milliseconds since the epoch. */
   #timerMs = Infinity;
 
-  /** `timeoutMs` is how long a call may take, and how long a server may be silent. */
+  /** `timeoutMs` is how long a call may take. */
   constructor(deps: PendingTurnsDeps, options: { readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#timeoutMs = options.timeoutMs;
@@ -125,7 +128,7 @@ export class PendingTurns {
     const nowMs = this.#deps.clock();
     // A clock that stepped back says nothing about how long a turn has waited; the timer does: nobody waits for the clock to catch up.
     const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
-    let next = this.#giveUpFlights(isPast);
+    let next = this.#giveUpFlights(nowMs, isPast);
     this.#giveUpWaiting(isPast);
     for (const turn of this.#turns()) {
       if (isPast(turn.createdMs)) continue; // A flight whose calls are answered.
@@ -137,19 +140,20 @@ export class PendingTurns {
   }
 
   /** Gives the next moment at which a server has been silent for too long. */
-  #giveUpFlights(isPast: (sinceMs: number) => boolean): number {
+  #giveUpFlights(nowMs: number, isPast: (sinceMs: number) => boolean): number {
     let next = Infinity;
     for (const flight of this.#flights) {
       if (!isPast(flight.turn.createdMs)) continue;
       const error = silenceError(this.#deps.text(), this.#timeoutMs);
       flight.turn.fail(error, this.#deps.context);
-      if (isPast(flight.writtenMs)) {
+      const endOfPatienceMs = flight.writtenMs + this.#timeoutMs * SILENCE_SHARE;
+      if (nowMs >= endOfPatienceMs || nowMs < flight.writtenMs) {
         this.#flights.delete(flight);
         // Its replies would come in the way of later ones; and a server that hangs is best left to a new connection.
         this.#deps.reset(flight.link, error);
       } else {
-        // Its calls had waited before it was written; the server has had less time than it may take.
-        next = Math.min(next, flight.writtenMs + this.#timeoutMs);
+        // Its calls had waited long before it was written: that is not the server's silence.
+        next = Math.min(next, endOfPatienceMs);
       }
     }
     return next;

@@ -19,6 +19,9 @@ import type { KeyExpiry, RefusedChecks, Reply, Turn, TurnContext } from "./turn.
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
 
+/** Shortest time between two warnings of links that cannot connect, in milliseconds: a pool has many. */
+const WARNING_INTERVAL_MS = 1000;
+
 /**
  * What a server tells the deployment that it is a part of. Everything is called from the event loop, never from inside a call to the server, except
  * `serverLost`, which also comes from inside `moveTo`.
@@ -65,6 +68,8 @@ export class KvstoreServer implements Deployment, LinkListener {
   #expiries: KeyExpiry[] = [];
   /** When the last link was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
+  /** When a link last warned that it cannot connect, in milliseconds since the epoch. */
+  #warnedMs = 0;
   #isClosed = false;
   readonly #startWait = new StartWait();
 
@@ -224,6 +229,9 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#events?.serverFailed(this, cause);
     if (this.#down === undefined) return; // The others work; this one tries on.
     this.#down = { sinceMs: this.#down.sinceMs, cause };
+    const sinceWarningMs = this.#deps.clock() - this.#warnedMs;
+    if (sinceWarningMs >= 0 && sinceWarningMs < WARNING_INTERVAL_MS) return; // Another link has just said so.
+    this.#warnedMs += sinceWarningMs;
     this.#deps.log.warn("Cannot reach the counter store, trying again", {
       address: this.#address.text,
       error: cause,
@@ -272,7 +280,7 @@ export class KvstoreServer implements Deployment, LinkListener {
     if (!this.#pending.land(flight)) return; // Given up before.
     const { expiries, refused } = flight.turn.settle(replies, this.#context);
     if (expiries.length > 0) this.#sendLost(expiries);
-    if (refused.length > 0) this.#events?.refused(this, refused, flight.turn.createdMs);
+    if (refused.length > 0 && !flight.turn.isFailed) this.#events?.refused(this, refused, flight.turn.createdMs);
   }
 
   #sendLost(expiries: readonly KeyExpiry[]): void {

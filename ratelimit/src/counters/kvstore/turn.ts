@@ -87,6 +87,8 @@ export class Turn {
   nextDeadlineMs: number;
   /** Number of checks in it. */
   size = 0;
+  /** Whether all its calls were failed; nothing of it is sent again. */
+  isFailed = false;
   readonly #increments = new Map<string, KeyChecks>();
   /** Made when something is read: most turns only count. */
   #reads: Map<string, KeyChecks> | undefined;
@@ -185,6 +187,7 @@ export class Turn {
 
   /** Fails every call that has no answer yet. */
   fail(error: StoreError, context: TurnContext): void {
+    this.isFailed = true;
     for (const increments of this.#increments.values()) if (increments.sendsExpiry) context.expiries.delete(increments.key);
     for (const batch of this.#batches) failBatch(batch, error);
   }

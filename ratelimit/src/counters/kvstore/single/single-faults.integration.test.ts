@@ -1,5 +1,7 @@
 // The kvstore backend when a real redis-server fails: away, silent, slow, cut off, read-only, full, locked, or with values that are no counts. Every call
 // is answered within its time, and counting works again by itself.
+import { setTimeout as wait } from "node:timers/promises";
+import { createLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -92,6 +94,22 @@ describe("count() when the server fails", () => {
     await server.start();
     await until(() => count(counter, check("after")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
     expect(active.at(-1)).toBe(1);
+  });
+
+  it("count() warns once a second at most while all links of a pool are refused", async () => {
+    const lines: string[] = [];
+    const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
+    const startMs = Date.now();
+    const { counter, active } = await counters.start(server.url, { server: { poolSize: 5 }, deps: { log, clock: () => startMs } });
+    await until(() => active.at(-1) === 5, DEADLINE_MS, "all connections stand");
+    await server.kill();
+    const warnings = (text: string): number => lines.filter((line) => line.includes(text)).length;
+    await until(() => warnings("Cannot reach the counter store, trying again") > 0, DEADLINE_MS, "a link is refused");
+    await wait(500); // Each link tries two times or more meanwhile; the clock of the backend stands.
+    expect(warnings("Lost the connection to the counter store")).toBe(1);
+    expect(warnings("Cannot reach the counter store, trying again")).toBe(1);
+    await server.start();
+    await counter.stop?.();
   });
 
   it("count() bridges an absence that is shorter than the time limit", async () => {
