@@ -37,8 +37,18 @@ export function findHttpRefusal(error: NodeJS.ErrnoException): HttpRefusal | und
   }
 }
 
-/** Writes the answer and closes the connection. */
-export function endWithRefusal(socket: Duplex, { status }: HttpRefusal, { type, body }: RefusalBody): void {
+/** How long a client has to read the answer and to close the connection, in milliseconds. Afterwards it is closed without it. */
+const CLOSE_MAX_MS = 5000;
+
+/** Writes the answer and closes the connection, also when the client never does: nothing else would end what Node has given up. */
+export function endWithRefusal(
+  socket: Duplex,
+  { status }: HttpRefusal,
+  { type, body }: RefusalBody,
+  closeMaxMs: number = CLOSE_MAX_MS,
+): void {
+  const timer = setTimeout(() => socket.destroy(), closeMaxMs).unref();
+  socket.once("close", () => clearTimeout(timer));
   const head = [
     `HTTP/1.1 ${status} ${REASON_PHRASE[status]}`,
     `Content-Type: ${type}`,
