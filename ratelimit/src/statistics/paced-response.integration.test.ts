@@ -26,8 +26,8 @@ describe("createPacedResponses()", () => {
   });
 
   /** A server that answers with what `write` makes; tells its port and how many answers are over. */
-  async function serve(write: (request: IncomingMessage) => Pieces) {
-    const responses = createPacedResponses();
+  async function serve(write: (request: IncomingMessage) => Pieces, clientTimeoutMs?: number) {
+    const responses = createPacedResponses(clientTimeoutMs);
     const ended = { count: 0 };
     const server = createServer((request: IncomingMessage, response: ServerResponse) => {
       void responses.send(response, () => write(request)).then(() => (ended.count += 1));
@@ -96,5 +96,15 @@ describe("createPacedResponses()", () => {
     first.destroy();
     await expect.poll(() => ended.count, WAIT).toBe(1);
     await expect.poll(() => begun, WAIT).toBe(3);
+  });
+
+  it("send() ends the connection of a client that takes nothing, so that others have their turn", async () => {
+    const { port, ended } = await serve(function* () {
+      for (;;) yield PIECE;
+    }, 200);
+    const sockets = [ask(port), ask(port), ask(port)];
+    await expect.poll(() => ended.count, WAIT).toBe(3);
+    for (const socket of sockets) socket.resume();
+    await expect.poll(() => sockets.map((socket) => socket.destroyed), WAIT).toEqual([true, true, true]);
   });
 });
