@@ -22,6 +22,14 @@ describe("ExpiryMemory", () => {
     expect([256, 257].map((length) => memory.covers("x".repeat(length), 60))).toEqual([true, false]);
   });
 
+  it("clear() forgets all keys", () => {
+    const memory = new ExpiryMemory(1);
+    memory.add("old", 60);
+    memory.add("young", 60);
+    memory.clear();
+    expect([memory.covers("old", 60), memory.covers("young", 60)]).toEqual([false, false]);
+  });
+
   it("delete() forgets a key of either generation", () => {
     const memory = new ExpiryMemory(1);
     memory.add("old", 60);

@@ -1,9 +1,10 @@
 // What a server of a deployment is made with.
 import type { Log } from "@weir/common/log/log";
 import type { KvstoreAddress } from "./address.ts";
-import type { ExpiryMemory } from "./expiry-memory.ts";
+import type { DeploymentDeps, DeploymentOptions } from "./deployment.ts";
+import { ExpiryMemory } from "./expiry-memory.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
-import type { PoolStatistics } from "./pool-statistics.ts";
+import { PoolStatistics } from "./pool-statistics.ts";
 
 /** What a server works with; all servers of a deployment share it. */
 export interface ServerDeps {
@@ -22,4 +23,10 @@ export interface ServerOptions {
   readonly counter: KvstoreCounterOptions;
   /** Whether connections to a server that says it is a replica are refused. Default false. */
   readonly wantsPrimary?: boolean;
+}
+
+/** What the servers of a deployment share. */
+export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
+  const { log, clock, random } = deps;
+  return { log, clock, random, statistics: new PoolStatistics(deps, scope), expiries: new ExpiryMemory() };
 }

@@ -4,13 +4,11 @@
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
 import type { KvstoreAddress } from "./address.ts";
-import type { Deployment, DeploymentDeps, DeploymentOptions } from "./deployment.ts";
-import { ExpiryMemory } from "./expiry-memory.ts";
+import type { Deployment } from "./deployment.ts";
 import { FlushSchedule } from "./flush-schedule.ts";
 import type { Link, LinkListener } from "./link.ts";
 import { LinkPool } from "./link-pool.ts";
 import { type Flight, PendingTurns } from "./pending-turns.ts";
-import { PoolStatistics } from "./pool-statistics.ts";
 import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "./start-wait.ts";
 import { connectionError, replyError } from "./store-errors.ts";
@@ -18,6 +16,9 @@ import type { KeyExpiry, RefusedChecks, Reply, Turn, TurnContext } from "./turn.
 
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
+
+/** Most keys whose expiry waits for a connection at a time. */
+const WAITING_MAX_EXPIRIES = 100_000;
 
 /** Shortest time between two warnings of links that cannot connect, in milliseconds: a pool has many. */
 const WARNING_INTERVAL_MS = 1000;
@@ -37,7 +38,7 @@ export interface ServerEvents {
    * for its calls have waited since then, and gives that turn to `resend` of a server; or it fails them with `failChecks`.
    */
   refused(server: KvstoreServer, checks: readonly RefusedChecks[], createdMs: number): void;
-  /** A key has no expiry: the server had lost the key, or refused EXPIRE though not INCRBY. `sendExpiry` of a server sends it again. */
+  /** A key may have no expiry: the server had lost the key, refused EXPIRE alone, or was lost before it answered. `sendExpiry` sends it again. */
   expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
   /** A connection works now. */
   serverReady(server: KvstoreServer): void;
@@ -45,12 +46,6 @@ export interface ServerEvents {
   serverLost(server: KvstoreServer, cause: unknown): void;
   /** A connection could not be made; the next attempt comes by itself. */
   serverFailed(server: KvstoreServer, cause: unknown): void;
-}
-
-/** What the servers of a deployment share. */
-export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
-  const { log, clock, random } = deps;
-  return { log, clock, random, statistics: new PoolStatistics(deps, scope), expiries: new ExpiryMemory() };
 }
 
 /** A server and everything on its way to it. */
@@ -139,8 +134,9 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#schedule.note();
   }
 
-  /** Sends the expiry of a key with the next turn. */
+  /** Sends the expiry of a key with the next turn, unless too many wait already: the next increment of the key brings it along then. */
   sendExpiry(expiry: KeyExpiry): void {
+    if (this.#isClosed || this.#expiries.length >= WAITING_MAX_EXPIRIES) return;
     this.#expiries.push(expiry);
     this.#schedule.note();
   }
@@ -206,7 +202,11 @@ export class KvstoreServer implements Deployment, LinkListener {
   }
 
   linkReady(): void {
-    if (this.#down !== undefined) this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
+    if (this.#down !== undefined) {
+      this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
+      // A server that has taken the place of another one may have heard of an increment and not of the expiry that followed.
+      this.#context.expiries.clear();
+    }
     this.#down = undefined;
     this.#pool.noteReady();
     this.#startWait.succeed();
@@ -229,9 +229,9 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#events?.serverFailed(this, cause);
     if (this.#down === undefined) return; // The others work; this one tries on.
     this.#down = { sinceMs: this.#down.sinceMs, cause };
-    const sinceWarningMs = this.#deps.clock() - this.#warnedMs;
-    if (sinceWarningMs >= 0 && sinceWarningMs < WARNING_INTERVAL_MS) return; // Another link has just said so.
-    this.#warnedMs += sinceWarningMs;
+    const nowMs = this.#deps.clock();
+    if (nowMs >= this.#warnedMs && nowMs < this.#warnedMs + WARNING_INTERVAL_MS) return; // Another link has just said so.
+    this.#warnedMs = nowMs;
     this.#deps.log.warn("Cannot reach the counter store, trying again", {
       address: this.#address.text,
       error: cause,
@@ -268,22 +268,24 @@ export class KvstoreServer implements Deployment, LinkListener {
         turn?.write(sink, this.#context);
       },
       (replies) => {
-        expiries.forEach(({ key }, index) => {
-          if (replies[index]?.[0] !== null) this.#context.expiries.delete(key);
-        });
         if (flight !== undefined) this.#land(flight, replies.slice(expiries.length));
       },
     );
   }
 
   #land(flight: Flight, replies: readonly Reply[]): void {
-    if (!this.#pending.land(flight)) return; // Given up before.
+    if (!this.#pending.land(flight)) {
+      // Given up before. An increment may have been carried out without its expiry; and perhaps nobody ever increments that key again.
+      this.#sendLost(flight.turn.sentExpiries(this.#context));
+      return;
+    }
     const { expiries, refused } = flight.turn.settle(replies, this.#context);
     if (expiries.length > 0) this.#sendLost(expiries);
     if (refused.length > 0 && !flight.turn.isFailed) this.#events?.refused(this, refused, flight.turn.createdMs);
   }
 
   #sendLost(expiries: readonly KeyExpiry[]): void {
+    if (this.#isClosed) return;
     for (const expiry of expiries) {
       if (this.#events === undefined) this.sendExpiry(expiry);
       else this.#events.expiryMissing(this, expiry);

@@ -1,4 +1,5 @@
-// A proxy in front of a real store for faults that the store itself cannot be made to have: slow replies, and replies that are cut off in the middle.
+// A proxy in front of a real store for faults that the store itself cannot be made to have: slow replies, and replies and
+// commands that are cut off in the middle.
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
@@ -13,6 +14,8 @@ export type ReplyFate =
 /** A proxy under test. */
 export class StoreProxy {
   fate: ReplyFate = { kind: "pass" };
+  /** The next piece that holds this text reaches the store only up to it; then the connection ends. */
+  cutRequestAt: string | undefined;
   /** What clients have sent in one piece each, since the proxy began. */
   readonly pieces: string[] = [];
   readonly #server: Server;
@@ -52,8 +55,15 @@ export class StoreProxy {
       });
     }
     client.on("data", (data) => {
-      this.pieces.push(data.toString());
-      store.write(data);
+      const piece = data.toString();
+      this.pieces.push(piece);
+      const at = this.cutRequestAt === undefined ? -1 : piece.indexOf(this.cutRequestAt);
+      if (at === -1) {
+        store.write(data);
+      } else {
+        this.cutRequestAt = undefined;
+        store.end(piece.slice(0, at));
+      }
     });
     store.on("data", (data: Buffer) => this.#reply(client, data));
   }

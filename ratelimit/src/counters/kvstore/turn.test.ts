@@ -107,6 +107,18 @@ describe("Turn", () => {
     add(turn, new WaitingBatch([check("a", 2), check("b", 2)]));
     turn.write(new NotedCommands(), context);
     expect(turn.settle([value(2), value(3)], context)).toEqual({ expiries: [{ key: "a_4000000200", seconds: 67 }], refused: [] });
+    // What is asked for may be lost on its way: the next increment brings the expiry along again.
+    expect(["a", "b"].map((key) => context.expiries.covers(`${key}_4000000200`, 60))).toEqual([false, true]);
+  });
+
+  it("sentExpiries() names the expiries that went along, and no others", () => {
+    const context = createContext();
+    context.expiries.add("b_4000000200", 60);
+    const turn = new Turn(0, 1000);
+    add(turn, new WaitingBatch([check("a", 2), check("b", 2)]));
+    read(turn, new WaitingBatch([check("r")]));
+    turn.write(new NotedCommands(), context);
+    expect(turn.sentExpiries(context)).toEqual([{ key: "a_4000000200", seconds: 67 }]);
   });
 
   it("settle() asks for no other expiry when the one of a new key went along", () => {

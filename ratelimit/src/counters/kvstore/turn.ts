@@ -177,6 +177,8 @@ export class Turn {
         failChecks(increments, context.replyError(error ?? new Error(`unexpected reply ${String(value)}`)));
       } else {
         if (needsExpiry(increments, value, expiryError, context)) {
+          // Until an increment brings it along again: the one that is asked for here may be lost.
+          context.expiries.delete(increments.key);
           (expiries ??= []).push({ key: increments.key, seconds: context.expirySeconds(increments.windowSeconds) });
         }
         shareOut(increments, value);
@@ -190,6 +192,15 @@ export class Turn {
     this.isFailed = true;
     for (const increments of this.#increments.values()) if (increments.sendsExpiry) context.expiries.delete(increments.key);
     for (const batch of this.#batches) failBatch(batch, error);
+  }
+
+  /** The expiries that `write` sent. Without replies nobody knows whether they were carried out, or the increments before them. */
+  sentExpiries(context: TurnContext): readonly KeyExpiry[] {
+    const sent: KeyExpiry[] = [];
+    for (const { key, windowSeconds, sendsExpiry } of this.#increments.values()) {
+      if (sendsExpiry) sent.push({ key, seconds: context.expirySeconds(windowSeconds) });
+    }
+    return sent;
   }
 
   /** Fails the calls whose callers stop waiting now, and finds the next moment to look. */

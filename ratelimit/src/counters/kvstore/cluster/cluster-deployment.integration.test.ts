@@ -7,7 +7,8 @@ import { parseAddress } from "../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
 import { DEADLINE_MS, serverOptions, TestedCounters } from "../kvstore-counter.suite.ts";
 import { startRedisServer, until } from "../redis-server.suite.ts";
-import { KvstoreServer, shareAmongServers } from "../server.ts";
+import { KvstoreServer } from "../server.ts";
+import { shareAmongServers } from "../server-options.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 

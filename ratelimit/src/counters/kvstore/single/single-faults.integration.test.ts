@@ -216,6 +216,42 @@ describe("count() when the way to the server fails", () => {
   });
 });
 
+describe("count() when the expiry of a key may be lost", () => {
+  let server: RedisServer;
+  let proxy: StoreProxy;
+  let redis: Redis;
+  beforeAll(async () => {
+    server = await startRedisServer();
+    proxy = await startStoreProxy(server.port);
+    redis = new Redis(server.port, "127.0.0.1");
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await proxy.close();
+    await server.close();
+  });
+
+  it("count() sends the expiry after all when the connection ends behind the increment", async () => {
+    const { counter } = await counters.start(proxy.url);
+    proxy.cutRequestAt = "*3\r\n$6\r\nexpire";
+    expect((await timeFailure(counter, new WaitingBatch([check("behind")]))).error).toMatchObject({ code: "STORE_UNAVAILABLE" });
+    expect(await redis.get("behind_4000000200")).toBe("1");
+    // Nobody ever counts that key again, and yet it must not live for ever.
+    await until(async () => (await redis.ttl("behind_4000000200")) > 0, DEADLINE_MS, "the key expires");
+  });
+
+  it("count() sends the expiry again when the server may be another one, which heard of the increment alone", async () => {
+    const { counter, active } = await counters.start(proxy.url);
+    expect(await count(counter, check("heard"))).toEqual([1]);
+    await redis.persist("heard_4000000200");
+    const { length } = active;
+    await redis.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    await until(() => active.length >= length + 2, DEADLINE_MS, "there is another connection");
+    expect(await count(counter, check("heard"))).toEqual([2]);
+    expect(await redis.ttl("heard_4000000200")).toBeGreaterThan(0);
+  });
+});
+
 describe("count() when the server refuses", () => {
   let server: RedisServer;
   let redis: Redis;
