@@ -10,6 +10,7 @@ import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, DecisionCall } from "./decider.ts";
 import { type Code, type Decision, type HeaderToAdd, OK, OVER_LIMIT } from "./decision.ts";
 import { dynamicMetadata } from "./dynamic-metadata.ts";
+import type { FailureLog } from "./failure-log.ts";
 import { judge, judgeKnownOver } from "./judge.ts";
 import type { LocalCache } from "./local-cache.ts";
 import { overallCode, rejectingRule } from "./overall-code.ts";
@@ -30,6 +31,8 @@ export interface JobContext {
   readonly localCache: LocalCache | undefined;
   /** Whether counters are read before they are incremented, so that increments can be withheld. */
   readonly withholds: boolean;
+  /** Where failures of the counters are told. */
+  readonly failures: FailureLog;
   /** Where rejections are told; undefined when nobody listens. */
   readonly rejections: RejectionLog | undefined;
   /** The ratio of the options in single precision. */
@@ -111,7 +114,7 @@ export class DecisionJob implements CountBatch, Decision {
 
   failed(error: StoreError): void {
     try {
-      const { counter, statistics, options } = this.#context;
+      const { counter, statistics, options, failures, clock } = this.#context;
       if (error.code === "STORE_KEY_INVALID") {
         // The caller's fault, not the store's: whatever the failure mode, it would never pass.
         statistics.callErrors.service_error.add(1);
@@ -121,6 +124,7 @@ export class DecisionJob implements CountBatch, Decision {
       }
       statistics.callErrors[counter.errorType].add(1);
       statistics.backendFailures[options.failureMode].add(1);
+      failures.note(error, clock());
       this.#answerFailure(error);
     } catch (cause) {
       this.fail(cause);
