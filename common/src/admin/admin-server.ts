@@ -9,6 +9,7 @@ import { endWithRefusal, findHttpRefusal } from "../net/http-refusal.ts";
 import { KEEP_ALIVE_PROBES } from "../net/keep-alive.ts";
 import { limitConnections } from "../net/connection-limit.ts";
 import { listen, type ListenAddress } from "../net/listen.ts";
+import { PipeliningLimit } from "../net/pipelining-limit.ts";
 
 /** Bounds of what a client may hold: connections, and milliseconds to send a whole request. */
 const CONNECTIONS_MAX = 256;
@@ -78,6 +79,7 @@ class HttpAdminServer implements AdminServer {
   readonly #options: AdminServerOptions;
   readonly #routes = new Map<string, AdminRoute>();
   readonly #server: Server;
+  readonly #pipelining = new PipeliningLimit();
   #address: ListenAddress | undefined;
 
   constructor(log: Log, options: AdminServerOptions) {
@@ -86,7 +88,7 @@ class HttpAdminServer implements AdminServer {
     this.#options = options;
     const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
     this.#server = createServer({ ...timeouts, ...KEEP_ALIVE_PROBES }, (request, response) => {
-      void this.#answer(request, response);
+      if (this.#pipelining.admit(request, response)) void this.#answer(request, response);
     });
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
       const refusal = findHttpRefusal(error);

@@ -132,6 +132,17 @@ describe("the HTTP listener and odd requests", () => {
     await expect.poll(statuses, ANSWER).toEqual(["200", "500", "200", "404"]);
   });
 
+  it("a client that sends any number of requests without waiting for answers loses its connection", async () => {
+    await start();
+    decider.answer = undefined;
+    const { socket, seen } = open();
+    socket.write(GOOD.repeat(257));
+    await expect.poll(() => seen.isClosed, ANSWER).toBe(true);
+    decider.answer = PLAIN_OK;
+    await assertOthersAreServed();
+    expect(decider.calls.length).toBeLessThanOrEqual(257);
+  });
+
   it("garbage behind a request that is being decided does not stand in for its answer", async () => {
     await start();
     decider.answer = undefined;

@@ -9,6 +9,7 @@ import { limitConnections } from "@weir/common/net/connection-limit";
 import { endWithRefusal, findHttpRefusal, type HttpRefusal } from "@weir/common/net/http-refusal";
 import { KEEP_ALIVE_PROBES } from "@weir/common/net/keep-alive";
 import { formatAddress, listen } from "@weir/common/net/listen";
+import { PipeliningLimit } from "@weir/common/net/pipelining-limit";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { Decider } from "../../decide/decider.ts";
@@ -55,6 +56,7 @@ class JsonTransport implements Transport {
   readonly #options: JsonTransportOptions;
   readonly #server: Server;
   readonly #bodies = new BodyReader();
+  readonly #pipelining = new PipeliningLimit();
   /** Answers that are not yet sent to their end. */
   readonly #responses = new Set<ServerResponse>();
   #address: string | undefined;
@@ -100,6 +102,7 @@ class JsonTransport implements Transport {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#pipelining.admit(request, response)) return;
     this.#responses.add(response);
     response.once("close", () => this.#responses.delete(response));
     if (this.#drained !== undefined) response.setHeader("Connection", "close");
