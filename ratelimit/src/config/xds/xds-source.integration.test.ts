@@ -264,6 +264,17 @@ describe("createXdsSource", () => {
     expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
   });
 
+  it("a refusal that is held back is told all the same when a type comes that nobody asked for", async () => {
+    const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
+    server.publish("v1", bad);
+    await start();
+    await server.until(() => server.words.length === 2);
+    server.sendAll("v1", bad);
+    server.sendAll("c1", [], "type.googleapis.com/envoy.config.cluster.v3.Cluster");
+    await server.until(() => server.words.length === 3);
+    expect(server.words.at(-1)).toMatchObject({ kind: "rejected", version: "v1" });
+  });
+
   it("a server that takes the connection and says nothing is given up (half-open connections)", async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket));

@@ -115,10 +115,10 @@ class XdsSource implements ConfigSource {
   }
 
   #receive(response: DiscoveryResponse): void {
-    clearTimeout(this.#refusalTimer); // What it would answer is out of date.
     this.#connectBackoff.reset();
     this.#streamBackoff.reset();
     const offer = readOffer(response);
+    if (offer.kind !== "foreign") clearTimeout(this.#refusalTimer); // What it would answer is out of date.
     switch (offer.kind) {
       case "foreign":
         this.#deps.log.warn("the configuration server sent a type that nobody asked for, ignored", { typeUrl: offer.typeUrl });
