@@ -125,6 +125,7 @@ export class PendingTurns {
 
   /** Answers the calls whose time is up, ends connections that are silent, and sets the timer anew. */
   #giveUp(): void {
+    this.#timerMs = Infinity;
     const nowMs = this.#deps.clock();
     // A clock that stepped back says nothing about how long a turn has waited; the timer does: nobody waits for the clock to catch up.
     const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
@@ -135,8 +136,8 @@ export class PendingTurns {
       turn.failImpatient(nowMs, this.#timeoutMs, this.#deps.text());
       if (turn.nextDeadlineMs < next) next = turn.nextDeadlineMs;
     }
-    this.#timerMs = Infinity;
-    if (next !== Infinity) this.#setTimer(next);
+    // A caller that was answered here may have come again at once, and have set it.
+    if (next < this.#timerMs) this.#setTimer(next);
   }
 
   /** Gives the next moment at which a server has been silent for too long. */
