@@ -76,7 +76,7 @@ describe("formatConformancePage()", () => {
       { number: 3, says: "Third.", absent: "Not here." },
     ];
     const page = formatConformancePage([{ title: "Things", cases }], [{ number: 2, file: FILE, line: 4, name: "case 2: `odd`" }]);
-    expect(page).toContain("Of 3 cases Weir does the same in 1, something else on purpose in 1, and 1 do not apply.");
+    expect(page).toContain("Of 3 cases Weir does the same in 1, something else on purpose in 1, and 1 does not apply.");
     expect(page).toContain("- [Case 2](#case-2): Other.");
     expect(page).toContain(
       "**2** Second. **Weir differs:** Other.\n  - [ratelimit/src/x.test.ts](../ratelimit/src/x.test.ts): `` case 2: `odd` ``",
