@@ -271,13 +271,13 @@ describe("parseSettings", () => {
     [
       "a node without a port",
       { BACKEND_TYPE: "altstore", MEMCACHE_HOST_PORT: "mc-0:11211,mc-1" },
-      "ALTSTORE_HOST_PORT",
+      "MEMCACHE_HOST_PORT",
       "a list of host:port and of paths with a /",
     ],
     [
       "nodes and a record (case 138)",
       { BACKEND_TYPE: "altstore", MEMCACHE_HOST_PORT: "mc-0:11211", MEMCACHE_SRV: "_memcache._tcp.example.org" },
-      "ALTSTORE_SRV",
+      "MEMCACHE_SRV",
       "nothing beside ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
     ],
     [
@@ -333,7 +333,7 @@ describe("parseSettings", () => {
     ["an address to scrape", { PULLSTATS_ADDR: "9090" }, "PULLSTATS_ADDR", "host:port"],
     ["no time between flushes", { STATS_FLUSH_INTERVAL: "0" }, "STATS_FLUSH_INTERVAL", "a duration"],
     ["a protocol of statistics", { STATSD_PROTOCOL: "unix" }, "STATSD_PROTOCOL", "tcp"],
-    ["port 0 of a server", { STATSD_PORT: "0" }, "PUSHSTATS_PORT", "from 1 to 65535"],
+    ["port 0 of a server", { STATSD_PORT: "0" }, "STATSD_PORT", "from 1 to 65535"],
     ["a path to scrape", { PULLSTATS_PATH: "metrics" }, "PULLSTATS_PATH", "begins with /"],
     ["a name and its alias that differ", { KVSTORE_POOL_SIZE: "1", REDIS_POOL_SIZE: "2" }, "KVSTORE_POOL_SIZE", "REDIS_POOL_SIZE"],
   ])("parseSettings() refuses %s", (_what, env, name, allowed) => {
