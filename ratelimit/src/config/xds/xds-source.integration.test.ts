@@ -225,6 +225,14 @@ describe("createXdsSource", () => {
     await listener.until(() => listener.domains().join() === "a");
   });
 
+  it("a server without TLS, where TLS is the default, is told with the setting that helps", async () => {
+    await start({ tls: { paths: {}, serverName: undefined } });
+    await waitFor(() => logged("warning").length >= 1);
+    expect(logged("warning")[0]?.["reason"]).toMatch(
+      /TLS failed with "wrong version number".*; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS$/,
+    );
+  });
+
   it("a server that crashes keeps the configuration in force and is found again", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
