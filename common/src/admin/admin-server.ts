@@ -11,7 +11,7 @@ import { limitConnections } from "../net/connection-limit.ts";
 import { listen, type ListenAddress } from "../net/listen.ts";
 import { PipeliningLimit } from "../net/pipelining-limit.ts";
 
-/** Bounds of what a client may hold: connections, and milliseconds to send a whole request. */
+/** Bounds of what clients may hold: connections unless told otherwise, and milliseconds to send a whole request. */
 const CONNECTIONS_MAX = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
 
@@ -44,6 +44,8 @@ export interface AdminServerOptions {
   readonly what: string;
   /** True answers "/" and unknown paths with the sorted index of all paths and status 200; default is 404 with that index. */
   readonly listUnknown?: boolean;
+  /** Most connections at a time; default 256. */
+  readonly connectionsMax?: number;
 }
 
 /** The listener. Routes may be added before and after start. */
@@ -95,7 +97,7 @@ class HttpAdminServer implements AdminServer {
       if (refusal === undefined || !socket.writable) socket.destroy();
       else endWithRefusal(socket, refusal, { type: "text/plain; charset=utf-8", body: `${refusal.message}\n` });
     });
-    limitConnections(this.#server, { what: options.what, max: CONNECTIONS_MAX }, log);
+    limitConnections(this.#server, { what: options.what, max: options.connectionsMax ?? CONNECTIONS_MAX }, log);
   }
 
   route(route: AdminRoute): void {

@@ -66,12 +66,28 @@ describe("ConnectionBudget", () => {
 
   it("limit() shares what there is between the listeners, and takes again what closes", () => {
     const { add } = world(256);
-    const [grpc, http] = [add("gRPC"), add("HTTP", 100)];
+    const [grpc, http] = [add("gRPC"), add("HTTP", 100)]; // 192 together, of which 24 are kept for each.
     expect([connectMany(http, 200), connectMany(grpc, 200)]).toEqual([100, 92]);
     http.closeOne();
     expect([grpc.connect(), http.connect()]).toEqual(["taken", "dropped"]);
     grpc.closeOne();
     expect([http.connect(), grpc.connect()]).toEqual(["taken", "dropped"]);
+  });
+
+  it("limit() keeps an eighth for each listener, which no other can take", () => {
+    const { add } = world(256);
+    const [grpc, http, debug] = [add("gRPC"), add("HTTP"), add("debug", 10)];
+    expect(connectMany(http, 200)).toBe(192 - 24 - 10);
+    expect([connectMany(grpc, 200), connectMany(debug, 200)]).toEqual([24, 10]);
+    http.closeOne();
+    expect([grpc.connect(), http.connect()]).toEqual(["taken", "dropped"]);
+  });
+
+  it("limit() keeps nothing for a listener that has closed", () => {
+    const { add } = world(256);
+    const [grpc, http] = [add("gRPC"), add("HTTP")];
+    http.emit("close");
+    expect(connectMany(grpc, 200)).toBe(192);
   });
 
   it("limit() knows only the listener's own maximum when the process has no limit", () => {
@@ -90,7 +106,7 @@ describe("ConnectionBudget", () => {
         level: "warning",
         "@message": "connections are refused, those that are open are served",
         to: "gRPC",
-        reason: "all 192 are taken that 256 file descriptors leave room for; raise the limit (ulimit -n)",
+        reason: "all are taken that 256 file descriptors leave room for here, beside those of other listeners; raise the limit (ulimit -n)",
         refused: 1,
       },
     ]);

@@ -10,6 +10,10 @@ const RESERVE_SHARE = 1 / 8;
 const RESERVE_MIN = 64;
 const RESERVE_MAX = 512;
 
+/** Connections that are kept for each listener, whatever the others take: a share of all, at most so many. */
+const OWN_SHARE = 1 / 8;
+const OWN_MAX = 128;
+
 /** How often it is told that connections are refused, in milliseconds. */
 const TOLD_EVERY_MS = 60_000;
 
@@ -21,12 +25,21 @@ export interface LimitedListener {
   readonly max?: number;
 }
 
+/** A listener and its connections. */
+interface Listener {
+  readonly server: Server;
+  readonly max: number;
+  open: number;
+}
+
 /** What all listeners of a process have together. */
 export class ConnectionBudget {
   readonly #total: number;
   readonly #descriptors: number | undefined;
+  /** What each listener can have at any time, if its own maximum allows it. */
+  readonly #own: number;
   readonly #nowMs: () => number;
-  readonly #listeners = new Set<{ readonly server: Server; readonly max: number; open: number }>();
+  readonly #listeners = new Set<Listener>();
   #open = 0;
   #refused = 0;
   #toldAtMs = -Infinity;
@@ -35,12 +48,13 @@ export class ConnectionBudget {
   constructor(descriptors: number | undefined, nowMs: () => number) {
     this.#descriptors = descriptors;
     this.#total = descriptors === undefined ? Infinity : Math.max(1, descriptors - reserveOf(descriptors));
+    this.#own = Math.min(OWN_MAX, Math.floor(this.#total * OWN_SHARE));
     this.#nowMs = nowMs;
   }
 
   /** Limits a server that does not listen yet. */
   limit(server: Server, { what, max = Infinity }: LimitedListener, log: Log): void {
-    const listener = { server, max, open: 0 };
+    const listener: Listener = { server, max, open: 0 };
     this.#listeners.add(listener);
     this.#adjust();
     server.on("connection", (socket: Socket) => {
@@ -54,20 +68,31 @@ export class ConnectionBudget {
       });
     });
     server.on("drop", () => this.#tell(what, listener, log));
-    server.once("close", () => this.#listeners.delete(listener));
+    server.once("close", () => {
+      this.#listeners.delete(listener);
+      this.#adjust();
+    });
     server.on("error", (error) => {
       // Before it listens, whoever opens it hears of it. Afterwards it is a connection that could not be taken; the others go on.
       if (server.listening) log.warn("a connection could not be accepted", { to: what, error });
     });
   }
 
-  /** Node looks at the number before it takes a connection. */
+  /** Node looks at the number before it takes a connection. What is kept for the other listeners is not free. */
   #adjust(): void {
-    const free = this.#total - this.#open;
-    for (const { server, max, open } of this.#listeners) server.maxConnections = Math.max(0, Math.min(max, open + free));
+    let kept = 0;
+    for (const listener of this.#listeners) kept += this.#keptFor(listener);
+    for (const listener of this.#listeners) {
+      const free = this.#total - this.#open - (kept - this.#keptFor(listener));
+      listener.server.maxConnections = Math.max(0, Math.min(listener.max, listener.open + free));
+    }
   }
 
-  #tell(what: string, listener: { readonly max: number; readonly open: number }, log: Log): void {
+  #keptFor({ max, open }: Listener): number {
+    return Math.max(0, Math.min(max, this.#own) - open);
+  }
+
+  #tell(what: string, listener: Listener, log: Log): void {
     this.#refused += 1;
     const nowMs = this.#nowMs();
     if (nowMs - this.#toldAtMs < TOLD_EVERY_MS) return;
@@ -75,7 +100,7 @@ export class ConnectionBudget {
     const reason =
       listener.open >= listener.max
         ? `${listener.max} are the most that this listener takes`
-        : `all ${this.#total} are taken that ${this.#descriptors ?? 0} file descriptors leave room for; raise the limit (ulimit -n)`;
+        : `all are taken that ${this.#descriptors ?? 0} file descriptors leave room for here, beside those of other listeners; raise the limit (ulimit -n)`;
     log.warn("connections are refused, those that are open are served", { to: what, reason, refused: this.#refused });
     this.#refused = 0;
   }

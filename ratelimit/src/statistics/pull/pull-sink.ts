@@ -10,6 +10,9 @@ import { type Mapping, sanitizeName } from "./mapping.ts";
 import { observeProcess, type ProcessMetrics } from "./process-metrics.ts";
 import { openSnapshots, type Snapshots } from "./snapshot.ts";
 
+/** Most connections at a time. */
+const CONNECTIONS_MAX = 10_000;
+
 /** Settings of pull statistics. */
 export interface PullSinkOptions {
   /** PULLSTATS_ADDR: host ("" and "0.0.0.0" = all interfaces) and port. Default :9090. */
@@ -42,7 +45,7 @@ class PullSink implements StatisticsSink {
     this.#snapshots = openSnapshots({ store, mapping }, { extraLabels: this.#extraLabels });
     this.#server = createAdminServer(
       { log },
-      { host: host === "" ? "0.0.0.0" : host, port, setting: "PULLSTATS_ADDR", what: "pull statistics" },
+      { host: host === "" ? "0.0.0.0" : host, port, setting: "PULLSTATS_ADDR", what: "pull statistics", connectionsMax: CONNECTIONS_MAX },
     );
     this.#server.route({
       path,
