@@ -3,7 +3,7 @@ import type { Backoff } from "@weir/common/backoff/backoff";
 import { type Connection, type ConnectionListener, dial } from "./connection.ts";
 import { silenceError } from "../connection-errors.ts";
 import { isUselessConnection, replyError } from "./store-errors.ts";
-import type { CommandSink, Reply } from "./turn.ts";
+import type { CommandSink, Reply } from "./command-sink.ts";
 import type { KvstoreAddress } from "./address.ts";
 import type { KvstoreTlsOptions } from "./options.ts";
 

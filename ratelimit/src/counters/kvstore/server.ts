@@ -4,21 +4,20 @@
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
 import type { KvstoreAddress } from "./address.ts";
+import type { Reply } from "./command-sink.ts";
 import type { Deployment } from "./deployment.ts";
 import { FlushSchedule } from "./flush-schedule.ts";
+import { LateExpiries } from "./late-expiries.ts";
 import type { Link, LinkListener } from "./link.ts";
 import { LinkPool } from "./link-pool.ts";
 import { type Flight, PendingTurns } from "./pending-turns.ts";
 import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "./start-wait.ts";
 import { connectionError, replyError } from "./store-errors.ts";
-import type { KeyExpiry, RefusedChecks, Reply, Turn, TurnContext } from "./turn.ts";
+import type { KeyExpiry, RefusedChecks, Turn, TurnContext } from "./turn.ts";
 
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
-
-/** Most keys whose expiry waits for a connection at a time. */
-const WAITING_MAX_EXPIRIES = 100_000;
 
 /** Shortest time between two warnings of links that cannot connect, in milliseconds: a pool has many. */
 const WARNING_INTERVAL_MS = 1000;
@@ -59,8 +58,7 @@ export class KvstoreServer implements Deployment, LinkListener {
   readonly #context: TurnContext;
   readonly #pending: PendingTurns;
   readonly #schedule: FlushSchedule;
-  /** Keys whose expiry goes with the next turn. */
-  #expiries: KeyExpiry[] = [];
+  readonly #expiries = new LateExpiries();
   /** When the last link was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
   /** When a link last warned that it cannot connect, in milliseconds since the epoch. */
@@ -134,10 +132,10 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#schedule.note();
   }
 
-  /** Sends the expiry of a key with the next turn, unless too many wait already: the next increment of the key brings it along then. */
-  sendExpiry(expiry: KeyExpiry): void {
-    if (this.#isClosed || this.#expiries.length >= WAITING_MAX_EXPIRIES) return;
-    this.#expiries.push(expiry);
+  /** Sends the expiry of a key ahead of the next turn; with `isAsking` to a node that is taking over its slot. */
+  sendExpiry(expiry: KeyExpiry, isAsking = false): void {
+    if (this.#isClosed) return;
+    this.#expiries.add(expiry, isAsking);
     this.#schedule.note();
   }
 
@@ -255,20 +253,19 @@ export class KvstoreServer implements Deployment, LinkListener {
     const link = this.#pool.pick();
     if (link === undefined) return;
     for (const turn of this.#pending.takeWaiting()) this.#write(link, turn);
-    if (this.#expiries.length > 0) this.#write(link, undefined);
+    if (!this.#expiries.isEmpty) this.#write(link, undefined);
   }
 
   #write(link: Link, turn: Turn | undefined): void {
-    const expiries = this.#expiries;
-    this.#expiries = [];
+    let ahead = 0;
     const flight = turn && this.#pending.depart(turn, link);
     link.write(
       (sink) => {
-        for (const { key, seconds } of expiries) sink.expire(key, seconds);
+        ahead = this.#expiries.write(sink);
         turn?.write(sink, this.#context);
       },
       (replies) => {
-        if (flight !== undefined) this.#land(flight, replies.slice(expiries.length));
+        if (flight !== undefined) this.#land(flight, replies.slice(ahead));
       },
     );
   }

@@ -2,8 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { check, WaitingBatch } from "../counter.suite.ts";
 import { StoreError } from "../store-error.ts";
+import type { CommandSink, Reply } from "./command-sink.ts";
 import { ExpiryMemory } from "./expiry-memory.ts";
-import { type CommandSink, type Reply, Turn, type TurnContext } from "./turn.ts";
+import { Turn, type TurnContext } from "./turn.ts";
 
 /** A sink that notes commands as a person would type them. */
 class NotedCommands implements CommandSink {
@@ -284,7 +285,10 @@ describe("Turn whose commands are refused", () => {
     const turn = new Turn(0, 1000);
     const batch = add(turn, new WaitingBatch([check("a", 2)]));
     turn.write(new NotedCommands(), context);
-    expect(turn.settle([value(9), moved], context)).toEqual({ expiries: [{ key: "a_4000000200", seconds: 67 }], refused: [] });
+    expect(turn.settle([value(9), moved], context)).toEqual({
+      expiries: [{ key: "a_4000000200", seconds: 67, refusal: new Error("MOVED 1 b:1") }],
+      refused: [],
+    });
     expect(await batch.counts).toEqual([9]);
   });
 

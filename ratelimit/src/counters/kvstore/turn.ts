@@ -2,25 +2,9 @@
 // the order of commands and replies, but no connection.
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
+import type { CommandSink, Reply } from "./command-sink.ts";
 import type { ExpiryMemory } from "./expiry-memory.ts";
 import { countIn } from "./stored-count.ts";
-
-/** Takes commands in order; a pipeline of the client library. */
-export interface CommandSink {
-  /** Adds to the number at the key; the reply is the sum. */
-  incrby(key: string, increment: number): unknown;
-  /** Lets the key live for so many seconds from now. */
-  expire(key: string, seconds: number): unknown;
-  /** Reads the text at the key; the reply is null when there is none. */
-  get(key: string): unknown;
-  /** Lets the next command pass at a node that is taking over the slot of its key. */
-  asking(): unknown;
-  /** Any other command. */
-  call(command: string, ...args: string[]): unknown;
-}
-
-/** One reply: an error, or a value. */
-export type Reply = readonly [error: Error | null, value: unknown];
 
 /** What a turn needs of its server. */
 export interface TurnContext {
@@ -61,6 +45,8 @@ export interface KeyChecks {
 export interface KeyExpiry {
   readonly key: string;
   readonly seconds: number;
+  /** What the server refused it with; undefined where nothing says that it is the wrong one. */
+  readonly refusal?: Error;
 }
 
 /** The checks of a key whose command the server refused without carrying it out. */
@@ -179,7 +165,8 @@ export class Turn {
         if (needsExpiry(increments, value, expiryError, context)) {
           // Until an increment brings it along again: the one that is asked for here may be lost.
           context.expiries.delete(increments.key);
-          (expiries ??= []).push({ key: increments.key, seconds: context.expirySeconds(increments.windowSeconds) });
+          const seconds = context.expirySeconds(increments.windowSeconds);
+          (expiries ??= []).push({ key: increments.key, seconds, ...(expiryError !== null && { refusal: expiryError }) });
         }
         shareOut(increments, value);
       }

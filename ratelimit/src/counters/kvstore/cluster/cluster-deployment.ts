@@ -53,7 +53,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   readonly #hops = new WeakMap<CountedCheck, number>();
   /** The call to which checks are being added, when it may need more than one node. */
   #call: GroupedCall | undefined;
-  /** The key asked about last and its slot: each key is asked about twice in a row, and its slot is the dearest part of it. */
+  /** The key asked about last and its slot: the key of a call of one check is asked about twice in a row, and its slot is the dearest part of it. */
   #lastKey = "";
   #lastSlot = 0;
   /** Why the topology could not be learnt the last time. */
@@ -139,7 +139,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     const later: KeyChecks[] = [];
     for (const { checks, error } of refused) {
       const redirection = parseRedirection(error.message, hostOf(server.address)) ?? { kind: "later" };
-      const node = this.#nodeFor(redirection, checks);
+      const node = this.#nodeFor(redirection, checks.key);
       if (node === undefined || redirection.kind === "later" || this.#hop(checks) > HOPS_MAX) {
         later.push(checks);
         continue;
@@ -155,9 +155,14 @@ class ClusterDeployment implements Deployment, ServerEvents {
     for (const { node, turn } of turns.values()) node.server.resend(turn);
   }
 
-  expiryMissing(_server: KvstoreServer, expiry: KeyExpiry): void {
+  expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void {
+    const { key, refusal } = expiry;
+    // A key that moved between the two commands: its expiry follows it.
+    const redirection = refusal && parseRedirection(refusal.message, hostOf(server.address));
+    const named = redirection && this.#nodeFor(redirection, key);
     // Where the slot is nobody's, the next increment of the key sends the expiry.
-    this.#map.ownerOf(hashSlot(expiry.key))?.server.sendExpiry(expiry);
+    const node = named ?? this.#map.ownerOf(hashSlot(key));
+    node?.server.sendExpiry(expiry, named !== undefined && redirection?.kind === "ask");
   }
 
   serverReady(): void {
@@ -223,7 +228,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   /** The node that is named instead; the map learns of it where it is there for good. */
-  #nodeFor(redirection: Redirection, { key }: KeyChecks): ClusterNode | undefined {
+  #nodeFor(redirection: Redirection, key: string): ClusterNode | undefined {
     if (redirection.kind !== "ask") this.#refresh.soon();
     if (redirection.kind === "later") return undefined;
     const node = this.#closed === undefined ? this.#nodes.at(redirection.endpoint) : undefined;

@@ -89,6 +89,22 @@ describe("redirections", () => {
     expect(source.count("INCRBY")).toBe(2);
   });
 
+  it.each([
+    { kind: "ASK", sent: ["ASKING", `EXPIRE ${KEY} 60`] },
+    { kind: "MOVED", sent: [`EXPIRE ${KEY} 60`] },
+  ])("count() sends the expiry to the node that $kind names when the key went there behind its increment", async ({ kind, sent }) => {
+    const target = await open((words) => (words[0] === "EXPIRE" ? ":1\r\n" : "+OK\r\n"));
+    const source = await open((words, { port }) => {
+      if (words[0] === "CLUSTER") return slotsReply([[0, 16_383, "127.0.0.1", port]]);
+      return words[0] === "INCRBY" ? ":5\r\n" : `-${kind} ${SLOT} ${target.url}\r\n`;
+    });
+    const { counter } = await counters.start(source.url, { options: { commandTimeoutMs: 10_000 } });
+    expect(await count(counter, check("key"))).toEqual([5]);
+    await until(() => target.count("EXPIRE") > 0, DEADLINE_MS, "the key expires");
+    expect(target.commands.slice(0, sent.length)).toEqual(sent);
+    expect(source.count("INCRBY")).toBe(1);
+  });
+
   it("count() takes the node that was asked when MOVED names no host", async () => {
     const other = await open((words) => (words[0] === "INCRBY" ? ":3\r\n" : ":1\r\n"));
     const node = await open(alone(() => `-MOVED ${SLOT} :${other.port}\r\n`));
