@@ -208,6 +208,11 @@ describe("parseSettings", () => {
     });
   });
 
+  it("parseSettings() caps the first wait of the xDS client, too, when only the longest one is set, below it", () => {
+    const { source } = parseSettings({ CONFIG_TYPE: "GRPC_XDS_SOTW", XDS_CLIENT_BACKOFF_MAX_INTERVAL: "5s" }).config;
+    expect(source).toMatchObject({ client: { backoff: { initialMs: 5000, maxMs: 5000 } } });
+  });
+
   it("parseSettings() has no option of the store when counters live in memory", () => {
     expect(parseSettings({ BACKEND_TYPE: "memory", MEMORY_MAX_KEYS: "5" }).backend).toEqual({ kind: "memory", maxKeys: 5 });
   });
@@ -316,12 +321,6 @@ describe("parseSettings", () => {
       { CONFIG_TYPE: "GRPC_XDS_SOTW", CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c" },
       "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
       "together",
-    ],
-    [
-      "a back-off that shrinks",
-      { XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: "10s", XDS_CLIENT_BACKOFF_MAX_INTERVAL: "1s" },
-      "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
-      "at least",
     ],
     ["a header that HTTP does not allow", { LIMIT_RULE_HEADER: "X Rule" }, "LIMIT_RULE_HEADER", "a header name"],
     [
