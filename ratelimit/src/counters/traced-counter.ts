@@ -21,8 +21,8 @@ type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
 type Place = ReturnType<RunningTracing["active"]>;
 
 /**
- * The counter with one span for every batch of a call that is recorded: from handing it over to the answer, reading before counting included. Lengths are numbers of counters, whatever
- * commands they take.
+ * The counter with one span for every batch of a call that is recorded: from handing it over to the answer, reading before counting included. Lengths are
+ * numbers of counters, whatever commands they take.
  */
 export function traceCounter(counter: Counter, tracing: RunningTracing, backend: TracedBackend): Counter {
   return counter.read === undefined ? new TracedCounter(counter, tracing, backend) : new TracedReader(counter, tracing, backend);

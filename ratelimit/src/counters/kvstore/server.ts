@@ -265,7 +265,7 @@ export class KvstoreServer implements Deployment, LinkListener {
         turn?.write(sink, this.#context);
       },
       (replies) => {
-        if (flight !== undefined) this.#land(flight, replies.slice(ahead));
+        if (flight !== undefined) this.#land(flight, ahead === 0 ? replies : replies.slice(ahead));
       },
     );
   }
