@@ -60,7 +60,7 @@ describe.each([
 
 describe("KVSTORE_PIPELINE_WINDOW", () => {
   it("count() sends one INCRBY for the calls of many turns when they come within the window", async () => {
-    const counter = await startGathering(300, 0);
+    const counter = await startGathering(1000, 0);
     const seen = await commandsOf(async () => {
       const calls = [count(counter, check("window"))];
       for (let index = 0; index < 4; index++) {
@@ -80,7 +80,7 @@ describe("KVSTORE_PIPELINE_WINDOW", () => {
   });
 
   it("count() flushes the commands of a window in one piece", async () => {
-    const counter = await startGathering(100, 0, proxy.url);
+    const counter = await startGathering(1000, 0, proxy.url);
     const before = proxy.pieces.length;
     const calls = [];
     for (let index = 0; index < 20; index++) {
