@@ -12,7 +12,7 @@ import { type ClusterCertificates, createClusterCertificates } from "./counters/
 import { type ClusterServers, startCluster } from "./counters/kvstore/cluster/cluster-servers.suite.ts";
 import { hashSlot } from "./counters/kvstore/cluster/hash-slot.ts";
 import { type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
-import { startProgram, type StartedProgram, WAIT } from "./statistics-tools.suite.ts";
+import { FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { ask } from "./tools/ask.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
@@ -48,12 +48,7 @@ beforeAll(async () => {
   [cluster, perSecond] = await Promise.all([startCluster({ password: PASSWORD, ...certificates.options }), startRedisServer()]);
   const { ca, cert, key } = certificates.clientPaths;
   program = startProgram(process.execPath, ["--conditions=source", MAIN], {
-    HOST: "127.0.0.1",
-    PORT: "0",
-    GRPC_HOST: "127.0.0.1",
-    GRPC_PORT: "0",
-    DEBUG_HOST: "127.0.0.1",
-    DEBUG_PORT: "0",
+    ...FREE_PORTS,
     USE_PUSHSTATS: "false",
     DISABLE_STATS: "true",
     RUNTIME_ROOT: folder,

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { FREE_PORTS } from "./started-program.suite.ts";
 import { freePort, type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
@@ -42,10 +43,9 @@ describe("weir-ratelimit over a key-value store", () => {
 
   /** Starts the service; settings of the store are added. */
   function start(env: Readonly<Record<string, string>>): ChildProcess {
-    const listeners = { HOST: "127.0.0.1", PORT: "0", GRPC_HOST: "127.0.0.1", GRPC_PORT: "0", DEBUG_HOST: "127.0.0.1", DEBUG_PORT: "0" };
     const common = { BACKEND_TYPE: "redis", RUNTIME_ROOT: folder, SHUTDOWN_DRAIN: "0", REDIS_SOCKET_TYPE: "tcp" };
     const program = spawn(process.execPath, ["--conditions=source", fileURLToPath(new URL("main.ts", import.meta.url))], {
-      env: { PATH: process.env["PATH"] ?? "", ...listeners, ...common, ...env },
+      env: { PATH: process.env["PATH"] ?? "", ...FREE_PORTS, ...common, ...env },
       stdio: ["ignore", "ignore", "pipe"],
     });
     child = program;

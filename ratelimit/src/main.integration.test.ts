@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";
+import { FREE_PORTS } from "./started-program.suite.ts";
 import { freePort, type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
@@ -82,12 +83,7 @@ describe("weir-ratelimit", () => {
 
   function service(env: Readonly<Record<string, string>> = {}): Program {
     return run(MAIN, [], {
-      HOST: "127.0.0.1",
-      PORT: "0",
-      GRPC_HOST: "127.0.0.1",
-      GRPC_PORT: "0",
-      DEBUG_HOST: "127.0.0.1",
-      DEBUG_PORT: "0",
+      ...FREE_PORTS,
       BACKEND_TYPE: "memory",
       RUNTIME_ROOT: folder,
       RUNTIME_WATCH_ROOT: "false",

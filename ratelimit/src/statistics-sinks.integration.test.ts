@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { FREE_PORTS } from "./started-program.suite.ts";
 import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "./statistics/push/receivers.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
@@ -59,12 +60,7 @@ describe("createStatisticsSinks()", () => {
   /** The service, once it serves; a flush comes only at its end unless `env` says otherwise. */
   async function serve(env: Readonly<Record<string, string>>): Promise<{ program: Program; dial: string }> {
     const program = run(MAIN, [], {
-      HOST: "127.0.0.1",
-      PORT: "0",
-      GRPC_HOST: "127.0.0.1",
-      GRPC_PORT: "0",
-      DEBUG_HOST: "127.0.0.1",
-      DEBUG_PORT: "0",
+      ...FREE_PORTS,
       BACKEND_TYPE: "memory",
       RUNTIME_ROOT: folder,
       SHUTDOWN_DRAIN: "0",

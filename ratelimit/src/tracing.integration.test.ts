@@ -11,7 +11,8 @@ import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { freePort, OTLP_PYTHON, startProgram, type StartedProgram, WAIT } from "./statistics-tools.suite.ts";
+import { FREE_PORTS, freePort, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { OTLP_PYTHON } from "./statistics-tools.suite.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 const RECEIVER = fileURLToPath(new URL("../oracle/otlp-receiver/receiver.py", import.meta.url));
@@ -90,12 +91,7 @@ describe("weir-ratelimit tracing", () => {
   /** The service, once it serves. */
   async function serve(env: Readonly<Record<string, string>>) {
     const program = start(process.execPath, ["--conditions=source", MAIN], {
-      HOST: "127.0.0.1",
-      PORT: "0",
-      GRPC_HOST: "127.0.0.1",
-      GRPC_PORT: "0",
-      DEBUG_HOST: "127.0.0.1",
-      DEBUG_PORT: "0",
+      ...FREE_PORTS,
       BACKEND_TYPE: "memory",
       RUNTIME_ROOT: folder,
       DISABLE_STATS: "true",
