@@ -9,7 +9,7 @@ function warningsOf(env: Readonly<Record<string, string>>, backend = "kvstore"):
 
 const XDS = { CONFIG_TYPE: "GRPC_XDS_SOTW", CONFIG_GRPC_XDS_SERVER_TLS_CACERT: "/ca.pem" };
 
-describe("findIdleTlsSetting()", () => {
+describe("findIdleTlsReason()", () => {
   it.each<[env: Record<string, string>, backend: string, warnings: string[]]>([
     [{ GRPC_CLIENT_TLS_CACERT: "/ca.pem" }, "memory", ["GRPC_CLIENT_TLS_CACERT: TLS is off there; GRPC_SERVER_USE_TLS=true turns it on"]],
     [
@@ -28,7 +28,7 @@ describe("findIdleTlsSetting()", () => {
       "memory",
       ["CONFIG_GRPC_XDS_SERVER_TLS_CACERT: TLS is off there; CONFIG_GRPC_XDS_SERVER_USE_TLS=true turns it on"],
     ],
-  ])("findIdleTlsSetting() tells of %j with %s", (env, backend, warnings) => {
+  ])("findIdleTlsReason() tells of %j with %s", (env, backend, warnings) => {
     expect(warningsOf(env, backend)).toEqual(warnings);
   });
 
@@ -40,7 +40,7 @@ describe("findIdleTlsSetting()", () => {
     [{ REDIS_TLS_CACERT: "/ca.pem" }, "memory"],
     [XDS, "memory"],
     [{ ...XDS, CONFIG_TYPE: "FILE", CONFIG_GRPC_XDS_SERVER_USE_TLS: "false" }, "memory"],
-  ])("findIdleTlsSetting() is silent about %j with %s", (env, backend) => {
+  ])("findIdleTlsReason() is silent about %j with %s", (env, backend) => {
     expect(warningsOf(env, backend)).toEqual([]);
   });
 });

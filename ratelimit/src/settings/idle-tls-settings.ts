@@ -1,7 +1,6 @@
 // Files and names for TLS that are set while TLS itself is off: whoever set them believes in a protection that is not there. Pure.
 import { parseBoolean } from "@weir/common/settings/parse-values";
 import type { Env } from "@weir/common/settings/read-env";
-import type { SettingWarning } from "./setting-warnings.ts";
 
 /** Settings of TLS to or from one kind of peer, and what turns TLS on for it. */
 interface TlsGroup {
@@ -30,7 +29,7 @@ const GROUPS: readonly TlsGroup[] = [
 ];
 
 /** Why `name`, which is set, does nothing, if it is one of these. `backend` is the kind of counters. */
-export function findIdleTlsSetting(env: Env, name: string, backend: string): SettingWarning | undefined {
+export function findIdleTlsReason(env: Env, name: string, backend: string): string | undefined {
   const group = GROUPS.find(({ settings }) => settings.test(name));
   if (group === undefined || !group.isUsed(env, backend) || isOff(env[name])) return undefined;
   const { switches, isOnByDefault = false } = group;
@@ -38,7 +37,7 @@ export function findIdleTlsSetting(env: Env, name: string, backend: string): Set
   const isOn = set.length === 0 ? isOnByDefault : set.some((each) => !isOff(env[each]));
   if (isOn) return undefined;
   const alike = switches.find((each) => familyOf(each) === familyOf(name)) ?? switches[0];
-  return { name, reason: `TLS is off there; ${alike}=true turns it on` };
+  return `TLS is off there; ${alike}=true turns it on`;
 }
 
 function familyOf(name: string): string {

@@ -2,7 +2,7 @@
 // a variable is told at the start, because whoever set it counts on it. Pure.
 import type { Env, SettingRow } from "@weir/common/settings/read-env";
 
-import { findIdleTlsSetting } from "./idle-tls-settings.ts";
+import { findIdleTlsReason } from "./idle-tls-settings.ts";
 import { isServiceLinkName } from "./service-links.ts";
 
 /** A variable that is set and does nothing, and why. */
@@ -62,9 +62,9 @@ export function findSettingWarnings(env: Env, rows: readonly SettingRow[], backe
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined || value === "") continue;
     const withoutEffect = [...SETTINGS_WITHOUT_EFFECT, ...idle].find((each) => each.name === name);
-    const idleTls = findIdleTlsSetting(env, name, backend);
+    const idleTlsReason = findIdleTlsReason(env, name, backend);
     if (withoutEffect !== undefined) warnings.push(withoutEffect);
-    else if (idleTls !== undefined && known.includes(name)) warnings.push(idleTls);
+    else if (idleTlsReason !== undefined && known.includes(name)) warnings.push({ name, reason: idleTlsReason });
     else if (!known.includes(name) && families.has(familyOf(name)) && !isServiceLinkName(name)) {
       const meant = known.find((candidate) => isSlip(name, candidate));
       if (meant !== undefined) warnings.push({ name, reason: `there is no such setting; is ${meant} meant?` });
