@@ -22,6 +22,7 @@ export class LateExpiries {
   /** Writes all, and gives the number of commands. What they are answered is of no use: no memory says that these keys have an expiry. */
   write(sink: CommandSink): number {
     const waiting = this.#waiting;
+    if (waiting.length === 0) return 0; // So it is for nearly every turn.
     this.#waiting = [];
     let commands = waiting.length;
     for (const { expiry, isAsking } of waiting) {

@@ -63,6 +63,7 @@ export class KvstoreServer implements Deployment, LinkListener {
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
   /** When a link last warned that it cannot connect, in milliseconds since the epoch. */
   #warnedMs = 0;
+  #wasReady = false;
   #isClosed = false;
   readonly #startWait = new StartWait();
 
@@ -203,8 +204,9 @@ export class KvstoreServer implements Deployment, LinkListener {
     if (this.#down !== undefined) {
       this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
       // A server that has taken the place of another one may have heard of an increment and not of the expiry that followed.
-      this.#context.expiries.clear();
+      if (this.#wasReady) this.#context.expiries.clear();
     }
+    this.#wasReady = true;
     this.#down = undefined;
     this.#pool.noteReady();
     this.#startWait.succeed();

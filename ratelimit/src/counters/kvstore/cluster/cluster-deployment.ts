@@ -6,6 +6,7 @@ import type { Log } from "@weir/common/log/log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError } from "../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
+import type { ExpiryMemory } from "../expiry-memory.ts";
 import { KvstoreServer, type ServerEvents } from "../server.ts";
 import { shareAmongServers } from "../server-options.ts";
 import { StartWait } from "../start-wait.ts";
@@ -45,6 +46,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   readonly #timeoutMs: number;
   readonly #parallelism: number;
   readonly #nodes: ClusterNodes;
+  readonly #expiries: ExpiryMemory;
   readonly #map = new SlotMap<ClusterNode>();
   readonly #source: TopologySource;
   readonly #refresh: TopologyRefresh;
@@ -72,6 +74,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#parallelism = effectiveParallelism(server.clusterPipelineParallelism, server.poolSize);
     const shared = shareAmongServers(deps, { scope });
+    this.#expiries = shared.expiries;
     const nodeOptions = { server, counter: { ...counter, startup: NODE_STARTUP } };
     this.#nodes = new ClusterNodes({
       createServer: (endpoint) => new KvstoreServer(shared, { ...nodeOptions, address: nodeAddress(seeds, endpoint) }, this),
@@ -279,6 +282,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#nodes.retire();
     const now = this.#map.nodes();
     if (now.size === before.size && [...now].every((node) => before.has(node))) return;
+    this.#expiries.clear(); // A replica that took over may have heard of an increment and not of the expiry that followed.
     this.#log.info("The cluster has other nodes now", { nodes: Array.from(now, ({ server }) => server.address.text) });
   }
 
