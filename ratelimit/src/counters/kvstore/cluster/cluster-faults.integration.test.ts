@@ -126,6 +126,8 @@ describe("a node that dies", () => {
     const { counter } = await counters.start(servers.url);
     const name = servers.keyOn(0, "replaced", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
+    // As if the replica had heard of the increment, and not of the expiry behind it.
+    await servers.node(0).client.persist(`${name}${SUFFIX}`);
     await servers.node(0).client.wait(1, 5000);
     await servers.node(0).server.kill();
     await until(() => succeeds(counter, name), 2 * DEADLINE_MS, "the replica counts");
@@ -133,6 +135,7 @@ describe("a node that dies", () => {
     const [after] = await count(counter, check(name));
     expect(after).toBe(3);
     expect(await replica.client.get(`${name}${SUFFIX}`)).toBe("3");
+    await until(async () => (await replica.client.ttl(`${name}${SUFFIX}`)) > 0, DEADLINE_MS, "the key expires");
     await servers.node(0).server.start(); // Comes back as a replica of the former one, which sends on what it is asked.
     await until(async () => String(await servers.node(0).client.role().catch(String)).startsWith("slave"), DEADLINE_MS, "it is a replica");
     expect(await count(counter, check(name))).toEqual([4]);
