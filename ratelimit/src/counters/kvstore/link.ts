@@ -32,8 +32,8 @@ export interface LinkListener {
   linkReady(link: Link): void;
   /** A connection that worked is gone. What was written and not answered fails by itself; a new attempt is under way. */
   linkLost(link: Link, cause: unknown): void;
-  /** An attempt failed; the next one comes after `waitMs`. */
-  linkFailed(link: Link, cause: unknown, waitMs: number): void;
+  /** An attempt failed; the next one comes by itself. */
+  linkFailed(link: Link, cause: unknown): void;
 }
 
 type State =
@@ -135,6 +135,6 @@ export class Link {
     const waitMs = (this.#wasReady ? this.#deps.redialBackoff : this.#deps.startBackoff).nextMs();
     this.#state = { kind: "waiting", timer: setTimeout(() => this.#dial(), waitMs) };
     if (kind === "ready") this.#deps.listener.linkLost(this, cause);
-    else this.#deps.listener.linkFailed(this, cause, waitMs);
+    else this.#deps.listener.linkFailed(this, cause);
   }
 }

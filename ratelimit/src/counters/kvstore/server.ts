@@ -3,6 +3,7 @@
 // server refused and of its connections through `ServerEvents`.
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
+import { reasonOf } from "../connection-errors.ts";
 import type { KvstoreAddress } from "./address.ts";
 import type { Reply } from "./command-sink.ts";
 import type { Deployment } from "./deployment.ts";
@@ -19,8 +20,8 @@ import type { KeyExpiry, RefusedChecks, Turn, TurnContext } from "./turn.ts";
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
 
-/** Shortest time between two warnings of links that cannot connect, in milliseconds: a pool has many. */
-const WARNING_INTERVAL_MS = 1000;
+/** Shortest time between two warnings of links that cannot connect for the same reason, in milliseconds: an absence may last, and a pool has many links. */
+const WARNING_INTERVAL_MS = 10_000;
 
 /**
  * What a server tells the deployment that it is a part of. Everything is called from the event loop, never from inside a call to the server, except
@@ -61,8 +62,8 @@ export class KvstoreServer implements Deployment, LinkListener {
   readonly #expiries = new LateExpiries();
   /** When the last link was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
-  /** When a link last warned that it cannot connect, in milliseconds since the epoch. */
-  #warnedMs = 0;
+  /** What a link last warned of, and when, in milliseconds since the epoch. */
+  #warned = { reason: "", atMs: 0 };
   #wasReady = false;
   #isClosed = false;
   readonly #startWait = new StartWait();
@@ -219,24 +220,22 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#pending.failLink(link, error);
     if (!this.#pool.isReady) {
       this.#down = { sinceMs: this.#deps.clock(), cause };
-      this.#deps.log.warn("Lost the connection to the counter store", { address: this.#address.text, error: cause });
+      this.#deps.log.warn("Lost the connection to the counter store", { address: this.#address.text, error: reasonOf(cause) });
     }
     this.#pool.noteLost();
     this.#events?.serverLost(this, cause);
   }
 
-  linkFailed(_link: Link, cause: unknown, waitMs: number): void {
+  linkFailed(_link: Link, cause: unknown): void {
     this.#events?.serverFailed(this, cause);
     if (this.#down === undefined) return; // The others work; this one tries on.
     this.#down = { sinceMs: this.#down.sinceMs, cause };
     const nowMs = this.#deps.clock();
-    if (nowMs >= this.#warnedMs && nowMs < this.#warnedMs + WARNING_INTERVAL_MS) return; // Another link has just said so.
-    this.#warnedMs = nowMs;
-    this.#deps.log.warn("Cannot reach the counter store, trying again", {
-      address: this.#address.text,
-      error: cause,
-      waitMs: Math.round(waitMs),
-    });
+    const reason = reasonOf(cause);
+    const { atMs } = this.#warned;
+    if (reason === this.#warned.reason && nowMs >= atMs && nowMs < atMs + WARNING_INTERVAL_MS) return; // Said a moment ago.
+    this.#warned = { reason, atMs: nowMs };
+    this.#deps.log.warn("Cannot reach the counter store, trying again", { address: this.#address.text, error: reason });
   }
 
   #added(turn: Turn): void {

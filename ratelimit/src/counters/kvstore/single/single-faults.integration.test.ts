@@ -96,7 +96,7 @@ describe("count() when the server fails", () => {
     expect(active.at(-1)).toBe(1);
   });
 
-  it("count() warns once a second at most while all links of a pool are refused", async () => {
+  it("count() warns once of a reason, not once per link and attempt, while all links of a pool are refused", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
     const startMs = Date.now();
