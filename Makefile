@@ -47,7 +47,7 @@ test-integration: build ## Run the tests that use real servers (ARGS=folder to n
 generate: $(INSTALLED) ## Rewrite every generated file: protobuf code, CRDs, tables in docs/
 	@node tools/generate.ts
 
-bench: build ## Measure decisions per second and CPU time per decision
+bench: build ## Measure what a decision costs, over every store (ARGS=--quick, ARGS="--against COMMIT")
 	@node --enable-source-maps e2e/dist/benchmarks/run.js $(ARGS)
 
 fuzz: $(INSTALLED) ## Send broken input to every listener (ARGS='--minutes 10 --seed 1')

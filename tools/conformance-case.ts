@@ -27,3 +27,8 @@ export function same(number: number, says: string): ConformanceCase {
 export function ours(number: number, says: string, differs: string): ConformanceCase {
   return { number, says, differs };
 }
+
+/** A case that means nothing here. */
+export function none(number: number, says: string, absent: string): ConformanceCase {
+  return { number, says, absent };
+}

@@ -52,7 +52,7 @@ export const COUNTING_SECTIONS: readonly ConformanceSection[] = [
       ours(
         118,
         "Without a connection and with a deadline of 1 s the call fails after 1 s.",
-        "A call is answered as soon as it is known that the store cannot be reached, and at the latest at its deadline: waiting would not help it.",
+        "So does it here while the store is away for a moment; once it has been away for longer than `KVSTORE_COMMAND_TIMEOUT`, calls fail at once, and no call ever waits longer than that.",
       ),
     ],
   },

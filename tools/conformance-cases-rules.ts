@@ -1,5 +1,5 @@
 // The numbered cases about rules: matching, limits that requests bring, mistakes in files, modes, wildcards and names of statistics (1 to 79).
-import { type ConformanceSection, ours, same } from "./conformance-case.ts";
+import { type ConformanceSection, none, ours, same } from "./conformance-case.ts";
 
 /** The sections about rules. */
 export const RULE_SECTIONS: readonly ConformanceSection[] = [
@@ -90,7 +90,11 @@ export const RULE_SECTIONS: readonly ConformanceSection[] = [
       same(63, "`value_to_metric` beside explicit values: these stand as configured, each with its own limit."),
       same(64, "`value_to_metric` on a wildcard names the value, not the pattern."),
       same(65, "`value_to_metric` with an empty value names the key alone."),
-      same(66, "In 57 to 65 the key of the rule and that of its statistics are equal."),
+      none(
+        66,
+        "In 57 to 65 the key of the rule and that of its statistics are equal.",
+        "A match has one key here, that of its statistics, so there is no second one to be equal to it.",
+      ),
       same(67, "A wildcard without `value_to_metric` above one with it keeps its pattern."),
       same(68, "`value_to_metric` on `foo*` and on `foo*bar*`."),
       same(69, "`share_threshold`: all values of the pattern share one counter and one statistic."),

@@ -35,8 +35,9 @@ describe("findCaseTests()", () => {
       "];",
       'it.each(ROWS)("case $case: does $what", run);',
       'it.each([["case 7: words", 1], ["none", 2]])("does %s", run);',
+      'it.each([{ name: "case 9", ms: 5 }])("$name: takes $ms ms", run);',
     ].join("\n");
-    expect(found(text)).toEqual(["5@2 case 5: does x", "6@3 case 6: does [1, 2]", "7@6 case 7: words"]);
+    expect(found(text)).toEqual(["5@2 case 5: does x", "6@3 case 6: does [1, 2]", "7@6 case 7: words", "9@7 case 9: takes 5 ms"]);
   });
 
   it("findCaseTests() finds a title made of parts", () => {
@@ -75,7 +76,7 @@ describe("formatConformancePage()", () => {
       { number: 3, says: "Third.", absent: "Not here." },
     ];
     const page = formatConformancePage([{ title: "Things", cases }], [{ number: 2, file: FILE, line: 4, name: "case 2: `odd`" }]);
-    expect(page).toContain("Of 3 cases Weir does the same in 1, something else on purpose in 1, and 1 do not apply.");
+    expect(page).toContain("Of 3 cases Weir does the same in 1, something else on purpose in 1, and 1 does not apply.");
     expect(page).toContain("- [Case 2](#case-2): Other.");
     expect(page).toContain(
       "**2** Second. **Weir differs:** Other.\n  - [ratelimit/src/x.test.ts](../ratelimit/src/x.test.ts): `` case 2: `odd` ``",

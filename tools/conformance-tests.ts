@@ -63,7 +63,10 @@ function testsOf(source: ts.SourceFile, call: ts.CallExpression): readonly Found
   const ofTitle = casesNamedIn(name).map((number) => ({ number, name, node: title }));
   const ofRows = rows.flatMap((row): readonly FoundTest[] => {
     if (name.includes(CASE_OF_ROW)) return numberOf(row).map((number) => ({ number, name: filledIn(name, row), node: row }));
-    return textsIn(row).flatMap((text) => casesNamedIn(text).map((number) => ({ number, name: text, node: row })));
+    const filled = filledIn(name, row);
+    return textsIn(row).flatMap((text) =>
+      casesNamedIn(text).map((number) => ({ number, name: filled.includes(text) ? filled : text, node: row })),
+    );
   });
   return [...ofTitle, ...ofRows];
 }

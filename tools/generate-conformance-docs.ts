@@ -40,6 +40,7 @@ export function findGaps(sections: readonly ConformanceSection[], tests: readonl
 /** The page. */
 export function formatConformancePage(sections: readonly ConformanceSection[], tests: readonly CaseTest[]): string {
   const cases = sections.flatMap((section) => section.cases);
+  const absent = cases.filter((each) => each.absent !== undefined).length;
   const counted = (isWanted: (each: ConformanceCase) => boolean): number => cases.filter(isWanted).length;
   return [
     "# Conformance",
@@ -47,7 +48,7 @@ export function formatConformancePage(sections: readonly ConformanceSection[], t
     "Weir's rate limit service takes the place of the Go service envoyproxy/ratelimit behind the same proxies, rule files, configuration servers and " +
       "stores. These numbered cases say what that service does; the tests below each show what Weir does. A test belongs to a case by the number in its name.",
     `Of ${cases.length} cases Weir does the same in ${counted((each) => each.differs === undefined && each.absent === undefined)}, ` +
-      `something else on purpose in ${counted((each) => each.differs !== undefined)}, and ${counted((each) => each.absent !== undefined)} do not apply. ` +
+      `something else on purpose in ${counted((each) => each.differs !== undefined)}, and ${absent} ${absent === 1 ? "does" : "do"} not apply. ` +
       "The [decisions behind the differences](#where-weir-differs) come first.",
     "## Where Weir differs",
     cases

@@ -19,6 +19,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("crds", "crds/src/rate-limit-config/generate.ts"),
   fromSource("errors", "tools/generate-error-docs.ts"),
   fromSource("settings", "tools/generate-settings-docs.ts"),
+  fromSource("conformance", "tools/generate-conformance-docs.ts"),
 ];
 
 function fromSource(name: string, program: string): Generator {

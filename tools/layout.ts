@@ -57,7 +57,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "e2e",
     mayImport: ["proto", "crds", "common", "testing"],
-    order: ["errors.ts", "stack", "parts", "conformance", "scenarios", "benchmarks", "fuzz"],
+    order: ["errors.ts", "stack", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz"],
     alternatives: [],
   },
 ];

@@ -1,5 +1,8 @@
 // Tests of the two programs as processes: help, version, exit codes, and the examples of this repository.
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { describe, expect, it } from "vitest";
@@ -84,6 +87,23 @@ describe("weir-config-check", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^ {2}it holds custom resources: default\//m);
     expect(stdout).toMatch(/all rate limit configs ok\n$/);
+  });
+
+  it("tells the file, the line and the reason of a mistake, and takes one domain in two files when it is told to", () => {
+    const folder = mkdtempSync(join(tmpdir(), "weir-config-check-"));
+    const rule = (key: string): string => `domain: d\ndescriptors:\n  - key: ${key}\n    rate_limit: {unit: hour, requests_per_unit: 1}\n`;
+    writeFileSync(join(folder, "a.yaml"), rule("one"));
+    writeFileSync(join(folder, "b.yaml"), rule("two"));
+    const opened = `checking rate limit configs...\nloading config directory: ${folder}\nopening config file: ${folder}/a.yaml\nopening config file: ${folder}/b.yaml\n`;
+    const apart = run("config-check", ["-config_dir", folder]);
+    const merged = run("config-check", [`--config_dir=${folder}`, "--merge_domain_configs"]);
+    writeFileSync(join(folder, "b.yaml"), rule("two").replace("hour", "fortnight"));
+    const wrong = run("config-check", ["-config_dir", folder, "-merge_domain_configs=true"]);
+    rmSync(folder, { recursive: true });
+    const problem = (text: string): string => `${opened}error loading rate limit configs: ${folder}/b.yaml: ${text}\n`;
+    expect([apart.code, apart.stdout]).toEqual([1, problem("duplicate domain 'd' in config file (line 1, column 9)")]);
+    expect([merged.code, merged.stdout]).toEqual([0, `${opened}all rate limit configs ok\n`]);
+    expect([wrong.code, wrong.stdout]).toEqual([1, problem("invalid rate limit unit 'fortnight' (line 4, column 24)")]);
   });
 
   it("ends with 1 when the directory cannot be opened", () => {

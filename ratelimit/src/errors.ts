@@ -10,7 +10,7 @@ export const RATELIMIT_ERRORS = {
   },
   NO_CONFIG: {
     meaning: "No rate limit configuration has been loaded yet",
-    remedy: "Look for config_load_error in the log: the first configuration is missing or was refused",
+    remedy: 'Look for "Error loading new configuration" in the log: the first configuration is missing or was refused',
   },
   STORE_UNAVAILABLE: {
     meaning: "The counter store cannot be reached, or it answered with an error",

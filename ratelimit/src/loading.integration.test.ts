@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { FREE_PORTS } from "./started-program.suite.ts";
+
 /** Tells on standard error which of the packages that take time are loaded. */
 const HOOK = `
   import { registerHooks } from "node:module";
@@ -69,8 +71,7 @@ describe("the programs of this workspace", () => {
       join(folder, "config", "rules.yaml"),
       "domain: d\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1}}]\n",
     );
-    const listeners = { HOST: "127.0.0.1", PORT: "0", GRPC_HOST: "127.0.0.1", GRPC_PORT: "0", DEBUG_HOST: "127.0.0.1", DEBUG_PORT: "0" };
-    const env = { ...listeners, BACKEND_TYPE: "memory", RUNTIME_ROOT: folder };
+    const env = { ...FREE_PORTS, BACKEND_TYPE: "memory", RUNTIME_ROOT: folder };
     const { loaded, output } = await run("main.ts", [], env, /Listening for HTTP/);
     expect(output).toContain("Listening for HTTP");
     expect(loaded).toEqual(["@bufbuild/protobuf", "@grpc/grpc-js", "yaml"]);

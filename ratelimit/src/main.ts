@@ -21,7 +21,7 @@ async function main(context: ProgramContext): Promise<void> {
   const settings = parseSettings(context.env);
   const log = createLog(settings.log);
   context.useLog(log);
-  for (const { name, reason } of findSettingWarnings(context.env, describeSettings()))
+  for (const { name, reason } of findSettingWarnings(context.env, describeSettings(), settings.backend.kind))
     log.warn("a variable has no effect", { name, reason });
   const tracing = await startTracing(settings.tracing, { log });
   // gRPC and the like take time to load: not for --help, and not before the settings are known to be good.

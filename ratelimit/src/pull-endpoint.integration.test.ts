@@ -11,7 +11,8 @@ import { createAltstoreStatistics } from "./counters/altstore/altstore-statistic
 import { createLocalCache } from "./decide/local-cache.ts";
 import { parseSettings } from "./settings.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
-import { freePort, readExposition, runProgram, startProgram, type StartedProgram, WAIT } from "./statistics-tools.suite.ts";
+import { freePort, runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { readExposition } from "./statistics-tools.suite.ts";
 import { createLoadStatistics } from "./statistics/load-statistics.ts";
 import { createServiceStatistics } from "./statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";

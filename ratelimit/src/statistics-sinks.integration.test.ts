@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { FREE_PORTS } from "./started-program.suite.ts";
 import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "./statistics/push/receivers.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
@@ -59,12 +60,7 @@ describe("createStatisticsSinks()", () => {
   /** The service, once it serves; a flush comes only at its end unless `env` says otherwise. */
   async function serve(env: Readonly<Record<string, string>>): Promise<{ program: Program; dial: string }> {
     const program = run(MAIN, [], {
-      HOST: "127.0.0.1",
-      PORT: "0",
-      GRPC_HOST: "127.0.0.1",
-      GRPC_PORT: "0",
-      DEBUG_HOST: "127.0.0.1",
-      DEBUG_PORT: "0",
+      ...FREE_PORTS,
       BACKEND_TYPE: "memory",
       RUNTIME_ROOT: folder,
       SHUTDOWN_DRAIN: "0",
@@ -116,6 +112,9 @@ describe("createStatisticsSinks()", () => {
     expect(value("ratelimit.service.rate_limit.d.path_/foo_*_bar.total_hits")).toBe(5);
     expect(value("ratelimit.service.rate_limit.d.path_/foo_*_bar.over_limit")).toBe(2);
     expect(value("ratelimit.service.config_load_success")).toBe(1);
+    expect([value("runtime.load_attempts"), value("runtime.num_values")]).toEqual([1, 1]);
+    expect(value("ratelimit.node.memory_resident_bytes")).toBeGreaterThan(10_000_000);
+    expect(value("ratelimit.node.cpu_milliseconds")).toBeGreaterThan(10);
     for (const line of receiver.lines) expect(line).toMatch(/^[^:|]+\.__a=b\.__foo=bar:\d+(?:\.\d{6})?\|(c|g|ms)$/);
   });
 

@@ -10,7 +10,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createAltstoreStatistics } from "./counters/altstore/altstore-statistics.ts";
 import { parseSettings } from "./settings.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
-import { freePort, readExposition, startProgram, type StartedProgram, STATSD_EXPORTER, WAIT } from "./statistics-tools.suite.ts";
+import { freePort, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { readExposition, STATSD_EXPORTER } from "./statistics-tools.suite.ts";
 import { createLoadStatistics } from "./statistics/load-statistics.ts";
 import { defaultMappingText } from "./statistics/pull/default-mapping.ts";
 import { createServiceStatistics } from "./statistics/service-statistics.ts";
@@ -191,7 +192,7 @@ describe("statistics for scraping and statsd_exporter", () => {
   }
 
   /** The exporter makes seconds of durations by itself. */
-  const forExporter = (mapping: string): string => mapping.replace("  scale: 0.001\n  observer_type", "  observer_type");
+  const forExporter = (mapping: string): string => mapping.replace("    scale: 0.001\n    observer_type", "    observer_type");
 
   it.each(["tcp", "udp"])("are equal with the built-in mapping over %s", async (protocol) => {
     const mapping = defaultMappingText({ isMilliseconds: false });

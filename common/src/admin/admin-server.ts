@@ -1,14 +1,22 @@
 // A small HTTP listener for operators: probes, metrics, dumps. Not for the service's own interface, and without authentication: who may reach
 // it is a matter of the network.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
+import { endWithRefusal, findHttpRefusal } from "../net/http-refusal.ts";
+import { KEEP_ALIVE_PROBES } from "../net/keep-alive.ts";
+import { limitConnections } from "../net/connection-limit.ts";
 import { listen, type ListenAddress } from "../net/listen.ts";
+import { PipeliningLimit } from "../net/pipelining-limit.ts";
 
-/** Bounds of what a client may hold: connections, and milliseconds to send a whole request. */
+/** Bounds of what clients may hold: connections unless told otherwise, and milliseconds to send a whole request. */
 const CONNECTIONS_MAX = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
+
+/** How often those times are looked at, in milliseconds. */
+const CHECK_MS = 5000;
 
 /** How long running requests may go on after stop, in milliseconds. */
 const DRAIN_MS = 1000;
@@ -36,6 +44,8 @@ export interface AdminServerOptions {
   readonly what: string;
   /** True answers "/" and unknown paths with the sorted index of all paths and status 200; default is 404 with that index. */
   readonly listUnknown?: boolean;
+  /** Most connections at a time; default 256. */
+  readonly connectionsMax?: number;
 }
 
 /** The listener. Routes may be added before and after start. */
@@ -71,16 +81,23 @@ class HttpAdminServer implements AdminServer {
   readonly #options: AdminServerOptions;
   readonly #routes = new Map<string, AdminRoute>();
   readonly #server: Server;
+  readonly #pipelining = new PipeliningLimit();
   #address: ListenAddress | undefined;
 
   constructor(log: Log, options: AdminServerOptions) {
     this.name = `${options.what} listener`;
     this.#log = log;
     this.#options = options;
-    this.#server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-      void this.#answer(request, response);
+    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
+    this.#server = createServer({ ...timeouts, ...KEEP_ALIVE_PROBES }, (request, response) => {
+      if (this.#pipelining.admit(request, response)) void this.#answer(request, response);
     });
-    this.#server.maxConnections = CONNECTIONS_MAX;
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+      const refusal = findHttpRefusal(error);
+      if (refusal === undefined || !socket.writable) socket.destroy();
+      else endWithRefusal(socket, refusal, { type: "text/plain; charset=utf-8", body: `${refusal.message}\n` });
+    });
+    limitConnections(this.#server, { what: options.what, max: options.connectionsMax ?? CONNECTIONS_MAX }, log);
   }
 
   route(route: AdminRoute): void {

@@ -286,6 +286,17 @@ describe("readEnv() problems and rows", () => {
     );
   });
 
+  it.each([
+    ["the alias that is set", { REDIS_URL: "nowhere" }, "REDIS_URL"],
+    ["the primary name when that is set", { KVSTORE_URL: "nowhere", REDIS_URL: "nowhere" }, "KVSTORE_URL"],
+    ["the primary name when nothing is set", { REDIS_URL: "" }, "KVSTORE_URL"],
+  ])("problem() names %s", (_what, env, name) => {
+    const read = readEnv(env);
+    read.optionalString(["KVSTORE_URL", "REDIS_URL"], { effect });
+    read.problem("KVSTORE_URL", "nowhere", "host:port");
+    expect(problemsOf(read)).toEqual([{ name, value: "nowhere", allowed: "host:port" }]);
+  });
+
   it("done() quotes only the beginning when a wrong value is long", () => {
     const read = readEnv({ PORT: "9".repeat(1000) });
     read.port("PORT", { default: 1, effect });

@@ -105,7 +105,10 @@ export interface EnvReader {
   map(names: Names, described: Effect & { readonly separator?: ":" | "=" }): ReadonlyMap<string, string>;
   /** A secret from NAME, or from the file that NAME_FILE names (one line end at its end is dropped). */
   secret(names: Names, described: Effect): Secret | undefined;
-  /** Records a problem found by the caller, such as two settings that contradict each other. Never pass a secret as `value`. */
+  /**
+   * Records a problem found by the caller, such as two settings that contradict each other. Never pass a secret as `value`. A primary name becomes that
+   * of the alias under which the setting was found.
+   */
   problem(name: string, value: string | undefined, allowed: string): void;
   /** Every setting read so far, in the order of reading. */
   rows(): readonly SettingRow[];
@@ -198,7 +201,7 @@ class EnvSettings implements EnvReader {
   }
 
   problem(name: string, value: string | undefined, allowed: string): void {
-    this.#problems.push({ name, value: value === undefined ? undefined : quotable(value), allowed });
+    this.#problems.push({ name: this.#spellingOf(name), value: value === undefined ? undefined : quotable(value), allowed });
   }
 
   rows(): readonly SettingRow[] {
@@ -245,6 +248,13 @@ class EnvSettings implements EnvReader {
       this.problem(name, path, `the path of a readable file (${describeError(error)})`);
     }
     return [];
+  }
+
+  /** The spelling under which a setting was found: whoever set REDIS_URL looks for that name, not for the primary one. */
+  #spellingOf(name: string): string {
+    const isSet = (candidate: string): boolean => (this.#env[candidate] ?? "") !== "";
+    const names = this.#rows.find((row) => row.names[0] === name)?.names ?? [];
+    return names.find(isSet) ?? name;
   }
 
   /** A name and its alias with different values: which one was meant is anybody's guess, so nobody guesses. */

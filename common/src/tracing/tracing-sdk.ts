@@ -4,6 +4,9 @@ import { randomUUID } from "node:crypto";
 import {
   type Context,
   context,
+  diag,
+  type DiagLogger,
+  DiagLogLevel,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -22,7 +25,7 @@ import {
   W3CTraceContextPropagator,
 } from "@opentelemetry/core";
 import { B3InjectEncoding, B3Propagator } from "@opentelemetry/propagator-b3";
-import { defaultResource, resourceFromAttributes } from "@opentelemetry/resources";
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
 import {
   BatchSpanProcessor,
   NodeTracerProvider,
@@ -36,6 +39,9 @@ import type { Log } from "../log/log.ts";
 
 /** How long stop waits for the last spans to be sent, in milliseconds: a receiver that is down must not hold up the end of a service. */
 const FLUSH_MAX_MS = 3000;
+
+/** Most different problems of the SDK that are told: they come from settings, and there are few of those. */
+const DIAGNOSTICS_MAX = 20;
 
 /** Headers as Node gives them, with names in lower case. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -68,6 +74,8 @@ export interface RunningTracing {
   readonly below: (parent: Context, span: Span) => Context;
   /** Whether a place is in a trace already; false where one begins. */
   readonly isInTrace: (place: Context) => boolean;
+  /** Whether the span at a place is one that will be sent. Below one that will not, no span is, so that none needs to be made. */
+  readonly isRecorded: (place: Context) => boolean;
   /** Runs something at a place in the trace, which `active` tells until it returns, and wherever it goes on asynchronously. */
   readonly run: (place: Context, what: () => void) => void;
   /** The place where the running code is. */
@@ -78,9 +86,14 @@ export interface RunningTracing {
 
 /** Starts the SDK and makes it the process's own, so that libraries which record spans use it too. */
 export async function startSdk(settings: SdkSettings, deps: { readonly log: Log }): Promise<RunningTracing> {
+  // What the exporter does not understand in its variables it tells there and nowhere else.
+  diag.setLogger(diagnosticsOf(deps.log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = new ReportingExporter(await createExporter(settings.protocol), deps.log);
   const provider = new NodeTracerProvider({
-    resource: defaultResource().merge(resourceFromAttributes(resourceAttributes(settings))),
+    // OTEL_RESOURCE_ATTRIBUTES, which operators of Kubernetes clusters inject, tells the rest: the pod, its node, the cluster.
+    resource: defaultResource()
+      .merge(detectResources({ detectors: [envDetector] }))
+      .merge(resourceFromAttributes(resourceAttributes(settings))),
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(settings.samplingRate) }),
     spanProcessors: [new BatchSpanProcessor(exporter)], // Bounded: it drops spans beyond a queue of 2048.
   });
@@ -105,6 +118,7 @@ export async function startSdk(settings: SdkSettings, deps: { readonly log: Log 
     markFailed: (span, message) => void span.setStatus({ code: SpanStatusCode.ERROR, message }),
     below: (parent, span) => trace.setSpan(parent, span),
     isInTrace: (place) => trace.getSpanContext(place) !== undefined,
+    isRecorded: (place) => trace.getSpan(place)?.isRecording() === true,
     run: (place, what) => context.with(place, what),
     active: () => context.active(),
     async stop() {
@@ -112,6 +126,7 @@ export async function startSdk(settings: SdkSettings, deps: { readonly log: Log 
       context.disable();
       propagation.disable();
       await flush(provider, deps.log);
+      diag.disable();
     },
   };
 }
@@ -179,6 +194,19 @@ class ReportingExporter implements SpanExporter {
     if (isFailing) this.#log.warn("cannot export spans, they are lost until this works again", { error });
     else this.#log.info("exporting spans works again");
   }
+}
+
+/** Warnings and errors of the SDK. Several texts come in a row when something lasts, so each is told once. */
+function diagnosticsOf(log: Log): DiagLogger {
+  const told = new Set<string>();
+  const warn = (message: string, ...details: unknown[]): void => {
+    const text = [message, ...details].map((part) => (part instanceof Error ? part.message : String(part))).join(" ");
+    if (told.has(text) || told.size >= DIAGNOSTICS_MAX) return;
+    told.add(text);
+    log.warn("OpenTelemetry reports a problem", { reason: text });
+  };
+  const nothing = (): void => undefined;
+  return { error: warn, warn, info: nothing, debug: nothing, verbose: nothing };
 }
 
 async function createExporter(protocol: SdkSettings["protocol"]): Promise<SpanExporter> {

@@ -127,6 +127,27 @@ describe("startTracing() export", () => {
     expect(resource).not.toHaveProperty("service.namespace");
   });
 
+  it("startTracing() adds the attributes of OTEL_RESOURCE_ATTRIBUTES, over which the settings win", async () => {
+    const received = await openHttpReceiver();
+    vi.stubEnv("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=pod-7-x,service.namespace=other");
+    const tracing = await start();
+    tracing.tracer!.startSpan("a").end();
+    await tracing.stop();
+    expect(received[0]?.resource).toMatchObject({ "k8s.pod.name": "pod-7-x", "service.namespace": "edge" });
+  });
+
+  it.each(["http", "grpc"] as const)("startTracing() tells of variables of the exporter that it cannot use over %s", async (protocol) => {
+    vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://localhost:1");
+    vi.stubEnv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nonexistent/ca.pem");
+    vi.stubEnv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon");
+    const { log, lines } = recordedLog();
+    const tracing = await startTracing({ ...settings, protocol }, { log });
+    tracing.tracer!.startSpan("a").end();
+    await tracing.stop();
+    const reasons = lines.map((line) => (line as { reason?: string }).reason).filter((reason) => reason !== undefined);
+    expect(reasons).toEqual([expect.stringContaining("OTEL_EXPORTER_OTLP_TIMEOUT"), expect.stringContaining("root certificate")]);
+  });
+
   it("startTracing() warns once when the receiver refuses spans", async () => {
     await openHttpReceiver(() => 400);
     const { log, lines } = recordedLog();

@@ -3,7 +3,7 @@
 import type { Socket } from "node:net";
 import { connect } from "node:net";
 import type { CallTemplate } from "./http2-frames.ts";
-import { FLAG, FRAME, acknowledgement, callTemplate, createFrameReader, openingBytes, windowUpdate } from "./http2-frames.ts";
+import { FLAG, FRAME, acknowledgement, callTemplate, createFrameReader, openingBytes, placesOf, windowUpdate } from "./http2-frames.ts";
 
 /** Digits of the number in a key: a hundred million different keys. */
 const DIGITS = 8;
@@ -23,12 +23,17 @@ const RING = 1 << 16;
 /** Stands in place of a time for a stream that has no call waiting. */
 const ANSWERED = -1;
 
+/** How many keys a call with this message asks about. */
+export function keysPerCall(message: Uint8Array): number {
+  return placesOf(KEY_MARKER, Buffer.from(message)).length;
+}
+
 /** What a call is and where it goes. */
 export interface CallTarget {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** The encoded request, holding KEY_MARKER where the number of the key goes. */
+  /** The encoded request, holding KEY_MARKER once or more where numbers of keys go. */
   readonly message: Uint8Array;
 }
 
@@ -43,7 +48,7 @@ export interface CallListener {
 /** A connection that can carry calls. */
 export interface CallConnection {
   readonly inFlight: number;
-  /** Adds a call about the key with this number; `sentMs` comes back with the answer. Goes out with flush(). */
+  /** Adds a call about the key with this number and, if its message has more than one place, the keys that follow; `sentMs` comes back with the answer. Goes out with flush(). */
   call(key: number, sentMs: number): void;
   /** Writes all calls made since the last time, in one go. */
   flush(): void;
@@ -100,8 +105,7 @@ class SocketConnection implements CallConnection {
     bytes.copy(batch, at);
     batch.writeUInt32BE(nextStreamId, at + streamIdAt[0]);
     batch.writeUInt32BE(nextStreamId, at + streamIdAt[1]);
-    for (let digit = DIGITS - 1, rest = key; digit >= 0; digit--, rest = Math.floor(rest / 10))
-      batch[at + digitsAt + digit] = 0x30 + (rest % 10);
+    for (let place = 0; place < digitsAt.length; place++) writeDigits(batch, at + digitsAt[place]!, key + place);
     const index = (nextStreamId >> 1) % RING;
     this.sentMs[index] = sentMs;
     this.codes[index] = 0;
@@ -139,7 +143,9 @@ class SocketConnection implements CallConnection {
   }
 
   private onData(streamId: number, payload: Buffer): void {
-    this.codes[(streamId >> 1) % RING] = codeOf(payload);
+    const index = (streamId >> 1) % RING;
+    // A long answer comes in several frames, and the code stands in the first.
+    if (this.codes[index] === 0) this.codes[index] = codeOf(payload);
     this.receivedBytes += payload.length;
     if (this.receivedBytes < WINDOW_STEP_BYTES) return;
     this.socket.write(windowUpdate(this.receivedBytes));
@@ -160,6 +166,10 @@ class SocketConnection implements CallConnection {
   private fail(reason: string): void {
     if (!this.isClosed) this.listener.failed(reason);
   }
+}
+
+function writeDigits(bytes: Buffer, at: number, value: number): void {
+  for (let digit = DIGITS - 1, rest = value; digit >= 0; digit--, rest = Math.floor(rest / 10)) bytes[at + digit] = 0x30 + (rest % 10);
 }
 
 // A gRPC message of five bytes and more whose first field is overall_code (number 1, varint): 0x08, then the code.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cpuTimeMs, parseCpuTimeMs, waitedForCoreMs } from "./cpu-time.ts";
+import { cpuTimeMs, parseCpuTimeMs, parseResidentMebibytes, waitedForCoreMs } from "./cpu-time.ts";
 
 describe("parseCpuTimeMs()", () => {
   it("adds user and kernel time when the name of the program holds spaces and brackets", () => {
@@ -17,5 +17,14 @@ describe("cpuTimeMs()", () => {
 describe("waitedForCoreMs()", () => {
   it("is not a number when there is no such process", () => {
     expect(waitedForCoreMs(0)).toBeNaN();
+  });
+});
+
+describe("parseResidentMebibytes()", () => {
+  it.each([
+    { status: "Name:\tnode\nVmPeak:\t 1000000 kB\nVmRSS:\t  131072 kB\nRssAnon:\t 90000 kB\n", mebibytes: 128 },
+    { status: "Name:\tnode\nState:\tZ (zombie)\n", mebibytes: NaN },
+  ])("is $mebibytes when the status is $status", ({ status, mebibytes }) => {
+    expect(parseResidentMebibytes(status)).toBe(mebibytes);
   });
 });

@@ -1,4 +1,5 @@
-// The processor time a process has used or was kept from, read from the kernel: what the server costs, without asking the server.
+// The processor time a process has used or was kept from, and the memory it holds, read from the kernel: what the server costs, without
+// asking the server.
 import { readFileSync } from "node:fs";
 
 /** Length of the kernel's tick in milliseconds: USER_HZ is 100 on every Linux that Node runs on. */
@@ -26,4 +27,14 @@ export function parseCpuTimeMs(stat: string): number {
   // The second field is the program's name in brackets and may hold spaces and brackets itself; all after the last one is plain.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+/** Resident memory of a process in MiB. */
+export function residentMebibytes(pid: number): number {
+  return parseResidentMebibytes(readFileSync(`/proc/${pid}/status`, "utf8"));
+}
+
+/** The same from the text of /proc/<pid>/status (proc(5), VmRSS, in units of 1024 bytes). NaN when it has none, as of a process that ended. */
+export function parseResidentMebibytes(status: string): number {
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }

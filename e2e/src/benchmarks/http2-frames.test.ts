@@ -13,7 +13,13 @@ describe("callTemplate()", () => {
         .replace("6123232323232323237a", Buffer.from("a########z").toString("hex")),
     );
     expect(streamIdAt).toEqual([5, 20]);
-    expect(bytes.toString("latin1", digitsAt, digitsAt + 8)).toBe("########");
+    expect(digitsAt).toEqual([30]);
+    expect(bytes.toString("latin1", 30, 38)).toBe("########");
+  });
+
+  it("names every place of the marker when the message holds several", () => {
+    const { digitsAt } = callTemplate({ ...CALL, message: Buffer.from("a########z########"), isFirst: false });
+    expect(digitsAt).toEqual([30, 39]);
   });
 
   it("names the header fields in full when it is the first of its connection", () => {

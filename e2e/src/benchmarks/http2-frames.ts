@@ -22,8 +22,8 @@ export interface CallTemplate {
   readonly bytes: Buffer;
   /** Where the two stream identifiers stand. */
   readonly streamIdAt: readonly [number, number];
-  /** Where the number of the key stands, as decimal digits. */
-  readonly digitsAt: number;
+  /** Where numbers of keys stand, as decimal digits; at least one place. */
+  readonly digitsAt: readonly number[];
 }
 
 /** The opening of a connection: no dynamic table towards us, and windows so large that no answer ever waits for one. */
@@ -48,7 +48,7 @@ export function acknowledgement(type: typeof FRAME.SETTINGS | typeof FRAME.PING,
 }
 
 /**
- * A call of `path` with `message`, whose bytes `marker` will be replaced by digits. The first call of a connection puts the
+ * A call of `path` with `message`, in which each `marker` will be replaced by digits. The first call of a connection puts the
  * header fields into the server's table, the later ones only name them, as proxies do.
  */
 export function callTemplate(options: {
@@ -64,9 +64,16 @@ export function callTemplate(options: {
   data.set(options.message, 5);
   const first = frame(FRAME.HEADERS, FLAG.END_HEADERS, 0, headers);
   const bytes = Buffer.concat([first, frame(FRAME.DATA, FLAG.END_STREAM, 0, data)]);
-  const digitsAt = bytes.indexOf(options.marker, first.length, "latin1");
-  if (digitsAt < 0) throw new RangeError(`The message does not hold the marker ${options.marker}`);
+  const digitsAt = placesOf(options.marker, bytes, first.length);
+  if (digitsAt.length === 0) throw new RangeError(`The message does not hold the marker ${options.marker}`);
   return { bytes, streamIdAt: [5, first.length + 5], digitsAt };
+}
+
+/** Where `marker` stands in `bytes` from `start` on. */
+export function placesOf(marker: string, bytes: Buffer, start = 0): readonly number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(marker, start, "latin1"); at >= 0; at = bytes.indexOf(marker, at + marker.length, "latin1")) places.push(at);
+  return places;
 }
 
 /** What a frame reader reports. The payload is a view that is valid during the call only. */

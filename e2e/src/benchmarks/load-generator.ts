@@ -3,7 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { CallConnection } from "./call-connection.ts";
-import { openCallConnection } from "./call-connection.ts";
+import { keysPerCall, openCallConnection } from "./call-connection.ts";
 
 /** What to generate. */
 export interface LoadOrder {
@@ -58,6 +58,7 @@ class LoadRun {
   private readonly order: LoadOrder;
   private readonly connections: CallConnection[] = [];
   private readonly latencies = new Float64Array(LATENCIES_MAX);
+  private readonly keysPerCall: number;
   private key = 0;
   private answers = 0;
   private overLimit = 0;
@@ -67,6 +68,7 @@ class LoadRun {
 
   constructor(order: LoadOrder) {
     this.order = order;
+    this.keysPerCall = keysPerCall(Buffer.from(order.message, "base64"));
   }
 
   async open(): Promise<void> {
@@ -177,7 +179,7 @@ class LoadRun {
   }
 
   private nextKey(): number {
-    this.key = this.key + 1 >= this.order.keys ? 0 : this.key + 1;
+    this.key = this.key + this.keysPerCall >= this.order.keys ? 0 : this.key + this.keysPerCall;
     return this.key;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatNumber, formatTable, formatThousands, spreadOf } from "./summary.ts";
+import { formatNumber, formatShare, formatTable, formatThousands, ratioCells, spreadOf } from "./summary.ts";
 
 describe("spreadOf()", () => {
   it.each([
@@ -19,6 +19,25 @@ describe("formatThousands() and formatNumber()", () => {
   it("show the median with the range behind it", () => {
     expect(formatThousands({ median: 24_812, min: 23_949, max: 25_101 })).toBe("24.8 k (23.9–25.1)");
     expect(formatNumber({ median: 40.16, min: 39.5, max: 41 }, 1)).toBe("40.2 (39.5–41.0)");
+  });
+});
+
+describe("formatShare()", () => {
+  it.each([
+    { share: 0.314, text: "31 %" },
+    { share: NaN, text: "unknown" },
+  ])("is '$text' when the share is $share", ({ share, text }) => {
+    expect(formatShare(share)).toBe(text);
+  });
+});
+
+describe("ratioCells()", () => {
+  it.each([
+    { median: 1.2, bar: 1.2, cells: ["1.20 (1.00–2.00)", "≤ 1.2", "PASS"] },
+    { median: 1.21, bar: 1.2, cells: ["1.21 (1.00–2.00)", "≤ 1.2", "MISS"] },
+    { median: 1.21, bar: undefined, cells: ["1.21 (1.00–2.00)", "", ""] },
+  ])("are $cells when the median is $median and the bar $bar", ({ median, bar, cells }) => {
+    expect(ratioCells({ median, min: 1, max: 2 }, bar)).toEqual(cells);
   });
 });
 

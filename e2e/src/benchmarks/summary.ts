@@ -28,6 +28,17 @@ export function formatNumber(spread: Spread, decimals: number): string {
   return `${text(spread.median)} (${text(spread.min)}–${text(spread.max)})`;
 }
 
+/** "31 %"; "unknown" when it could not be measured. */
+export function formatShare(share: number): string {
+  return Number.isNaN(share) ? "unknown" : `${(share * 100).toFixed(0)} %`;
+}
+
+/** "1.08 (1.02–1.13)" with what it may be at most behind it and whether it is; without a bar both cells are empty. */
+export function ratioCells(spread: Spread, bar: number | undefined): readonly [ratio: string, bar: string, verdict: string] {
+  const ratio = formatNumber(spread, 2);
+  return bar === undefined ? [ratio, "", ""] : [ratio, `≤ ${bar}`, spread.median <= bar ? "PASS" : "MISS"];
+}
+
 /** A Markdown table with columns as wide as their widest cell, so that it reads in a terminal too. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0)));

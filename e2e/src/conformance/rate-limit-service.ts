@@ -12,10 +12,10 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
-import { eventually } from "../parts/eventually.ts";
 import { ROOT } from "../parts/flow.ts";
 import { STACK_HOST } from "../stack/ports.ts";
 import { type ProcessExit, type ProcessGroup, startProcess } from "../stack/process-group.ts";
+import { waitUntilReadyOrEnded } from "./ready-or-ended.ts";
 
 /** How long a call may take, in milliseconds: generous, because the machine of a test may be busy. */
 const CALL_TIMEOUT_MS = 15_000;
@@ -50,9 +50,13 @@ export interface Answer {
 export interface RateLimitService {
   readonly httpPort: number;
   readonly debugPort: number;
+  /** Where it is scraped; 0 when it is not. */
+  readonly statisticsPort: number;
   readonly grpcAddress: string;
   /** Asks about descriptors of `domain`. */
   ask(domain: string, ...questions: readonly Question[]): Promise<Answer>;
+  /** The same with a deadline of its own, in milliseconds. */
+  askWithin(timeoutMs: number, domain: string, ...questions: readonly Question[]): Promise<Answer>;
   /** Every statistic, by its name. */
   statistics(): Promise<Readonly<Record<string, unknown>>>;
   /** The value of one; 0 when there is none of that name. */
@@ -95,21 +99,16 @@ export async function startRateLimitService(
       if (what !== undefined) ports.set(what, Number(port));
     },
   });
-  try {
-    await eventually("the rate limit service to listen", () => {
-      if (!service.isRunning()) throw new Error(`it ended: ${service.lastLines().join("\n")}`);
-      if (!ports.has("HTTP")) throw new Error(`it does not yet: ${service.lastLines().join("\n")}`);
-    });
-  } catch (error) {
-    service.kill();
-    throw error;
-  }
+  await waitUntilReadyOrEnded(service, () => {
+    if (!ports.has("HTTP")) throw new Error(`it does not listen yet: ${service.lastLines().join("\n")}`);
+  });
   return new ServiceProcess(service, ports);
 }
 
 class ServiceProcess implements RateLimitService {
   readonly httpPort: number;
   readonly debugPort: number;
+  readonly statisticsPort: number;
   readonly grpcAddress: string;
   private readonly process: ProcessGroup;
   private readonly client: Client;
@@ -118,18 +117,23 @@ class ServiceProcess implements RateLimitService {
     this.process = process;
     this.httpPort = ports.get("HTTP") ?? 0;
     this.debugPort = ports.get("debug") ?? 0;
+    this.statisticsPort = ports.get("statistics") ?? 0;
     this.grpcAddress = `${STACK_HOST}:${ports.get("gRPC") ?? 0}`;
     this.client = new Client(this.grpcAddress, credentials.createInsecure());
   }
 
-  async ask(domain: string, ...questions: readonly Question[]): Promise<Answer> {
+  ask(domain: string, ...questions: readonly Question[]): Promise<Answer> {
+    return this.askWithin(CALL_TIMEOUT_MS, domain, ...questions);
+  }
+
+  async askWithin(timeoutMs: number, domain: string, ...questions: readonly Question[]): Promise<Answer> {
     const descriptors = questions.map(({ entries, hits }) => ({
       entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
       ...(hits !== undefined && { hitsAddend: BigInt(hits) }),
     }));
     const request = create(RateLimitRequestSchema, { domain, descriptors });
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitSchema).shouldRateLimit;
-    const deadline = Date.now() + CALL_TIMEOUT_MS;
+    const deadline = Date.now() + timeoutMs;
     const response = await new Promise<RateLimitResponse>((resolve, reject) => {
       const answered = (error: ServiceError | null, answer?: RateLimitResponse): void => {
         if (answer === undefined) reject(error ?? new Error("the answer was empty"));

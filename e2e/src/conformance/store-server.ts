@@ -8,6 +8,7 @@ import { eventually } from "../parts/eventually.ts";
 import { runCommand } from "../parts/shell.ts";
 import { STACK_HOST, findFreePort } from "../stack/ports.ts";
 import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
+import { waitUntilReadyOrEnded } from "./ready-or-ended.ts";
 
 /** Where the programs of the stores are, on Debian. */
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -115,15 +116,7 @@ export async function writeStoreCertificates(folder: string): Promise<StoreCerti
 
 async function startStore(program: string, port: number, args: readonly string[]): Promise<StoreServer> {
   const process = await startProcess({ name: program, command: "env", args: [program, ...args], env: { PATH } });
-  try {
-    await eventually(`${program} to listen`, async () => {
-      if (!process.isRunning()) throw new Error(`it ended: ${process.lastLines().join("\n")}`);
-      await connectOnce(port);
-    });
-  } catch (error) {
-    process.kill();
-    throw error;
-  }
+  await waitUntilReadyOrEnded(process, () => connectOnce(port));
   return { port, stop: () => stopStore(process) };
 }
 

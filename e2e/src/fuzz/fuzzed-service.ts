@@ -40,7 +40,11 @@ export interface FuzzedService {
   assertAnswers(): Promise<void>;
   /** What the log has that it must not have: errors, stacks, the words of Node about itself. */
   complaints(): readonly string[];
-  /** Connections that the process has, listeners not among them. */
+  /** The lines of the log that match. */
+  logLines(pattern: RegExp): readonly string[];
+  /** Sends it a signal. */
+  signal(name: NodeJS.Signals): void;
+  /** Sockets that the process has, its listeners and those to stores among them. */
   openSockets(): number;
   /** Memory that the process has of the machine. */
   rssBytes(): number;
@@ -171,7 +175,15 @@ class ChildService implements FuzzedService {
   }
 
   complaints(): readonly string[] {
-    return this.#stderr.split("\n").filter((line) => /level=(error|fatal)|^ +at |Warning|unhandled|uncaught/i.test(line));
+    return this.logLines(/level=(error|fatal)|^ +at |\(node:\d+\)|unhandled|uncaught/i);
+  }
+
+  logLines(pattern: RegExp): readonly string[] {
+    return this.#stderr.split("\n").filter((line) => pattern.test(line));
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
   }
 
   openSockets(): number {

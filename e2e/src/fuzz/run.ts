@@ -35,11 +35,13 @@ console.log("The service stood all of it.");
 async function runRound(kind: GrpcKind): Promise<void> {
   const folder = makeTemporaryFolder();
   const service = await startFuzzedService(folder.path, kind);
-  process.once("exit", () => service.kill());
+  const kill = (): void => service.kill();
+  process.once("exit", kill);
   try {
     for (let batch = 0; batch < 10 && performance.now() < endMs; batch++) await runBatch(service);
     await service.stop();
   } finally {
+    process.off("exit", kill);
     service.kill();
     folder.remove();
   }

@@ -2,6 +2,9 @@
 import { describeError } from "@weir/common/errors/service-error";
 import { StoreError } from "./store-error.ts";
 
+/** What OpenSSL tells in several ways, depending on what a server sends of its chain. */
+const UNTRUSTED = "the authority of its certificate is not trusted";
+
 /** Plain words for the socket errors that people meet; the original text follows them. */
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
@@ -10,6 +13,11 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOENT: "no such socket",
   ENOTFOUND: "no such host",
   ETIMEDOUT: "connection timed out",
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
 };
 
 /** The error of a server that is silent. */

@@ -20,7 +20,10 @@ export type TracedBackend = { readonly kind: "kvstore"; readonly hasPerSecond: b
 type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
 type Place = ReturnType<RunningTracing["active"]>;
 
-/** The counter with a span for every batch: from handing it over to the answer. Lengths are numbers of counters, whatever commands they take. */
+/**
+ * The counter with one span for every batch of a call that is recorded: from handing it over to the answer, reading before counting included. Lengths are
+ * numbers of counters, whatever commands they take.
+ */
 export function traceCounter(counter: Counter, tracing: RunningTracing, backend: TracedBackend): Counter {
   return counter.read === undefined ? new TracedCounter(counter, tracing, backend) : new TracedReader(counter, tracing, backend);
 }
@@ -29,14 +32,14 @@ class TracedCounter implements Counter {
   readonly name: string;
   readonly errorType: Counter["errorType"];
   protected readonly counter: Counter;
-  readonly #tracing: RunningTracing;
+  protected readonly tracing: RunningTracing;
   readonly #backend: TracedBackend;
 
   constructor(counter: Counter, tracing: RunningTracing, backend: TracedBackend) {
     this.name = counter.name;
     this.errorType = counter.errorType;
     this.counter = counter;
-    this.#tracing = tracing;
+    this.tracing = tracing;
     this.#backend = backend;
   }
 
@@ -49,19 +52,42 @@ class TracedCounter implements Counter {
   }
 
   count(batch: CountBatch): void {
-    this.counter.count(this.trace(batch));
+    if (this.tracing.isRecorded(this.tracing.active())) this.counter.count(new TracedBatch(batch, this.tracing, this.startSpan(batch)));
+    else this.counter.count(batch);
   }
 
-  protected trace(batch: CountBatch): TracedBatch {
-    const place = this.#tracing.active();
-    const { name, attributes } = describeBatch(batch.checks, this.#backend);
-    return new TracedBatch(batch, this.#tracing, { place, span: this.#tracing.tracer.startSpan(name, { attributes }, place) });
+  protected startSpan({ checks }: CountBatch): Span {
+    const { name, attributes } = describeBatch(checks, this.#backend);
+    return this.tracing.tracer.startSpan(name, { attributes }, this.tracing.active());
   }
 }
 
 class TracedReader extends TracedCounter {
+  /** The span of a batch that was read, while it is told so and may be handed over again to be counted. */
+  #handed: Span | undefined;
+
+  override count(batch: CountBatch): void {
+    const span = this.#handed;
+    if (span === undefined) {
+      super.count(batch);
+      return;
+    }
+    this.#handed = undefined;
+    this.counter.count(new TracedBatch(batch, this.tracing, span));
+  }
+
   read(batch: CountBatch): void {
-    this.counter.read?.(this.trace(batch));
+    if (!this.tracing.isRecorded(this.tracing.active())) {
+      this.counter.read?.(batch);
+      return;
+    }
+    const span = this.startSpan(batch);
+    const hand = (handed: Span | undefined): Span | undefined => {
+      const before = this.#handed;
+      this.#handed = handed;
+      return before;
+    };
+    this.counter.read?.(new TracedBatch(batch, this.tracing, span, hand));
   }
 }
 
@@ -72,21 +98,27 @@ class TracedBatch implements CountBatch {
   readonly #batch: CountBatch;
   readonly #tracing: RunningTracing;
   readonly #span: Span;
+  /** Of a batch that is read: offers its span to whoever counts it next, and takes it back when nobody does. */
+  readonly #hand: ((span: Span | undefined) => Span | undefined) | undefined;
   /** Where the decision is in its trace; the answer comes from elsewhere, and may have to count on. */
   readonly #place: Place;
 
-  constructor(batch: CountBatch, tracing: RunningTracing, { place, span }: { readonly place: Place; readonly span: Span }) {
+  constructor(batch: CountBatch, tracing: RunningTracing, span: Span, hand?: (span: Span | undefined) => Span | undefined) {
     this.checks = batch.checks;
     this.deadlineMs = batch.deadlineMs;
     this.#batch = batch;
     this.#tracing = tracing;
-    this.#place = place;
     this.#span = span;
+    this.#hand = hand;
+    this.#place = tracing.active();
   }
 
   counted(): void {
-    this.#span.end();
+    const hand = this.#hand;
+    if (hand === undefined) this.#span.end();
+    else hand(this.#span);
     this.#tracing.run(this.#place, () => this.#batch.counted());
+    if (hand?.(undefined) === this.#span) this.#span.end();
   }
 
   failed(error: StoreError): void {

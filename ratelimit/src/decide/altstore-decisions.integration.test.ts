@@ -6,7 +6,7 @@ import { type AltstoreCounter, createAltstoreCounter } from "../counters/altstor
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
 import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import { Scene, WaitingCall } from "./decider.suite.ts";
+import { Scene, type SceneOptions, WaitingCall } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
 
 /** A caller that can be waited for. */
@@ -38,6 +38,10 @@ afterAll(() => node.close());
 
 /** A decider over the node, with these rules. The clock stands, so the windows of the keys are known: …_1234 in seconds, …_1200 in minutes. */
 async function open(...rules: readonly DescriptorModel[]): Promise<Scene> {
+  return openWith({}, ...rules);
+}
+
+async function openWith(further: Pick<SceneOptions, "localCacheBytes">, ...rules: readonly DescriptorModel[]): Promise<Scene> {
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
   counter = createAltstoreCounter(
     {
@@ -61,7 +65,7 @@ async function open(...rules: readonly DescriptorModel[]): Promise<Scene> {
   );
   await counter.start();
   await node.ask("flush_all");
-  return new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode: "allow" } });
+  return new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode: "allow" }, ...further });
 }
 
 async function decide(scene: Scene, request: Partial<RateLimitRequest>): Promise<AwaitedCall> {
@@ -138,6 +142,21 @@ describe("decide() over memcached", () => {
       expect(scene.counted()["rate_limit.domain.key.near_limit"]).toBe(near);
       expect(scene.counted()["rate_limit.domain.key.over_limit"]).toBe(over);
     }
+  });
+
+  it("case 133: decide() asks no node about a key that the local cache knows to be over its limit", async () => {
+    const scene = await openWith({ localCacheBytes: 1_000_000 }, descriptor({ key: "key", rateLimit: limit(15, "hour") }));
+    await node.set("domain_key_value_0", "15");
+    expect((await decide(scene, {})).decision.overallCode).toBe(2);
+    const [gets, sets] = [await node.stat("cmd_get"), await node.stat("cmd_set")];
+    expect((await decide(scene, {})).decision).toMatchObject({ overallCode: 2, statuses: [{ code: 2, limitRemaining: 0 }] });
+    expect([await node.stat("cmd_get"), await node.stat("cmd_set")]).toEqual([gets, sets]);
+    expect(await node.get("domain_key_value_0")).toBe("16");
+    expect(scene.counted()).toMatchObject({
+      "rate_limit.domain.key.total_hits": 2,
+      "rate_limit.domain.key.over_limit": 2,
+      "rate_limit.domain.key.over_limit_with_local_cache": 1,
+    });
   });
 
   it.each([

@@ -7,9 +7,11 @@ import { type Code, type DescriptorStatus, OK } from "./decision.ts";
 /** limitRemaining of unlimited rules: the largest unsigned 32-bit number. */
 export const UNLIMITED_REMAINING = 4_294_967_295;
 
-/** A descriptor without a rule, or whose rule another one of the call replaces: OK, nothing is counted. */
+/** A descriptor that nothing was counted for: it has no rule, another one of the call replaces it, or the store has failed and the call is to pass. */
 export interface UncountedCheck extends DescriptorStatus {
   readonly kind: "none";
+  /** Whether its rule is a quota: then a quota of the call has passed. */
+  readonly isQuota: boolean;
 }
 
 /** What is to be done for a descriptor. */
@@ -18,11 +20,15 @@ export type Check = UncountedCheck | UnlimitedCheck | LimitedCheck;
 /** The check of every descriptor without a rule. */
 export const NO_RULE: UncountedCheck = Object.freeze({
   kind: "none",
+  isQuota: false,
   code: OK,
   currentLimit: undefined,
   limitRemaining: 0,
   durationUntilResetSeconds: undefined,
 });
+
+/** The check of every descriptor whose rule is a quota that could not be counted and is to pass. */
+export const PASSED_QUOTA: UncountedCheck = Object.freeze({ ...NO_RULE, isQuota: true });
 
 /** A descriptor whose rule is unlimited: OK, counted in the statistics only. */
 export class UnlimitedCheck implements DescriptorStatus {
@@ -45,7 +51,6 @@ export type DecidedBy = "count" | "local cache" | "failure mode";
 
 /** A descriptor to count: the counter writes `after`, then `judge` writes the status. */
 export class LimitedCheck implements CountedCheck, DescriptorStatus {
-  readonly kind = "limited";
   readonly match: RuleMatch;
   readonly key: string;
   readonly windowStartSeconds: number;
@@ -65,6 +70,11 @@ export class LimitedCheck implements CountedCheck, DescriptorStatus {
     this.windowStartSeconds = windowStartSeconds;
     this.hits = hits;
     this.addend = hits;
+  }
+
+  // eslint-disable-next-line @typescript-eslint/class-literal-property-style -- a field would cost every decision eight bytes for each descriptor
+  get kind(): "limited" {
+    return "limited";
   }
 
   get windowSeconds(): number {

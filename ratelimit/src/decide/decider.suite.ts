@@ -87,6 +87,11 @@ export class WaitingCall implements DecisionCall {
     return this.#decision;
   }
 
+  /** Whether it was answered with a decision. */
+  get hasDecision(): boolean {
+    return this.#decision !== undefined;
+  }
+
   get error(): DecideError {
     if (this.#error === undefined) throw new Error("The call did not fail");
     return this.#error;

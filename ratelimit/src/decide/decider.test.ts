@@ -237,7 +237,7 @@ describe("decide() counting", () => {
     expect(scene.counted()["rate_limit.domain.key.near_limit"]).toBeUndefined();
   });
 
-  it("decide() answers unlimited and counts the statistics only when the rule is unlimited", () => {
+  it("case 15: decide() answers unlimited and counts the statistics only when the rule is unlimited", () => {
     const scene = new Scene({ configs: [configuration("domain", [descriptor({ key: "key", rateLimit: unlimited() })])] });
     expect(scene.decide({ descriptors: [KEY], hitsAddend: 3 }).decision).toMatchObject({
       overallCode: 1,

@@ -5,11 +5,12 @@ import type { Log } from "@weir/common/log/log";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { type Check, type LimitedCheck, NO_RULE } from "./check.ts";
+import { type Check, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "./check.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, DecisionCall } from "./decider.ts";
 import { type Code, type Decision, type HeaderToAdd, OK, OVER_LIMIT } from "./decision.ts";
 import { dynamicMetadata } from "./dynamic-metadata.ts";
+import type { FailureLog } from "./failure-log.ts";
 import { judge, judgeKnownOver } from "./judge.ts";
 import type { LocalCache } from "./local-cache.ts";
 import { overallCode, rejectingRule } from "./overall-code.ts";
@@ -30,6 +31,8 @@ export interface JobContext {
   readonly localCache: LocalCache | undefined;
   /** Whether counters are read before they are incremented, so that increments can be withheld. */
   readonly withholds: boolean;
+  /** Where failures of the counters are told. */
+  readonly failures: FailureLog;
   /** Where rejections are told; undefined when nobody listens. */
   readonly rejections: RejectionLog | undefined;
   /** The ratio of the options in single precision. */
@@ -53,9 +56,8 @@ export class DecisionJob implements CountBatch, Decision {
   readonly #request: RateLimitRequest;
   /** The time of the call while counting may still be synchronous; then undefined, for the time has moved on. */
   #nowSeconds: number | undefined;
-  /** Whether the counter has been asked to read, and not to count yet. */
-  #isReading = false;
-  #isAnswered = false;
+  /** "reading" while the counter was asked to read and not to count yet. */
+  #state: "reading" | "counting" | "answered" = "counting";
 
   constructor(context: JobContext, request: RateLimitRequest, call: DecisionCall, statuses: Check[], nowSeconds: number) {
     this.#nowSeconds = nowSeconds;
@@ -90,8 +92,8 @@ export class DecisionJob implements CountBatch, Decision {
 
   counted(): void {
     try {
-      if (this.#isReading) {
-        this.#isReading = false;
+      if (this.#state === "reading") {
+        this.#state = "counting";
         this.pending = 0;
         withholdBesideOver(this.checks);
         this.#context.counter.count(this);
@@ -112,16 +114,17 @@ export class DecisionJob implements CountBatch, Decision {
 
   failed(error: StoreError): void {
     try {
-      const { counter, statistics, options } = this.#context;
+      const { counter, statistics, options, failures, clock } = this.#context;
       if (error.code === "STORE_KEY_INVALID") {
         // The caller's fault, not the store's: whatever the failure mode, it would never pass.
         statistics.callErrors.service_error.add(1);
-        this.#isAnswered = true;
+        this.#state = "answered";
         this.#call.failed(new DecideError("REQUEST_INVALID", error.message, { cause: error }));
         return;
       }
       statistics.callErrors[counter.errorType].add(1);
       statistics.backendFailures[options.failureMode].add(1);
+      failures.note(error, clock());
       this.#answerFailure(error);
     } catch (cause) {
       this.fail(cause);
@@ -131,8 +134,8 @@ export class DecisionJob implements CountBatch, Decision {
   /** Answers a fault of our own, unless the fault lies in the answer itself: a transport that throws has had its turn. */
   fail(cause: unknown): void {
     this.#context.log.error("Cannot decide a rate limit request", { error: cause, domain: this.#request.domain });
-    if (this.#isAnswered) return;
-    this.#isAnswered = true;
+    if (this.#state === "answered") return;
+    this.#state = "answered";
     this.#context.statistics.callErrors.service_error.add(1);
     this.#call.failed(new DecideError("INTERNAL", "Cannot decide the request: internal error", { cause }));
   }
@@ -141,12 +144,12 @@ export class DecisionJob implements CountBatch, Decision {
     const { options } = this.#context;
     switch (options.failureMode) {
       case "error":
-        this.#isAnswered = true;
+        this.#state = "answered";
         this.#call.failed(callError(error));
         return;
       case "allow":
         this.statuses.forEach((check, index) => {
-          if (isToCount(check)) this.statuses[index] = NO_RULE;
+          if (isToCount(check)) this.statuses[index] = check.match.rule.quotaMode ? PASSED_QUOTA : NO_RULE;
         });
         break;
       case "deny": {
@@ -169,7 +172,7 @@ export class DecisionJob implements CountBatch, Decision {
       counter.count(this);
       return;
     }
-    this.#isReading = true;
+    this.#state = "reading";
     counter.read(this);
   }
 
@@ -185,7 +188,7 @@ export class DecisionJob implements CountBatch, Decision {
     if (hasExtras) this.#addExtras(code);
     if (code === OVER_LIMIT && options.shadowMode) statistics.globalShadowMode.add(1);
     else this.overallCode = code;
-    this.#isAnswered = true;
+    this.#state = "answered";
     this.#call.decided(this);
   }
 

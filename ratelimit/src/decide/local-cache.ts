@@ -10,6 +10,9 @@ const KEY_MAX_LENGTH = 65_535;
 /** A key takes at most one part in so many of the cache, so that no caller empties it with a few long keys. */
 const KEY_SHARE = 8;
 
+/** Share of the size that the objects of a cache may take together; the rest is what pages of the heap waste around them. */
+const OBJECTS_SHARE = 31 / 32;
+
 /** Shortest time between two lines about keys that are not kept, in seconds; and how much of such a key they show, in UTF-16 units. */
 const LOG_INTERVAL_SECONDS = 10;
 const LOGGED_KEY_LENGTH = 100;
@@ -52,7 +55,7 @@ export class LocalCache {
 
   constructor({ statistics, log }: LocalCacheDeps, { sizeBytes }: LocalCacheOptions) {
     this.#log = log;
-    this.#generationMaxBytes = sizeBytes / 2;
+    this.#generationMaxBytes = (sizeBytes * OBJECTS_SHARE) / 2;
     this.#keyMaxBytes = sizeBytes / KEY_SHARE;
     this.#gauges = createGauges(statistics);
   }

@@ -11,9 +11,7 @@ export function overallCode(checks: readonly Check[], quotaMode: boolean): Code 
   let quotas = 0;
   let quotasOver = 0;
   for (const check of checks) {
-    if (check.kind === "unlimited") continue;
-    const isQuota = quotaMode || (check.kind === "limited" && check.match.rule.quotaMode);
-    if (isQuota) {
+    if (isQuota(check, quotaMode)) {
       quotas += 1;
       if (check.code === OVER_LIMIT) quotasOver += 1;
     } else if (check.code === OVER_LIMIT) {
@@ -28,11 +26,21 @@ export function overallCode(checks: readonly Check[], quotaMode: boolean): Code 
  * status goes by the failure mode; undefined when there is no other.
  */
 export function rejectingRule(checks: readonly Check[], quotaMode: boolean): Rule | undefined {
-  const isQuota = (check: Check): boolean => quotaMode || (check.kind === "limited" && check.match.rule.quotaMode);
-  const areQuotasOver = checks.every((check) => check.kind === "unlimited" || !isQuota(check) || check.code === OVER_LIMIT);
+  const hasQuotaPassed = checks.some((check) => isQuota(check, quotaMode) && check.code === OK);
   for (const check of checks) {
     if (check.kind !== "limited" || check.code !== OVER_LIMIT || check.decidedBy === "failure mode") continue;
-    if (areQuotasOver || !isQuota(check)) return check.match.rule;
+    if (!hasQuotaPassed || !isQuota(check, quotaMode)) return check.match.rule;
   }
   return undefined;
+}
+
+function isQuota(check: Check, quotaMode: boolean): boolean {
+  switch (check.kind) {
+    case "unlimited":
+      return false;
+    case "limited":
+      return quotaMode || check.match.rule.quotaMode;
+    case "none":
+      return quotaMode || check.isQuota;
+  }
 }

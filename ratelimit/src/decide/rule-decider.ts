@@ -9,6 +9,7 @@ import { CounterKeys } from "./counter-key.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
+import { FailureLog } from "./failure-log.ts";
 import type { LocalCache } from "./local-cache.ts";
 import { RejectionLog } from "./rejection-log.ts";
 import { dropReplaced } from "./replaces.ts";
@@ -29,14 +30,11 @@ export interface DeciderDeps {
 /** Creates the decider. */
 export function createDecider(deps: DeciderDeps, options: DecideOptions): Decider {
   const { counter, log } = deps;
-  const canRead = counter.read !== undefined;
-  if (options.stopIncrementsWhenOver && !canRead) {
-    log.warn("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT has no effect with this counter backend", { backend: counter.name });
-  }
   const context: JobContext = {
     ...deps,
     options,
-    withholds: options.stopIncrementsWhenOver && canRead,
+    withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
+    failures: new FailureLog(log, options.failureMode),
     rejections: log.isEnabled("debug") ? new RejectionLog(log) : undefined,
     nearLimitRatio: Math.fround(options.nearLimitRatio),
     hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,

@@ -4,7 +4,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule-set.ts";
 import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
 import { matchesWildcard, type Wildcard } from "./wildcard.ts";
-import { type Branch, createWildcardIndex, entranceOf, findFromEntrance, findFromRoot, type KeyEntrance } from "./wildcard-index.ts";
+import { type Branch, createWildcardTree, entranceOf, findFromEntrance, findFromRoot, type KeyEntrance } from "./wildcard-tree.ts";
 
 /** Joins key and value in a composite key. */
 const SEPARATOR = "_";
@@ -29,7 +29,10 @@ export interface RuleNode {
 
 /** The nodes of one level. */
 export interface Level {
+  /** What request keys lead to that are the key of a rule, or its beginning up to an underscore. */
   readonly tables: TextTable<KeyTable>;
+  /** Nodes whose whole `key_value` a request has as its key, when `tables` does not have it: seldom asked for, but as many as there are values. */
+  readonly joined: TextTable<RuleNode> | undefined;
   /** Nodes with a `*`: the first in configured order that matches wins; undefined when there are none. */
   readonly wildcards: Branch<RuleNode> | undefined;
 }
@@ -62,17 +65,24 @@ export function createLevel(nodes: readonly RuleNode[]): Level {
       byValue.set(composite.slice(at + 1), node);
     }
   }
-  const wildcards = createWildcardIndex(nodes);
+  const wildcards = createWildcardTree(nodes);
   const tables = new Map<string, KeyTable>();
-  for (const key of [...values.keys(), ...alone.keys()]) {
-    const byValue = values.get(key);
-    tables.set(key, {
-      values: byValue && createTextTable(byValue),
-      alone: alone.get(key),
-      entrance: wildcards && entranceOf(wildcards, key),
-    });
+  const joined = new Map<string, RuleNode>();
+  for (const [key, byValue] of values) tables.set(key, keyTable(byValue, alone.get(key), wildcards && entranceOf(wildcards, key)));
+  for (const [composite, node] of alone) {
+    if (tables.has(composite)) continue;
+    if (composite.includes(SEPARATOR)) joined.set(composite, node);
+    else tables.set(composite, keyTable(undefined, node, wildcards && entranceOf(wildcards, composite)));
   }
-  return { tables: createTextTable(tables), wildcards };
+  return { tables: createTextTable(tables), joined: joined.size === 0 ? undefined : createTextTable(joined), wildcards };
+}
+
+function keyTable(
+  values: ReadonlyMap<string, RuleNode> | undefined,
+  alone: RuleNode | undefined,
+  entrance: KeyEntrance<RuleNode> | undefined,
+): KeyTable {
+  return { values: values && createTextTable(values), alone, entrance };
 }
 
 /** The node an entry leads to: exact composite first, then wildcards in order, then the key alone. */
@@ -88,7 +98,8 @@ export function findNode(level: Level, entry: Entry): RuleNode | undefined {
       entrance === undefined ? findFromRoot(level.wildcards, entry.key, entry.value) : findFromEntrance(entrance, entry.key, entry.value);
     if (found !== undefined) return found;
   }
-  return table?.alone;
+  if (table !== undefined) return table.alone;
+  return level.joined === undefined ? undefined : lookUp(level.joined, entry.key);
 }
 
 /** How `findNode` came from the entry to the node it returned for it. */

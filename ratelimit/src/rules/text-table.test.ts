@@ -27,4 +27,23 @@ describe("createTextTable", () => {
     const table = createTextTable(new Map([["ab", 1]]));
     expect(lookUp(table, `ab${"b".repeat(1_000_000)}`)).toBeUndefined();
   });
+
+  it("lookUp() tells texts apart at whatever place they differ when they are few or many", () => {
+    for (const rest of ["", "s", "st", "suffix", "a-suffix-of-more-than-sixteen-units"]) {
+      for (const count of [1, 2, 3, 4, 8, 9, 100]) {
+        const table = createTextTable(new Map(Array.from({ length: count }, (_, index) => [`${100 + index}${rest}`, index])));
+        for (let index = 0; index < count; index++) expect(lookUp(table, `${100 + index}${rest}`)).toBe(index);
+        for (const other of [`${100 + count}${rest}`, `1${rest}`, `x100${rest}`, `100${rest}x`, `x00${rest}`, rest, ""]) {
+          expect(lookUp(table, other)).toBeUndefined();
+        }
+      }
+    }
+  });
+
+  it("lookUp() finds halves of surrogate pairs and numbers as they are written when they are in the table", () => {
+    const texts = ["\ud83d", "\ude00", "7", "07", "7.0", "-0", "0"];
+    const table = createTextTable(new Map(texts.map((text, index) => [text, index])));
+    expect(texts.map((text) => lookUp(table, text))).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(lookUp(table, "\ufffd")).toBeUndefined();
+  });
 });

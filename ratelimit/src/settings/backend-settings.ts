@@ -1,4 +1,4 @@
-// Settings of the counter backend. Each backend has only its own; those of one that this build does not have yet are refused in words.
+// Settings of the counter backend: which one is in use, and what is answered when it fails. Each backend has a file of its own for its settings.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { FailureMode } from "../decide/decider.ts";

@@ -134,14 +134,11 @@ function readBackoff(read: EnvReader): XdsOptions["backoff"] {
     default: "60s",
     minMs: 1,
     isTimer: true,
-    effect: "Longest such wait.",
+    effect: "Longest such wait, the first one included.",
   });
-  if (maxMs < initialMs) {
-    read.problem("XDS_CLIENT_BACKOFF_MAX_INTERVAL", `${maxMs}ms`, `at least XDS_CLIENT_BACKOFF_INITIAL_INTERVAL, which is ${initialMs}ms`);
-  }
   return {
-    initialMs,
-    maxMs: Math.max(initialMs, maxMs),
+    initialMs: Math.min(initialMs, maxMs),
+    maxMs,
     factor: read.number("XDS_CLIENT_BACKOFF_RANDOM_FACTOR", {
       default: 0.5,
       min: 0,

@@ -37,11 +37,13 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
     localCacheSizeBytes: read.sizeBytes(["LOCAL_CACHE_SIZE_IN_BYTES", "LocalCacheSizeInBytes"], {
       default: 0,
       min: 0,
-      effect: "Memory for keys that are known to be over their limit, so that the counter store is not asked for them; 0 keeps none.",
+      effect:
+        "Most memory for keys that are known to be over their limit, so that the counter store is not asked for them; 0 keeps none. There is no least size.",
     }),
     stopIncrementsWhenOver: read.boolean("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", {
       default: false,
-      effect: "When one descriptor of a call is over its limit, the counters of the others are not incremented; not with altstore.",
+      effect:
+        "When one descriptor of a call is over its limit, the counters of the others are not incremented. Calls of several descriptors then take a second round trip, with a time limit of its own. Without effect with altstore.",
     }),
     failureMode: readFailureMode(read, backend),
   };

@@ -87,7 +87,7 @@ function readServer(read: EnvReader, prefix: string, { url, what }: { url: strin
     url:
       read.secret(name("URL"), {
         effect:
-          `Address of ${what}. Type single: a path, host:port, or redis://user:password@host:port/database. ` +
+          `Address of ${what}, ${url} when not set. Type single: a path, host:port, or redis://user:password@host:port/database. ` +
           "Type sentinel: the name of the primary and the sentinels, such as mymaster,host:port,host:port. Type cluster: nodes, such as host:port,host:port.",
       }) ?? new Secret(url),
     auth: read.secret(name("AUTH"), { effect: `Password of ${what}, or user:password.` }),

@@ -6,6 +6,9 @@ import type { HealthOptions } from "../health/health.ts";
 import type { ListenerAddress } from "../transport/connection-listener.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
 
+/** Longest age of a connection, in milliseconds (22 days): a tenth is added at random, and a timer cannot wait longer than 24.8 days. */
+const CONNECTION_AGE_MAX_MS = 22 * 24 * 3600 * 1000;
+
 /** A TCP address to listen on. */
 export interface HostPort {
   readonly host: string;
@@ -96,12 +99,15 @@ function readGrpc(read: EnvReader): GrpcSettings {
   const port = read.port("GRPC_PORT", { default: 8081, effect: "Port of the gRPC listener; 0 takes a free one." });
   return {
     address: path === undefined ? { kind: "tcp", host, port } : { kind: "unix", path },
-    connectionAgeMaxMs: read.durationMs("GRPC_MAX_CONNECTION_AGE", {
-      default: "24h",
-      // A tenth is added at random, and a timer cannot wait longer than 24.8 days.
-      maxMs: 22 * 24 * 3600 * 1000,
-      effect: "Age at which a gRPC connection is told to go away, plus or minus a tenth at random; 0 means never.",
-    }),
+    connectionAgeMaxMs: Math.min(
+      read.durationMs("GRPC_MAX_CONNECTION_AGE", {
+        default: "24h",
+        isTimer: true,
+        effect:
+          "Age at which a gRPC connection is told to go away, plus or minus a tenth at random; 0 means never, and more than 22 days means 22 days.",
+      }),
+      CONNECTION_AGE_MAX_MS,
+    ),
     connectionAgeGraceMs: read.durationMs("GRPC_MAX_CONNECTION_AGE_GRACE", {
       default: "1h",
       isTimer: true,

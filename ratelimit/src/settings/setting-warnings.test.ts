@@ -6,7 +6,7 @@ import { findSettingWarnings, SETTINGS_WITHOUT_EFFECT } from "./setting-warnings
 
 function warningsOf(...names: readonly string[]): readonly string[] {
   const env = Object.fromEntries(names.map((name) => [name, "x"]));
-  return findSettingWarnings(env, describeSettings()).map(({ name, reason }) => `${name}: ${reason}`);
+  return findSettingWarnings(env, describeSettings(), "kvstore").map(({ name, reason }) => `${name}: ${reason}`);
 }
 
 describe("findSettingWarnings()", () => {
@@ -31,7 +31,7 @@ describe("findSettingWarnings()", () => {
   it("findSettingWarnings() is silent about settings under every name, about files of secrets, and about empty variables", () => {
     const names = describeSettings().flatMap((row) => row.names);
     expect(warningsOf(...names, "REDIS_URL_FILE", "KVSTORE_AUTH_FILE")).toEqual([]);
-    expect(findSettingWarnings({ GOGC: "", REDIS_POOLSIZE: undefined }, describeSettings())).toEqual([]);
+    expect(findSettingWarnings({ GOGC: "", REDIS_POOLSIZE: undefined }, describeSettings(), "kvstore")).toEqual([]);
   });
 
   it("findSettingWarnings() is silent about variables of others", () => {
@@ -46,6 +46,15 @@ describe("findSettingWarnings()", () => {
         "STATSD_SERVICE_PORT",
       ),
     ).toEqual([]);
+  });
+
+  it("findSettingWarnings() tells of a setting that does nothing with the backend that is chosen", () => {
+    const env = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" };
+    expect(findSettingWarnings(env, describeSettings(), "altstore").map(({ name }) => name)).toEqual([
+      "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
+    ]);
+    expect(findSettingWarnings(env, describeSettings(), "kvstore")).toEqual([]);
+    expect(findSettingWarnings(env, describeSettings(), "memory")).toEqual([]);
   });
 
   it("findSettingWarnings() lists no setting that has an effect", () => {

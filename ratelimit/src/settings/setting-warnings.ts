@@ -2,6 +2,7 @@
 // a variable is told at the start, because whoever set it counts on it. Pure.
 import type { Env, SettingRow } from "@weir/common/settings/read-env";
 
+import { findIdleTlsReason } from "./idle-tls-settings.ts";
 import { isServiceLinkName } from "./service-links.ts";
 
 /** A variable that is set and does nothing, and why. */
@@ -39,16 +40,32 @@ export const SETTINGS_WITHOUT_EFFECT: readonly SettingWithoutEffect[] = [
   { name: "GRPC_GO_LOG_VERBOSITY_LEVEL", reason: GO_GRPC_LOG },
 ];
 
-/** What in `env` does nothing, sorted by name. `rows` are the settings there are. Values are not told: they may be secrets. */
-export function findSettingWarnings(env: Env, rows: readonly SettingRow[]): readonly SettingWarning[] {
+/** Settings that do nothing with a backend, in the reference neither. */
+const WITHOUT_EFFECT_BY_BACKEND: Readonly<Record<string, readonly SettingWithoutEffect[]>> = {
+  altstore: [
+    {
+      name: "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
+      reason: "memcached is incremented after the answer, so there is nothing to stop; it works with the other backends",
+    },
+  ],
+};
+
+/**
+ * What in `env` does nothing, sorted by name. `rows` are the settings there are, `backend` is the kind of counters. Values are not told: they may be
+ * secrets.
+ */
+export function findSettingWarnings(env: Env, rows: readonly SettingRow[], backend: string): readonly SettingWarning[] {
+  const idle = WITHOUT_EFFECT_BY_BACKEND[backend] ?? [];
   const known = rows.flatMap(({ names, type }) => (type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names));
   const families = new Set(known.map(familyOf));
   const warnings: SettingWarning[] = [];
   for (const [name, value] of Object.entries(env)) {
-    if (value === undefined || value === "" || known.includes(name)) continue;
-    const withoutEffect = SETTINGS_WITHOUT_EFFECT.find((each) => each.name === name);
+    if (value === undefined || value === "") continue;
+    const withoutEffect = [...SETTINGS_WITHOUT_EFFECT, ...idle].find((each) => each.name === name);
+    const idleTlsReason = findIdleTlsReason(env, name, backend);
     if (withoutEffect !== undefined) warnings.push(withoutEffect);
-    else if (families.has(familyOf(name)) && !isServiceLinkName(name)) {
+    else if (idleTlsReason !== undefined && known.includes(name)) warnings.push({ name, reason: idleTlsReason });
+    else if (!known.includes(name) && families.has(familyOf(name)) && !isServiceLinkName(name)) {
       const meant = known.find((candidate) => isSlip(name, candidate));
       if (meant !== undefined) warnings.push({ name, reason: `there is no such setting; is ${meant} meant?` });
     }

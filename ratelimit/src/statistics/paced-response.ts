@@ -10,6 +10,9 @@ const CHUNK_LENGTH = 65_536;
 /** Most answers that are made at a time, for each may hold a copy of all statistics; others wait for their turn. */
 const RUNNING_MAX = 2;
 
+/** How long a client may take nothing, in milliseconds: it has the turn of another. */
+const CLIENT_TIMEOUT_MS = 30_000;
+
 /** A text in pieces; an empty piece lets others go on, too. */
 export type Pieces = Generator<string, void>;
 
@@ -19,8 +22,8 @@ export interface PacedResponses {
   send(response: ServerResponse, write: () => Pieces): Promise<void>;
 }
 
-/** Makes a sender with a queue of its own. */
-export function createPacedResponses(): PacedResponses {
+/** Makes a sender with a queue of its own. A client that takes nothing for `clientTimeoutMs` loses its connection. */
+export function createPacedResponses(clientTimeoutMs: number = CLIENT_TIMEOUT_MS): PacedResponses {
   let running = 0;
   const waiting: (() => void)[] = [];
   return {
@@ -32,7 +35,7 @@ export function createPacedResponses(): PacedResponses {
       }
       running += 1;
       try {
-        await sendPieces(response, write());
+        await sendPieces(response, write(), clientTimeoutMs);
       } finally {
         running -= 1;
         waiting.shift()?.();
@@ -41,13 +44,13 @@ export function createPacedResponses(): PacedResponses {
   };
 }
 
-async function sendPieces(response: ServerResponse, pieces: Pieces): Promise<void> {
+async function sendPieces(response: ServerResponse, pieces: Pieces, clientTimeoutMs: number): Promise<void> {
   let chunk = "";
   for (const piece of pieces) {
     if (isGone(response)) return;
     chunk += piece;
     if (chunk.length >= CHUNK_LENGTH) {
-      if (!response.write(chunk)) await drained(response);
+      if (!response.write(chunk)) await drained(response, clientTimeoutMs);
       chunk = "";
     }
     await nextTurn();
@@ -59,10 +62,12 @@ function isGone(response: ServerResponse): boolean {
   return response.destroyed || response.writableEnded;
 }
 
-/** Resolves when the client has read enough, or has gone. */
-async function drained(response: ServerResponse): Promise<void> {
+/** Resolves when the client has read enough, or has gone; one that reads nothing is made to go. */
+async function drained(response: ServerResponse, timeoutMs: number): Promise<void> {
   if (isGone(response)) return;
   const end = new AbortController();
+  const timer = setTimeout(() => response.destroy(), timeoutMs);
   await Promise.race([once(response, "drain", { signal: end.signal }), once(response, "close", { signal: end.signal })]);
+  clearTimeout(timer);
   end.abort();
 }

@@ -1,10 +1,22 @@
 // The store of statistics: identity by name, bounds, and what a visit shows.
 import { describe, expect, it } from "vitest";
 import { createServiceStatistics } from "./service-statistics.ts";
-import { renderStatisticsJson, renderStatisticsText } from "./stats-page.ts";
+import { writeStatisticsText } from "./stats-page.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
 
 const DROPPED = "ratelimit.service.stats_keys_dropped";
+
+function textOf(store: StatisticsStore): string {
+  return [...writeStatisticsText(store, new Map())].join("");
+}
+
+/** How many things the store knows, whatever they are. */
+function countNames(store: StatisticsStore): number {
+  let count = 0;
+  const add = (): void => void (count += 1);
+  store.visit({ counter: add, rule: add, gauge: add, timer: add });
+  return count;
+}
 
 function ruleNames(store: StatisticsStore): string[] {
   const names: string[] = [];
@@ -85,8 +97,8 @@ describe("createStatisticsStore()", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 10 });
     store.dynamicCounter("s", "a:b", "n")?.add(1);
     store.dynamicCounter("s", "a_b", "n")?.add(2);
-    expect(renderStatisticsText(store, new Map())).toContain("s.a_b.n: 3\n");
-    expect(renderStatisticsText(store, new Map()).match(/s\.a_b\.n/g)).toHaveLength(1);
+    expect(textOf(store)).toContain("s.a_b.n: 3\n");
+    expect(textOf(store).match(/s\.a_b\.n/g)).toHaveLength(1);
   });
 });
 
@@ -99,7 +111,7 @@ describe("createServiceStatistics()", () => {
     statistics.method("ShouldRateLimit").responseTime.record(1.5);
     store.replaceRules(["d.k"]);
     store.gauge("ratelimit.redis_pool.cx_active").set(3);
-    expect(renderStatisticsText(store, new Map())).toBe(
+    expect(textOf(store)).toBe(
       [
         "ratelimit.redis_pool.cx_active: 3",
         "ratelimit.service.backend_failure.allow: 0",
@@ -125,9 +137,24 @@ describe("createServiceStatistics()", () => {
         "",
       ].join("\n"),
     );
-    expect(JSON.parse(renderStatisticsJson(store, new Map([["a", "b"]])))).toMatchObject({
-      "ratelimit_server.ShouldRateLimit.total_requests.__a=b": 5,
-      "ratelimit_server.ShouldRateLimit.response_time.__a=b": { count: 1, sumMs: 1.5, maxMs: 1.5 },
-    });
+  });
+});
+
+describe("memory of request values", () => {
+  it("dynamicRule() keeps memory flat over a million distinct keys, and counts those without room", () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1000 });
+    const keep = (from: number, to: number): void => {
+      for (let index = from; index < to; index++) {
+        const counters = store.dynamicRule(`domain.user_${index}`) ?? store.rule("domain.user");
+        counters.totalHits += 1;
+        store.dynamicCounter("ratelimit.service.rate_limit", `domain-${index}`, "domain_not_found")?.add(1);
+      }
+    };
+    keep(0, 1000);
+    expect(countNames(store)).toBe(1002); // The rule's own counters and the count of dropped keys beside a thousand.
+    keep(1000, 1_000_000);
+    expect(countNames(store)).toBe(1002);
+    expect(store.rule("domain.user").totalHits).toBe(999_500);
+    expect(store.counter(DROPPED).value).toBe(1_999_000);
   });
 });

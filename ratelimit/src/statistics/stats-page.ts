@@ -36,16 +36,6 @@ export function* writeStatisticsJson(store: StatisticsStore, extraTags: ExtraTag
   yield "}\n";
 }
 
-/** The whole text at once. */
-export function renderStatisticsText(store: StatisticsStore, extraTags: ExtraTags): string {
-  return [...writeStatisticsText(store, extraTags)].join("");
-}
-
-/** The whole JSON at once, without the line end. */
-export function renderStatisticsJson(store: StatisticsStore, extraTags: ExtraTags): string {
-  return [...writeStatisticsJson(store, extraTags)].join("").trimEnd();
-}
-
 /** Every statistic, sorted by name. Names that tags made equal stand side by side. */
 function* collectStatistics(store: StatisticsStore, extraTags: ExtraTags): Generator<undefined, readonly Line[]> {
   const tagged = createTagger(extraTags);

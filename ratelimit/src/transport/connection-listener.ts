@@ -6,6 +6,8 @@ import { checkServerIdentity, createServer as createTlsServer, type Server as Tl
 
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
+import { limitConnections } from "@weir/common/net/connection-limit";
+import { KEEP_ALIVE_PROBES } from "@weir/common/net/keep-alive";
 import { formatAddress, listen } from "@weir/common/net/listen";
 import type { TlsFiles } from "@weir/common/tls/tls-files";
 
@@ -54,7 +56,11 @@ export function createConnectionListener(
   onConnection: (socket: Socket) => void,
 ): ConnectionListener {
   const { tls } = options;
-  const server = tls === undefined ? createServer({ noDelay: true }, onConnection) : createSecureServer(deps.log, tls, onConnection);
+  const server =
+    tls === undefined
+      ? createServer({ noDelay: true, ...KEEP_ALIVE_PROBES }, onConnection)
+      : createSecureServer(deps.log, tls, onConnection);
+  limitConnections(server, { what: options.what }, deps.log);
   let unsubscribe: (() => void) | undefined;
   return {
     async open() {
@@ -78,6 +84,7 @@ function createSecureServer(log: Log, tls: ListenerTls, onConnection: (socket: S
     requestCert: tls.files.current().ca !== undefined,
     rejectUnauthorized: true,
     noDelay: true,
+    ...KEEP_ALIVE_PROBES,
   };
   const server = createTlsServer(options, (socket) => {
     const refusal = findClientRefusal(socket, tls);
@@ -102,7 +109,10 @@ function secureContextOf(tls: ListenerTls): { cert?: Buffer; key?: Buffer; ca?: 
 
 function findClientRefusal(socket: TLSSocket, tls: ListenerTls): string | undefined {
   if (tls.clientName === undefined) return undefined;
-  return checkServerIdentity(tls.clientName, socket.getPeerCertificate())?.message;
+  const certificate = socket.getPeerCertificate();
+  // Node would take the common name where there is no name of the right kind; that was given up long ago, and in the reference, too.
+  if (certificate.subjectaltname === undefined) return "it has no subject alternative names";
+  return checkServerIdentity(tls.clientName, { ...certificate, subject: { ...certificate.subject, CN: "" } })?.message;
 }
 
 async function openTcp(server: Server, options: ListenerOptions, address: { host: string; port: number }): Promise<string> {

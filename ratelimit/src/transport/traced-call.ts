@@ -58,8 +58,14 @@ export function decideTraced(
     return;
   }
   const caller = tracing.extract(call.headers());
-  const traced = transport === "grpc" ? new TracedGrpcCall(tracing, call, caller) : new TracedJsonCall(tracing, call, caller);
-  traced.decide(decider, request);
+  if (transport === "json") {
+    new TracedJsonCall(tracing, call, caller).decide(decider, request);
+    return;
+  }
+  const server = tracing.startServerSpan(`${RPC_SERVICE}/${RPC_METHOD}`, RPC_ATTRIBUTES, caller);
+  // Whether a call is sampled is decided once: nothing below the span of one that is not would be sent. Most calls are of that kind, and this is all they pay.
+  if (server.isRecording()) new TracedGrpcCall(tracing, call, { caller, server }).decide(decider, request);
+  else decider.decide(request, call);
 }
 
 abstract class TracedCall implements DecisionCall {
@@ -104,10 +110,10 @@ class TracedGrpcCall extends TracedCall {
   readonly #caller: Place;
   readonly #server: Span;
 
-  constructor(tracing: RunningTracing, call: DecisionCall, caller: Place) {
+  constructor(tracing: RunningTracing, call: DecisionCall, { caller, server }: { readonly caller: Place; readonly server: Span }) {
     super(tracing, call);
     this.#caller = caller;
-    this.#server = tracing.startServerSpan(`${RPC_SERVICE}/${RPC_METHOD}`, RPC_ATTRIBUTES, caller);
+    this.#server = server;
   }
 
   decide(decider: Decider, request: RateLimitRequest): void {

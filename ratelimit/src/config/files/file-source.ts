@@ -1,6 +1,7 @@
 // Rule files as a source of configuration. Level-triggered: whatever wakes it (an event, a tick, SIGHUP), it compares the state of the directory with
 // the state last loaded, and loads everything again when they differ. What a file says is rule-file.ts.
 import { readFile } from "node:fs/promises";
+import { setImmediate } from "node:timers/promises";
 
 import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
 import { describeError } from "@weir/common/errors/service-error";
@@ -9,7 +10,7 @@ import type { Log } from "@weir/common/log/log";
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
 import { type DirectoryState, readRuleDirectory, ruleFolder, type RuleDirectoryOptions, type RuleFileEntry } from "./rule-directory.ts";
-import { parseRuleFile, RULE_FILE_MAX_BYTES, type RuleFileResult } from "./rule-file.ts";
+import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES, type RuleFileResult } from "./rule-file.ts";
 
 /** How often the directory is looked at when no event came, in milliseconds: events get lost on network mounts and when a watch has to be renewed. */
 const POLL_INTERVAL_MS = 2000;
@@ -127,6 +128,7 @@ class FileSource implements ConfigSource {
     this.#reportSkipped(state);
     if (!isNew) return;
     const files = await this.#read(state);
+    if (this.#isStopped) return;
     if (files === "changed") {
       this.#settle();
       return;
@@ -148,7 +150,7 @@ class FileSource implements ConfigSource {
         if (isGone(cause)) return "changed";
         return cause instanceof TypeError ? notText(entry) : unreadable(entry, cause);
       }
-      const result = parseRuleFile(entry.name, text);
+      const result = await inTurns(parseRuleFileInSteps(entry.name, text));
       if (!result.ok) return { error: result.error, file: entry.path, line: result.line, column: result.column };
       files.push({ ...entry, ...result });
     }
@@ -190,6 +192,15 @@ class FileSource implements ConfigSource {
       this.#told.add(path);
       this.#deps.log.warn("not a rule file, skipped", { path, reason });
     }
+  }
+}
+
+/** Takes one step per turn of the event loop, so that calls are answered meanwhile. */
+async function inTurns<Result>(steps: Generator<void, Result>): Promise<Result> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await setImmediate();
   }
 }
 

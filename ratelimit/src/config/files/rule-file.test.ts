@@ -1,7 +1,7 @@
 import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 import { describe, expect, it } from "vitest";
 
-import { parseRuleFile } from "./rule-file.ts";
+import { parseRuleFile, parseRuleFileInSteps } from "./rule-file.ts";
 
 /** What a file is refused with: by the reader, or by the validator behind it. */
 function refusalOf(text: string): { message: string; line: number | undefined; column: number | undefined } | undefined {
@@ -294,5 +294,17 @@ descriptors:
     const file = parseRuleFile("f.yaml", "domain: d\ndescriptors:\n  - key: a\n    rate_limit:\n      requests_per_unit: 1\n");
     expect(file.ok && file.positionOf(["descriptors", 0, "rateLimit", "unit"])).toEqual({ line: 5, column: 7 });
     expect(file.ok && file.positionOf(["descriptors", 0, "rateLimit", "requestsPerUnit"])).toEqual({ line: 5, column: 26 });
+  });
+
+  it("parseRuleFileInSteps() comes to the same result in steps of which none reads more than some hundred lines", () => {
+    const lines = Array.from({ length: 2000 }, (_, index) => `  - {key: k, value: v${index}, ${LIMIT}}\n`);
+    const text = `domain: d\ndescriptors:\n${lines.join("")}`;
+    const steps = parseRuleFileInSteps("f.yaml", text);
+    let count = 1;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) count += 1;
+    expect(step.value.ok && step.value.model.descriptors).toHaveLength(2000);
+    expect(step.value).toEqual({ ...parseRuleFile("f.yaml", text), positionOf: expect.any(Function) });
+    expect(count).toBeGreaterThan(10);
   });
 });

@@ -8,9 +8,9 @@ import { ConfigError } from "../errors.ts";
 import { findKeyProblem } from "./allowed-keys.ts";
 import { readMetadata } from "./metadata.ts";
 import { FieldReader, type TypeProblem } from "./yaml-fields.ts";
-import { readYaml, YamlError, type YamlMap, type YamlNode, type YamlPosition } from "./yaml-document.ts";
+import { readYamlInSteps, YamlError, type YamlMap, type YamlNode, type YamlPosition } from "./yaml-document.ts";
 
-/** Largest file that is read, in UTF-16 units: four times what a ConfigMap can hold. Reading it takes some seconds of the event loop. */
+/** Largest file that is read, in UTF-16 units: four times what a ConfigMap can hold. Reading it takes some seconds, in steps. */
 const RULE_FILE_MAX_LENGTH = 4 * 1024 * 1024;
 
 /** Largest file that can hold a text of that length, in bytes: UTF-8 takes at most three for a UTF-16 unit. A larger one need not be opened. */
@@ -39,6 +39,15 @@ export type RuleFileResult =
 
 /** Reads a rule file. `name` stands in front of every error text. Duplicates, units and other rules between fields are not checked here. */
 export function parseRuleFile(name: string, text: string): RuleFileResult {
+  const steps = parseRuleFileInSteps(name, text);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same in steps, between which a server can turn to its calls. */
+export function* parseRuleFileInSteps(name: string, text: string): Generator<void, RuleFileResult> {
   const refuse = (message: string, at?: YamlPosition): RuleFileResult => ({
     ok: false,
     error: new ConfigError("CONFIG_INVALID", `${name}: ${message}`),
@@ -49,11 +58,12 @@ export function parseRuleFile(name: string, text: string): RuleFileResult {
   }
   let root: YamlNode | undefined;
   try {
-    root = readYaml(text);
+    root = yield* readYamlInSteps(text);
   } catch (error) {
     if (error instanceof YamlError) return refuse(`error loading config file: ${error.message}`, error.at);
     throw error;
   }
+  yield;
   const fields = new FieldReader();
   const map = fields.map(root, "a map");
   const keyProblem = map === undefined ? undefined : findKeyProblem(map);

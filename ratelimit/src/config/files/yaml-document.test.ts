@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { formatNode, readYaml, YamlError, type YamlNode } from "./yaml-document.ts";
+import { formatNode, readYamlInSteps, YamlError, type YamlNode } from "./yaml-document.ts";
 
 /** The tree as plain values, for comparing. */
 function valueOf(node: YamlNode | undefined): unknown {
@@ -16,6 +16,14 @@ function valueOf(node: YamlNode | undefined): unknown {
   }
 }
 
+/** The document, all steps in one go. */
+function readYaml(text: string): YamlNode | undefined {
+  const steps = readYamlInSteps(text);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
 function errorOf(text: string): string {
   try {
     readYaml(text);
@@ -26,7 +34,7 @@ function errorOf(text: string): string {
   return "no error";
 }
 
-describe("readYaml", () => {
+describe("readYamlInSteps", () => {
   it.each([
     ["an empty text", "", undefined],
     ["only comments", "# nothing\n", undefined],

@@ -1,6 +1,19 @@
 // The first document of a YAML text as a tree with positions, read as Go's yaml.v2 reads it: YAML 1.1 scalars, the last of equal keys wins, anchors
 // and merge keys are expanded, what follows the first document is ignored. The syntax itself is the `yaml` package's; rules are rule-file.ts.
-import { Composer, type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, Parser, Scalar, type YAMLMap } from "yaml";
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+  Scalar,
+  type YAMLMap,
+} from "yaml";
 
 import { formatScalar, resolveScalar, type ScalarMeaning } from "./yaml-scalar.ts";
 
@@ -9,6 +22,9 @@ const DEPTH_MAX = 256;
 
 /** Most nodes after aliases are expanded: a file of 4 MiB without aliases has fewer. */
 const NODES_MAX = 4_000_000;
+
+/** Lexical units that are read in one step; a line of a rule file has about seven. */
+const LEXEMES_PER_STEP = 2000;
 
 /** The parser is recursive, so its own limit is the stack: thousands of levels, where DEPTH_MAX is not yet looked at. */
 const TOO_DEEP = "exceeded the maximum depth of nesting";
@@ -61,20 +77,40 @@ export class YamlError extends Error {
   }
 }
 
-/** The first document; undefined when the text holds none. Throws YamlError. */
-export function readYaml(text: string): YamlNode | undefined {
+/**
+ * The first document; undefined when the text holds none. Throws YamlError. It comes in steps of some milliseconds, nearly all of them: a megabyte takes
+ * half a second, in which a server has other things to do, too.
+ */
+export function* readYamlInSteps(text: string): Generator<void, YamlNode | undefined> {
   const lines = new LineCounter();
   refuseControlCharacters(text);
   // The parser misses an open quote that is the very last character.
   const whole = text.endsWith("\n") ? text : `${text}\n`;
-  const composer = new Composer({ schema: "failsafe", version: "1.1", uniqueKeys: false, merge: false, lineCounter: lines });
   try {
-    const [document] = composer.compose(new Parser(lines.addNewLine).parse(whole), true, whole.length);
+    const document = yield* parseInSteps(whole, lines);
+    yield;
     return document === undefined ? undefined : treeOf(document, whole, lines);
   } catch (error) {
     if (error instanceof RangeError) throw new YamlError(TOO_DEEP, { line: 1, column: 1 });
     throw error;
   }
+}
+
+/** What the package's own parsers do with a text, up to the end of the first document. */
+function* parseInSteps(text: string, lines: LineCounter): Generator<void, Document.Parsed | undefined> {
+  const composer = new Composer({ schema: "failsafe", version: "1.1", uniqueKeys: false, merge: false, lineCounter: lines });
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  let lexemes = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const token of parser.next(lexeme)) for (const document of composer.next(token)) return document;
+    lexemes += 1;
+    if (lexemes % LEXEMES_PER_STEP === 0) yield;
+  }
+  yield;
+  for (const token of parser.end()) for (const document of composer.next(token)) return document;
+  for (const document of composer.end(true, text.length)) return document;
+  return undefined;
 }
 
 /** A value as Go prints it with %v, shortened: how error texts quote what they refuse. */

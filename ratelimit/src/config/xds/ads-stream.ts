@@ -108,9 +108,14 @@ class GrpcAdsStream implements AdsStream {
   }
 }
 
+/** The reason, and which setting helps where one does. */
 function reasonOf(error: ServiceError): string {
-  const isTooLarge = error.code === status.RESOURCE_EXHAUSTED && error.details.includes("larger than max");
-  return isTooLarge ? `${callReason(error)}; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit` : callReason(error);
+  const reason = callReason(error);
+  if (error.code === status.RESOURCE_EXHAUSTED && error.details.includes("larger than max"))
+    return `${reason}; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit`;
+  // What a server without TLS sends is no TLS record.
+  if (error.details.includes("wrong version number")) return `${reason}; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS`;
+  return reason;
 }
 
 function metadataOf(metadata: ReadonlyMap<string, string>): { metadata?: JsonObject } {

@@ -52,6 +52,8 @@ export class FakeAdsServer {
   port = 0;
   /** What each new stream is answered instead of the published state. */
   onStream: ((stream: Stream) => void) | undefined;
+  /** Whether clients may leave responses unanswered that were replaced before they could answer. */
+  mayLeaveUnanswered = false;
   #server: Server | undefined;
   readonly #streams = new Map<Stream, StreamState>();
   #published: { readonly version: string; readonly resources: readonly Any[] } | undefined;
@@ -149,6 +151,12 @@ export class FakeAdsServer {
   }
 
   #hearAnswer(state: StreamState, request: DiscoveryRequest): void {
+    if (this.mayLeaveUnanswered && state.unanswered.has(request.responseNonce)) {
+      for (const nonce of state.unanswered.keys()) {
+        if (nonce === request.responseNonce) break;
+        state.unanswered.delete(nonce);
+      }
+    }
     const [next] = state.unanswered;
     if (request.responseNonce !== next?.[0]) {
       this.violations.push(`answers ${request.responseNonce}, the next to be answered is ${next?.[0] ?? "none"}`);

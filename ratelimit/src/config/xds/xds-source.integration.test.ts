@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -225,6 +225,14 @@ describe("createXdsSource", () => {
     await listener.until(() => listener.domains().join() === "a");
   });
 
+  it("a server without TLS, where TLS is the default, is told with the setting that helps", async () => {
+    await start({ tls: { paths: {}, serverName: undefined } });
+    await waitFor(() => logged("warning").length >= 1);
+    expect(logged("warning")[0]?.["reason"]).toMatch(
+      /TLS failed with "wrong version number".*; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS$/,
+    );
+  });
+
   it("a server that crashes keeps the configuration in force and is found again", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
@@ -262,6 +270,17 @@ describe("createXdsSource", () => {
     server.publish("v2", [rateLimitConfig("a")]);
     await server.until(() => server.words.length === 4);
     expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
+  });
+
+  it("a refusal that is held back is told all the same when a type comes that nobody asked for", async () => {
+    const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
+    server.publish("v1", bad);
+    await start();
+    await server.until(() => server.words.length === 2);
+    server.sendAll("v1", bad);
+    server.sendAll("c1", [], "type.googleapis.com/envoy.config.cluster.v3.Cluster");
+    await server.until(() => server.words.length === 3);
+    expect(server.words.at(-1)).toMatchObject({ kind: "rejected", version: "v1" });
   });
 
   it("a server that takes the connection and says nothing is given up (half-open connections)", async () => {
@@ -388,6 +407,60 @@ describe("createXdsSource over TLS", () => {
     await source.start();
     expect(reasons[0]).toContain(`CA certificate file ${missing}`);
     await writeFile(missing, await readFile(paths.caPath));
+    await listener.until(() => listener.domains().join() === "a");
+  });
+
+  it("files that changed are used by the next connection: an authority that both sides moved to", async () => {
+    const paths = await openServer();
+    server.publish("v1", [rateLimitConfig("a")]);
+    const listener = new RecordingListener();
+    const warnings: string[] = [];
+    const log = createLog({
+      level: "warn",
+      format: "json",
+      write: (line) => warnings.push((JSON.parse(line) as { reason: string }).reason),
+    });
+    source = createXdsSource({ listener, random: () => 0, log }, options(server, { tls: { paths, serverName: "control-plane.example" } }));
+    await source.start();
+    await listener.until(() => listener.domains().join() === "a");
+    const old = { cert: await readFile(paths.certPath), key: await readFile(paths.keyPath), ca: await readFile(paths.caPath) };
+    server.close();
+    await openServer();
+    const fresh = { cert: await readFile(paths.certPath), key: await readFile(paths.keyPath), ca: await readFile(paths.caPath) };
+    for (const [name, bytes] of Object.entries(old)) await writeFile(join(folder, `${name}.pem`), bytes);
+    server.publish("v2", [rateLimitConfig("b")]);
+    warnings.length = 0;
+    await expect.poll(() => warnings.filter((reason) => reason.includes("certificate")).length, { timeout: 10_000 }).toBeGreaterThan(1);
+    expect(listener.domains()).toEqual(["a"]);
+    for (const [name, bytes] of Object.entries(fresh)) {
+      await writeFile(join(folder, "next"), bytes);
+      await rename(join(folder, "next"), join(folder, `${name}.pem`));
+    }
+    await listener.until(() => listener.domains().join() === "b");
+  });
+
+  it("a certificate that the server does not trust keeps the client out until its files are replaced", async () => {
+    const paths = await openServer();
+    server.publish("v1", [rateLimitConfig("a")]);
+    const listener = new RecordingListener();
+    const later = { certPath: join(folder, "later.pem"), keyPath: join(folder, "later-key.pem"), caPath: paths.caPath };
+    // A certificate of nobody the server trusts.
+    const now = new Date();
+    const stranger = await createAuthority({ commonName: "stranger", now, validDays: 1 });
+    const pair = await stranger.issue({ commonName: "client", dnsNames: ["ratelimit.example"], usage: "client", now, validDays: 1 });
+    await writeFile(later.certPath, pair.certPem);
+    await writeFile(later.keyPath, pair.keyPem);
+    const warnings: string[] = [];
+    const log = createLog({ level: "warn", format: "json", write: (line) => warnings.push(line) });
+    source = createXdsSource(
+      { listener, random: () => 0, log },
+      options(server, { tls: { paths: later, serverName: "control-plane.example" } }),
+    );
+    await source.start();
+    await expect.poll(() => warnings.length, { timeout: 10_000 }).toBeGreaterThan(1);
+    expect(listener.accepted).toEqual([]);
+    await writeFile(later.keyPath, await readFile(paths.keyPath));
+    await writeFile(later.certPath, await readFile(paths.certPath));
     await listener.until(() => listener.domains().join() === "a");
   });
 });

@@ -16,6 +16,9 @@ const CONNECT_BACKOFF_FACTOR = 0.6;
 /** How long a rejection is held back when the server offers again what was just refused, in milliseconds: some answer each one with the same at once. */
 const REPEATED_REFUSAL_PAUSE_MS = 1000;
 
+/** Refusals in a row that are told at once; a server that goes on inventing versions is answered at that pace, too. */
+const REFUSALS_AT_ONCE = 10;
+
 /** What the source needs. `random` gives numbers from 0 up to but not including 1. */
 export interface XdsSourceDeps {
   readonly listener: ConfigListener;
@@ -39,6 +42,8 @@ class XdsSource implements ConfigSource {
   #retryTimer: NodeJS.Timeout | undefined;
   /** The version that was refused last on this stream; undefined when what came last was accepted. */
   #refusedVersion: string | undefined;
+  /** Refusals on this stream since something was accepted. */
+  #refusals = 0;
   #refusalTimer: NodeJS.Timeout | undefined;
   #isConnected = false;
   #isStopped = false;
@@ -84,6 +89,7 @@ class XdsSource implements ConfigSource {
   #open(): void {
     this.#isConnected = false;
     this.#refusedVersion = undefined;
+    this.#refusals = 0;
     try {
       this.#stream = openAdsStream(this.#options, subscription(this.#state), {
         connected: () => {
@@ -109,10 +115,10 @@ class XdsSource implements ConfigSource {
   }
 
   #receive(response: DiscoveryResponse): void {
-    clearTimeout(this.#refusalTimer); // What it would answer is out of date.
     this.#connectBackoff.reset();
     this.#streamBackoff.reset();
     const offer = readOffer(response);
+    if (offer.kind !== "foreign") clearTimeout(this.#refusalTimer); // What it would answer is out of date.
     switch (offer.kind) {
       case "foreign":
         this.#deps.log.warn("the configuration server sent a type that nobody asked for, ignored", { typeUrl: offer.typeUrl });
@@ -132,6 +138,7 @@ class XdsSource implements ConfigSource {
         const { state, request } = acknowledge(response);
         this.#state = state;
         this.#refusedVersion = undefined;
+        this.#refusals = 0;
         this.#stream?.send(request);
         this.#deps.log.info("Successfully loaded new configuration", { version: response.versionInfo, resources: offer.configs.length });
       }
@@ -139,17 +146,19 @@ class XdsSource implements ConfigSource {
   }
 
   #refuse(response: DiscoveryResponse, error: ConfigError): void {
-    const request = refuse(this.#state, response, error.message);
-    if (response.versionInfo === this.#refusedVersion) {
-      this.#refusalTimer = setTimeout(() => this.#stream?.send(request), REPEATED_REFUSAL_PAUSE_MS);
-      return;
-    }
-    this.#refusedVersion = response.versionInfo;
-    this.#stream?.send(request);
-    this.#deps.log.error("Error loading new configuration, what was in force stays", {
-      error,
-      rejectedVersion: response.versionInfo,
-      version: this.#state.acceptedVersion,
-    });
+    const isRepeated = response.versionInfo === this.#refusedVersion;
+    this.#refusals += 1;
+    const tell = (): void => {
+      this.#stream?.send(refuse(this.#state, response, error.message));
+      if (isRepeated) return;
+      this.#refusedVersion = response.versionInfo;
+      this.#deps.log.error("Error loading new configuration, what was in force stays", {
+        error,
+        rejectedVersion: response.versionInfo,
+        version: this.#state.acceptedVersion,
+      });
+    };
+    if (isRepeated || this.#refusals > REFUSALS_AT_ONCE) this.#refusalTimer = setTimeout(tell, REPEATED_REFUSAL_PAUSE_MS);
+    else tell();
   }
 }

@@ -1,4 +1,5 @@
 // The altstore backend against real memcached servers: the common suite, what is stored, ways to connect, and every fault a node can have.
+import { Resolver } from "node:dns/promises";
 import { connect as connectTcp, createServer as createTcpServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { createAuthority } from "@weir/common/certificates/authority";
@@ -8,6 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
 import { type AltstoreCounter, createAltstoreCounter } from "./altstore-counter.ts";
+import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
 import { freePort, type MemcachedServer, startMemcachedServer, startMemcachedSocketServer, until } from "./memcached-server.suite.ts";
 import { nodeIndex } from "./node-choice.ts";
 import type { AltstoreCounterOptions } from "./options.ts";
@@ -226,6 +228,15 @@ describe("count() on nodes", () => {
     expect(await server(nodeIndex(fine.key, 3)).get(fine.key)).toBeUndefined();
   });
 
+  it("count() counts a key of exactly 250 bytes", async () => {
+    const { counter } = await startCounter(addresses);
+    const longest = check("y".repeat(239));
+    expect(Buffer.byteLength(longest.key)).toBe(250);
+    expect(await count(counter, longest)).toEqual([1]);
+    await counter.drain();
+    expect(await server(nodeIndex(longest.key, 3)).get(longest.key)).toBe("1");
+  });
+
   it("count() sends a key once per turn, and one increment for all calls of a turn", async () => {
     const { counter, statistics } = await startCounter([addresses[0] ?? ""]);
     await server(0).set(check("merge").key, "10");
@@ -440,6 +451,39 @@ describe("count() on a node that answers nonsense", () => {
     fake.close();
   });
 
+  it.each([
+    { where: "its first line", answer: "VALUE cut_40", whole: undefined },
+    { where: "its value", answer: "VALUE KEY 0 2\r\n1", whole: undefined },
+    { where: "what follows the value", answer: "VALUE KEY 0 2\r\n12\r\nEN", whole: [13] },
+  ])("count() is not waited for when the node goes away within $where, and counts again when it is back", async ({ answer, whole }) => {
+    let isCut = true;
+    const replyTo = (line: string): string => {
+      if (line === "version") return "VERSION 1\r\n";
+      return line.startsWith("get ") ? `VALUE ${line.slice(4)} 0 1\r\n4\r\nEND\r\n` : "5\r\n";
+    };
+    const fake = createTcpServer((socket) => {
+      socket
+        .on("error", () => undefined)
+        .on("data", (chunk) => {
+          for (const line of String(chunk).split("\r\n").slice(0, -1)) {
+            if (isCut && line.startsWith("get ")) socket.end(answer.replace("KEY", line.slice(4)));
+            else if (socket.writable) socket.write(replyTo(line));
+          }
+        });
+    });
+    await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
+    const address = `127.0.0.1:${(fake.address() as { port: number }).port}`;
+    const { counter } = await startCounter([address], { options: { unread: "failure", timeoutMs: 5000 } });
+    const cut = await time(counter, new WaitingBatch([check("cut")]));
+    expect(cut.answer).toEqual(whole ?? expect.objectContaining({ code: "STORE_UNAVAILABLE", transient: true }));
+    expect(cut.tookMs).toBeLessThan(SLACK_MS);
+    isCut = false;
+    await until(async () => Array.isArray((await time(counter, new WaitingBatch([check("cut")]))).answer), DEADLINE_MS, "it counts again");
+    expect((await time(counter, new WaitingBatch([check("cut")]))).answer).toEqual([5]);
+    await counter.stop();
+    fake.close();
+  });
+
   it("count() says that it loses increments while the node answers errors, and counts on when it no longer does", async () => {
     let isBroken = true;
     const fake = await startFake((text) => (text.startsWith("get") ? "END\r\n" : isBroken ? "SERVER_ERROR out of memory\r\n" : "5\r\n"));
@@ -521,6 +565,32 @@ describe("start() with SRV", () => {
     expect(await server(2).get(one.key)).toBe("1");
   });
 
+  it("cases 138, 139 and 141: start() asks a name server, refresh() takes its new answer and keeps the old one when there is none", async () => {
+    const dns = new DnsServer();
+    await dns.start();
+    const resolver = new Resolver({ timeout: 1000, tries: 2 });
+    resolver.setServers([dns.address]);
+    const target = (address: string | undefined): SrvRecord => ({ target: "localhost", port: Number(address?.split(":")[1]) });
+    const choices = { options: { nodes, startMaxElapsedMs: 200 }, resolveSrv: (name: string) => resolver.resolveSrv(name) };
+    await expect(createCounter([], choices).counter.start()).rejects.toThrow(`Unable to fetch servers from SRV ${record}`);
+    dns.records.set(record, [target(addresses[1]), target(addresses[0])]);
+    const { counter } = await startCounter([], choices);
+    const named = addresses.map((address) => address.replace("127.0.0.1", "localhost"));
+    expect(counter.addresses).toEqual([named[0], named[1]].toSorted());
+    dns.records.clear();
+    await counter.refresh();
+    expect(counter.addresses).toHaveLength(2);
+    dns.records.set(record, [target(addresses[2])]);
+    await counter.refresh();
+    expect(counter.addresses).toEqual([named[2]]);
+    const one = check("after-lookup");
+    await count(counter, one);
+    await counter.drain();
+    expect(await server(2).get(one.key)).toBe("1");
+    expect(new Set(dns.questions)).toEqual(new Set([record]));
+    dns.close();
+  });
+
   it("case 141: start() looks the nodes up again and again when that is asked for", async () => {
     let lookups = 0;
     const resolveSrv = () => Promise.resolve([answer(addresses[lookups++ % 2])]);
@@ -541,7 +611,7 @@ describe("start() over TLS", () => {
     const clientPair = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
     ca = Buffer.from(authority.certPem);
     client = { cert: Buffer.from(clientPair.certPem), key: Buffer.from(clientPair.keyPem) };
-    // Debian's memcached is built without TLS, so a proxy ends it.
+    // A proxy ends it, because not every memcached is built with TLS, and this one can ask for the client's certificate.
     const proxy = createTlsServer({ cert: pair.certPem, key: pair.keyPem, ca: authority.certPem, requestCert: true }, (socket) => {
       const upstream = connectTcp(Number(addresses[0]?.split(":")[1]), "127.0.0.1");
       for (const each of [socket, upstream]) each.on("error", () => undefined);

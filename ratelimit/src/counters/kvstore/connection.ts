@@ -8,7 +8,7 @@ import { Redis } from "ioredis";
 import type { KvstoreTlsOptions } from "./options.ts";
 import type { KvstoreAddress } from "./address.ts";
 import { SocketConnector } from "./socket-connector.ts";
-import type { CommandSink, Reply } from "./turn.ts";
+import type { CommandSink, Reply } from "./command-sink.ts";
 
 /** TCP keep-alive of idle connections, in milliseconds: the field's. */
 const KEEP_ALIVE_MS = 10_000;

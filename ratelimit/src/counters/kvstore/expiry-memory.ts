@@ -41,4 +41,10 @@ export class ExpiryMemory {
     this.#young.delete(key);
     this.#old.delete(key);
   }
+
+  /** Forgets all keys. */
+  clear(): void {
+    this.#young.clear();
+    this.#old.clear();
+  }
 }

@@ -68,13 +68,19 @@ class KvstoreCounter implements Counter {
   count(batch: CountBatch): void {
     const nowMs = this.#clock();
     if (!this.#accept(batch, nowMs)) return;
-    for (const check of batch.checks) this.#deploymentOf(check.windowSeconds).add(check, batch, nowMs);
+    for (const check of batch.checks) {
+      if (batch.pending <= 0) return; // A deployment has failed the call at once: nothing more of it is counted.
+      this.#deploymentOf(check.windowSeconds).add(check, batch, nowMs);
+    }
   }
 
   read(batch: CountBatch): void {
     const nowMs = this.#clock();
     if (!this.#accept(batch, nowMs)) return;
-    for (const check of batch.checks) this.#deploymentOf(check.windowSeconds).read(check, batch, nowMs);
+    for (const check of batch.checks) {
+      if (batch.pending <= 0) return;
+      this.#deploymentOf(check.windowSeconds).read(check, batch, nowMs);
+    }
   }
 
   /** Fails a call of which a check cannot even wait; otherwise all its checks are pending. */

@@ -1,8 +1,9 @@
 // One place in the pool of a server: always on its way to a connection that works, with a back-off between attempts, until it is closed.
 import type { Backoff } from "@weir/common/backoff/backoff";
 import { type Connection, type ConnectionListener, dial } from "./connection.ts";
-import { isUselessConnection } from "./store-errors.ts";
-import type { CommandSink, Reply } from "./turn.ts";
+import { silenceError } from "../connection-errors.ts";
+import { isUselessConnection, replyError } from "./store-errors.ts";
+import type { CommandSink, Reply } from "./command-sink.ts";
 import type { KvstoreAddress } from "./address.ts";
 import type { KvstoreTlsOptions } from "./options.ts";
 
@@ -31,8 +32,8 @@ export interface LinkListener {
   linkReady(link: Link): void;
   /** A connection that worked is gone. What was written and not answered fails by itself; a new attempt is under way. */
   linkLost(link: Link, cause: unknown): void;
-  /** An attempt failed; the next one comes after `waitMs`. */
-  linkFailed(link: Link, cause: unknown, waitMs: number): void;
+  /** An attempt failed; the next one comes by itself. */
+  linkFailed(link: Link, cause: unknown): void;
 }
 
 type State =
@@ -72,6 +73,25 @@ export class Link {
       if (useless !== undefined) state.connection.close(useless[0]);
       // Not before: a demoted primary takes every connection, only to refuse what comes over it.
       else if (replies.some(([error]) => error === null)) this.#deps.redialBackoff.reset();
+    });
+  }
+
+  /** Sends one command, only when ready; fails with STORE_UNAVAILABLE, or STORE_TIMEOUT. `text` is the server for messages. */
+  query(
+    { command, args }: { readonly command: string; readonly args: string[] },
+    { timeoutMs, text }: { readonly timeoutMs: number; readonly text: string },
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(silenceError(text, timeoutMs)), timeoutMs);
+      this.write(
+        (sink) => sink.call(command, ...args),
+        ([reply]) => {
+          clearTimeout(timer);
+          const [error, value] = reply ?? [new Error("the reply is missing"), undefined];
+          if (error === null) resolve(value);
+          else reject(replyError(text, error));
+        },
+      );
     });
   }
 
@@ -115,6 +135,6 @@ export class Link {
     const waitMs = (this.#wasReady ? this.#deps.redialBackoff : this.#deps.startBackoff).nextMs();
     this.#state = { kind: "waiting", timer: setTimeout(() => this.#dial(), waitMs) };
     if (kind === "ready") this.#deps.listener.linkLost(this, cause);
-    else this.#deps.listener.linkFailed(this, cause, waitMs);
+    else this.#deps.listener.linkFailed(this, cause);
   }
 }

@@ -1,42 +1,27 @@
 // One server with its pool of links: gathers the increments of each event-loop turn, writes them to a link that is ready, and sees to it that every call
 // is answered in time, whatever the server does. Alone it is a deployment; deployments of several servers have one per address, and hear of what the
 // server refused and of its connections through `ServerEvents`.
-import type { Log } from "@weir/common/log/log";
-import { silenceError } from "../connection-errors.ts";
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
+import { reasonOf } from "../connection-errors.ts";
 import type { KvstoreAddress } from "./address.ts";
-import type { Deployment, DeploymentDeps, DeploymentOptions } from "./deployment.ts";
-import { ExpiryMemory } from "./expiry-memory.ts";
+import type { Reply } from "./command-sink.ts";
+import type { Deployment } from "./deployment.ts";
+import { FlushSchedule } from "./flush-schedule.ts";
+import { LateExpiries } from "./late-expiries.ts";
 import type { Link, LinkListener } from "./link.ts";
 import { LinkPool } from "./link-pool.ts";
-import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
-import { PoolStatistics } from "./pool-statistics.ts";
+import { type Flight, PendingTurns } from "./pending-turns.ts";
+import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "./start-wait.ts";
 import { connectionError, replyError } from "./store-errors.ts";
-import { type KeyExpiry, type RefusedChecks, type Reply, Turn, type TurnContext } from "./turn.ts";
+import type { KeyExpiry, RefusedChecks, Turn, TurnContext } from "./turn.ts";
 
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
 
-/** What a server works with; all servers of a deployment share it. */
-export interface ServerDeps {
-  readonly log: Log;
-  readonly clock: () => number;
-  readonly random: () => number;
-  readonly statistics: PoolStatistics;
-  /** The keys whose expiry was sent, to whatever server. */
-  readonly expiries: ExpiryMemory;
-}
-
-/** What is particular to this server. */
-export interface ServerOptions {
-  readonly address: KvstoreAddress;
-  readonly server: KvstoreServerOptions;
-  readonly counter: KvstoreCounterOptions;
-  /** Whether connections to a server that says it is a replica are refused. Default false. */
-  readonly wantsPrimary?: boolean;
-}
+/** Shortest time between two warnings of links that cannot connect for the same reason, in milliseconds: an absence may last, and a pool has many links. */
+const WARNING_INTERVAL_MS = 10_000;
 
 /**
  * What a server tells the deployment that it is a part of. Everything is called from the event loop, never from inside a call to the server, except
@@ -53,7 +38,7 @@ export interface ServerEvents {
    * for its calls have waited since then, and gives that turn to `resend` of a server; or it fails them with `failChecks`.
    */
   refused(server: KvstoreServer, checks: readonly RefusedChecks[], createdMs: number): void;
-  /** A key has no expiry: the server had lost the key, or refused EXPIRE though not INCRBY. `sendExpiry` of a server sends it again. */
+  /** A key may have no expiry: the server had lost the key, refused EXPIRE alone, or was lost before it answered. `sendExpiry` sends it again. */
   expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
   /** A connection works now. */
   serverReady(server: KvstoreServer): void;
@@ -63,45 +48,25 @@ export interface ServerEvents {
   serverFailed(server: KvstoreServer, cause: unknown): void;
 }
 
-/** What the servers of a deployment share. */
-export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
-  const { log, clock, random } = deps;
-  return { log, clock, random, statistics: new PoolStatistics(deps, scope), expiries: new ExpiryMemory() };
-}
-
-/** A turn that was written and has no replies yet. */
-interface Flight {
-  readonly turn: Turn;
-  readonly link: Link;
-  /** In milliseconds since the epoch. */
-  readonly writtenMs: number;
-}
-
 /** A server and everything on its way to it. */
 export class KvstoreServer implements Deployment, LinkListener {
   readonly #deps: ServerDeps;
   readonly #events: ServerEvents | undefined;
   #address: KvstoreAddress;
   readonly #timeoutMs: number;
+  readonly #limit: number;
   readonly #pool: LinkPool;
   readonly #context: TurnContext;
-  /** The turn that gathers increments right now. */
-  #open: Turn | undefined;
-  /** Turns that are over and wait for a link, oldest first. */
-  #waiting: Turn[] = [];
-  #waitingChecks = 0;
-  readonly #flights = new Set<Flight>();
-  /** Keys whose expiry goes with the next turn. */
-  #expiries: KeyExpiry[] = [];
-  #isFlushScheduled = false;
-  #timer: NodeJS.Timeout | undefined;
-  /** The moment the timer is set for, in milliseconds since the epoch. */
-  #timerMs = Infinity;
+  readonly #pending: PendingTurns;
+  readonly #schedule: FlushSchedule;
+  readonly #expiries = new LateExpiries();
   /** When the last link was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
+  /** What a link last warned of, and when, in milliseconds since the epoch. */
+  #warned = { reason: "", atMs: 0 };
+  #wasReady = false;
   #isClosed = false;
   readonly #startWait = new StartWait();
-  readonly #flush = (): void => this.#endTurn();
 
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
     const { address, server, counter, wantsPrimary = false } = options;
@@ -109,8 +74,9 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#events = events;
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
+    this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
     this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
-    const { random, statistics, expiries } = deps;
+    const { random, statistics, expiries, clock } = deps;
     const target = (): KvstoreAddress => this.#address;
     this.#pool = new LinkPool({ target, listener: this, random, statistics }, { server, startup: counter.startup, wantsPrimary });
     const jitterSeconds = counter.expiryJitterMaxSeconds;
@@ -120,6 +86,17 @@ export class KvstoreServer implements Deployment, LinkListener {
       replyError: (cause) => replyError(this.#address.text, cause),
       ...(events !== undefined && { isRefusal: (error: Error) => events.isRefusal(error) }),
     };
+    this.#pending = new PendingTurns(
+      {
+        clock,
+        context: this.#context,
+        text: () => this.#address.text,
+        absence: () => connectionError(this.#address.text, this.#down?.cause),
+        reset: (link, error) => this.#pool.reset(link, error),
+      },
+      { timeoutMs: this.#timeoutMs },
+    );
+    this.#schedule = new FlushSchedule({ flush: () => this.#endTurn() }, server.pipeline);
   }
 
   /** Where it is. */
@@ -153,41 +130,23 @@ export class KvstoreServer implements Deployment, LinkListener {
       turn.fail(this.#stoppingError(), this.#context);
       return;
     }
-    this.#waiting.push(turn);
-    this.#waitingChecks += turn.size;
-    this.#scheduleFlush();
-    if (turn.nextDeadlineMs < this.#timerMs) this.#setTimer(turn.nextDeadlineMs);
+    this.#pending.wait(turn);
+    this.#schedule.note();
   }
 
-  /** Sends the expiry of a key with the next turn. */
-  sendExpiry(expiry: KeyExpiry): void {
-    this.#expiries.push(expiry);
-    this.#scheduleFlush();
+  /** Sends the expiry of a key ahead of the next turn; with `isAsking` to a node that is taking over its slot. */
+  sendExpiry(expiry: KeyExpiry, isAsking = false): void {
+    if (this.#isClosed) return;
+    this.#expiries.add(expiry, isAsking);
+    this.#schedule.note();
   }
 
   /** Sends one command outside of all turns, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE, or STORE_TIMEOUT after the time a call may take. */
-  query(command: string, ...args: string[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const link = this.#pool.pick();
-      if (link === undefined) {
-        reject(connectionError(this.#address.text, this.#down?.cause));
-        return;
-      }
-      const timer = setTimeout(() => {
-        const error = silenceError(this.#address.text, this.#timeoutMs);
-        reject(error);
-        this.#pool.reset(link, error);
-      }, this.#timeoutMs);
-      link.write(
-        (sink) => sink.call(command, ...args),
-        ([reply]) => {
-          clearTimeout(timer);
-          const [error, value] = reply ?? [new Error("the reply is missing"), undefined];
-          if (error === null) resolve(value);
-          else reject(replyError(this.#address.text, error));
-        },
-      );
-    });
+  async query(command: string, ...args: string[]): Promise<unknown> {
+    const { text } = this.#address;
+    const link = this.#pool.pick();
+    if (link === undefined) throw connectionError(text, this.#down?.cause);
+    return await link.query({ command, args }, { timeoutMs: this.#timeoutMs, text });
   }
 
   /** Waits for the first connection; with `maxElapsedMs` above 0 not longer than that. The other links open in the background. */
@@ -209,16 +168,11 @@ export class KvstoreServer implements Deployment, LinkListener {
   /** Fails what is waiting and closes all links. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#timerMs = Infinity;
+    this.#schedule.cancel();
     const error = this.#stoppingError();
     this.#down = { sinceMs: -Infinity, cause: error };
     this.#startWait.fail(error);
-    for (const turn of this.#turns()) turn.fail(error, this.#context);
-    this.#open = undefined;
-    this.#waiting = [];
-    this.#waitingChecks = 0;
-    this.#flights.clear();
+    this.#pending.failAll(error);
     this.#pool.close();
   }
 
@@ -229,26 +183,31 @@ export class KvstoreServer implements Deployment, LinkListener {
   refusal(nowMs: number): StoreError | undefined {
     if (this.#down === undefined) return undefined;
     if (nowMs - this.#down.sinceMs >= this.#timeoutMs) return connectionError(this.#address.text, this.#down.cause);
-    if (this.#waitingChecks < WAITING_MAX_CHECKS) return undefined;
+    if (this.#pending.waitingChecks < WAITING_MAX_CHECKS) return undefined;
     return connectionError(this.#address.text, new Error(`${WAITING_MAX_CHECKS} increments wait for a connection`));
   }
 
   /** Takes one check of a call; its batch has been told how many checks are pending. */
   add(check: CountedCheck, batch: CountBatch, nowMs: number): void {
-    const turn = (this.#open ??= new Turn(nowMs, this.#timeoutMs));
+    const turn = this.#pending.gathering(nowMs);
     turn.add(check, batch);
-    this.#noteAdded(turn);
+    this.#added(turn);
   }
 
   /** The same for a check that only reads. */
   read(check: CountedCheck, batch: CountBatch, nowMs: number): void {
-    const turn = (this.#open ??= new Turn(nowMs, this.#timeoutMs));
+    const turn = this.#pending.gathering(nowMs);
     turn.read(check, batch);
-    this.#noteAdded(turn);
+    this.#added(turn);
   }
 
   linkReady(): void {
-    if (this.#down !== undefined) this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
+    if (this.#down !== undefined) {
+      this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
+      // A server that has taken the place of another one may have heard of an increment and not of the expiry that followed.
+      if (this.#wasReady) this.#context.expiries.clear();
+    }
+    this.#wasReady = true;
     this.#down = undefined;
     this.#pool.noteReady();
     this.#startWait.succeed();
@@ -258,48 +217,35 @@ export class KvstoreServer implements Deployment, LinkListener {
 
   linkLost(link: Link, cause: unknown): void {
     const error = connectionError(this.#address.text, cause);
-    for (const flight of this.#flights) {
-      if (flight.link !== link) continue;
-      this.#flights.delete(flight);
-      flight.turn.fail(error, this.#context);
-    }
+    this.#pending.failLink(link, error);
     if (!this.#pool.isReady) {
       this.#down = { sinceMs: this.#deps.clock(), cause };
-      this.#deps.log.warn("Lost the connection to the counter store", { address: this.#address.text, error: cause });
+      this.#deps.log.warn("Lost the connection to the counter store", { address: this.#address.text, error: reasonOf(cause) });
     }
     this.#pool.noteLost();
     this.#events?.serverLost(this, cause);
   }
 
-  linkFailed(_link: Link, cause: unknown, waitMs: number): void {
+  linkFailed(_link: Link, cause: unknown): void {
     this.#events?.serverFailed(this, cause);
     if (this.#down === undefined) return; // The others work; this one tries on.
     this.#down = { sinceMs: this.#down.sinceMs, cause };
-    this.#deps.log.warn("Cannot reach the counter store, trying again", {
-      address: this.#address.text,
-      error: cause,
-      waitMs: Math.round(waitMs),
-    });
+    const nowMs = this.#deps.clock();
+    const reason = reasonOf(cause);
+    const { atMs } = this.#warned;
+    if (reason === this.#warned.reason && nowMs >= atMs && nowMs < atMs + WARNING_INTERVAL_MS) return; // Said a moment ago.
+    this.#warned = { reason, atMs: nowMs };
+    this.#deps.log.warn("Cannot reach the counter store, trying again", { address: this.#address.text, error: reason });
   }
 
-  #noteAdded(turn: Turn): void {
-    this.#scheduleFlush();
-    if (turn.nextDeadlineMs < this.#timerMs) this.#setTimer(turn.nextDeadlineMs);
-  }
-
-  #scheduleFlush(): void {
-    if (this.#isFlushScheduled) return;
-    this.#isFlushScheduled = true;
-    setImmediate(this.#flush);
+  #added(turn: Turn): void {
+    this.#schedule.note();
+    this.#pending.noteAdded(turn);
+    if (turn.commands >= this.#limit) this.#schedule.now();
   }
 
   #endTurn(): void {
-    this.#isFlushScheduled = false;
-    if (this.#open !== undefined) {
-      this.#waiting.push(this.#open);
-      this.#waitingChecks += this.#open.size;
-      this.#open = undefined;
-    }
+    this.#pending.endGathering();
     this.#send();
   }
 
@@ -307,89 +253,41 @@ export class KvstoreServer implements Deployment, LinkListener {
   #send(): void {
     const link = this.#pool.pick();
     if (link === undefined) return;
-    for (const turn of this.#waiting) this.#write(link, turn);
-    this.#waiting = [];
-    this.#waitingChecks = 0;
-    if (this.#expiries.length > 0) this.#write(link, undefined);
+    for (const turn of this.#pending.takeWaiting()) this.#write(link, turn);
+    if (!this.#expiries.isEmpty) this.#write(link, undefined);
   }
 
   #write(link: Link, turn: Turn | undefined): void {
-    const expiries = this.#expiries;
-    this.#expiries = [];
-    const flight = turn === undefined ? undefined : { turn, link, writtenMs: this.#deps.clock() };
-    if (flight !== undefined) this.#flights.add(flight);
+    let ahead = 0;
+    const flight = turn && this.#pending.depart(turn, link);
     link.write(
       (sink) => {
-        for (const { key, seconds } of expiries) sink.expire(key, seconds);
+        ahead = this.#expiries.write(sink);
         turn?.write(sink, this.#context);
       },
       (replies) => {
-        expiries.forEach(({ key }, index) => {
-          if (replies[index]?.[0] !== null) this.#context.expiries.delete(key);
-        });
-        if (flight !== undefined) this.#land(flight, replies.slice(expiries.length));
+        if (flight !== undefined) this.#land(flight, ahead === 0 ? replies : replies.slice(ahead));
       },
     );
   }
 
   #land(flight: Flight, replies: readonly Reply[]): void {
-    if (!this.#flights.delete(flight)) return; // Given up before.
+    if (!this.#pending.land(flight)) {
+      // Given up before. An increment may have been carried out without its expiry; and perhaps nobody ever increments that key again.
+      this.#sendLost(flight.turn.sentExpiries(this.#context));
+      return;
+    }
     const { expiries, refused } = flight.turn.settle(replies, this.#context);
     if (expiries.length > 0) this.#sendLost(expiries);
-    if (refused.length > 0) this.#events?.refused(this, refused, flight.turn.createdMs);
+    if (refused.length > 0 && !flight.turn.isFailed) this.#events?.refused(this, refused, flight.turn.createdMs);
   }
 
   #sendLost(expiries: readonly KeyExpiry[]): void {
+    if (this.#isClosed) return;
     for (const expiry of expiries) {
       if (this.#events === undefined) this.sendExpiry(expiry);
       else this.#events.expiryMissing(this, expiry);
     }
-  }
-
-  #setTimer(atMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timerMs = atMs;
-    this.#timer = setTimeout(() => this.#giveUp(), Math.max(0, atMs - this.#deps.clock()));
-  }
-
-  /** Answers the calls whose time is up, ends connections that are silent, and sets the timer anew. */
-  #giveUp(): void {
-    const nowMs = this.#deps.clock();
-    // A clock that stepped back says nothing about how long a turn has waited; the timer does: nobody waits for the clock to catch up.
-    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
-    const isLate = (turn: Turn): boolean => isPast(turn.createdMs);
-    let next = Infinity;
-    for (const flight of this.#flights) {
-      if (!isLate(flight.turn)) continue;
-      const error = silenceError(this.#address.text, this.#timeoutMs);
-      flight.turn.fail(error, this.#context);
-      if (isPast(flight.writtenMs)) {
-        this.#flights.delete(flight);
-        // Its replies would come in the way of later ones; and a server that hangs is best left to a new connection.
-        this.#pool.reset(flight.link, error);
-      } else {
-        // Its calls had waited before it was written; the server has had less time than it may take.
-        next = Math.min(next, flight.writtenMs + this.#timeoutMs);
-      }
-    }
-    for (const turn of this.#waiting) {
-      if (isLate(turn)) turn.fail(connectionError(this.#address.text, this.#down?.cause), this.#context);
-    }
-    this.#waiting = this.#waiting.filter((turn) => !isLate(turn));
-    this.#waitingChecks = this.#waiting.reduce((sum, turn) => sum + turn.size, 0);
-    for (const turn of this.#turns()) {
-      if (isLate(turn)) continue;
-      turn.failImpatient(nowMs, this.#timeoutMs, this.#address.text);
-      if (turn.nextDeadlineMs < next) next = turn.nextDeadlineMs;
-    }
-    this.#timerMs = Infinity;
-    if (next !== Infinity) this.#setTimer(next);
-  }
-
-  *#turns(): Generator<Turn> {
-    if (this.#open !== undefined) yield this.#open;
-    yield* this.#waiting;
-    for (const { turn } of this.#flights) yield turn;
   }
 
   #stoppingError(): StoreError {

@@ -2,8 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { check, WaitingBatch } from "../counter.suite.ts";
 import { StoreError } from "../store-error.ts";
+import type { CommandSink, Reply } from "./command-sink.ts";
 import { ExpiryMemory } from "./expiry-memory.ts";
-import { type CommandSink, type Reply, Turn, type TurnContext } from "./turn.ts";
+import { Turn, type TurnContext } from "./turn.ts";
 
 /** A sink that notes commands as a person would type them. */
 class NotedCommands implements CommandSink {
@@ -107,6 +108,18 @@ describe("Turn", () => {
     add(turn, new WaitingBatch([check("a", 2), check("b", 2)]));
     turn.write(new NotedCommands(), context);
     expect(turn.settle([value(2), value(3)], context)).toEqual({ expiries: [{ key: "a_4000000200", seconds: 67 }], refused: [] });
+    // What is asked for may be lost on its way: the next increment brings the expiry along again.
+    expect(["a", "b"].map((key) => context.expiries.covers(`${key}_4000000200`, 60))).toEqual([false, true]);
+  });
+
+  it("sentExpiries() names the expiries that went along, and no others", () => {
+    const context = createContext();
+    context.expiries.add("b_4000000200", 60);
+    const turn = new Turn(0, 1000);
+    add(turn, new WaitingBatch([check("a", 2), check("b", 2)]));
+    read(turn, new WaitingBatch([check("r")]));
+    turn.write(new NotedCommands(), context);
+    expect(turn.sentExpiries(context)).toEqual([{ key: "a_4000000200", seconds: 67 }]);
   });
 
   it("settle() asks for no other expiry when the one of a new key went along", () => {
@@ -183,32 +196,131 @@ describe("Turn", () => {
   });
 });
 
-describe("ExpiryMemory", () => {
-  it("covers() knows at least the last generation and at most two", () => {
-    const memory = new ExpiryMemory(2);
-    for (const key of ["a", "b", "c", "d", "e"]) memory.add(key, 60);
-    expect(["a", "b", "c", "d", "e"].map((key) => memory.covers(key, 60))).toEqual([false, false, true, true, true]);
+/** Adds a call that only reads. */
+function read(turn: Turn, batch: WaitingBatch): WaitingBatch {
+  batch.pending = batch.checks.length;
+  for (const each of batch.checks) turn.read(each, batch);
+  return batch;
+}
+
+function refusing(words: string): TurnContext {
+  return { ...createContext(), isRefusal: (error) => error.message.startsWith(words) };
+}
+
+describe("Turn with reads", () => {
+  it("write() sends one GET per key before the increments, and settle() gives every reader the number", async () => {
+    const turn = new Turn(0, 1000);
+    const first = read(turn, new WaitingBatch([check("a"), check("b")]));
+    const second = read(turn, new WaitingBatch([check("a", 7)]));
+    const counting = add(turn, new WaitingBatch([check("c", 2)]));
+    const context = createContext();
+    const sink = new NotedCommands();
+    turn.write(sink, context);
+    expect(sink.lines).toEqual(["GET a_4000000200", "GET b_4000000200", "INCRBY c_4000000200 2", "EXPIRE c_4000000200 67"]);
+    expect([turn.size, turn.commands]).toEqual([4, 3]);
+    turn.settle([[null, "12"], [null, null], value(2), value(1)], context);
+    expect(await Promise.all([first.counts, second.counts, counting.counts])).toEqual([[12, 0], [12], [2]]);
   });
 
-  it("covers() denies when the expiry was sent for a shorter window", () => {
-    const memory = new ExpiryMemory(2);
-    memory.add("a", 60);
-    expect([1, 60, 3600].map((windowSeconds) => memory.covers("a", windowSeconds))).toEqual([true, true, false]);
+  it("settle() lets a read see the increments that came before it in the turn, and no others", async () => {
+    const turn = new Turn(0, 1000);
+    const before = read(turn, new WaitingBatch([check("a")]));
+    add(turn, new WaitingBatch([check("a", 2)]));
+    const between = read(turn, new WaitingBatch([check("a", 9)]));
+    add(turn, new WaitingBatch([check("a", 3)]));
+    const context = createContext();
+    const sink = new NotedCommands();
+    turn.write(sink, context);
+    expect(sink.lines).toEqual(["GET a_4000000200", "INCRBY a_4000000200 5", "EXPIRE a_4000000200 67"]);
+    turn.settle([[null, "10"], value(15), value(1)], context);
+    expect(await Promise.all([before.counts, between.counts])).toEqual([[10], [12]]);
   });
 
-  it("add() holds no key that is long, for a request may carry megabytes", () => {
-    const memory = new ExpiryMemory(2);
-    memory.add("x".repeat(256), 60);
-    memory.add("x".repeat(257), 60);
-    expect([256, 257].map((length) => memory.covers("x".repeat(length), 60))).toEqual([true, false]);
+  it("settle() fails readers of a value that is no count, and no others", async () => {
+    const turn = new Turn(0, 1000);
+    const bad = read(turn, new WaitingBatch([check("a")]));
+    const good = read(turn, new WaitingBatch([check("b")]));
+    const context = createContext();
+    turn.write(new NotedCommands(), context);
+    turn.settle(
+      [
+        [null, "1.5"],
+        [null, "3"],
+      ],
+      context,
+    );
+    await expect(bad.counts).rejects.toThrow("ERR value is not an integer or out of range");
+    expect(await good.counts).toEqual([3]);
+  });
+});
+
+describe("Turn whose commands are refused", () => {
+  const moved: Reply = [new Error("MOVED 1 b:1"), undefined];
+
+  it("settle() hands refused checks back without an answer, and another turn gives them theirs", async () => {
+    const context = refusing("MOVED");
+    const turn = new Turn(5, 1000);
+    const counting = add(turn, new WaitingBatch([check("a", 2), check("b")]));
+    const further = add(turn, new WaitingBatch([check("a", 3)]));
+    const reading = read(turn, new WaitingBatch([check("r")]));
+    turn.write(new NotedCommands(), context);
+    const { refused, expiries } = turn.settle([moved, moved, moved, value(1), value(1)], context);
+    expect(refused.map(({ checks, error }) => [checks.key, checks.isRead, checks.sum, error.message])).toEqual([
+      ["r_4000000200", true, 0, "MOVED 1 b:1"],
+      ["a_4000000200", false, 5, "MOVED 1 b:1"],
+    ]);
+    expect(expiries).toEqual([]);
+    expect([counting.isAnswered, further.isAnswered, reading.isAnswered]).toEqual([false, false, false]);
+    const again = new Turn(5, 1000);
+    for (const { checks } of refused) again.adopt(checks);
+    const sink = new NotedCommands();
+    again.write(sink, context);
+    expect(sink.lines).toEqual(["GET r_4000000200", "INCRBY a_4000000200 5", "EXPIRE a_4000000200 67"]);
+    again.settle([[null, "4"], value(15), value(1)], context);
+    expect(await Promise.all([counting.counts, further.counts, reading.counts])).toEqual([[12, 1], [15], [4]]);
   });
 
-  it("delete() forgets a key of either generation", () => {
-    const memory = new ExpiryMemory(1);
-    memory.add("old", 60);
-    memory.add("young", 60);
-    memory.delete("old");
-    memory.delete("young");
-    expect([memory.covers("old", 60), memory.covers("young", 60)]).toEqual([false, false]);
+  it("settle() asks for another expiry when the increment passed and its expiry was refused", async () => {
+    const context = refusing("MOVED");
+    const turn = new Turn(0, 1000);
+    const batch = add(turn, new WaitingBatch([check("a", 2)]));
+    turn.write(new NotedCommands(), context);
+    expect(turn.settle([value(9), moved], context)).toEqual({
+      expiries: [{ key: "a_4000000200", seconds: 67, refusal: new Error("MOVED 1 b:1") }],
+      refused: [],
+    });
+    expect(await batch.counts).toEqual([9]);
+  });
+
+  it("settle() fails the calls of other errors though refusals are taken back", async () => {
+    const context = refusing("MOVED");
+    const turn = new Turn(0, 1000);
+    const batch = add(turn, new WaitingBatch([check("a")]));
+    turn.write(new NotedCommands(), context);
+    expect(turn.settle([[new Error("OOM"), undefined], moved], context)).toEqual({ expiries: [], refused: [] });
+    await expect(batch.counts).rejects.toThrow("OOM");
+  });
+
+  it("write() sends ASKING before each command when the turn is asking, and settle() skips its replies", async () => {
+    const context = createContext();
+    const turn = new Turn(0, 1000, true);
+    const reading = read(turn, new WaitingBatch([check("r")]));
+    const counting = add(turn, new WaitingBatch([check("a", 2), check("b")]));
+    context.expiries.add("b_4000000200", 60);
+    const sink = new NotedCommands();
+    turn.write(sink, context);
+    expect(sink.lines).toEqual([
+      "ASKING",
+      "GET r_4000000200",
+      "ASKING",
+      "INCRBY a_4000000200 2",
+      "ASKING",
+      "EXPIRE a_4000000200 67",
+      "ASKING",
+      "INCRBY b_4000000200 1",
+    ]);
+    const ok: Reply = [null, "OK"];
+    turn.settle([ok, [null, "4"], ok, value(7), ok, value(1), ok, value(9)], context);
+    expect(await Promise.all([reading.counts, counting.counts])).toEqual([[4], [7, 9]]);
   });
 });

@@ -2,25 +2,9 @@
 // the order of commands and replies, but no connection.
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
+import type { CommandSink, Reply } from "./command-sink.ts";
 import type { ExpiryMemory } from "./expiry-memory.ts";
 import { countIn } from "./stored-count.ts";
-
-/** Takes commands in order; a pipeline of the client library. */
-export interface CommandSink {
-  /** Adds to the number at the key; the reply is the sum. */
-  incrby(key: string, increment: number): unknown;
-  /** Lets the key live for so many seconds from now. */
-  expire(key: string, seconds: number): unknown;
-  /** Reads the text at the key; the reply is null when there is none. */
-  get(key: string): unknown;
-  /** Lets the next command pass at a node that is taking over the slot of its key. */
-  asking(): unknown;
-  /** Any other command. */
-  call(command: string, ...args: string[]): unknown;
-}
-
-/** One reply: an error, or a value. */
-export type Reply = readonly [error: Error | null, value: unknown];
 
 /** What a turn needs of its server. */
 export interface TurnContext {
@@ -61,6 +45,8 @@ export interface KeyChecks {
 export interface KeyExpiry {
   readonly key: string;
   readonly seconds: number;
+  /** What the server refused it with; undefined where nothing says that it is the wrong one. */
+  readonly refusal?: Error;
 }
 
 /** The checks of a key whose command the server refused without carrying it out. */
@@ -87,8 +73,11 @@ export class Turn {
   nextDeadlineMs: number;
   /** Number of checks in it. */
   size = 0;
+  /** Whether all its calls were failed; nothing of it is sent again. */
+  isFailed = false;
   readonly #increments = new Map<string, KeyChecks>();
-  readonly #reads = new Map<string, KeyChecks>();
+  /** Made when something is read: most turns only count. */
+  #reads: Map<string, KeyChecks> | undefined;
   readonly #batches: CountBatch[] = [];
 
   constructor(createdMs: number, timeoutMs: number, isAsking = false) {
@@ -99,32 +88,41 @@ export class Turn {
 
   /** Number of commands that answer its checks; an expiry is not counted apart from its increment. */
   get commands(): number {
-    return this.#increments.size + this.#reads.size;
+    return this.#increments.size + (this.#reads?.size ?? 0);
   }
 
   /** Adds one check of a call; checks of a call come one after the other. */
   add(check: CountedCheck, batch: CountBatch): void {
-    this.#put(this.#increments, check.windowSeconds, { check, addend: check.addend, batch });
+    this.#putIncrement({ check, addend: check.addend, batch }, check.windowSeconds);
   }
 
   /** Adds one check that only reads. It sees the increments that came before it in this turn, and those alone. */
   read(check: CountedCheck, batch: CountBatch): void {
-    const isCounted = this.#increments.has(check.key);
-    this.#put(isCounted ? this.#increments : this.#reads, check.windowSeconds, { check, addend: 0, batch });
+    const counted = this.#increments.get(check.key);
+    const pending = { check, addend: 0, batch };
+    if (counted === undefined) {
+      this.#putRead(pending);
+      return;
+    }
+    this.#note(batch);
+    join(counted, pending, check.windowSeconds);
   }
 
   /** Adds checks that another turn was refused, in their order. */
   adopt({ isRead, windowSeconds, first, more }: KeyChecks): void {
-    const checks = isRead ? this.#reads : this.#increments;
-    this.#put(checks, windowSeconds, first);
-    if (more !== undefined) for (const pending of more) this.#put(checks, windowSeconds, pending);
+    for (const pending of more === undefined ? [first] : [first, ...more]) {
+      if (isRead) this.#putRead(pending);
+      else this.#putIncrement(pending, windowSeconds);
+    }
   }
 
   /** Writes GET per key that is read, then INCRBY per key, in order of first arrival, each followed by EXPIRE unless this process has sent one before. */
   write(sink: CommandSink, context: TurnContext): void {
-    for (const { key } of this.#reads.values()) {
-      if (this.isAsking) sink.asking();
-      sink.get(key);
+    if (this.#reads !== undefined) {
+      for (const key of this.#reads.keys()) {
+        if (this.isAsking) sink.asking();
+        sink.get(key);
+      }
     }
     for (const increments of this.#increments.values()) {
       const { key, windowSeconds } = increments;
@@ -140,15 +138,18 @@ export class Turn {
 
   /** Shares out the replies to `write`, in its order. */
   settle(replies: readonly Reply[], context: TurnContext): Leftovers {
-    const expiries: KeyExpiry[] = [];
-    const refused: RefusedChecks[] = [];
+    let expiries: KeyExpiry[] | undefined;
+    let refused: RefusedChecks[] | undefined;
     // A reply to ASKING stands before each of the others.
     const step = this.isAsking ? 2 : 1;
     let at = step - 1;
-    for (const reads of this.#reads.values()) {
-      const [error, value] = replies[at] ?? MISSING_REPLY;
-      at += step;
-      settleReads(reads, { error, value, refused }, context);
+    if (this.#reads !== undefined) {
+      for (const reads of this.#reads.values()) {
+        const [error, value] = replies[at] ?? MISSING_REPLY;
+        at += step;
+        if (error !== null && context.isRefusal?.(error) === true) (refused ??= []).push({ checks: reads, error });
+        else settleReads(reads, error ?? countIn(value), context);
+      }
     }
     for (const increments of this.#increments.values()) {
       const [error, value] = replies[at] ?? MISSING_REPLY;
@@ -157,23 +158,36 @@ export class Turn {
       if (increments.sendsExpiry) at += step;
       if (error !== null || expiryError !== null) context.expiries.delete(increments.key);
       if (error !== null && context.isRefusal?.(error) === true) {
-        refused.push({ checks: increments, error });
+        (refused ??= []).push({ checks: increments, error });
       } else if (error !== null || typeof value !== "number") {
         failChecks(increments, context.replyError(error ?? new Error(`unexpected reply ${String(value)}`)));
       } else {
         if (needsExpiry(increments, value, expiryError, context)) {
-          expiries.push({ key: increments.key, seconds: context.expirySeconds(increments.windowSeconds) });
+          // Until an increment brings it along again: the one that is asked for here may be lost.
+          context.expiries.delete(increments.key);
+          const seconds = context.expirySeconds(increments.windowSeconds);
+          (expiries ??= []).push({ key: increments.key, seconds, ...(expiryError !== null && { refusal: expiryError }) });
         }
         shareOut(increments, value);
       }
     }
-    return expiries.length === 0 && refused.length === 0 ? NOTHING_LEFT : { expiries, refused };
+    return expiries === undefined && refused === undefined ? NOTHING_LEFT : { expiries: expiries ?? [], refused: refused ?? [] };
   }
 
   /** Fails every call that has no answer yet. */
   fail(error: StoreError, context: TurnContext): void {
+    this.isFailed = true;
     for (const increments of this.#increments.values()) if (increments.sendsExpiry) context.expiries.delete(increments.key);
     for (const batch of this.#batches) failBatch(batch, error);
+  }
+
+  /** The expiries that `write` sent. Without replies nobody knows whether they were carried out, or the increments before them. */
+  sentExpiries(context: TurnContext): readonly KeyExpiry[] {
+    const sent: KeyExpiry[] = [];
+    for (const { key, windowSeconds, sendsExpiry } of this.#increments.values()) {
+      if (sendsExpiry) sent.push({ key, seconds: context.expirySeconds(windowSeconds) });
+    }
+    return sent;
   }
 
   /** Fails the calls whose callers stop waiting now, and finds the next moment to look. */
@@ -188,20 +202,29 @@ export class Turn {
     this.nextDeadlineMs = next;
   }
 
-  #put(keys: Map<string, KeyChecks>, windowSeconds: number, pending: PendingCheck): void {
-    const { check, addend, batch } = pending;
-    const { key } = check;
+  #putIncrement(pending: PendingCheck, windowSeconds: number): void {
+    const { addend, batch } = pending;
+    const { key } = pending.check;
+    this.#note(batch);
+    const present = this.#increments.get(key);
+    if (present !== undefined) join(present, pending, windowSeconds);
+    else this.#increments.set(key, { key, isRead: false, windowSeconds, sum: addend, first: pending, more: undefined, sendsExpiry: false });
+  }
+
+  #putRead(pending: PendingCheck): void {
+    const { key, windowSeconds } = pending.check;
+    this.#note(pending.batch);
+    this.#reads ??= new Map();
+    const present = this.#reads.get(key);
+    if (present !== undefined) join(present, pending, windowSeconds);
+    else this.#reads.set(key, { key, isRead: true, windowSeconds, sum: 0, first: pending, more: undefined, sendsExpiry: false });
+  }
+
+  #note(batch: CountBatch): void {
     this.size += 1;
-    if (this.#batches[this.#batches.length - 1] !== batch) this.#batches.push(batch);
+    if (this.#batches[this.#batches.length - 1] === batch) return;
+    this.#batches.push(batch);
     if (batch.deadlineMs !== undefined && batch.deadlineMs < this.nextDeadlineMs) this.nextDeadlineMs = batch.deadlineMs;
-    const present = keys.get(key);
-    if (present === undefined) {
-      keys.set(key, { key, isRead: keys === this.#reads, windowSeconds, sum: addend, first: pending, more: undefined, sendsExpiry: false });
-    } else {
-      present.sum += addend;
-      if (windowSeconds > present.windowSeconds) present.windowSeconds = windowSeconds;
-      (present.more ??= []).push(pending);
-    }
   }
 }
 
@@ -222,18 +245,16 @@ function needsExpiry(increments: KeyChecks, count: number, expiryError: Error | 
   return !increments.sendsExpiry && count === increments.sum;
 }
 
-function settleReads(
-  reads: KeyChecks,
-  { error, value, refused }: { readonly error: Error | null; readonly value: unknown; readonly refused: RefusedChecks[] },
-  context: TurnContext,
-): void {
-  if (error !== null && context.isRefusal?.(error) === true) {
-    refused.push({ checks: reads, error });
-    return;
-  }
-  const count = error ?? countIn(value);
-  if (count instanceof Error) failChecks(reads, context.replyError(count));
-  else shareOut(reads, count);
+function settleReads(reads: KeyChecks, count: number | Error, context: TurnContext): void {
+  if (typeof count === "number") shareOut(reads, count);
+  else failChecks(reads, context.replyError(count));
+}
+
+/** Adds a further check to those of its key. */
+function join(present: KeyChecks, pending: PendingCheck, windowSeconds: number): void {
+  present.sum += pending.addend;
+  if (windowSeconds > present.windowSeconds) present.windowSeconds = windowSeconds;
+  (present.more ??= []).push(pending);
 }
 
 /** Gives each check the count it would have seen alone, in order of arrival. */

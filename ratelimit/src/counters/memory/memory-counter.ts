@@ -10,8 +10,8 @@ const KEY_MAX_LENGTH = 256;
 /** Settings of the memory backend. */
 export interface MemoryCounterOptions {
   /**
-   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each and never more than 700. A full table refuses new keys (STORE_FULL) and goes on counting the known
-   * ones: forgetting a count would let callers through who are over their limit. Default 1000000.
+   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each and never more than 700. A full table refuses new keys (STORE_FULL) and goes on
+   * counting the known ones: forgetting a count would let callers through who are over their limit. Default 1000000.
    */
   readonly maxKeys: number;
 }

@@ -43,7 +43,7 @@ export function createDefaultMapping(options: { readonly isMilliseconds: boolean
 /** The text of the built-in mapping. Durations come in milliseconds here; statsd_exporter makes seconds of them by itself and needs no scale. */
 export function defaultMappingText({ isMilliseconds }: { readonly isMilliseconds: boolean }): string {
   const entries = [...ruleEntries(), ...serviceEntries(isMilliseconds), ...localCacheEntries(), ...otherCounters()];
-  return `defaults:\n  match_type: regex\nmappings:\n${entries.join("")}`;
+  return `defaults:\n  match_type: regex\n\nmappings:\n${entries.join("")}`;
 }
 
 /** One level has the label key1, two or more also key2; deeper levels are added up. */
@@ -141,12 +141,12 @@ function entry(
   const templates = labelTemplates ?? Object.fromEntries(labels.map((label, index) => [label, `$${index + 1}`]));
   const labelLines = Object.entries(templates).map(([label, template]) => `  ${label}: ${template}`);
   const lines = [
-    `match: '${match}'`,
+    `match: ${match.includes("\\") ? `'${match}'` : `"${match}"`}`,
     `match_metric_type: ${type}`,
     `name: ${name}`,
     ...(help === undefined ? [] : [`help: ${help}`]),
     ...(labelLines.length === 0 ? [] : ["labels:", ...labelLines]),
     ...more,
   ];
-  return `- ${lines.join("\n  ")}\n`;
+  return `  - ${lines.join("\n    ")}\n`;
 }

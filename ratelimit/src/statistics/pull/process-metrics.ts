@@ -11,10 +11,11 @@ export interface ProcessMetrics {
   close(): void;
 }
 
-/** Begins to observe the process. The package is loaded only now, because only pull statistics need it. */
-export async function observeProcess(): Promise<ProcessMetrics> {
+/** Begins to observe the process. The package is loaded only now, because only pull statistics need it. `extraLabels` stand on every series (EXTRA_TAGS). */
+export async function observeProcess(extraLabels: ReadonlyMap<string, string>): Promise<ProcessMetrics> {
   const { collectDefaultMetrics, Registry } = await import("prom-client");
   const registry = new Registry();
+  registry.setDefaultLabels(Object.fromEntries(extraLabels));
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   return { render: () => registry.metrics(), close: () => registry.clear() };

@@ -8,10 +8,10 @@ import { createDefaultMapping } from "./default-mapping.ts";
 import { sanitizeName } from "./mapping.ts";
 import { createPullSink } from "./pull-sink.ts";
 
-function createSink(store: StatisticsStore, path = "/metrics", port = 0): StatisticsSink {
+function createSink(store: StatisticsStore, path = "/metrics", port = 0, extraTags = new Map<string, string>()): StatisticsSink {
   return createPullSink(
     { store, mapping: createDefaultMapping({ isMilliseconds: false }), log: silentLog() },
-    { host: "127.0.0.1", port, path, extraTags: new Map() },
+    { host: "127.0.0.1", port, path, extraTags },
   );
 }
 
@@ -90,6 +90,19 @@ describe("createPullSink()", () => {
     for (const line of text.split("\n").filter((each) => each !== "" && !each.startsWith("#"))) {
       expect(line).toMatch(/^[a-zA-Z_][a-zA-Z0-9_]*(?:\{.*\})? (?:[0-9.e+-]+|NaN|[+-]Inf|Nan)$/);
     }
+  });
+
+  it("start() shows extra tags as labels of every series, beside the labels it has", async () => {
+    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    store.rule("d.k").totalHits = 1;
+    const sink = createSink(store, "/metrics", 0, new Map([["my-team", 'x"']]));
+    await sink.start?.();
+    sinks.push(sink);
+    const { text } = await scrape(sink);
+    expect(text).toContain('ratelimit_service_rate_limit_total_hits{domain="d",key1="k",my_team="x\\""} 1\n');
+    const series = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    expect(series.filter((line) => !line.includes('my_team="x\\""'))).toEqual([]);
+    expect(text).toMatch(/^nodejs_version_info\{(?=.*version="v)(?=.*my_team=)/m);
   });
 
   it("start() answers a scrape of many rules completely", async () => {

@@ -10,6 +10,9 @@ import { type Mapping, sanitizeName } from "./mapping.ts";
 import { observeProcess, type ProcessMetrics } from "./process-metrics.ts";
 import { openSnapshots, type Snapshots } from "./snapshot.ts";
 
+/** Most connections at a time. */
+const CONNECTIONS_MAX = 10_000;
+
 /** Settings of pull statistics. */
 export interface PullSinkOptions {
   /** PULLSTATS_ADDR: host ("" and "0.0.0.0" = all interfaces) and port. Default :9090. */
@@ -17,7 +20,7 @@ export interface PullSinkOptions {
   readonly port: number;
   /** PULLSTATS_PATH. Default /metrics. */
   readonly path: string;
-  /** EXTRA_TAGS: labels on every series of the service. */
+  /** EXTRA_TAGS: labels on every series. */
   readonly extraTags: ReadonlyMap<string, string>;
 }
 
@@ -31,17 +34,18 @@ export function createPullSink(
 
 class PullSink implements StatisticsSink {
   readonly name = "pull statistics";
+  readonly #extraLabels: ReadonlyMap<string, string>;
   readonly #snapshots: Snapshots;
   readonly #server;
   readonly #responses = createPacedResponses();
   #process: ProcessMetrics | undefined;
 
   constructor(store: StatisticsStore, mapping: Mapping, log: Log, { host, port, path, extraTags }: PullSinkOptions) {
-    const extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
-    this.#snapshots = openSnapshots({ store, mapping }, { extraLabels });
+    this.#extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
+    this.#snapshots = openSnapshots({ store, mapping }, { extraLabels: this.#extraLabels });
     this.#server = createAdminServer(
       { log },
-      { host: host === "" ? "0.0.0.0" : host, port, setting: "PULLSTATS_ADDR", what: "pull statistics" },
+      { host: host === "" ? "0.0.0.0" : host, port, setting: "PULLSTATS_ADDR", what: "pull statistics", connectionsMax: CONNECTIONS_MAX },
     );
     this.#server.route({
       path,
@@ -51,7 +55,7 @@ class PullSink implements StatisticsSink {
   }
 
   async start(): Promise<void> {
-    this.#process = await observeProcess();
+    this.#process = await observeProcess(this.#extraLabels);
     try {
       await this.#server.start();
     } catch (error) {

@@ -119,7 +119,10 @@ class StoreSnapshots implements Snapshots {
   #targetsOfRule(statistics: RuleStatistics): readonly (Target | undefined)[] {
     let targets = this.#ruleTargets.get(statistics);
     if (targets === undefined) {
-      targets = RULE_STATISTICS.map(({ name }) => this.#target(`${statistics.prefix}.${name}`, "counter"));
+      const found = RULE_STATISTICS.map(({ name }) => this.#target(`${statistics.prefix}.${name}`, "counter"));
+      // Their labels are mostly the same text, which is then kept once: there may be a hundred thousand rules.
+      const labels = found[0]?.labels;
+      targets = found.map((target) => (target !== undefined && target.labels === labels ? { ...target, labels } : target));
       this.#ruleTargets.set(statistics, targets);
     }
     return targets;

@@ -217,4 +217,31 @@ describe("createPushSink()", () => {
     expect(new Set(receiver.lines).size).toBe(5000);
     expect(receiver.lines.every((line) => line.endsWith(".total_hits:2|c"))).toBe(true);
   });
+
+  it("start() loses nothing when a flush is larger than the queue and the server reads slowly", async () => {
+    const receiver = await openTcpReceiver({ isSlow: true });
+    ends.push(() => receiver.close());
+    const statistics = store();
+    const long = "x".repeat(400);
+    const rules = statistics.replaceRules(Array.from({ length: 20_000 }, (_, index) => `domain.key_${index}_${long}`));
+    for (const rule of rules.values()) rule.totalHits += 2; // 9.5 MB of lines, more than twice the queue.
+    await start(overTcp(statistics, { host: "127.0.0.1", port: receiver.port, writeTimeoutMs: 15_000 }));
+    await expect.poll(() => receiver.lines.length, { timeout: 60_000, interval: 100 }).toBe(20_000);
+    expect(new Set(receiver.lines).size).toBe(20_000);
+    expect(receiver.lines.every((line) => line.endsWith(".total_hits:2|c"))).toBe(true);
+  }, 90_000);
+
+  it("start() sends many changed statistics over UDP in packets of at most 1432 bytes, none of which cuts a line", async () => {
+    const receiver = await openUdpReceiver();
+    ends.push(() => receiver.close());
+    const statistics = store();
+    const rules = statistics.replaceRules(Array.from({ length: 1000 }, (_, index) => `domain.key_${index}`));
+    for (const rule of rules.values()) rule.nearLimit += 1;
+    const channel = createUdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
+    await start(createPushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
+    await expect.poll(() => new Set(receiver.lines).size, WAIT).toBe(1000);
+    for (const line of receiver.lines) expect(line).toMatch(/^ratelimit\.service\.rate_limit\.domain\.key_\d+\.near_limit:1\|c$/);
+    expect(receiver.largestBytes()).toBeLessThanOrEqual(1432);
+    expect(receiver.largestBytes()).toBeGreaterThan(1300);
+  });
 });

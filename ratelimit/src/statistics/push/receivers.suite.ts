@@ -32,8 +32,11 @@ export async function openUdpReceiver(): Promise<Receiver> {
   };
 }
 
-/** Opens a TCP server, on any port unless one is named. One that is deaf accepts connections and never reads. */
-export async function openTcpReceiver({ port = 0, isDeaf = false } = {}): Promise<Receiver> {
+/** Pause of a slow server after everything that it reads, in milliseconds. */
+const SLOW_PAUSE_MS = 5;
+
+/** Opens a TCP server, on any port unless one is named. One that is deaf accepts connections and never reads; one that is slow pauses after each reading. */
+export async function openTcpReceiver({ port = 0, isDeaf = false, isSlow = false } = {}): Promise<Receiver> {
   const lines: string[] = [];
   const sockets = new Set<Socket>();
   const server = createServer({ pauseOnConnect: isDeaf }, (socket) => {
@@ -46,6 +49,9 @@ export async function openTcpReceiver({ port = 0, isDeaf = false } = {}): Promis
       const texts = (begun + chunk.toString("latin1")).split("\n");
       begun = texts.pop() ?? "";
       lines.push(...texts);
+      if (!isSlow) return;
+      socket.pause();
+      setTimeout(() => socket.resume(), SLOW_PAUSE_MS);
     });
   });
   server.listen(port, "127.0.0.1");

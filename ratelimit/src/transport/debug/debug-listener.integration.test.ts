@@ -60,6 +60,12 @@ describe("createDebugListener", () => {
     );
   });
 
+  it("/rlconfig is whole when it is longer than one piece", async () => {
+    const dump = `foo.${"😀".repeat(50)}: unit=MINUTE\n`.repeat(10_001);
+    rules = { dump: () => dump } as RuleSet;
+    expect(await get("/rlconfig")).toBe(`200 ${dump}`);
+  });
+
   it("/stats prints every statistic, as lines or as JSON", async () => {
     const statistics = createServiceStatistics(store);
     statistics.configLoadSuccess.add(2);

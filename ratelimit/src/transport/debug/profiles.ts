@@ -17,7 +17,7 @@ const SECONDS_MAX = 300;
 /** Time between two samples of a CPU profile, in microseconds: V8's own default. */
 const CPU_INTERVAL_US = 1000;
 
-/** How long a client may take nothing of a heap snapshot, in milliseconds: it is twice the heap, and nobody else can have one meanwhile. */
+/** How long a client may take nothing of a profile, in milliseconds: it is megabytes, a snapshot twice the heap, and nobody else can have one meanwhile. */
 const CLIENT_TIMEOUT_MS = 30_000;
 
 const INDEX_PATH = "/debug/pprof/";
@@ -219,6 +219,7 @@ function refuse(response: ServerResponse, status: number, reason: string): void 
 }
 
 function send(response: ServerResponse, name: string, body: Buffer): void {
+  response.setTimeout(CLIENT_TIMEOUT_MS, () => response.destroy());
   response.writeHead(200, { ...headersOf(name), "Content-Length": body.length });
   response.end(body);
 }

@@ -24,9 +24,16 @@ const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 /** Most calls that one connection may have open; Envoy keeps one connection per worker thread. */
 const STREAMS_MAX = 100_000;
 
-/** When an idle peer is pinged and how long it has to answer, in milliseconds: gRPC's defaults for servers. */
-const KEEPALIVE_TIME_MS = 2 * 60 * 60 * 1000;
+/** When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default is two hours, which holds what is dead for long. */
+const KEEPALIVE_TIME_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
+
+/**
+ * A connection on which nothing came for so long is dead: not even a ping was answered. The library sees to it by itself, but for connections that Node 26
+ * loses track of: when the client of a TLS connection resets it while an answer is being written, neither session nor socket may ever end.
+ */
+const SILENT_MAX_MS = KEEPALIVE_TIME_MS + KEEPALIVE_TIMEOUT_MS;
+const SILENCE_CHECK_MS = SILENT_MAX_MS / 2;
 
 /** What the library takes for no limit, in milliseconds. */
 const UNLIMITED_MS = 2 ** 31 - 1;
@@ -62,13 +69,19 @@ class GrpcJsTransport implements Transport {
   readonly #listener: ConnectionListener;
   readonly #health: HealthHandlers;
   readonly #reflection: ReflectionService = createReflectionService();
-  readonly #sockets = new Set<Socket>();
+  /** Each with what it had received when that was last different, and when. */
+  readonly #sockets = new Map<Socket, { bytesRead: number; atMs: number }>();
+  readonly #nowMs: () => number;
+  readonly #log: Log;
+  #silenceTimer: NodeJS.Timeout | undefined;
   /** Resolved when the last connection is gone, once a drain waits for it. */
   readonly #emptied = Promise.withResolvers<void>();
   #address: string | undefined;
   #drained: Promise<void> | undefined;
 
   constructor(deps: GrpcTransportDeps, options: GrpcTransportOptions) {
+    this.#nowMs = deps.nowMs;
+    this.#log = deps.log;
     this.#server = new Server(serverOptions(options));
     this.#health = createHealthHandlers(deps);
     this.#server.addService(serviceDefinition(HealthService), this.#health.handlers);
@@ -79,7 +92,7 @@ class GrpcJsTransport implements Transport {
     const { address, tls } = options;
     const listenerOptions = { address, tls, what: "gRPC", portSetting: "GRPC_PORT", pathSetting: "GRPC_UDS" };
     this.#listener = createConnectionListener(deps, listenerOptions, (socket) => {
-      this.#sockets.add(socket);
+      this.#sockets.set(socket, { bytesRead: 0, atMs: this.#nowMs() });
       socket.once("close", () => this.#forget(socket));
       // Resets by the peer; the session above ends its calls.
       socket.on("error", (error) => deps.log.debug("a gRPC connection broke", { error }));
@@ -93,6 +106,7 @@ class GrpcJsTransport implements Transport {
 
   async start(): Promise<void> {
     this.#address = await this.#listener.open();
+    this.#silenceTimer = setInterval(() => this.#closeSilent(), SILENCE_CHECK_MS).unref();
   }
 
   drain(): Promise<void> {
@@ -103,8 +117,9 @@ class GrpcJsTransport implements Transport {
   async stop(): Promise<void> {
     const drained = this.drain();
     this.#server.forceShutdown();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.keys()) socket.destroy();
     await drained;
+    clearInterval(this.#silenceTimer);
   }
 
   async #drainOnce(): Promise<void> {
@@ -115,6 +130,19 @@ class GrpcJsTransport implements Transport {
     await new Promise((resolve) => this.#server.tryShutdown(resolve));
     // The library does not wait for connections that were injected.
     if (this.#sockets.size > 0) await this.#emptied.promise;
+  }
+
+  #closeSilent(): void {
+    const nowMs = this.#nowMs();
+    for (const [socket, seen] of this.#sockets) {
+      if (socket.bytesRead !== seen.bytesRead) {
+        seen.bytesRead = socket.bytesRead;
+        seen.atMs = nowMs;
+      } else if (nowMs - seen.atMs > SILENT_MAX_MS) {
+        this.#log.debug("nothing came over a gRPC connection, not even the answer to a ping; it is closed", { forMs: SILENT_MAX_MS });
+        socket.destroy();
+      }
+    }
   }
 
   #forget(socket: Socket): void {

@@ -9,6 +9,7 @@ import { limitConnections } from "@weir/common/net/connection-limit";
 import { endWithRefusal, findHttpRefusal, type HttpRefusal } from "@weir/common/net/http-refusal";
 import { KEEP_ALIVE_PROBES } from "@weir/common/net/keep-alive";
 import { formatAddress, listen } from "@weir/common/net/listen";
+import { PipeliningLimit } from "@weir/common/net/pipelining-limit";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { Decider } from "../../decide/decider.ts";
@@ -17,7 +18,7 @@ import { respondHealth } from "../plain-answers.ts";
 import { decideTraced } from "../traced-call.ts";
 import type { Transport } from "../transport.ts";
 import { JsonCall, respondError } from "./json-call.ts";
-import { isTooLong, parseRequestBody, readBody } from "./request-body.ts";
+import { BodyReader, isTooLong, parseRequestBody } from "./request-body.ts";
 
 /** How long a client may take for its headers, for its whole request, and between two requests, and how often that is looked at, in milliseconds. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 5000 } as const;
@@ -40,6 +41,8 @@ export interface JsonTransportDeps {
 export interface JsonTransportOptions {
   readonly host: string;
   readonly port: number;
+  /** For tests: instead of TIMEOUTS. */
+  readonly timeouts?: { readonly headersTimeout: number; readonly requestTimeout: number; readonly connectionsCheckingInterval: number };
 }
 
 /** Makes the transport. */
@@ -52,6 +55,8 @@ class JsonTransport implements Transport {
   readonly #deps: JsonTransportDeps;
   readonly #options: JsonTransportOptions;
   readonly #server: Server;
+  readonly #bodies = new BodyReader();
+  readonly #pipelining = new PipeliningLimit();
   /** Answers that are not yet sent to their end. */
   readonly #responses = new Set<ServerResponse>();
   #address: string | undefined;
@@ -60,7 +65,9 @@ class JsonTransport implements Transport {
   constructor(deps: JsonTransportDeps, options: JsonTransportOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#server = createServer({ ...TIMEOUTS, ...KEEP_ALIVE_PROBES }, (request, response) => this.#handle(request, response));
+    this.#server = createServer({ ...TIMEOUTS, ...options.timeouts, ...KEEP_ALIVE_PROBES }, (request, response) =>
+      this.#handle(request, response),
+    );
     limitConnections(this.#server, { what: "HTTP", max: CONNECTIONS_MAX }, deps.log);
     this.#server.on("checkContinue", (request, response) => {
       if (!isTooLong(request)) response.writeContinue(); // Of a body that is refused, nothing need be sent.
@@ -95,6 +102,7 @@ class JsonTransport implements Transport {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#pipelining.admit(request, response)) return;
     this.#responses.add(response);
     response.once("close", () => this.#responses.delete(response));
     if (this.#drained !== undefined) response.setHeader("Connection", "close");
@@ -126,12 +134,15 @@ class JsonTransport implements Transport {
   }
 
   async #decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await readBody(request);
+    const body = await this.#bodies.read(request);
     switch (body.kind) {
       case "aborted":
         return;
       case "too large":
         respondError(response, 413, "RESOURCE_EXHAUSTED", body.message);
+        return;
+      case "too many":
+        respondError(response, 503, "RESOURCE_EXHAUSTED", body.message);
         return;
       case "read": {
         const parsed = parseRequestBody(body.bytes);

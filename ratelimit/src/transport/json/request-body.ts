@@ -7,40 +7,71 @@ import { type RateLimitRequest, RateLimitRequestSchema } from "@weir/proto/gener
 /** Longest body, in bytes. */
 const BODY_MAX_BYTES = 1024 * 1024;
 
+/** Most bytes of bodies that have not come to their end, of all requests together: slow clients must not fill the memory. */
+const UNFINISHED_MAX_BYTES = 64 * 1024 * 1024;
+
 /** Longest reason that an answer quotes from the parser, in characters. */
 const REASON_MAX = 300;
+
+const TOO_LARGE = `the body must not be longer than ${BODY_MAX_BYTES} bytes`;
+const TOO_MANY = "the bodies of too many requests are on their way";
 
 /** What became of reading a body. Nobody waits for the answer to an aborted request. */
 export type Body =
   | { readonly kind: "read"; readonly bytes: Buffer }
   | { readonly kind: "too large"; readonly message: string }
+  | { readonly kind: "too many"; readonly message: string }
   | { readonly kind: "aborted" };
 
 /** A request, or in words why the body is none. */
 export type ParsedBody = { readonly ok: true; readonly request: RateLimitRequest } | { readonly ok: false; readonly message: string };
 
-/** Reads the whole body. One that is too long is not read to its end; its connection closes after the answer. */
-export function readBody(request: IncomingMessage): Promise<Body> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let sizeBytes = 0;
-    const refuse = (): void => {
-      request.pause();
-      resolve({ kind: "too large", message: `the body must not be longer than ${BODY_MAX_BYTES} bytes` });
-    };
-    if (Number(request.headers["content-length"]) > BODY_MAX_BYTES) {
-      refuse();
-      return;
-    }
-    request.on("data", (chunk: Buffer) => {
-      sizeBytes += chunk.length;
-      if (sizeBytes > BODY_MAX_BYTES) refuse();
-      else chunks.push(chunk);
+/** Whether the request announces a body that will be refused. */
+export function isTooLong(request: IncomingMessage): boolean {
+  return Number(request.headers["content-length"]) > BODY_MAX_BYTES;
+}
+
+/** Reads bodies. One that is too long is not read to its end; its connection closes after the answer. */
+export class BodyReader {
+  readonly #unfinishedMaxBytes: number;
+  #unfinishedBytes = 0;
+
+  constructor(unfinishedMaxBytes: number = UNFINISHED_MAX_BYTES) {
+    this.#unfinishedMaxBytes = unfinishedMaxBytes;
+  }
+
+  /** Reads the whole body of a request. Never rejects. */
+  read(request: IncomingMessage): Promise<Body> {
+    return new Promise((resolve) => {
+      const chunks: Buffer[] = [];
+      let sizeBytes = 0;
+      const end = (body: Body): void => {
+        this.#unfinishedBytes -= sizeBytes;
+        sizeBytes = 0;
+        chunks.length = 0;
+        resolve(body);
+      };
+      const refuse = (kind: "too large" | "too many", message: string): void => {
+        request.off("data", take).pause();
+        end({ kind, message });
+      };
+      const take = (chunk: Buffer): void => {
+        sizeBytes += chunk.length;
+        this.#unfinishedBytes += chunk.length;
+        if (sizeBytes > BODY_MAX_BYTES) refuse("too large", TOO_LARGE);
+        else if (this.#unfinishedBytes > this.#unfinishedMaxBytes) refuse("too many", TOO_MANY);
+        else chunks.push(chunk);
+      };
+      if (isTooLong(request)) {
+        refuse("too large", TOO_LARGE);
+        return;
+      }
+      request.on("data", take);
+      request.on("end", () => end({ kind: "read", bytes: Buffer.concat(chunks) }));
+      request.on("close", () => end({ kind: "aborted" })); // After "end" this comes too late to matter.
+      request.on("error", () => end({ kind: "aborted" }));
     });
-    request.on("end", () => resolve({ kind: "read", bytes: Buffer.concat(chunks) }));
-    request.on("close", () => resolve({ kind: "aborted" })); // After "end" this comes too late to matter.
-    request.on("error", () => resolve({ kind: "aborted" }));
-  });
+  }
 }
 
 /** Parses a body. */

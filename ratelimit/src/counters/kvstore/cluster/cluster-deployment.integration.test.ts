@@ -2,27 +2,35 @@
 // and nodes that fail are in tests of their own.
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { check, count, describeCounter } from "../../counter.suite.ts";
-import { createSingleDeployment } from "../single/single-deployment.ts";
+import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
+import { parseAddress } from "../address.ts";
+import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
+import { DEADLINE_MS, serverOptions, TestedCounters } from "../kvstore-counter.suite.ts";
 import { startRedisServer, until } from "../redis-server.suite.ts";
-import { createClusterCounter, DEADLINE_MS, serverOptions, startClusterCounter, stopClusterCounters } from "./cluster-counter.suite.ts";
+import { KvstoreServer } from "../server.ts";
+import { shareAmongServers } from "../server-options.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 
 /** What the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
+const counters = new TestedCounters(createClusterDeployment);
+
+/** Counters that the suite stops. */
+const suiteCounters = new TestedCounters(createClusterDeployment);
+
 let shared: ClusterServers;
 beforeAll(async () => {
   shared = await startCluster();
 });
-afterEach(() => stopClusterCounters());
+afterEach(() => counters.stop());
 afterAll(() => shared.close());
 
 describeCounter(
   "kvstore cluster",
   () => {
-    const { counter } = createClusterCounter(shared.url, { options: { commandTimeoutMs: 10_000 }, isOwn: true });
+    const { counter } = suiteCounters.create(shared.url, { options: { commandTimeoutMs: 10_000 } });
     return Promise.resolve({ counter, close: () => flush(shared) });
   },
   { canRead: true },
@@ -31,10 +39,9 @@ describeCounter(
 describeCounter(
   "kvstore cluster with groups in parallel, a pool of three, and one node known at first",
   () => {
-    const { counter } = createClusterCounter(shared.node(1).server.url, {
+    const { counter } = suiteCounters.create(shared.node(1).server.url, {
       server: { poolSize: 3, clusterPipelineParallelism: 0 },
       options: { commandTimeoutMs: 10_000 },
-      isOwn: true,
     });
     return Promise.resolve({ counter, close: () => flush(shared) });
   },
@@ -47,7 +54,7 @@ async function flush(cluster: ClusterServers): Promise<void> {
 
 describe("count() on a cluster", () => {
   it("count() stores each counter on the node that has its slot, with an expiry", async () => {
-    const { counter } = await startClusterCounter(shared.url);
+    const { counter } = await counters.start(shared.url);
     const names = [0, 1, 2].map((index) => shared.keyOn(index, "where", SUFFIX));
     expect(await count(counter, ...names.map((name) => check(name)))).toEqual([1, 1, 1]);
     for (const [index, name] of names.entries()) {
@@ -57,8 +64,21 @@ describe("count() on a cluster", () => {
     }
   });
 
+  it("count() gathers for each node on its own when a pipeline window and a limit are set", async () => {
+    const { counter } = await counters.start(shared.url, {
+      server: { pipeline: { windowMs: 3000, limit: 2 } },
+      options: { commandTimeoutMs: 10_000 },
+    });
+    const [first, second, other] = [shared.keyOn(0, "window", SUFFIX), shared.keyOn(0, "limit", SUFFIX), shared.keyOn(1, "window", SUFFIX)];
+    const alone = new WaitingBatch([check(other)]);
+    counter.count(alone);
+    expect(await Promise.all([count(counter, check(first)), count(counter, check(second))])).toEqual([[1], [1]]);
+    expect(alone.isAnswered).toBe(false); // One command waits for the window, two fill the limit of their node.
+    expect(await alone.counts).toEqual([1]);
+  });
+
   it("count() fails only the calls that touch a key the cluster refuses", async () => {
-    const { counter } = await startClusterCounter(shared.url);
+    const { counter } = await counters.start(shared.url);
     const name = shared.keyOn(1, "text", SUFFIX);
     await shared.node(1).client.set(`${name}${SUFFIX}`, "abc");
     const [refused, fine] = await Promise.allSettled([count(counter, check(name)), count(counter, check("fine"))]);
@@ -72,7 +92,7 @@ describe("count() on a cluster", () => {
   });
 
   it("start() counts the connections to all nodes together", async () => {
-    const { counter, statistics, active } = await startClusterCounter(shared.node(0).server.url, { server: { poolSize: 2 } });
+    const { counter, statistics, active } = await counters.start(shared.node(0).server.url, { server: { poolSize: 2 } });
     const gauge = statistics.gauge("ratelimit.redis_pool.cx_active");
     await until(() => gauge.value === 6, DEADLINE_MS, "two connections stand to each node");
     expect([statistics.counter("ratelimit.redis_pool.cx_total").value, active.at(-1)]).toEqual([6, 6]);
@@ -82,21 +102,28 @@ describe("count() on a cluster", () => {
 
   it("case 91: count() uses a single per-second server beside a cluster", async () => {
     const perSecond = await startRedisServer();
+    const pairs = new TestedCounters((deps, options) =>
+      options.scope === "redis_pool" ? createClusterDeployment(deps, options) : createOneServer(deps, options),
+    );
+    const client = new Redis(perSecond.port, "127.0.0.1");
     try {
-      const { counter } = await startClusterCounter(shared.url, {
-        perSecond: serverOptions(perSecond.url, { type: "single" }),
-        createDeployment: (deps, options) =>
-          (options.server.type === "single" ? createSingleDeployment : createClusterDeployment)(deps, options),
-      });
+      const { counter } = await pairs.start(shared.url, { perSecond: serverOptions(perSecond.url) });
       const names = [0, 1, 2].map((index) => shared.keyOn(index, "pair", SUFFIX));
       const checks = names.map((name) => check(name));
       expect(await count(counter, check("pair-second", 3, 4_000_000_200, 1), ...checks)).toEqual([3, 1, 1, 1]);
       expect(await count(counter, ...checks, check("pair-second", 1, 4_000_000_200, 1))).toEqual([2, 2, 2, 4]);
-      const client = new Redis(perSecond.port, "127.0.0.1");
       expect(await client.keys("*")).toEqual(["pair-second_4000000200"]);
-      client.disconnect();
     } finally {
+      await pairs.stop();
+      client.disconnect();
       await perSecond.close();
     }
   });
 });
+
+/** What the deployment type "single" makes; the types do not know each other. */
+function createOneServer(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
+  const parsed = parseAddress(options.server);
+  if (!parsed.ok) throw new Error(parsed.problem);
+  return new KvstoreServer(shareAmongServers(deps, options), { ...options, address: parsed.address });
+}

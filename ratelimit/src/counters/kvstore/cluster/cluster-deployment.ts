@@ -6,7 +6,10 @@ import type { Log } from "@weir/common/log/log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError } from "../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import { KvstoreServer, type ServerEvents, shareAmongServers } from "../server.ts";
+import type { ExpiryMemory } from "../expiry-memory.ts";
+import { KvstoreServer, type ServerEvents } from "../server.ts";
+import { shareAmongServers } from "../server-options.ts";
+import { StartWait } from "../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
 import { type KeyChecks, type KeyExpiry, type RefusedChecks, Turn } from "../turn.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
@@ -24,6 +27,9 @@ import { TopologySource } from "./topology-source.ts";
 /** Waits between attempts to reach a node for the first time, in milliseconds: as for one that was lost, since the service has started long ago, perhaps. */
 const NODE_STARTUP = { initialMs: 125, maxMs: 4_000, maxElapsedMs: 0 };
 
+/** How long a node without slots is kept after its last use, in milliseconds: a slot that is on its way to it brings single questions. */
+const NODE_KEEP_MS = 15_000;
+
 /** How often a check is sent on at once; after that it waits a moment each time, so that nodes that send to each other are not kept busy. */
 const HOPS_MAX = 5;
 
@@ -36,11 +42,11 @@ export function createClusterDeployment(deps: DeploymentDeps, options: Deploymen
 
 class ClusterDeployment implements Deployment, ServerEvents {
   readonly #log: Log;
-  readonly #clock: () => number;
   readonly #text: string;
   readonly #timeoutMs: number;
   readonly #parallelism: number;
   readonly #nodes: ClusterNodes;
+  readonly #expiries: ExpiryMemory;
   readonly #map = new SlotMap<ClusterNode>();
   readonly #source: TopologySource;
   readonly #refresh: TopologyRefresh;
@@ -49,14 +55,14 @@ class ClusterDeployment implements Deployment, ServerEvents {
   readonly #hops = new WeakMap<CountedCheck, number>();
   /** The call to which checks are being added, when it may need more than one node. */
   #call: GroupedCall | undefined;
-  /** The key asked about last and its slot: each key is asked about twice in a row, and its slot is the dearest part of it. */
+  /** The key asked about last and its slot: the key of a call of one check is asked about twice in a row, and its slot is the dearest part of it. */
   #lastKey = "";
   #lastSlot = 0;
   /** Why the topology could not be learnt the last time. */
   #trouble: StoreError | undefined;
   #closed: StoreError | undefined;
-  /** Ends the wait of `start`. */
-  #started: { resolve(): void; reject(error: StoreError): void } | undefined;
+  readonly #startWait = new StartWait();
+  #isStarting = true;
   readonly #callDeps: ConstructorParameters<typeof GroupedCall>[1];
   readonly #callOptions: ConstructorParameters<typeof GroupedCall>[2];
 
@@ -64,15 +70,17 @@ class ClusterDeployment implements Deployment, ServerEvents {
     const { log, clock, random } = deps;
     const { initialMs, maxMs } = counter.startup;
     this.#log = log;
-    this.#clock = clock;
     this.#text = seeds.text;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#parallelism = effectiveParallelism(server.clusterPipelineParallelism, server.poolSize);
     const shared = shareAmongServers(deps, { scope });
+    this.#expiries = shared.expiries;
     const nodeOptions = { server, counter: { ...counter, startup: NODE_STARTUP } };
     this.#nodes = new ClusterNodes({
       createServer: (endpoint) => new KvstoreServer(shared, { ...nodeOptions, address: nodeAddress(seeds, endpoint) }, this),
       clock,
+      // In that time everything that was sent to a node has been answered or given up.
+      keepMs: Math.max(NODE_KEEP_MS, 2 * this.#timeoutMs),
     });
     this.#source = new TopologySource(seeds, server);
     this.#refresh = new TopologyRefresh({
@@ -83,33 +91,29 @@ class ClusterDeployment implements Deployment, ServerEvents {
     });
     const limits = { timeoutMs: this.#timeoutMs, text: this.#text };
     this.#parked = new ParkedChecks({ send: (checks, createdMs) => this.#sendAgain(checks, createdMs), clock }, limits);
-    this.#callDeps = { send: (check, group, isRead) => this.#send(check, group, isRead), clock };
+    this.#callDeps = { send: (check, group, how) => this.#send(check, group, how), clock };
     this.#callOptions = { ...limits, parallelism: this.#parallelism };
   }
 
   /** Waits for the map of slots and the first connection; with `maxElapsedMs` above 0 not longer than that. */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#closed !== undefined) throw this.#closed;
-    let timer: NodeJS.Timeout | undefined;
+    const reason = (): StoreError => this.#trouble ?? connectionError(this.#text, new Error("not connected yet"));
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#started = { resolve, reject };
-        if (maxElapsedMs > 0) timer = setTimeout(() => reject(this.#startError(maxElapsedMs)), maxElapsedMs);
-        this.#refresh.start();
-      });
+      await this.#startWait.wait(() => this.#refresh.start(), { maxElapsedMs, text: this.#text, reason });
+      this.#trouble = undefined; // Some nodes may have been silent; those are told of where calls need them.
     } catch (error) {
       this.close();
       throw error;
     } finally {
-      clearTimeout(timer);
-      this.#started = undefined;
+      this.#isStarting = false;
     }
   }
 
   close(): void {
     const error = new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#text}: the backend is stopping`, { transient: true });
     this.#closed = error;
-    this.#started?.reject(error);
+    this.#startWait.fail(error);
     this.#refresh.close();
     this.#source.close();
     this.#nodes.close();
@@ -138,7 +142,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     const later: KeyChecks[] = [];
     for (const { checks, error } of refused) {
       const redirection = parseRedirection(error.message, hostOf(server.address)) ?? { kind: "later" };
-      const node = this.#nodeFor(redirection, checks);
+      const node = this.#nodeFor(redirection, checks.key);
       if (node === undefined || redirection.kind === "later" || this.#hop(checks) > HOPS_MAX) {
         later.push(checks);
         continue;
@@ -154,13 +158,18 @@ class ClusterDeployment implements Deployment, ServerEvents {
     for (const { node, turn } of turns.values()) node.server.resend(turn);
   }
 
-  expiryMissing(_server: KvstoreServer, expiry: KeyExpiry): void {
+  expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void {
+    const { key, refusal } = expiry;
+    // A key that moved between the two commands: its expiry follows it.
+    const redirection = refusal && parseRedirection(refusal.message, hostOf(server.address));
+    const named = redirection && this.#nodeFor(redirection, key);
     // Where the slot is nobody's, the next increment of the key sends the expiry.
-    this.#map.ownerOf(hashSlot(expiry.key))?.server.sendExpiry(expiry);
+    const node = named ?? this.#map.ownerOf(hashSlot(key));
+    node?.server.sendExpiry(expiry, named !== undefined && redirection?.kind === "ask");
   }
 
   serverReady(): void {
-    this.#started?.resolve();
+    this.#startWait.succeed();
   }
 
   serverLost(server: KvstoreServer): void {
@@ -168,13 +177,14 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   serverFailed(server: KvstoreServer, cause: unknown): void {
-    if (this.#started !== undefined) this.#trouble = connectionError(server.address.text, cause);
+    if (this.#isStarting) this.#trouble = connectionError(server.address.text, cause);
   }
 
-  #take(check: CountedCheck, batch: CountBatch, { isRead, nowMs }: { readonly isRead: boolean; readonly nowMs: number }): void {
+  #take(check: CountedCheck, batch: CountBatch, how: { readonly isRead: boolean; readonly nowMs: number }): void {
+    const { isRead, nowMs } = how;
     // Where all groups may be under way together there is nothing to keep in order.
     if (batch.checks.length === 1 || this.#parallelism >= this.#nodes.size) {
-      this.#send(check, batch, isRead, nowMs);
+      this.#send(check, batch, how);
       return;
     }
     let call = this.#call;
@@ -186,7 +196,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   /** Gives a check to the node that has its slot; where none is known, it waits for one. */
-  #send(check: CountedCheck, batch: CountBatch, isRead: boolean, nowMs: number = this.#clock()): void {
+  #send(check: CountedCheck, batch: CountBatch, { isRead, nowMs }: { readonly isRead: boolean; readonly nowMs: number }): void {
     const slot = this.#slotOf(check.key);
     const node = this.#map.ownerOf(slot);
     if (node === undefined) {
@@ -221,7 +231,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   /** The node that is named instead; the map learns of it where it is there for good. */
-  #nodeFor(redirection: Redirection, { key }: KeyChecks): ClusterNode | undefined {
+  #nodeFor(redirection: Redirection, key: string): ClusterNode | undefined {
     if (redirection.kind !== "ask") this.#refresh.soon();
     if (redirection.kind === "later") return undefined;
     const node = this.#closed === undefined ? this.#nodes.at(redirection.endpoint) : undefined;
@@ -253,7 +263,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     } catch (cause) {
       if (this.#closed !== undefined) return false;
       const error = cause instanceof StoreError ? cause : connectionError(this.#text, cause);
-      if (this.#trouble === undefined || this.#started !== undefined) {
+      if (this.#trouble === undefined || this.#isStarting) {
         this.#log.warn("Cannot learn where the slots of the cluster are, trying again", { address: this.#text, error });
       }
       this.#trouble = error;
@@ -272,17 +282,12 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#nodes.retire();
     const now = this.#map.nodes();
     if (now.size === before.size && [...now].every((node) => before.has(node))) return;
+    this.#expiries.clear(); // A replica that took over may have heard of an increment and not of the expiry that followed.
     this.#log.info("The cluster has other nodes now", { nodes: Array.from(now, ({ server }) => server.address.text) });
   }
 
   #isTroubled(): boolean {
     return !this.#map.isComplete || [...this.#map.nodes()].some(({ server }) => !server.isReady);
-  }
-
-  #startError(maxElapsedMs: number): StoreError {
-    const reason = this.#trouble?.message ?? "no connection yet";
-    const message = `Timed out waiting for the counter store ${this.#text} after ${maxElapsedMs} ms: ${reason}`;
-    return new StoreError("STORE_UNAVAILABLE", message, { cause: this.#trouble?.cause, transient: true });
   }
 }
 

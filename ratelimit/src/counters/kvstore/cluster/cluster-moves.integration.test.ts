@@ -2,8 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
+import { DEADLINE_MS, TestedCounters } from "../kvstore-counter.suite.ts";
 import { until } from "../redis-server.suite.ts";
-import { DEADLINE_MS, startClusterCounter, stopClusterCounters } from "./cluster-counter.suite.ts";
+import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterNode, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";
 
@@ -16,11 +17,13 @@ const PATIENT = { options: { commandTimeoutMs: 15_000 } };
 /** Longest time until the connection to a node that left is ended, in milliseconds. */
 const LEAVE_MAX_MS = 40_000;
 
+const counters = new TestedCounters(createClusterDeployment);
+
 let cluster: ClusterServers;
 beforeAll(async () => {
   cluster = await startCluster();
 });
-afterEach(() => stopClusterCounters());
+afterEach(() => counters.stop());
 afterAll(() => cluster.close());
 
 /** How often a node has answered with an error of that name. */
@@ -43,7 +46,7 @@ function read(counter: Counter, name: string): Promise<readonly number[]> {
 
 describe("count() when a slot has moved", () => {
   it("count() goes to the node that MOVED names, once for all calls of a turn, and straight there afterwards", async () => {
-    const { counter } = await startClusterCounter(cluster.url, PATIENT);
+    const { counter } = await counters.start(cluster.url, PATIENT);
     const [from, to] = [cluster.node(0), cluster.node(1)];
     const { name, key, slot } = keyOf(0, "moved");
     expect(await count(counter, check(name))).toEqual([1]);
@@ -59,7 +62,7 @@ describe("count() when a slot has moved", () => {
   });
 
   it("read() goes to the node that MOVED names", async () => {
-    const { counter } = await startClusterCounter(cluster.url, PATIENT);
+    const { counter } = await counters.start(cluster.url, PATIENT);
     const [from, to] = [cluster.node(1), cluster.node(2)];
     const { name, key, slot } = keyOf(1, "moved-read");
     expect(await count(counter, check(name, 5))).toEqual([5]);
@@ -71,7 +74,7 @@ describe("count() when a slot has moved", () => {
   });
 
   it("count() sets the expiry of a key whose increment was sent on", async () => {
-    const { counter } = await startClusterCounter(cluster.url, PATIENT);
+    const { counter } = await counters.start(cluster.url, PATIENT);
     const { name, key, slot } = keyOf(2, "moved-new");
     await cluster.moveSlot(slot, cluster.node(2), cluster.node(0));
     expect(await count(counter, check(name))).toEqual([1]);
@@ -81,7 +84,7 @@ describe("count() when a slot has moved", () => {
 
 describe("count() while a slot is moving", () => {
   it("count() asks the target for a key that has gone there, every time, until the slot is its own", async () => {
-    const { counter } = await startClusterCounter(cluster.url, PATIENT);
+    const { counter } = await counters.start(cluster.url, PATIENT);
     const [from, to] = [cluster.node(0), cluster.node(2)];
     const { name, key, slot } = keyOf(0, "asked");
     await cluster.beginMove(slot, from, to);
@@ -100,7 +103,7 @@ describe("count() while a slot is moving", () => {
   });
 
   it("count() counts on at the source as long as the key is there", async () => {
-    const { counter } = await startClusterCounter(cluster.url, PATIENT);
+    const { counter } = await counters.start(cluster.url, PATIENT);
     const [from, to] = [cluster.node(1), cluster.node(0)];
     const { name, slot } = keyOf(1, "stays");
     expect(await count(counter, check(name))).toEqual([1]);
@@ -116,7 +119,7 @@ describe("count() while a slot is moving", () => {
   });
 
   it("count() gives every number once when slots move to and fro during traffic", async () => {
-    const { counter } = await startClusterCounter(cluster.url, PATIENT);
+    const { counter } = await counters.start(cluster.url, PATIENT);
     const keys = [0, 1, 2, 0, 1, 2].map((index, number) => keyOf(index, `traffic${number}`));
     const answers = new Map<string, number[]>(keys.map(({ name }) => [name, []]));
     let isMoving = true;
@@ -161,7 +164,7 @@ describe("count() while a slot is moving", () => {
 
 describe("nodes that come and go", () => {
   it("count() goes to a node that joins, and its connections end when it has left", async () => {
-    const { counter, statistics } = await startClusterCounter(cluster.node(0).server.url, PATIENT);
+    const { counter, statistics } = await counters.start(cluster.node(0).server.url, PATIENT);
     const gauge = statistics.gauge("ratelimit.redis_pool.cx_active");
     await until(() => gauge.value === 3, DEADLINE_MS, "a connection stands to each node");
     const from = cluster.node(0);

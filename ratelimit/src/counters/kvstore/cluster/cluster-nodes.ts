@@ -6,9 +6,6 @@ import { type ClusterEndpoint, endpointText } from "./endpoint.ts";
 /** Most nodes: the Redis cluster specification recommends no more than this. */
 const NODES_MAX = 1_000;
 
-/** How long a node without slots is kept after its last use, in milliseconds: a slot that is on its way to it brings single questions. */
-const KEEP_MS = 15_000;
-
 /** A node. */
 export interface ClusterNode {
   readonly server: KvstoreServer;
@@ -22,6 +19,8 @@ export interface ClusterNodesDeps {
   readonly createServer: (endpoint: ClusterEndpoint) => KvstoreServer;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** How long a node without slots is kept after its last use, in milliseconds. */
+  readonly keepMs: number;
 }
 
 /** The nodes by their endpoint. */
@@ -64,7 +63,7 @@ export class ClusterNodes {
     const nowMs = this.#deps.clock();
     for (const [text, node] of this.#nodes) {
       if (nowMs < node.usedMs) node.usedMs = nowMs; // The clock stepped back: begin to wait anew.
-      if (nowMs - node.usedMs < KEEP_MS) continue;
+      if (nowMs - node.usedMs < this.#deps.keepMs) continue;
       this.#nodes.delete(text);
       node.server.close();
     }

@@ -32,7 +32,13 @@ export interface ClusterOptions {
   readonly isCluster?: boolean;
   readonly password?: string;
   /** TLS on all ports, from files. */
-  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string; readonly caPem: string };
+  readonly tls?: {
+    readonly cert: string;
+    readonly key: string;
+    readonly ca: string;
+    /** What the test's own connections show and trust. */
+    readonly client: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer };
+  };
   /** Arguments of every node. */
   readonly args?: readonly string[];
 }
@@ -216,7 +222,7 @@ async function startNode({ password, tls, args = [], isCluster = true }: Cluster
     host: "127.0.0.1",
     port,
     ...(password !== undefined && { password }),
-    ...(tls !== undefined && { tls: { ca: tls.caPem, checkServerIdentity: () => undefined } }),
+    ...(tls !== undefined && { tls: { ...tls.client } }),
     retryStrategy: () => 50,
     maxRetriesPerRequest: null,
   });

@@ -6,8 +6,8 @@ import type { StoreError } from "../../store-error.ts";
 
 /** What a call needs of its deployment. */
 export interface GroupedCallDeps {
-  /** Sends a check of a group to the node that has its slot now; the group is its batch. */
-  readonly send: (check: CountedCheck, group: CountBatch, isRead: boolean) => void;
+  /** Sends a check of a group to the node that has its slot now; the group is its batch, and `nowMs` milliseconds since the epoch. */
+  readonly send: (check: CountedCheck, group: CountBatch, how: { readonly isRead: boolean; readonly nowMs: number }) => void;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -67,7 +67,8 @@ export class GroupedCall {
     }
     group.checks.push(check);
     group.pending += 1;
-    if (group.isSent) this.#deps.send(check, group, this.isRead);
+    // Not later than the call came: its node is to say why it fails, before the time of the call as a whole is over.
+    if (group.isSent) this.#deps.send(check, group, { isRead: this.isRead, nowMs: this.createdMs });
   }
 
   /** A group has its counts: the next one may go. */
@@ -84,7 +85,8 @@ export class GroupedCall {
     if (next === undefined) return;
     this.#next += 1;
     next.isSent = true;
-    for (const check of next.checks) this.#deps.send(check, next, this.isRead);
+    const how = { isRead: this.isRead, nowMs: this.#deps.clock() };
+    for (const check of next.checks) this.#deps.send(check, next, how);
   }
 
   /** A group failed, and the call with it. */

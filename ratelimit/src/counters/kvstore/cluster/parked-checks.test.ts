@@ -7,6 +7,11 @@ import { ParkedChecks } from "./parked-checks.ts";
 
 const CAUSE = new Error("CLUSTERDOWN The cluster is down");
 
+/** The moment that the fake timers have reached. */
+function nowMs(): number {
+  return vi.getMockedSystemTime()?.getTime() ?? Number.NaN;
+}
+
 function keyChecks(batch: WaitingBatch): KeyChecks {
   const [first] = batch.checks;
   if (first === undefined) throw new Error("A batch has at least one check");
@@ -23,8 +28,8 @@ describe("ParkedChecks", () => {
     sent = [];
     parked = new ParkedChecks(
       {
-        send: (checks, createdMs) => sent.push(...checks.map(({ key }) => ({ key, createdMs, atMs: Date.now() }))),
-        clock: () => Date.now(),
+        send: (checks, createdMs) => sent.push(...checks.map(({ key }) => ({ key, createdMs, atMs: nowMs() }))),
+        clock: nowMs,
       },
       { timeoutMs: 400, text: "a:1,b:2" },
     );

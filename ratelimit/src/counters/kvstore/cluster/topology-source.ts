@@ -5,7 +5,7 @@ import { type Connection, dial } from "../connection.ts";
 import type { KvstoreServerOptions } from "../options.ts";
 import type { KvstoreServer } from "../server.ts";
 import { connectionError } from "../store-errors.ts";
-import type { Reply } from "../turn.ts";
+import type { Reply } from "../command-sink.ts";
 import { hostOf, type Seeds } from "./seeds.ts";
 import { parseShardsReply, parseSlotsReply, type SlotRange } from "./topology.ts";
 

@@ -125,7 +125,7 @@ export class PrimaryWatch<Sentinel, Answer> {
           },
           (error: unknown) => {
             errors.push(error instanceof Error ? error : new Error(String(error)));
-            if (errors.length === length) reject(errors[0]);
+            if (errors.length === length) reject(errors[0] ?? new Error("no sentinel was asked"));
             else next();
           },
         );

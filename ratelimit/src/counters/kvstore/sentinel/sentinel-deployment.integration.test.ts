@@ -330,7 +330,7 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
     }
   });
 
-  it("count() uses sentinels for counters per second and a single server for the others", async () => {
+  it("count() keeps the connections of both deployments apart when sentinels name both primaries", async () => {
     const server = await startRedisServer();
     const scripted = await startScriptedSentinel(() => namesPrimary(server.port));
     try {

@@ -7,7 +7,8 @@ import type { CountBatch, CountedCheck } from "../../counter.ts";
 import type { StoreError } from "../../store-error.ts";
 import { addressOf, type KvstoreAddress } from "../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import { KvstoreServer, type ServerEvents, shareAmongServers } from "../server.ts";
+import { KvstoreServer, type ServerEvents } from "../server.ts";
+import { shareAmongServers } from "../server-options.ts";
 import { StartWait } from "../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
 import { type KeyExpiry, type RefusedChecks, Turn } from "../turn.ts";
@@ -43,6 +44,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
   /** Why there is no primary yet. */
   #trouble: StoreError;
   #isPrimaryKnown = false;
+  #isClosed = false;
   /** Whether a warning says that no sentinel answers. */
   #areSentinelsSilent = false;
 
@@ -80,6 +82,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
 
   /** Waits for a connection to the primary; with `maxElapsedMs` above 0 not longer than that. */
   async start(maxElapsedMs: number): Promise<void> {
+    if (this.#isClosed) throw this.#stoppingError();
     try {
       const { text } = this.#address;
       await this.#startWait.wait(() => this.#watch.start(), { maxElapsedMs, text, reason: () => this.#trouble });
@@ -91,10 +94,11 @@ class SentinelDeployment implements Deployment, ServerEvents {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#watch.close();
     for (const sentinel of this.#sentinels) sentinel.close();
     this.#server.close();
-    this.#startWait.fail(connectionError(this.#address.text, new Error("the backend is stopping")));
+    this.#startWait.fail(this.#stoppingError());
   }
 
   refusal(nowMs: number): StoreError | undefined {
@@ -147,6 +151,10 @@ class SentinelDeployment implements Deployment, ServerEvents {
     if (this.#isPrimaryKnown) this.#log.warn("The sentinels name another primary", { name: primaryName, before, address: address.text });
     this.#isPrimaryKnown = true;
     this.#server.moveTo(address, new Error(`the sentinels name ${address.text} as the primary now`));
+  }
+
+  #stoppingError(): StoreError {
+    return connectionError(this.#address.text, new Error("the backend is stopping"));
   }
 
   #notFound(error: unknown): void {

@@ -2,7 +2,8 @@
 import { ServiceError } from "@weir/common/errors/service-error";
 import { parseAddress } from "../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import { KvstoreServer, shareAmongServers } from "../server.ts";
+import { KvstoreServer } from "../server.ts";
+import { shareAmongServers } from "../server-options.ts";
 
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when the address cannot be read. */
 export function createSingleDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {

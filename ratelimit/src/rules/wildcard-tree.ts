@@ -35,10 +35,15 @@ export interface KeyEntrance<Node> {
   readonly passed: readonly Branch<Node>[];
   /** The branch whose texts end with the separator behind the key; undefined when no pattern goes on there. */
   readonly branch: Branch<Node> | undefined;
+  /** All candidates there are on the way and behind it, in configured order; undefined when they are more than `MAX_TRIED`. */
+  readonly few: readonly Candidate<Node>[] | undefined;
 }
 
+/** Most candidates that are tried in turn: so few take less time than the tree. */
+const MAX_TRIED = 3;
+
 /** The tree of these nodes, which come in configured order and have a wildcard each; undefined when there are none. */
-export function createWildcardIndex<Node extends Patterned>(nodes: readonly Node[]): Branch<Node> | undefined {
+export function createWildcardTree<Node extends Patterned>(nodes: readonly Node[]): Branch<Node> | undefined {
   const root = newBranch<Node>("");
   let order = 0;
   for (const node of nodes) {
@@ -62,11 +67,22 @@ export function entranceOf<Node>(root: Branch<Node>, key: string): KeyEntrance<N
     branch = nextBranch(branch, text, at);
     at += branch?.text.length ?? 0;
   }
-  return { passed, branch };
+  const candidates = [...passed, ...(branch === undefined ? [] : branchesFrom(branch))].flatMap((each) => each.candidates);
+  return { passed, branch, few: candidates.length > MAX_TRIED ? undefined : candidates.sort((a, b) => a.order - b.order) };
+}
+
+function branchesFrom<Node>(start: Branch<Node>): readonly Branch<Node>[] {
+  const branches = [start];
+  for (const branch of branches) branches.push(...branch.below.values()); // Those that are added on the way are walked too.
+  return branches;
 }
 
 /** The first pattern that matches an entry whose key has an entrance. */
 export function findFromEntrance<Node>(entrance: KeyEntrance<Node>, key: string, value: string): Node | undefined {
+  if (entrance.few !== undefined) {
+    for (const { node, wildcard } of entrance.few) if (matchesWildcard(wildcard, key, value)) return node;
+    return undefined;
+  }
   let best: Candidate<Node> | undefined;
   for (const branch of entrance.passed) best = betterOf(best, branch, key, value);
   return entrance.branch === undefined ? best?.node : findBelow(entrance.branch, value, best, key, value)?.node;

@@ -1,0 +1,305 @@
+// What becomes of the client when connections break at every point of the exchange, and when a server floods it. Below gRPC, by hand.
+import { constants } from "node:http2";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+import { createLog } from "@weir/common/log/log";
+import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import type { ConfigSource } from "../config-source.ts";
+import { RecordingListener } from "../config-source.suite.ts";
+import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
+import { RawAdsServer, type RawStream, responseFrame } from "./raw-ads-server.suite.ts";
+import type { XdsOptions } from "./xds-options.ts";
+import { createXdsSource } from "./xds-source.ts";
+
+/** How a connection ends. */
+const ENDS: readonly (readonly [string, (stream: RawStream) => void])[] = [
+  ["the stream is ended without trailers", ({ stream }) => stream.close(constants.NGHTTP2_NO_ERROR)],
+  ["the stream is reset as cancelled (RST_STREAM)", ({ stream }) => stream.close(constants.NGHTTP2_CANCEL)],
+  ["the stream is reset with an internal error (RST_STREAM)", ({ stream }) => stream.close(constants.NGHTTP2_INTERNAL_ERROR)],
+  ["the stream is refused (RST_STREAM)", ({ stream }) => stream.close(constants.NGHTTP2_REFUSED_STREAM)],
+  [
+    "the server goes away and closes (GOAWAY)",
+    ({ session, socket }) => {
+      session.goaway(constants.NGHTTP2_NO_ERROR);
+      socket.end();
+    },
+  ],
+  ["the server goes away with an error (GOAWAY)", ({ session }) => session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)],
+  ["the connection is closed", ({ socket }) => socket.end()],
+  ["the connection is cut", ({ socket }) => socket.destroy()],
+  ["the connection is reset (TCP RST)", ({ socket }) => socket.resetAndDestroy()],
+  ["garbage comes instead of frames", ({ socket }) => socket.write(Buffer.alloc(64, 0xee))],
+];
+
+/** Where in the exchange it ends. Each has the number of requests that the client sends before. */
+const POINTS: readonly (readonly [string, (stream: RawStream) => Promise<void>])[] = [
+  ["before the answer begins", async ({ heard }) => heard(1)],
+  [
+    "before the first response",
+    async ({ heard, respond }) => {
+      await heard(1);
+      respond();
+    },
+  ],
+  [
+    "in the middle of a message",
+    async ({ heard, respond, stream }) => {
+      await heard(1);
+      respond();
+      const frame = responseFrame("v1", [rateLimitConfig("a")]);
+      stream.write(frame.subarray(0, frame.length / 2));
+    },
+  ],
+  [
+    "right after the response",
+    async ({ heard, respond, stream }) => {
+      await heard(1);
+      respond();
+      stream.write(responseFrame("v1", [rateLimitConfig("a")]));
+    },
+  ],
+  [
+    "after the acknowledgement",
+    async ({ heard, respond, stream }) => {
+      await heard(1);
+      respond();
+      stream.write(responseFrame("v1", [rateLimitConfig("a")]));
+      await heard(2);
+    },
+  ],
+];
+
+describe("createXdsSource", () => {
+  let source: ConfigSource | undefined;
+  let listener: RecordingListener;
+  let lines: Record<string, unknown>[];
+  let closing: (() => void)[];
+
+  beforeEach(() => {
+    listener = new RecordingListener();
+    lines = [];
+    closing = [];
+  });
+
+  afterEach(async () => {
+    await source?.stop();
+    source = undefined;
+    for (const close of closing) close();
+  });
+
+  async function start(port: number, overrides: Partial<XdsOptions> = {}): Promise<void> {
+    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    source = createXdsSource(
+      { listener, random: () => 0, log },
+      {
+        serverUrl: `127.0.0.1:${port}`,
+        nodeId: "n",
+        nodeMetadata: new Map(),
+        headers: new Map(),
+        tls: undefined,
+        messageMaxBytes: undefined,
+        connectRetryMs: 5,
+        backoff: { initialMs: 5, maxMs: 20, factor: 0.5, jitter: false },
+        ...overrides,
+      },
+    );
+    await source.start();
+  }
+
+  async function openFake(): Promise<FakeAdsServer> {
+    const server = new FakeAdsServer();
+    await server.open();
+    closing.push(() => server.close());
+    return server;
+  }
+
+  describe.each(ENDS)("when %s", (_end, end) => {
+    it.each(POINTS)("the client comes back with the version in force, %s", async (_point, reach) => {
+      const server = await RawAdsServer.open(async (stream, number) => {
+        if (number === 0) {
+          await reach(stream);
+          end(stream);
+          return;
+        }
+        await stream.heard(1);
+        stream.respond();
+        stream.stream.write(responseFrame("v2", [rateLimitConfig("b")]));
+      });
+      closing.push(() => server.close());
+      await start(server.port);
+      await listener.until(() => listener.domains().join() === "b");
+      const acceptedBefore = listener.accepted.slice(0, -1);
+      // What the first stream brought was put in force as a whole or not at all, and the second is told which.
+      expect([[], ["a"]]).toContainEqual(acceptedBefore);
+      expect(server.streams[1]?.requests[0]).toMatchObject({ versionInfo: acceptedBefore.length === 0 ? "" : "v1", responseNonce: "" });
+      expect(server.streams[1]?.requests[0]?.errorDetail).toBeUndefined();
+      expect(listener.errors).toEqual([]);
+    });
+  });
+
+  it("a proxy's page instead of gRPC is told in words, and the client tries on", async () => {
+    const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
+      await heard(1);
+      if (number === 0) {
+        stream.respond({ ":status": 503, "content-type": "text/html" });
+        stream.end("<h1>no healthy upstream</h1>");
+        return;
+      }
+      respond();
+      stream.write(responseFrame("v1", [rateLimitConfig("a")]));
+    });
+    closing.push(() => server.close());
+    await start(server.port);
+    await listener.until(() => listener.domains().join() === "a");
+    expect(lines.find((line) => line["level"] === "warning")).toMatchObject({
+      reason: expect.stringMatching(/^14 UNAVAILABLE: .*503/),
+      retryInMs: 5,
+    });
+  });
+
+  it("a connection that goes silent is noticed by pings", async () => {
+    const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
+      await heard(1);
+      respond();
+      stream.write(responseFrame(`v${number + 1}`, [rateLimitConfig(number === 0 ? "a" : "b")]));
+    });
+    closing.push(() => server.close());
+    const sides: Socket[] = [];
+    const network = createServer((client) => {
+      const upstream = connect(server.port, "127.0.0.1");
+      client.pipe(upstream).pipe(client);
+      for (const side of [client, upstream]) sides.push(side.on("error", () => undefined)); // The other end may be gone.
+    });
+    await new Promise<void>((resolve) => network.listen(0, "127.0.0.1", resolve));
+    closing.push(() => {
+      network.close();
+      for (const side of sides) side.destroy();
+    });
+    await start((network.address() as AddressInfo).port, { keepalive: { timeMs: 100, timeoutMs: 100 } });
+    await listener.until(() => listener.domains().join() === "a");
+    for (const side of sides) side.unpipe().pause(); // Open at both ends, and nothing gets through.
+    await listener.until(() => listener.domains().join() === "b");
+    expect(lines.find((line) => line["level"] === "warning")).toMatchObject({ "@message": "lost the configuration server, retrying" });
+    expect(server.streams[1]?.requests[0]).toMatchObject({ versionInfo: "v1", responseNonce: "" });
+  });
+
+  it("a message that claims more than it may is refused before it comes", async () => {
+    const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
+      await heard(1);
+      respond();
+      stream.write(number === 0 ? Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3]) : responseFrame("v1", [rateLimitConfig("a")]));
+    });
+    closing.push(() => server.close());
+    await start(server.port);
+    await listener.until(() => listener.domains().join() === "a");
+    expect(lines.find((line) => line["level"] === "warning")?.["reason"]).toMatch(/RESOURCE_EXHAUSTED.*XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES/);
+  });
+
+  it("a flood of responses is taken in order and each is acknowledged", async () => {
+    const server = await openFake();
+    server.publish("v0", [rateLimitConfig("d0")]);
+    await start(server.port);
+    await server.until(() => server.words.length === 2);
+    for (let index = 1; index <= 2000; index++) server.sendAll(`v${index}`, [rateLimitConfig(`d${index}`)]);
+    await server.until(() => server.words.length === 2002);
+    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2000" });
+    expect(listener.domains()).toEqual(["d2000"]);
+    expect(server.violations).toEqual([]);
+  });
+
+  it("a flood of bad responses is neither answered nor logged one by one, and the next good one is taken at once", async () => {
+    const server = await openFake();
+    server.mayLeaveUnanswered = true;
+    server.publish("v0", [rateLimitConfig("good")]);
+    await start(server.port);
+    await server.until(() => server.words.length === 2);
+    for (let index = 1; index <= 500; index++) server.sendAll(`bad${index}`, [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })]);
+    await listener.until(() => listener.errors.length === 500);
+    expect(listener.domains()).toEqual(["good"]);
+    expect(lines.filter((line) => line["level"] === "error").length).toBeLessThan(20);
+    expect(server.words.filter(({ kind }) => kind === "rejected").length).toBeLessThan(20);
+    server.sendAll("v1", [rateLimitConfig("better")]);
+    await listener.until(() => listener.domains().join() === "better");
+    await server.until(() => server.words.at(-1)?.kind === "accepted");
+    expect(server.violations).toEqual([]);
+  });
+
+  it("a response that comes twice is put in force and acknowledged twice", async () => {
+    const server = await openFake();
+    server.publish("v1", [rateLimitConfig("a")]);
+    await start(server.port);
+    await server.until(() => server.words.length === 2);
+    server.sendAll("v1", [rateLimitConfig("a")]);
+    await server.until(() => server.words.length === 3);
+    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v1" });
+    expect(listener.accepted).toEqual(["a", "a"]);
+    expect(server.violations).toEqual([]);
+  });
+
+  it("an empty set is put in force and acknowledged", async () => {
+    const server = await openFake();
+    server.publish("v1", [rateLimitConfig("a")]);
+    await start(server.port);
+    await server.until(() => server.words.length === 2);
+    server.publish("v2", []);
+    await server.until(() => server.words.length === 3);
+    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
+    expect(listener.domains()).toEqual([]);
+  });
+
+  it("responses without nonce and with the nonce of another are answered with the nonce they came with", async () => {
+    const server = await RawAdsServer.open(async ({ heard, respond, stream }) => {
+      await heard(1);
+      respond();
+      stream.write(responseFrame("v1", [rateLimitConfig("a")], ""));
+      await heard(2);
+      stream.write(responseFrame("v2", [rateLimitConfig("b")], "x"));
+      await heard(3);
+      stream.write(responseFrame("v3", [rateLimitConfig("c", { unit: RateLimitUnit.UNKNOWN })], "x"));
+    });
+    closing.push(() => server.close());
+    await start(server.port);
+    await listener.until(() => listener.errors.length === 1);
+    await server.streams[0]?.heard(4);
+    expect(server.streams[0]?.requests.map(({ versionInfo, responseNonce }) => [versionInfo, responseNonce])).toEqual([
+      ["", ""],
+      ["v1", ""],
+      ["v2", "x"],
+      ["v2", "x"],
+    ]);
+    expect(server.streams[0]?.requests[3]?.errorDetail).toMatchObject({ code: 3 });
+  });
+
+  it.each([
+    { what: "a factor and a maximum", backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: false }, random: 0, waits: [20, 40, 50, 50] },
+    { what: "the least jitter", backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: true }, random: 0, waits: [10, 20, 25, 25] },
+    {
+      what: "nearly the most jitter",
+      backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: true },
+      random: 0.999,
+      waits: [20, 40, 50, 50],
+    },
+  ])("waits after broken streams follow $what", async ({ backoff, random, waits }) => {
+    const server = await openFake();
+    server.onStream = (stream) => stream.end();
+    const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    source = createXdsSource(
+      { listener, random: () => random, log },
+      {
+        serverUrl: `127.0.0.1:${server.port}`,
+        nodeId: "n",
+        nodeMetadata: new Map(),
+        headers: new Map(),
+        tls: undefined,
+        messageMaxBytes: undefined,
+        connectRetryMs: 5,
+        backoff,
+      },
+    );
+    await source.start();
+    await expect.poll(() => lines.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    expect(lines.slice(0, 4).map((line) => line["retryInMs"])).toEqual(waits);
+  });
+});

@@ -1,0 +1,209 @@
+// What callers are answered while a real redis-server fails, for each BACKEND_FAILURE_MODE: within the bound, counted, and well again by itself.
+import { silentLog } from "@weir/common/log/log";
+import { Secret } from "@weir/common/settings/secret";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Counter } from "../counters/counter.ts";
+import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
+import { COMMAND_TIMEOUT_MS, DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
+import { freePort, type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
+import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
+import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
+import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { Scene, WaitingCall } from "./decider.suite.ts";
+import type { FailureMode } from "./decider.ts";
+
+/** The password of the server in these tests. */
+const PASSWORD = "first";
+
+/** A caller that can be waited for. */
+class AwaitedCall extends WaitingCall {
+  readonly #answered = Promise.withResolvers<void>();
+
+  get answered(): Promise<void> {
+    return this.#answered.promise;
+  }
+
+  override decided(...args: Parameters<WaitingCall["decided"]>): void {
+    super.decided(...args);
+    this.#answered.resolve();
+  }
+
+  override failed(...args: Parameters<WaitingCall["failed"]>): void {
+    super.failed(...args);
+    this.#answered.resolve();
+  }
+}
+
+let server: RedisServer;
+let proxy: StoreProxy;
+
+/** Runs commands on the server, outside of the service. */
+async function command(...commands: readonly (readonly [string, ...string[]])[]): Promise<void> {
+  const redis = new Redis({ port: server.port, host: "127.0.0.1", password: PASSWORD });
+  for (const [name, ...args] of commands) await redis.call(name, ...args);
+  redis.disconnect();
+}
+
+/** A fault, what makes and what ends it, and how many of two calls meet it. */
+interface Fault {
+  readonly what: string;
+  readonly failures: 1 | 2;
+  readonly begin: () => unknown;
+  readonly end: () => unknown;
+}
+
+const FAULTS: readonly Fault[] = [
+  { what: "is gone", failures: 2, begin: () => server.kill(), end: () => server.start() },
+  { what: "is silent", failures: 2, begin: () => server.pause(), end: () => server.resume() },
+  {
+    what: "is too slow",
+    failures: 2,
+    begin: () => (proxy.fate = { kind: "delay", ms: COMMAND_TIMEOUT_MS + SLACK_MS }),
+    end: () => (proxy.fate = { kind: "pass" }),
+  },
+  { what: "is cut off in a reply", failures: 1, begin: () => (proxy.fate = { kind: "cut", bytes: 2 }), end: () => undefined },
+  {
+    what: "is a replica",
+    failures: 2,
+    begin: async () => command(["REPLICAOF", "127.0.0.1", `${await freePort()}`]),
+    end: () => command(["REPLICAOF", "NO", "ONE"]),
+  },
+  {
+    what: "is out of memory",
+    failures: 2,
+    begin: () => command(["CONFIG", "SET", "maxmemory", "1"]),
+    end: () => command(["CONFIG", "SET", "maxmemory", "0"]),
+  },
+  {
+    what: "has another password now",
+    failures: 2,
+    begin: () =>
+      command(
+        ["ACL", "SETUSER", "default", "resetpass", ">second", `>${PASSWORD}x`],
+        ["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"],
+      ),
+    end: async () => {
+      const redis = new Redis({ port: server.port, host: "127.0.0.1", password: "second" });
+      await redis.acl("SETUSER", "default", "resetpass", `>${PASSWORD}`);
+      redis.disconnect();
+    },
+  },
+  {
+    what: "holds a text at the key",
+    failures: 2,
+    begin: () => command(["SET", "domain_key_value_1200", "abc"], ["SET", "domain_shadow_value_1200", "abc"]),
+    end: () => command(["DEL", "domain_key_value_1200", "domain_shadow_value_1200"]),
+  },
+];
+
+async function openScene(failureMode: FailureMode): Promise<{ readonly scene: Scene; readonly counter: Counter }> {
+  const counter = createKvstoreCounter(
+    {
+      log: silentLog(),
+      statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+      clock: Date.now,
+      random: () => 0,
+      connections: () => undefined,
+      createDeployment: createSingleDeployment,
+    },
+    {
+      main: serverOptions(proxy.url, { auth: new Secret(PASSWORD) }),
+      perSecond: undefined,
+      commandTimeoutMs: COMMAND_TIMEOUT_MS,
+      expiryJitterMaxSeconds: 0,
+      startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 5000 },
+    },
+  );
+  await counter.start?.();
+  const rules = [
+    descriptor({ key: "key", rateLimit: limit(1000, "minute") }),
+    descriptor({ key: "shadow", rateLimit: limit(1000, "minute"), shadowMode: true }),
+  ];
+  return { scene: new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode } }), counter };
+}
+
+async function decide(
+  scene: Scene,
+  key = "key=value",
+  deadlineMs?: number,
+): Promise<{ readonly call: AwaitedCall; readonly tookMs: number }> {
+  const call = new AwaitedCall(deadlineMs);
+  const beganMs = performance.now();
+  scene.decider.decide({ domain: "domain", descriptors: [{ entries: entries(key) }], hitsAddend: 0 }, call);
+  await call.answered;
+  return { call, tookMs: performance.now() - beganMs };
+}
+
+beforeAll(async () => {
+  server = await startRedisServer({ args: ["--requirepass", PASSWORD, "--maxmemory-policy", "noeviction"] });
+  proxy = await startStoreProxy(server.port);
+});
+afterAll(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+describe.each(FAULTS)("decide() when the store $what", ({ failures, begin, end }) => {
+  it.each([
+    { mode: "error" as const, outcome: { error: "STORE_UNAVAILABLE" } },
+    { mode: "allow" as const, outcome: { overallCode: 1, statuses: [{ code: 1 }] } },
+    {
+      mode: "deny" as const,
+      outcome: { overallCode: 2, statuses: [{ code: 2, limitRemaining: 0 }] },
+    },
+  ])("case 115: decide() answers as the mode $mode says, within the time limit, counts it, and recovers", async ({ mode, outcome }) => {
+    const { scene, counter } = await openScene(mode);
+    try {
+      expect((await decide(scene)).call.decision.overallCode).toBe(1);
+      await begin();
+      try {
+        const { call, tookMs } = await decide(scene);
+        expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+        expect(mode === "error" ? { error: call.error.code } : call.decision).toMatchObject(outcome);
+        expect(scene.counted()).toMatchObject({
+          "call.should_rate_limit.redis_error": 1,
+          [`backend_failure.${mode}`]: 1,
+          "rate_limit.domain.key.total_hits": 2,
+        });
+        const second = await decide(scene, "shadow=value");
+        expect(second.tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+        expect(scene.counted()).toMatchObject({ [`backend_failure.${mode}`]: failures });
+        const isAnswered = mode !== "error" || failures === 1;
+        expect(isAnswered ? second.call.decision : { error: second.call.error.code }).toMatchObject(
+          isAnswered ? { overallCode: 1, statuses: [{ code: 1 }] } : { error: "STORE_UNAVAILABLE" },
+        );
+      } finally {
+        await end();
+      }
+      await until(
+        async () => {
+          const before = scene.counted()["call.should_rate_limit.redis_error"];
+          await decide(scene);
+          return scene.counted()["call.should_rate_limit.redis_error"] === before;
+        },
+        DEADLINE_MS,
+        "calls are counted again",
+      );
+    } finally {
+      await counter.stop?.();
+    }
+  });
+});
+
+describe("decide() when the store is silent and the caller in a hurry", () => {
+  it("case 118: decide() answers at the caller's deadline, not earlier", async () => {
+    const { scene, counter } = await openScene("error");
+    server.pause();
+    try {
+      const { call, tookMs } = await decide(scene, "key=value", Date.now() + 150);
+      expect(call.error.code).toBe("DEADLINE_EXCEEDED");
+      expect(tookMs).toBeGreaterThan(140);
+      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS);
+    } finally {
+      server.resume();
+      await counter.stop?.();
+    }
+  });
+});

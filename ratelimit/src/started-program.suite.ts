@@ -1,0 +1,77 @@
+// Equipment of the tests that run programs: starts them, hears what they write, and ends them. The rate limit service is told to listen where nobody else does.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+/** How long a program may take for what a test waits for, in milliseconds. */
+export const WAIT = { timeout: 20_000, interval: 50 };
+
+/** Environment of a rate limit service whose listeners take free ports of 127.0.0.1. */
+export const FREE_PORTS = {
+  HOST: "127.0.0.1",
+  PORT: "0",
+  GRPC_HOST: "127.0.0.1",
+  GRPC_PORT: "0",
+  DEBUG_HOST: "127.0.0.1",
+  DEBUG_PORT: "0",
+} as const;
+
+/** A program under test or beside it. */
+export interface StartedProgram {
+  /** What it has written to standard output, and to standard error. */
+  output(): string;
+  errors(): string;
+  /** Ends it with the signal and answers its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts a program. It fails like one that ends at once when there is none: whoever waits for its output sees why. */
+export function startProgram(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedProgram {
+  const child: ChildProcess = spawn(command, args, { env: { PATH: process.env["PATH"] ?? "", ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const exited = new Promise<number | null>((resolve) => {
+    child.on("close", (code) => resolve(code));
+    child.on("error", (error) => {
+      errors += `cannot start ${command}: ${error.message}; node tools/test-setup.ts installs it`;
+      resolve(null);
+    });
+  });
+  let output = "";
+  let errors = "";
+  child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+  return {
+    output: () => output,
+    errors: () => errors,
+    stop(signal = "SIGKILL") {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** Runs a program with this input to its end. */
+export async function runProgram(
+  command: string,
+  args: readonly string[],
+  input: string,
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stdin.on("error", () => undefined); // It may end before it has read everything; its exit code tells.
+  child.stdin.end(input);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, output };
+}
+
+/** A port of 127.0.0.1 that nobody listens on, for programs that cannot choose one themselves. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" ? (address?.port ?? 0) : 0;
+}

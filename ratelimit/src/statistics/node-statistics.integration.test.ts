@@ -1,0 +1,85 @@
+// Statistics of the process: measured when they are read, and believable.
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { createNodeStatistics } from "./node-statistics.ts";
+import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
+
+describe("createNodeStatistics()", () => {
+  let store: StatisticsStore;
+  let nowMs: number;
+  let stop: () => unknown;
+
+  beforeEach(async () => {
+    store = createStatisticsStore({ maxDynamicKeys: 1 });
+    nowMs = 0;
+    const part = createNodeStatistics({ store, nowMs: () => nowMs });
+    await part.start?.();
+    stop = () => part.stop?.();
+  });
+
+  afterEach(() => stop());
+
+  /** Holds the event loop up for a while, between two samples of its delay. */
+  async function hold(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const busyUntilMs = performance.now() + 150;
+    while (performance.now() < busyUntilMs);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+
+  function read(): void {
+    store.visit({ counter: () => undefined, rule: () => undefined, gauge: () => undefined, timer: () => undefined });
+  }
+
+  const gauge = (name: string): number => store.gauge(`ratelimit.node.${name}`).value;
+  const counter = (name: string): number => store.counter(`ratelimit.node.${name}`).value;
+
+  it("visit() measures memory, processor and event loop", async () => {
+    expect(gauge("memory_resident_bytes")).toBe(0);
+    await hold();
+    nowMs = 1000;
+    read();
+    expect(gauge("memory_resident_bytes")).toBeGreaterThan(20_000_000);
+    expect(gauge("memory_heap_used_bytes")).toBeGreaterThan(1_000_000);
+    expect(gauge("memory_heap_total_bytes")).toBeGreaterThanOrEqual(gauge("memory_heap_used_bytes"));
+    expect(counter("cpu_milliseconds")).toBeGreaterThan(50);
+    expect(gauge("event_loop_utilization_ratio")).toBeGreaterThan(0);
+    expect(gauge("event_loop_utilization_ratio")).toBeLessThanOrEqual(1);
+    expect(gauge("event_loop_lag_max_seconds")).toBeGreaterThan(0.1);
+    expect(gauge("event_loop_lag_max_seconds")).toBeGreaterThanOrEqual(gauge("event_loop_lag_p99_seconds"));
+    expect(gauge("event_loop_lag_p99_seconds")).toBeGreaterThanOrEqual(gauge("event_loop_lag_mean_seconds"));
+  });
+
+  it("visit() judges the event loop anew after a second, and not for every reader", async () => {
+    await hold();
+    nowMs = 1000;
+    read();
+    const maxSeconds = gauge("event_loop_lag_max_seconds");
+    nowMs = 1999;
+    read();
+    expect(gauge("event_loop_lag_max_seconds")).toBe(maxSeconds);
+    nowMs = 2000;
+    read();
+    expect(gauge("event_loop_lag_max_seconds")).toBeLessThan(maxSeconds);
+  });
+
+  it("visit() counts collections of garbage", async () => {
+    let rubbish: unknown[] = [];
+    await expect
+      .poll(
+        () => {
+          for (let count = 0; count < 100_000; count++) rubbish.push({ count });
+          rubbish = [];
+          return counter("gc_runs");
+        },
+        { timeout: 15_000 },
+      )
+      .toBeGreaterThan(0);
+  });
+
+  it("stop() ends measuring", () => {
+    stop();
+    read();
+    expect(gauge("memory_resident_bytes")).toBe(0);
+  });
+});
