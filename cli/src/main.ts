@@ -47,7 +47,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
   [
     "rollout",
     {
-      usage: "rollout [--server URL]… [--watch] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]",
+      usage: "rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]",
       summary: "Shows which pod has accepted which version, and what became of each resource, by the control plane's rollout API.",
       help: async () => (await import("./rollout/arguments.ts")).ROLLOUT_HELP,
       load: async () => (await import("./rollout/rollout-command.ts")).runRollout,

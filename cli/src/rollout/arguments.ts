@@ -4,10 +4,16 @@ import { readFlags } from "../command-line/read-flags.ts";
 /** Where a control plane listens by default. */
 const DEFAULT_SERVER = "http://127.0.0.1:8090";
 
+/** Longest wait when none is given, in seconds: pods that are connected take a second or two. */
+const TIMEOUT_SECONDS = 60;
+
 /** What is asked for. */
 export interface RolloutArguments {
   readonly servers: readonly string[];
-  readonly watch: boolean;
+  /** `once`: the state as it is. `watch`: until it is interrupted. `wait`: until all is accepted, or the time is up. */
+  readonly until: "once" | "watch" | "wait";
+  /** For `wait`, in milliseconds. */
+  readonly timeoutMs: number;
   readonly format: "table" | "json";
   /** Empty fields mean everything. */
   readonly filter: { readonly fleet: string; readonly namespace: string; readonly name: string };
@@ -17,7 +23,7 @@ export interface RolloutArguments {
 export const ROLLOUT_HELP = `Shows which rate limit pod has accepted which version of its limits, and what became of each resource.
 Asks the rollout API of the control plane; changes nothing.
 
-Usage: weir rollout [--server URL]… [--watch] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]
+Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]
 
   RESOURCE
       The name of one RateLimitConfig, in the namespace of -n (default: default) or as NAMESPACE/NAME.
@@ -29,6 +35,10 @@ Usage: weir rollout [--server URL]… [--watch] [--fleet NAME] [-n NAMESPACE] [-
       Goes on showing changes until it is interrupted, and connects again when a connection breaks.
       On a terminal the table is drawn anew, otherwise each change is a line (with -o json: each
       state an object in one line).
+  --wait
+      Like --watch, but ends as soon as everything is accepted, or when the time of --timeout is up.
+  --timeout SECONDS
+      Longest wait of --wait, default 60.
   --fleet NAME
       Only this fleet.
   -n, --namespace NAMESPACE
@@ -39,8 +49,8 @@ Usage: weir rollout [--server URL]… [--watch] [--fleet NAME] [-n NAMESPACE] [-
       Shows this.
 
 Exit code: 0 when every resource is served as it is written and every connected pod has accepted it,
-1 when not, 2 when a server does not answer or the command line is wrong. Interrupted while watching:
-by the last state.
+1 when not, 2 when a server does not answer or the command line is wrong. After --watch and --wait: by
+the last state.
 `;
 
 /** Reads the arguments behind the name of the command; a text says what is wrong. */
@@ -48,12 +58,17 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   const flags = readFlags(args, {
     server: { type: "string", short: "s" },
     watch: { type: "boolean", short: "w" },
+    wait: { type: "boolean" },
+    timeout: { type: "string" },
     fleet: { type: "string" },
     namespace: { type: "string", short: "n" },
     output: { type: "string", short: "o" },
   });
   if (!flags.ok) return flags.message;
   if (flags.words.length > 1) return `one resource can be named at most, there are ${flags.words.length}`;
+  if (flags.has("watch") && flags.has("wait")) return "--watch and --wait do not go together";
+  const timeout = flags.last("timeout") ?? String(TIMEOUT_SECONDS);
+  if (!/^\d{1,6}$/.test(timeout)) return `the timeout must be a whole number of seconds, is ${JSON.stringify(timeout)}`;
   const format = flags.last("output") ?? "table";
   if (format !== "table" && format !== "json") return `the output must be table or json, is ${JSON.stringify(format)}`;
   const servers: string[] = [];
@@ -68,7 +83,8 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   const namespace = flags.last("namespace") ?? inWord;
   if (inWord !== "" && namespace !== inWord) return `the resource ${word} is not in the namespace ${JSON.stringify(namespace)}`;
   const filter = { fleet: flags.last("fleet") ?? "", namespace: name !== "" && namespace === "" ? "default" : namespace, name };
-  return { servers: [...new Set(servers)], watch: flags.has("watch"), format, filter };
+  const until = flags.has("watch") ? "watch" : flags.has("wait") ? "wait" : "once";
+  return { servers: [...new Set(servers)], until, timeoutMs: Number(timeout) * 1000, format, filter };
 }
 
 /** The address without a slash at its end; a missing scheme is http. */

@@ -38,7 +38,7 @@ export async function runRollout(
     context.stderr(`weir rollout: ${parsed}; weir rollout --help tells more\n`);
     return EXIT_FAILURE;
   }
-  return parsed.watch ? await watch(context, parsed, environment) : await show(context, parsed, environment);
+  return parsed.until === "once" ? await show(context, parsed, environment) : await watch(context, parsed, environment);
 }
 
 async function show(
@@ -64,6 +64,7 @@ async function watch(
   environment: RolloutEnvironment,
 ): Promise<number> {
   let before: MergedRollout | undefined;
+  const done = new AbortController();
   const isScreen = options.format === "table" && environment.isTerminal();
   if (isScreen) context.stdout(CLEAR_SCREEN);
   const tell = (merged: MergedRollout): void => {
@@ -76,8 +77,12 @@ async function watch(
           .join(""),
       );
     before = merged;
+    if (options.until === "wait" && exitCode(merged) === EXIT_DONE) done.abort();
   };
-  const last = await watchRollout(options, { signal: context.signal, random: environment.random, tell });
+  const timer = options.until === "wait" ? setTimeout(() => done.abort(), options.timeoutMs) : undefined;
+  const signal = AbortSignal.any([context.signal, done.signal]);
+  const last = await watchRollout(options, { signal, random: environment.random, tell });
+  clearTimeout(timer);
   return last === undefined ? EXIT_FAILURE : exitCode(last);
 }
 

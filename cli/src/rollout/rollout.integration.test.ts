@@ -139,6 +139,8 @@ default/shop   shop     served   2/2    -
   it.each([
     { args: ["-s", "ftp://x"], message: 'a server must be like http://name:8090, is "ftp://x"' },
     { args: ["-o", "text"], message: 'the output must be table or json, is "text"' },
+    { args: ["-w", "--wait"], message: "--watch and --wait do not go together" },
+    { args: ["--timeout", "1m"], message: 'the timeout must be a whole number of seconds, is "1m"' },
     { args: ["a", "b"], message: "one resource can be named at most, there are 2" },
     { args: ["-n", "b", "a/x"], message: 'the resource a/x is not in the namespace "b"' },
   ])("refuses $args", async ({ args, message }) => {
@@ -167,6 +169,21 @@ describe("weir rollout --watch", () => {
     expect(await ended).toBe(0);
     expect(output.stderr).toBe("");
     expect(output.stdout.split("\n").every((line) => line === "" || line.startsWith("2026-01-31T12:21:30.000Z "))).toBe(true);
+  });
+
+  it("ends as soon as all is accepted with --wait", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 3 }));
+    const { ended, output } = run(["--wait", "-s", url]);
+    await eventually("the first state", () => expect(output.stdout).toContain("not there yet"), WAIT_MS);
+    server.change(rolloutOf("cp-0", { "gateway-1": 1 }));
+    expect(await ended).toBe(0);
+  });
+
+  it("ends with 1 when the time of --wait is up", async () => {
+    const { url } = await start(rolloutOf("cp-0", { "gateway-1": 2 }));
+    const { ended, output } = run(["--wait", "--timeout", "2", "-s", url]);
+    expect(await ended).toBe(1);
+    expect(output.stdout).toContain("pod default/gateway-1 (default) rejected 0123456789ab: invalid rate limit unit 'X'\n");
   });
 
   it("draws the table anew on a terminal", async () => {
