@@ -23,6 +23,7 @@ describe("parseSettings()", () => {
       ads: {
         host: "0.0.0.0",
         port: 18_000,
+        connectionAgeMaxMs: 3_600_000,
         security: { kind: "mutual-tls", certPath: "server.pem", keyPath: "server.key", caPath: "ca.pem", allowedNames: [] },
       },
       http: { host: "0.0.0.0", port: 8090 },
@@ -40,6 +41,11 @@ describe("parseSettings()", () => {
     expect(parseSettings({ ...TLS, ADS_ALLOWED_SANS: "ratelimit, spiffe://weir/ratelimit" }).ads.security).toMatchObject({
       allowedNames: ["ratelimit", "spiffe://weir/ratelimit"],
     });
+  });
+
+  it("takes a connection age of a second at least, so that no pod is sent away as it comes", () => {
+    expect(parseSettings({ ...TLS, ADS_MAX_CONNECTION_AGE: "30m" }).ads.connectionAgeMaxMs).toBe(1_800_000);
+    expect(problemsOf({ ...TLS, ADS_MAX_CONNECTION_AGE: "0s" }).map(({ name }) => name)).toEqual(["ADS_MAX_CONNECTION_AGE"]);
   });
 
   it("serves without TLS only when that is asked for by name", () => {
@@ -108,7 +114,7 @@ describe("parseSettings()", () => {
     { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACES: "team-a" }, name: "WATCH_NAMESPACES" },
     { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACE_SELECTOR: "a=b" }, name: "WATCH_NAMESPACE_SELECTOR" },
   ])("names $name when it means nothing or cannot be: $env", ({ env, name }) => {
-    expect(problemsOf({ ADS_PLAINTEXT: "true", ...env } as Readonly<Record<string, string>>).map((problem) => problem.name)).toEqual([
+    expect(problemsOf({ ADS_PLAINTEXT: "true", ...env }).map((problem) => problem.name)).toEqual([
       name,
     ]);
   });

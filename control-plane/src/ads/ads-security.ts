@@ -22,7 +22,10 @@ export interface CallRefusal {
   readonly details: string;
 }
 
-/** How the listener is opened. */
+/**
+ * How the listener is opened. A handshake that fails leaves no line in the log: grpc-js 1.14 keeps the TLS server, and with it the event that would tell, to
+ * itself. The client sees the reason.
+ */
 export function credentialsOf(security: AdsSecurity): ServerCredentials {
   if (security.kind === "plaintext") return ServerCredentials.createInsecure();
   const provider = createGrpcCertificateProvider(security.files);
