@@ -56,7 +56,7 @@ export function readContent(path: string, text: string): FileContent {
       place: { file: path, line, column },
       field,
       message,
-      resource: document.resource === undefined ? undefined : resourceKey(identityOf(document.resource)),
+      resource: document.identity === undefined ? undefined : resourceKey({ namespace: DEFAULT_NAMESPACE, ...document.identity }),
     })),
   );
   const isBroken = documents.some((document) => document.resource === undefined && document.problems.some(({ field }) => field === ""));

@@ -34,7 +34,7 @@ const KEEP_ALIVE_PROBE_MS = 30_000;
 export interface ApiClientOptions {
   /** Before its answer begins, and between the pieces of a list. */
   readonly answerTimeoutMs: number;
-  /** Between two lines of a watch: a bookmark comes about once a minute. */
+  /** Between two lines of a watch. A bookmark comes about once a minute, but not before the first event since the server has started. */
   readonly silenceTimeoutMs: number;
 }
 
@@ -50,11 +50,16 @@ export interface WatchListener {
 export interface ApiClient {
   /** A limit of 0 asks for everything at once. */
   list(request: ApiRequest, page: { readonly limit: number; readonly continueToken: string }, signal: AbortSignal): Promise<ObjectPage>;
-  /** Resolves when the watch has ended as it should. */
-  watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<void>;
+  watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<WatchEnd>;
   /** Closes the connections that are kept. */
   close(): void;
 }
+
+/**
+ * How a watch came to an end without failing: `ended` by the server, as it should; `silent`: nothing was heard for so long that only a new one, over a
+ * new connection, can tell whether the server is there.
+ */
+export type WatchEnd = "ended" | "silent";
 
 /** Where a watch begins and how long the server should let it last. */
 export interface WatchFrom {
@@ -100,17 +105,24 @@ class HttpApiClient implements ApiClient {
     });
   }
 
-  async watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<void> {
+  async watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<WatchEnd> {
     const path = requestPath(request.resource, {
       watch: "1",
       allowWatchBookmarks: "true",
       resourceVersion: from.resourceVersion,
       timeoutSeconds: String(from.timeoutSeconds),
     });
-    await this.#call(request, path, signal, async (response, call) => {
+    return await this.#call(request, path, signal, async (response, call) => {
       call.watchdog.guard(this.#options.silenceTimeoutMs);
       listener.opened();
-      await readEvents(response, call, listener);
+      try {
+        await readEvents(response, call, listener);
+        return "ended";
+      } catch (error) {
+        if (call.watchdog.silence === undefined) throw error;
+        this.#dropIdle();
+        return "silent";
+      }
     });
   }
 

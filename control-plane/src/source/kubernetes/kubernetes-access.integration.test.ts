@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { createLog } from "@weir/common/log/log";
 import { eventually } from "@weir/testing/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -21,6 +22,7 @@ const ACCOUNT = "system:serviceaccount:weir-system:weir-control-plane";
 let cluster: KubernetesCluster;
 let folder: string;
 let source: KubernetesSource | undefined;
+const warnings: string[] = [];
 
 function rbac(name: string): string {
   return readFileSync(join(RBAC_FOLDER, name), "utf8");
@@ -66,7 +68,9 @@ async function mountAccount(token?: string): Promise<ClusterConnection> {
 }
 
 async function open(scope: NamespaceScope, connection?: ClusterConnection): Promise<KubernetesSource> {
-  source = openSource(cluster, { changed: () => undefined }, { scope, connection: connection ?? (await mountAccount()) });
+  const options = { scope, connection: connection ?? (await mountAccount()) };
+  const log = createLog({ level: "warn", format: "json", write: (line) => warnings.push(line) });
+  source = openSource(cluster, { changed: () => undefined }, options, log);
   return source;
 }
 
@@ -86,6 +90,7 @@ beforeEach(revokeAll);
 afterEach(async () => {
   await source?.stop();
   source = undefined;
+  warnings.length = 0;
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -157,6 +162,9 @@ describe("the roles of the control plane", () => {
       `this account lacks the verb "${verb}" on "${resource}" of ${group} in the whole cluster, grant it with a role`,
     );
     expect(problem).toContain(`User "${ACCOUNT}" cannot ${verb} resource "${resource}"`);
+    // Told once, however often it is tried, also where lists succeed and watches do not.
+    await eventually("more attempts", () => expect(source?.counts().failures.refused).toBeGreaterThan(2));
+    expect([source?.condition().problem, warnings.length]).toEqual([problem, 1]);
     await cluster.apply(roles.map(rbac).join("---\n"));
     await eventually("no problem", async () => {
       expect(source?.condition().problem).toBeUndefined();

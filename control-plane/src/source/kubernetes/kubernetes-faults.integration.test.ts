@@ -10,7 +10,7 @@ import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import { type CuttingProxy, startCuttingProxy } from "./cutting-proxy.suite.ts";
 import { applyConfig, createNamespaces, deleteConfig, LOOSE_CRD, openSource, QUICK } from "./kubernetes-place.suite.ts";
-import type { KubernetesSource } from "./kubernetes-source.ts";
+import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
 
 /** Longest wait for the source to catch up, in milliseconds. The machine may be busy with other servers. */
 const DEADLINE_MS = 40_000;
@@ -33,8 +33,8 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** A source that reaches the API server through the proxy only, and notices silence after a second. */
-function open(): KubernetesSource {
+/** A source that reaches the API server through the proxy only, and notices silence after two seconds. */
+function open(scope: NamespaceScope = { kind: "all" }): KubernetesSource {
   const path = join(cluster.folder, "kubeconfig-proxied");
   const server = `https://127.0.0.1:${proxy.port}`;
   const parts = { cluster: "test", user: "admin" };
@@ -50,7 +50,7 @@ function open(): KubernetesSource {
   return openSource(
     cluster,
     { changed: () => (changes += 1) },
-    { connection: { kind: "kubeconfig", paths: [path] }, times: { ...QUICK, answerTimeoutMs: 2000, silenceTimeoutMs: 2000 } },
+    { scope, connection: { kind: "kubeconfig", paths: [path] }, times: { ...QUICK, answerTimeoutMs: 2000, silenceTimeoutMs: 2000 } },
   );
 }
 
@@ -188,6 +188,15 @@ describe("KubernetesSource, started", () => {
     expect((await source.read()).resources[0]?.uid).not.toBe(before?.uid);
   });
 
+  it("makes sure that a silent server is there, and has nothing to tell when it is", async () => {
+    const { watches, failures, lists } = source.counts();
+    await eventually("new watches", () => expect(source.counts().watches).toBeGreaterThan(watches + 1), DEADLINE_MS);
+    expect(source.counts()).toMatchObject({ lists, failures });
+    expect(source.condition().problem).toBeUndefined();
+    await apply("b", 22);
+    await expectLimits({ a: 1, b: 22 });
+  });
+
   it("does not ask again and again while all is well", async () => {
     await expectLimits({ a: 1, b: 2 });
     const { lists } = source.counts();
@@ -197,6 +206,38 @@ describe("KubernetesSource, started", () => {
     await expectLimits({ a: 20, b: 2 });
     expect([source.counts().lists, proxy.connections]).toEqual([lists, connections]);
     expect(changes - told).toBeLessThanOrEqual(20);
+  });
+});
+
+describe("KubernetesSource, started, with namespaces by label", () => {
+  async function label(value: string): Promise<void> {
+    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "default", `limits=${value}`])).toMatchObject({ code: 0 });
+  }
+
+  it("notices what namespaces gained and lost while it was cut off, by its next watch and by its next list", async () => {
+    await label("on");
+    await apply("a", 1);
+    source = open({ kind: "labelled", selector: "limits=on" });
+    await source.start();
+    await expectLimits({ a: 1 });
+    for (const isForgotten of [false, true]) {
+      for (const [value, limits] of [
+        ["off", {}],
+        ["on", { a: 1 }],
+      ] as const) {
+        proxy.block();
+        await label(value);
+        if (isForgotten) {
+          await cluster.killApiServer();
+          await cluster.startApiServer();
+        }
+        proxy.restore();
+        await expectLimits(limits);
+      }
+    }
+    await source.stop();
+    await deleteConfig(cluster, "default/a");
+    await label("off");
   });
 });
 

@@ -12,7 +12,7 @@ import { createObjectMemory, type ObjectMemory } from "./object-memory.ts";
 import { type ObjectSink, type ReflectorPace, runReflector, type RunningReflector } from "./reflector-run.ts";
 
 /**
- * Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later. Replicas are few, so that the longest wait can be short:
+ * Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later, so that silence is rare. Replicas are few, so that the longest wait can be short:
  * it is how much later than the API server the changes come back.
  */
 const TIMES: ReflectorPace & ApiClientOptions = {

@@ -164,7 +164,7 @@ class ReflectorRun implements RunningReflector {
       const page = await this.#deps.client.list({ verb: "list", resource: this.#resource }, { limit, continueToken }, this.#stop.signal);
       const listed = this.#state.phase === "listing" ? this.#state.objects.length : 0;
       this.#checkSize(listed + page.objects.length);
-      if (page.continueToken === "") this.#noteSync();
+      if (page.continueToken === "") this.#syncedMs = this.#deps.clock();
       this.#happened({ kind: "page", page });
     } catch (error) {
       this.#failed(error);
@@ -179,18 +179,18 @@ class ReflectorRun implements RunningReflector {
     const listener = {
       opened: () => {
         this.#openedMs = this.#deps.clock();
-        this.#noteSync();
+        this.#noteFollowing();
       },
       event: (event: ReflectorEvent & { readonly kind: "put" | "delete" | "bookmark" }) => {
         if (event.kind === "put") this.#checkSize(this.#deps.sink.size());
-        this.#noteSync();
+        this.#syncedMs = this.#deps.clock();
         this.#happened(event);
       },
     };
     try {
       const request = { verb: "watch", resource: this.#resource } as const;
-      await this.#deps.client.watch(request, { resourceVersion, timeoutSeconds }, listener, this.#stop.signal);
-      this.#noteSync();
+      const end = await this.#deps.client.watch(request, { resourceVersion, timeoutSeconds }, listener, this.#stop.signal);
+      if (end === "ended") this.#syncedMs = this.#deps.clock();
       this.#happened({ kind: "closed", livedMs: this.#livedMs() });
     } catch (error) {
       this.#failed(error);
@@ -221,7 +221,8 @@ class ReflectorRun implements RunningReflector {
     this.#timer = setTimeout(() => this.#happened({ kind: "waited" }), Math.max(waitMs, atLeastMs));
   }
 
-  #noteSync(): void {
+  /** Only a watch follows: a list that succeeds between watches that do not would tell of an end of the problem each time. */
+  #noteFollowing(): void {
     this.#syncedMs = this.#deps.clock();
     if (this.#problem === undefined) return;
     this.#problem = undefined;
@@ -231,12 +232,14 @@ class ReflectorRun implements RunningReflector {
   /** Every problem is told once, however often it comes again before all is well. */
   #noteFailure(failure: ApiFailure): void {
     const resource = describeResource(this.#resource);
-    // A watch whose version is too old is a matter of course after a break: the new list is the answer.
-    if (failure.kind === "expired") this.#deps.log.info("Listing again", { resource, reason: failure.message });
-    else if (failure.message !== this.#problem) {
-      const consequence = this.#isSynced ? "what was read before stays in force" : "nothing is served yet";
-      this.#deps.log.warn(`Cannot follow the API server, ${consequence}`, { resource, error: failure });
+    if (failure.kind === "expired" || failure.kind === "too-large") {
+      // Matters of course, after a break and with much to list: another list is the answer.
+      this.#deps.log.info("Listing again", { resource, reason: failure.message });
+      return;
     }
-    if (failure.kind !== "expired") this.#problem = failure.message;
+    if (failure.message === this.#problem) return;
+    this.#problem = failure.message;
+    const consequence = this.#isSynced ? "what was read before stays in force" : "nothing is served yet";
+    this.#deps.log.warn(`Cannot follow the API server, ${consequence}`, { resource, error: failure });
   }
 }

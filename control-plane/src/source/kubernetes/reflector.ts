@@ -24,7 +24,7 @@ export type ReflectorEvent =
   | { readonly kind: "page"; readonly page: ObjectPage }
   | { readonly kind: "put" | "delete"; readonly object: KubernetesObject }
   | { readonly kind: "bookmark"; readonly resourceVersion: string }
-  /** The watch has ended as it should. */
+  /** The watch has ended without failing. */
   | { readonly kind: "closed"; readonly livedMs: number }
   | { readonly kind: "failed"; readonly failure: FailureKind; readonly retryAfterMs: number; readonly livedMs: number }
   | { readonly kind: "waited" };
