@@ -56,7 +56,7 @@ describe("createPushFollower()", () => {
     state = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
     const listeners = new Set<() => void>();
     publish = (...manifests) => {
-      const changedMs = Date.now() - 100;
+      const changedMs = AT_MS - 100;
       state = publisherOf(Object.fromEntries(manifests.map((text) => [`${text.name}.yaml`, manifest(text)])), { before: state });
       state = { ...state, changedMs: new Map([...state.publication.keys()].map((fleet) => [fleet, changedMs])) };
       for (const listener of listeners) listener();

@@ -29,7 +29,7 @@ export interface RolloutFacts {
 }
 
 /** What one fleet is sent, and how its pods stand. */
-export interface FleetStanding {
+interface FleetStanding {
   /** {@link OTHER_FLEETS} stands for every fleet without a snapshot of its own. */
   readonly fleet: string;
   readonly published: FleetPublication;
@@ -63,14 +63,14 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
 }
 
 /** How a pod stands to the version that is in force for it. */
-export function standingOf({ accepted, rejected }: Pick<PodState, "accepted" | "rejected">, version: string | undefined): PodStanding {
+function standingOf({ accepted, rejected }: Pick<PodState, "accepted" | "rejected">, version: string | undefined): PodStanding {
   if (version === undefined) return "waiting";
   if (rejected?.version === version) return "rejected";
   return accepted?.version === version ? "current" : "pending";
 }
 
 /** How the pods of each fleet stand, by fleet: the named ones sorted, after the one for all others. */
-export function fleetStandings({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetStanding[] {
+function fleetStandings({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetStanding[] {
   const counts = new Map([...publication].map(([fleet, published]) => [fleet, { fleet, published, pods: 0, standings: noPods() }]));
   for (const pod of pods) {
     const entry = counts.get(publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS);
@@ -82,7 +82,7 @@ export function fleetStandings({ publication }: PublisherState, pods: readonly P
 }
 
 /** A count of nothing, to add to. */
-export function noPods(): Record<PodStanding, number> {
+function noPods(): Record<PodStanding, number> {
   return { current: 0, rejected: 0, pending: 0, waiting: 0 };
 }
 

@@ -14,8 +14,13 @@ export function rolloutRoute(deps: { readonly feed: RolloutFeed; readonly log: L
     // Connect answers other methods itself, in its own words.
     methods: ["POST", "GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"],
     handle: async (request, response) => {
-      handler ??= import("./rollout-connect.ts").then(({ createRolloutHandler }) => createRolloutHandler(deps));
+      handler ??= loadHandler(deps);
       (await handler)(request, response);
     },
   };
+}
+
+async function loadHandler(deps: { readonly feed: RolloutFeed; readonly log: Log }): Promise<RolloutHandler> {
+  const { createRolloutHandler } = await import("./rollout-connect.ts");
+  return createRolloutHandler(deps);
 }

@@ -27,7 +27,7 @@ describe("renderStatusPage()", () => {
       "<pre>default/a: no</pre>",
       "1 of 1 current",
       "2026-01-31 12:00:00 UTC",
-      "Resources (1)",
+      "Resources (2)",
     ]) {
       expect(page).toContain(text);
     }

@@ -140,6 +140,18 @@ describe("readManifests() on problems", () => {
     expect(problemsOf(`${HEAD}spec: {domain: a, domain: b}\n`)).toEqual(['4:19: : duplicate key "domain", first on line 4']);
   });
 
+  it.each([
+    { what: "what the schema refuses", metadata: "{ name: shop, namespace: red }", expected: { name: "shop", namespace: "red" } },
+    { what: "what names no namespace", metadata: "{ name: shop }", expected: { name: "shop" } },
+    { what: "what has no name that can be one", metadata: "{ name: a/b }", expected: undefined },
+    { what: "what has a namespace that cannot be one", metadata: "{ name: shop, namespace: [] }", expected: undefined },
+    { what: "what has no metadata", metadata: "none", expected: undefined },
+  ])("says $expected of $what", ({ metadata, expected }) => {
+    const text = `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: ${metadata}\nspec: wrong\n`;
+    const [document] = readManifests(text);
+    expect([document?.resource, document?.identity]).toEqual([undefined, expected]);
+  });
+
   it("locates fields of the resource for its callers", () => {
     const [document] = readManifests(`${HEAD}spec:\n  domain: shop\n`);
     expect(document?.locate(["spec", "domain"])).toEqual({ line: 5, column: 11 });

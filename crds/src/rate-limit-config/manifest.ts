@@ -11,6 +11,9 @@ import { readYamlDocuments } from "./yaml-documents.ts";
 import type { Position, YamlDocument } from "./yaml-documents.ts";
 import type { PlainValue } from "./yaml-values.ts";
 
+/** What can be the name of an object at all (RFC 1123); the schema says it in words. */
+const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+
 /** Most problems that are told of one resource; who has more will not read them all. */
 const PROBLEMS_MAX = 100;
 
@@ -28,6 +31,12 @@ export interface LocatedProblem {
   readonly message: string;
 }
 
+/** Name and namespace as they are written. */
+export interface ManifestIdentity {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
 /** One resource of a text, or what should have been one. */
 export interface ManifestDocument {
   /** Position among the resources of the text, from 0; the items of a list count one by one. */
@@ -36,6 +45,8 @@ export interface ManifestDocument {
   readonly line: number;
   /** Present when the schema accepts it, also when the rules inside have problems. */
   readonly resource?: RateLimitConfigResource;
+  /** What it is called, as far as it is a RateLimitConfig with a name that can be one; also when the schema refuses the rest. */
+  readonly identity?: ManifestIdentity;
   readonly problems: readonly LocatedProblem[];
   /** The place of a field of the resource, or of the nearest thing around it. */
   locate(path: readonly (string | number)[]): Position;
@@ -99,12 +110,21 @@ function readCandidate({ document, value, path }: Candidate, index: number): Man
   const syntax = document.problems.map(({ line, column, message }) => ({ line, column, field: "", message }));
   if (value === undefined || syntax.length > 0) return { ...found, problems: syntax };
   const parsed = parseRateLimitConfigResource(value);
-  if (!parsed.ok) return { ...found, problems: inOrder(parsed.problems) };
+  const identity = identityIn(value);
+  if (!parsed.ok) return { ...found, ...(identity === undefined ? {} : { identity }), problems: inOrder(parsed.problems) };
   const problems = findProblems(modelOfResource(parsed.resource)).map(({ path: inner, message }) => ({
     path: ["spec", ...inner],
     message,
   }));
-  return { ...found, resource: parsed.resource, problems: inOrder(problems) };
+  return { ...found, resource: parsed.resource, ...(identity === undefined ? {} : { identity }), problems: inOrder(problems) };
+}
+
+function identityIn(value: PlainValue): ManifestIdentity | undefined {
+  if (!isMapping(value) || value["kind"] !== KIND || !isMapping(value["metadata"])) return undefined;
+  const { name, namespace } = value["metadata"];
+  if (typeof name !== "string" || !NAME.test(name)) return undefined;
+  if (namespace === undefined) return { name };
+  return typeof namespace === "string" && NAME.test(namespace) ? { name, namespace } : undefined;
 }
 
 function isMapping(value: PlainValue | undefined): value is Readonly<Record<string, PlainValue>> {
