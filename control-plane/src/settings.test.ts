@@ -114,9 +114,7 @@ describe("parseSettings()", () => {
     { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACES: "team-a" }, name: "WATCH_NAMESPACES" },
     { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACE_SELECTOR: "a=b" }, name: "WATCH_NAMESPACE_SELECTOR" },
   ])("names $name when it means nothing or cannot be: $env", ({ env, name }) => {
-    expect(problemsOf({ ADS_PLAINTEXT: "true", ...env }).map((problem) => problem.name)).toEqual([
-      name,
-    ]);
+    expect(problemsOf({ ADS_PLAINTEXT: "true", ...env }).map((problem) => problem.name)).toEqual([name]);
   });
 });
 
