@@ -233,6 +233,25 @@ describe("rollout API", () => {
     });
   });
 
+  it("says that it shuts down, on /readyz, on the page and to watchers", async () => {
+    await start();
+    const client = createClient(RolloutService, createConnectTransport({ baseUrl: httpUrl(), httpVersion: "1.1" }));
+    const ready: boolean[] = [];
+    const watched = (async () => {
+      for await (const { rollout } of client.watchRollout({})) ready.push(rollout?.ready ?? false);
+    })().catch(() => undefined);
+    await until("the first state", () => ready.length === 1);
+    const before = await fetch(`${httpUrl()}/readyz`);
+    expect([before.status, await before.text()]).toEqual([200, expect.stringMatching(/^ready\n\* [0-9a-f]{32}\n$/)]);
+    controlPlane.drain(0);
+    await until("the change", () => ready.at(-1) === false);
+    const after = await fetch(`${httpUrl()}/readyz`);
+    expect([after.status, await after.text()]).toEqual([503, "not ready: it is shutting down\n"]);
+    expect(await (await fetch(`${httpUrl()}/status`)).text()).toContain("<h2>Not ready</h2><p>it is shutting down</p>");
+    await controlPlane.lifecycle.stop();
+    await watched;
+  });
+
   it("forgets a watcher that has gone", async () => {
     await start();
     const client = createClient(RolloutService, createConnectTransport({ baseUrl: httpUrl(), httpVersion: "1.1" }));
