@@ -35,11 +35,11 @@ export function openingBytes(): Buffer {
   return Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, settings), windowUpdate(WINDOW.max - WINDOW.initial)]);
 }
 
-/** Gives the server more of the connection's window. */
-export function windowUpdate(bytes: number): Buffer {
+/** Gives the server more of the connection's window, or of a stream's. */
+export function windowUpdate(bytes: number, streamId = 0): Buffer {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(bytes);
-  return frame(FRAME.WINDOW_UPDATE, 0, 0, payload);
+  return frame(FRAME.WINDOW_UPDATE, 0, streamId, payload);
 }
 
 /** The acknowledgement of a SETTINGS or PING frame. */
@@ -74,6 +74,19 @@ export function placesOf(marker: string, bytes: Buffer, start = 0): readonly num
   const places: number[] = [];
   for (let at = bytes.indexOf(marker, start, "latin1"); at >= 0; at = bytes.indexOf(marker, at + marker.length, "latin1")) places.push(at);
   return places;
+}
+
+/** The frame that opens a call of `path` on stream 1 of a fresh connection; its messages follow as DATA frames. */
+export function callHeaders(path: string, authority: string): Buffer {
+  return frame(FRAME.HEADERS, FLAG.END_HEADERS, 1, indexedLiterals(path, authority));
+}
+
+/** A gRPC message as a DATA frame that does not end the stream. */
+export function messageFrame(streamId: number, message: Uint8Array): Buffer {
+  const data = Buffer.alloc(5 + message.length); // No compression flag, then the length of the message.
+  data.writeUInt32BE(message.length, 1);
+  data.set(message, 5);
+  return frame(FRAME.DATA, 0, streamId, data);
 }
 
 /** What a frame reader reports. The payload is a view that is valid during the call only. */

@@ -1,0 +1,183 @@
+// What is measured of the control plane, one function for each promise: each starts what it needs, measures, checks that every pod ended up with the same
+// version, and stops everything. Nothing is printed here.
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { E2eError } from "../errors.ts";
+import { eventually } from "../parts/eventually.ts";
+import type { DevelopmentCertificates } from "../stack/certificates.ts";
+import { findFreePort } from "../stack/ports.ts";
+import { type Fleet, startFleet } from "./control-plane-fleet.ts";
+import type { PodsAnswer } from "./control-plane-pods.ts";
+import { type MeasuredControlPlane, type SetSize, startControlPlane, writeResource, writeSet } from "./control-plane-server.ts";
+
+/** A set as a larger company has it. */
+const USUAL_SET: SetSize = { resources: 500, longRules: 0 };
+
+/** As many resources, and a snapshot of a little over 2 MiB. */
+const LARGE_SET: SetSize = { resources: 500, longRules: 4 };
+const LARGE_SNAPSHOT_BYTES = 2 * 1024 * 1024;
+
+const HUGE_SET: SetSize = { resources: 5000, longRules: 0 };
+
+/** How many edits of one resource are measured, one after the other. */
+const EDITS = 30;
+
+/** Time between two edits, in milliseconds: longer than the debounce is quiet, so that each edit is on its own. */
+const EDIT_PAUSE_MS = 150;
+
+const BURST_EDITS = 1000;
+
+/** How long no push must come until a burst counts as over, in milliseconds: twice the longest debounce. */
+const BURST_QUIET_MS = 2000;
+
+/** Back-off of pods that lose their stream, in milliseconds; that of a start is short, so that it measures the control plane. */
+const BACKOFF_MS = { start: [20, 20], lost: [250, 1000] } as const;
+
+/** What a measure needs from the program. */
+export interface Bench {
+  readonly root: string;
+  readonly path: string;
+  /** Where folders of manifests are made. */
+  readonly folder: string;
+  readonly certificates: DevelopmentCertificates;
+  /** Told the process id of nothing, but what must be stopped when the program is interrupted. */
+  readonly onStarted: (stop: () => Promise<void>) => void;
+}
+
+/** What was measured. */
+export interface Measured {
+  /** Samples in milliseconds, or numbers of pushes. */
+  readonly samples: readonly number[];
+  readonly peakMemoryMib: number;
+}
+
+/** Time from one edit in a set of 500 resources to its acceptance by each of 100 pods. */
+export async function measureEdits(bench: Bench): Promise<Measured> {
+  const { folder, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
+  const samples: number[] = [];
+  for (let edit = 1; edit <= EDITS; edit++) {
+    await delay(EDIT_PAUSE_MS);
+    const editedMs = Date.now();
+    writeResource(folder, edit, { requestsPerUnit: 1 + edit, longRules: USUAL_SET.longRules });
+    const { arrivals } = await fleet.awaitResponse(edit + 1);
+    samples.push(...arrivals.map(({ atMs }) => atMs - editedMs));
+  }
+  return finish(controlPlane, fleet, samples);
+}
+
+/** Time from the start of the process over 5,000 resources to the first snapshot that a pod has. */
+export async function measureColdStart(bench: Bench): Promise<Measured> {
+  const { controlPlane, fleet } = await start(bench, { set: HUGE_SET, pods: 1, isTls: true });
+  const { arrivals } = await fleet.awaitResponse(1);
+  return finish(
+    controlPlane,
+    fleet,
+    arrivals.map(({ atMs }) => atMs - controlPlane.startedMs),
+  );
+}
+
+/** Time from one edit in a set of 2 MiB to the moment at which each of 1,000 streams has all of it. */
+export async function measureLargePush(bench: Bench, options: { readonly isTls: boolean }): Promise<Measured> {
+  const { folder, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 1000, ...options });
+  const editedMs = Date.now();
+  writeResource(folder, 7, { requestsPerUnit: 2, longRules: LARGE_SET.longRules });
+  const { arrivals } = await fleet.awaitResponse(2);
+  for (const { sizeBytes } of arrivals) {
+    if (sizeBytes < LARGE_SNAPSHOT_BYTES) throw new E2eError("BENCHMARK_FAILED", `A snapshot has only ${sizeBytes} bytes`);
+  }
+  return finish(
+    controlPlane,
+    fleet,
+    arrivals.map(({ atMs }) => atMs - editedMs),
+  );
+}
+
+/** Pushes that each of 100 pods gets from 1,000 edits, made at once or spread over some time. */
+export async function measureBurst(bench: Bench, options: { readonly overMs: number }): Promise<Measured> {
+  const { folder, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
+  const startedMs = performance.now();
+  for (let edit = 0; edit < BURST_EDITS; edit++) {
+    const aheadMs = startedMs + (options.overMs * edit) / BURST_EDITS - performance.now();
+    if (aheadMs > 1) await delay(aheadMs);
+    writeResource(folder, edit % USUAL_SET.resources, { requestsPerUnit: 2 + edit, longRules: USUAL_SET.longRules });
+  }
+  let counts: readonly number[] = [];
+  for (;;) {
+    await delay(BURST_QUIET_MS);
+    const now = await fleet.look();
+    if (String(now.counts) === String(counts)) break;
+    counts = now.counts;
+  }
+  return finish(
+    controlPlane,
+    fleet,
+    counts.map((count) => count - 1),
+  );
+}
+
+/** What a pod of a killed replica waits beyond its own back-off until another replica has served it. */
+export async function measureKilledReplica(bench: Bench): Promise<Measured> {
+  const other = await findFreePort();
+  const { folder, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true, otherPort: other });
+  const second = await launch(bench, { folder, isTls: true, adsPort: other });
+  await second.waitUntilReady();
+  const killedMs = Date.now();
+  controlPlane.kill();
+  const { arrivals } = await fleet.awaitResponse(2);
+  const samples = arrivals.map(({ atMs, waitedMs }) => atMs - killedMs - waitedMs);
+  return finish(second, fleet, samples);
+}
+
+interface Setup {
+  readonly set: SetSize;
+  readonly pods: number;
+  readonly isTls: boolean;
+  /** Where pods go when they lose their stream. */
+  readonly otherPort?: number;
+}
+
+async function start(
+  bench: Bench,
+  { set, pods, isTls, otherPort }: Setup,
+): Promise<{ readonly folder: string; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
+  const folder = mkdtempSync(join(bench.folder, "set-"));
+  writeSet(folder, set);
+  const { ca, rateLimit } = bench.certificates;
+  const adsPort = await findFreePort();
+  const fleet = await startFleet({
+    pods,
+    ports: otherPort === undefined ? [adsPort] : [adsPort, otherPort],
+    backoffMs: otherPort === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,
+    ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
+  });
+  bench.onStarted(() => fleet.stop());
+  const controlPlane = await launch(bench, { folder, isTls, adsPort });
+  await fleet.awaitResponse(1);
+  return { folder, controlPlane, fleet };
+}
+
+async function launch(
+  bench: Bench,
+  options: { readonly folder: string; readonly isTls: boolean; readonly adsPort: number },
+): Promise<MeasuredControlPlane> {
+  const { root, path } = bench;
+  const certificates = options.isTls ? bench.certificates : undefined;
+  const source = { SOURCE: "directory", SOURCE_DIRECTORY: options.folder };
+  const controlPlane = await startControlPlane({ root, path, source, certificates, adsPort: options.adsPort });
+  bench.onStarted(() => controlPlane.stop());
+  return controlPlane;
+}
+
+// A figure over a fleet that disagrees in the end would be worthless.
+async function finish(controlPlane: MeasuredControlPlane, fleet: Fleet, samples: readonly number[]): Promise<Measured> {
+  const last: PodsAnswer = await fleet.look();
+  const versions = new Set(last.arrivals.map(({ version }) => version));
+  if (versions.size !== 1) throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of one`);
+  await eventually("the control plane to know that all pods have accepted what is in force", async () => {
+    const { total, accepted } = await controlPlane.podCounts();
+    if (total !== last.counts.length || accepted !== total) throw new Error(`${accepted} of ${total} have`);
+  });
+  return { samples, peakMemoryMib: controlPlane.peakMemoryMib() };
+}

@@ -1,0 +1,146 @@
+// The control plane as its benchmark runs it: the real program as a child over a folder of manifests, with its default settings but for addresses.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { E2eError } from "../errors.ts";
+import type { DevelopmentCertificates } from "../stack/certificates.ts";
+import { findFreePort, STACK_HOST } from "../stack/ports.ts";
+import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
+import { waitUntilReady } from "../stack/ready.ts";
+
+/** Longest wait for the program to be ready, in milliseconds. */
+const READY_TIMEOUT_MS = 60_000;
+
+/** Bytes of one long rule: its value and what surrounds it. */
+const LONG_VALUE_LENGTH = 1000;
+
+/** A running control plane. */
+export interface MeasuredControlPlane {
+  readonly adsPort: number;
+  /** When its process was started, in milliseconds since the epoch. */
+  readonly startedMs: number;
+  /** Largest resident memory so far, in MiB. */
+  peakMemoryMib(): number;
+  /** How many pods have accepted what is in force, of how many, by its own report. */
+  podCounts(): Promise<{ readonly total: number; readonly accepted: number }>;
+  waitUntilReady(): Promise<void>;
+  kill(): void;
+  stop(): Promise<void>;
+}
+
+/** How to start one. */
+export interface ControlPlaneOptions {
+  readonly root: string;
+  readonly path: string;
+  /** Where its resources come from, as settings. */
+  readonly source: Readonly<Record<string, string>>;
+  /** Undefined: plaintext. */
+  readonly certificates?: DevelopmentCertificates | undefined;
+  readonly adsPort?: number;
+}
+
+/** Starts a control plane; it need not be ready yet. */
+export async function startControlPlane(options: ControlPlaneOptions): Promise<MeasuredControlPlane> {
+  const { certificates } = options;
+  const adsPort = options.adsPort ?? (await findFreePort());
+  const httpPort = await findFreePort();
+  const env = {
+    PATH: options.path,
+    LOG_LEVEL: "error",
+    ...options.source,
+    ADS_HOST: STACK_HOST,
+    ADS_PORT: String(adsPort),
+    HTTP_HOST: STACK_HOST,
+    HTTP_PORT: String(httpPort),
+    SHUTDOWN_DRAIN: "0s",
+    ...(certificates === undefined
+      ? { ADS_PLAINTEXT: "true" }
+      : {
+          ADS_TLS_CERT: certificates.controlPlane.cert,
+          ADS_TLS_KEY: certificates.controlPlane.key,
+          ADS_TLS_CLIENT_CACERT: certificates.ca.cert,
+        }),
+  };
+  const startedMs = Date.now();
+  const command = join(options.root, "node_modules", ".bin", "weir-control-plane");
+  const program = await startProcess({ name: "weir-control-plane", command, args: [], env });
+  const url = `http://${STACK_HOST}:${httpPort}`;
+  return {
+    adsPort,
+    startedMs,
+    peakMemoryMib: () => peakMemoryMib(program),
+    podCounts: () => podCounts(url),
+    waitUntilReady: () => waitUntilReady(program, `${url}/readyz`, READY_TIMEOUT_MS),
+    kill: () => program.kill(),
+    stop: async () => {
+      await program.stop("SIGTERM", 5000);
+    },
+  };
+}
+
+/** How large a set of resources is. */
+export interface SetSize {
+  readonly resources: number;
+  /** Rules with values of a thousand characters, in each resource. */
+  readonly longRules: number;
+}
+
+/** Writes a set, one resource in each file, a hundred files in each folder. */
+export function writeSet(folder: string, { resources, longRules }: SetSize): void {
+  for (let index = 0; index < resources; index++) {
+    if (index % 100 === 0) mkdirSync(join(folder, `team-${Math.floor(index / 100)}`), { recursive: true });
+    writeResource(folder, index, { requestsPerUnit: 1, longRules });
+  }
+}
+
+/** Writes one resource of a set, as an editor that saves by renaming does. */
+export function writeResource(
+  folder: string,
+  index: number,
+  content: { readonly requestsPerUnit: number; readonly longRules: number },
+): void {
+  const path = join(folder, `team-${Math.floor(index / 100)}`, `limits-${index}.yaml`);
+  writeFileSync(`${path}.new`, manifestText(index, content));
+  renameSync(`${path}.new`, path);
+}
+
+/** The manifest of one resource of a set. */
+export function manifestText(index: number, content: { readonly requestsPerUnit: number; readonly longRules: number }): string {
+  const longRules = Array.from({ length: content.longRules }, (_, rule) => {
+    const value = String(rule).padEnd(LONG_VALUE_LENGTH, "x");
+    return `    - { key: path, value: ${value}, rateLimit: { unit: hour, requestsPerUnit: 100 } }\n`;
+  });
+  return `apiVersion: ratelimit.weir.dev/v1alpha1
+kind: RateLimitConfig
+metadata:
+  name: limits-${index}
+spec:
+  domain: domain-${index}
+  descriptors:
+    - { key: user, rateLimit: { unit: minute, requestsPerUnit: ${content.requestsPerUnit} } }
+${longRules.join("")}`;
+}
+
+function peakMemoryMib(program: ProcessGroup): number {
+  const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${program.pid}/status`, "utf8"));
+  if (line === null) throw new E2eError("BENCHMARK_FAILED", "The kernel does not tell the resident memory of the control plane");
+  return Number(line[1]) / 1024;
+}
+
+async function podCounts(url: string): Promise<{ readonly total: number; readonly accepted: number }> {
+  const response = await fetch(`${url}/weir.rollout.v1.RolloutService/GetRollout`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: "{}",
+  });
+  const { rollout } = (await response.json()) as { readonly rollout: { readonly fleets?: readonly { readonly pods?: Partial<Counts> }[] } };
+  const fleets = rollout.fleets ?? [];
+  const sum = (read: (counts: Partial<Counts>) => number | undefined): number =>
+    fleets.reduce((total, { pods }) => total + (read(pods ?? {}) ?? 0), 0);
+  return { total: sum(({ total }) => total), accepted: sum(({ accepted }) => accepted) };
+}
+
+interface Counts {
+  readonly total: number;
+  readonly accepted: number;
+}
