@@ -15,11 +15,11 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=ratelimit/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-unit test-integration generate bench fuzz format clean
+.PHONY: help setup build run check test test-unit test-integration generate bench bench-control-plane fuzz format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-20s %s\n", $$1, $$2}' Makefile
 	@printf '\nFirst time here: make run\n'
 
 setup: $(INSTALLED) ## Install the packages (the other tasks do this by themselves)
@@ -49,6 +49,9 @@ generate: $(INSTALLED) ## Rewrite every generated file: protobuf code, CRDs, tab
 
 bench: build ## Measure what a decision costs, over every store (ARGS=--quick, ARGS="--against COMMIT")
 	@node --enable-source-maps e2e/dist/benchmarks/run.js $(ARGS)
+
+bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow)
+	@node --enable-source-maps e2e/dist/benchmarks/control-plane-run.js $(ARGS)
 
 fuzz: $(INSTALLED) ## Send broken input to every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)
