@@ -135,9 +135,7 @@ describe("reportRollout()", () => {
       ["default/b", "alpha", "refused", "DomainConflict", 0],
       ["default/c", "", "refused", "InvalidSpec", 0],
     ]);
-    expect(report.resources[2]?.problems).toMatchObject([
-      { field: "spec.descriptors[1].key", file: "c.yaml", line: 9, column: 12 },
-    ]);
+    expect(report.resources[2]?.problems).toMatchObject([{ field: "spec.descriptors[1].key", file: "c.yaml", line: 9, column: 12 }]);
     expect(report.refusals.map(({ resource, file }) => [resource, file])).toEqual([
       ["default/b", "b.yaml"],
       ["default/c", "c.yaml"],
