@@ -44,7 +44,7 @@ class FileMemory implements ManifestMemory {
     const content = contentOf(path, read);
     // The same rule for a broken file and for one broken document among good ones: while anything in a file is refused, what it was good
     // for before stays, except what it is good for now.
-    const kept = content.problems.length === 0 ? [] : without(known?.lastGood ?? [], content.resources);
+    const kept = content.problems.length === 0 ? [] : without(known?.lastGood ?? [], keysOf(content.resources));
     return { read, content, lastGood: [...content.resources, ...kept.map((resource) => ({ ...resource, isLastGood: true }))] };
   }
 }
@@ -66,7 +66,8 @@ function contentOf(path: string, read: FileText): FileContent {
 }
 
 function stateOf(files: readonly KnownFile[]): SourceState {
-  const present = files.flatMap((file) => file.content.resources);
+  // Once for all files: a set for each of them would make thousands of files take minutes.
+  const present = keysOf(files.flatMap((file) => file.content.resources));
   // A resource may have moved to another file while the old one is broken: the present form wins over the remembered one.
   const resources = files.flatMap((file) => [
     ...file.content.resources,
@@ -82,8 +83,11 @@ function stateOf(files: readonly KnownFile[]): SourceState {
   return { resources, refusals };
 }
 
-function without(resources: readonly SourceResource[], others: readonly SourceResource[]): readonly SourceResource[] {
-  const keys = new Set(others.map(resourceKey));
+function keysOf(resources: readonly SourceResource[]): ReadonlySet<string> {
+  return new Set(resources.map(resourceKey));
+}
+
+function without(resources: readonly SourceResource[], keys: ReadonlySet<string>): readonly SourceResource[] {
   return resources.filter((resource) => !keys.has(resourceKey(resource)));
 }
 
