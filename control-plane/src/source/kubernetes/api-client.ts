@@ -50,6 +50,7 @@ export interface WatchListener {
 export interface ApiClient {
   /** A limit of 0 asks for everything at once. */
   list(request: ApiRequest, page: { readonly limit: number; readonly continueToken: string }, signal: AbortSignal): Promise<ObjectPage>;
+  /** Tells the listener until the watch comes to an end; resolves with how. */
   watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<WatchEnd>;
   /** Closes the connections that are kept. */
   close(): void;
