@@ -39,6 +39,41 @@ describeSource("folder, files replaced by renaming", () =>
 );
 
 describe("DirectorySource.read()", () => {
+  it("gives no half of a change while a link on the way is swapped again and again", async () => {
+    const base = newFolder();
+    const last = 400;
+    const publish = (version: number): void => {
+      mkdirSync(join(base, `v${version}`));
+      for (const name of ["x", "y"]) {
+        writeFileSync(
+          join(base, `v${version}`, `${name}${version}.yaml`),
+          manifest({ name: `${name}${version}`, domain: `${name}${version}` }),
+        );
+      }
+      symlinkSync(`v${version}`, join(base, "next"));
+      renameSync(join(base, "next"), join(base, "current"));
+    };
+    publish(0);
+    const source = createDirectorySource(
+      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+      { directory: join(base, "current"), pollIntervalMs: NEVER_MS },
+    );
+    await source.start();
+    const states: string[] = [];
+    for (let version = 1; version <= last; version++) {
+      const reading = source.read();
+      // At another step of the reading each time.
+      for (let turns = version % 20; turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+      publish(version);
+      states.push((await reading).resources.map(({ name }) => name).join());
+    }
+    await source.stop();
+    rmSync(base, { recursive: true });
+    expect(states.filter((names) => !/^x(\d+),y\1$/.test(names))).toEqual([]);
+  });
+});
+
+describe("DirectorySource.read()", () => {
   let folder: string;
   let watched: WatchedSource | undefined;
 

@@ -1,6 +1,6 @@
 // The source that reads manifests below a folder: on a laptop, in a test, or mounted from a ConfigMap. Changes are found by watching folders, and by
 // looking every few seconds where watching does not work (network file systems).
-import { describeError } from "@weir/common/errors/service-error";
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
 import type { Log } from "@weir/common/log/log";
 
@@ -8,13 +8,16 @@ import type { Source, SourceCondition, SourceListener, SourceState } from "../so
 import { createManifestMemory } from "./manifest-memory.ts";
 import type { FileText } from "./read-manifest-file.ts";
 import { readFileText } from "./read-manifest-file.ts";
-import { scanFolder } from "./scan-folder.ts";
+import { type FolderScan, scanFolder } from "./scan-folder.ts";
 
 /** How often the folder is looked at when nothing was seen to happen, in milliseconds. */
 const POLL_INTERVAL_MS = 5000;
 
 /** Files that are read at the same time: enough to hide the latency of a disk, few enough for every limit on open files. */
 const READ_CONCURRENCY = 16;
+
+/** How often a folder is read that changes meanwhile, before the next event is waited for. */
+const ATTEMPTS_MAX = 10;
 
 /** Which folder, and how often to look at it unasked. */
 export interface DirectorySourceOptions {
@@ -86,10 +89,24 @@ class DirectorySource implements Source {
   }
 
   async #readFolder(): Promise<SourceState> {
-    const { files, folders } = await scanFolder(this.location);
-    if (this.#isWatching && this.#watch.watch(folders)) this.#listener.changed();
-    return this.#memory.update(await readAll(files));
+    let scan = await scanFolder(this.location);
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      if (this.#isWatching && this.#watch.watch(scan.folders)) this.#listener.changed();
+      const texts = await readAll(scan.files);
+      // Where a link was swapped meanwhile, files are missing or come from two versions.
+      const after = await scanFolder(this.location);
+      if (isSameScan(scan, after)) return this.#memory.update(texts);
+      scan = after;
+    }
+    throw new ServiceError("SOURCE_UNREADABLE", `Cannot read the folder ${this.location}: it changes while it is read`, {
+      transient: true,
+    });
   }
+}
+
+/** Whether both looks found the same files in the same folders. That a single file was written in between is a matter of that file, and makes an event. */
+function isSameScan(before: FolderScan, after: FolderScan): boolean {
+  return before.files.join("\0") === after.files.join("\0") && before.folders.join("\0") === after.folders.join("\0");
 }
 
 /** The texts of all files, in the order of `paths`. */
