@@ -104,6 +104,27 @@ describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteLis
 });
 
 describe("createFileSource", () => {
+  it.each([{ watchRoot: true }, { watchRoot: false }])(
+    "brings no half of a change while the root is swapped again and again (watchRoot $watchRoot)",
+    async ({ watchRoot }) => {
+      const publish = async (version: number): Promise<void> => {
+        for (const name of ["x", "y"]) await write(`v${version}/config/${name}${version}.yaml`, rules(`${name}${version}`));
+        await symlink(`v${version}`, join(base, "next"));
+        await rename(join(base, "next"), join(base, "root"));
+      };
+      await publish(0);
+      await start({ watchRoot });
+      const last = 300;
+      for (let version = 1; version <= last; version++) {
+        await publish(version);
+        source?.reload();
+      }
+      await listener.until(() => listener.domains().join() === `x${last},y${last}`);
+      expect(listener.accepted.filter((domains) => !/^x(\d+),y\1$/.test(domains))).toEqual([]);
+      expect(listener.errors).toEqual([]);
+    },
+  );
+
   it("a root link that is swapped to the same folder loads it again, as every event of it does in the reference", async () => {
     await write("v1/config/a.yaml", rules("a"));
     await symlink("v1", join(base, "root"));

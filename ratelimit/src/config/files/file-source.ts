@@ -128,14 +128,27 @@ class FileSource implements ConfigSource {
     this.#reportSkipped(state);
     if (!isNew) return;
     const files = await this.#read(state);
+    const isWhole = files !== "changed" && (await this.#isStill(state));
     if (this.#isStopped) return;
-    if (files === "changed") {
+    if (!isWhole) {
       this.#settle();
       return;
     }
     this.#loaded = state.fingerprint;
     this.#offer(files);
-    this.#isLookDue = true; // Verifies that nothing changed while files were read; costs one look at the directory.
+  }
+
+  /**
+   * Whether the directory is as it was when it was looked at, so that what was read since belongs together: a link that is swapped meanwhile makes a list of
+   * files that are gone, or files of two versions. What changes after this makes an event.
+   */
+  async #isStill({ fingerprint, content }: DirectoryState): Promise<boolean> {
+    try {
+      const now = await readRuleDirectory(this.#options);
+      return now.fingerprint === fingerprint && now.content === content;
+    } catch {
+      return false; // The next look tells why it cannot be read.
+    }
   }
 
   /** Every file of the state, the first refusal in their order, or "changed" when the state is already another. */

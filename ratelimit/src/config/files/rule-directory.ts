@@ -44,6 +44,8 @@ export interface DirectoryState {
   readonly skipped: ReadonlyMap<string, string>;
   /** Equal fingerprints: nothing happened that asks for a load. */
   readonly fingerprint: string;
+  /** Equal contents: the same files, each as it was. Of two looks that differ, either may have seen half of a change. */
+  readonly content: string;
 }
 
 /** The folder that the files are in. */
@@ -58,14 +60,16 @@ export async function readRuleDirectory(options: RuleDirectoryOptions): Promise<
   if (options.watchRoot) await scan.noteSiblings();
   const above = foldersAbove(options);
   const folders = [...above, ...scan.folders];
-  const stamps = options.watchRoot
-    ? [...(await identitiesOf([...above, ruleFolder(options)])), ...(await configMapLinksOf(folders))]
-    : scan.stamps.sort();
+  const content = scan.stamps.sort().join("\n");
+  const fingerprint = options.watchRoot
+    ? [...(await identitiesOf([...above, ruleFolder(options)])), ...(await configMapLinksOf(folders))].join("\n")
+    : content;
   return {
     files: scan.files.sort((a, b) => (a.path < b.path ? -1 : 1)),
     folders,
     skipped: scan.skipped,
-    fingerprint: stamps.join("\n"),
+    fingerprint,
+    content,
   };
 }
 
