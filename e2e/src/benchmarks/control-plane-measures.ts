@@ -15,8 +15,8 @@ import { type MeasuredControlPlane, type SetSize, startControlPlane, writeResour
 /** A set as a larger company has it. */
 const USUAL_SET: SetSize = { resources: 500, longRules: 0 };
 
-/** As many resources, and a snapshot of a little over 2 MiB. */
-const LARGE_SET: SetSize = { resources: 500, longRules: 4 };
+/** About as many resources, and a snapshot of a little over 2 MiB. */
+const LARGE_SET: SetSize = { resources: 510, longRules: 4 };
 const LARGE_SNAPSHOT_BYTES = 2 * 1024 * 1024;
 
 const HUGE_SET: SetSize = { resources: 5000, longRules: 0 };
@@ -32,6 +32,9 @@ const BURST_EDITS = 1000;
 /** How long no push must come until a burst counts as over, in milliseconds: twice the longest debounce. */
 const BURST_QUIET_MS = 2000;
 
+/** Windows of pods, in bytes: what HTTP/2 starts with and the pods of this repository keep, and one that takes the largest snapshot at once. */
+const WINDOW_BYTES = { usual: 65_535, wide: 16 * 1024 * 1024 } as const;
+
 /** Back-off of pods that lose their stream, in milliseconds; that of a start is short, so that it measures the control plane. */
 const BACKOFF_MS = { start: [20, 20], lost: [250, 1000] } as const;
 
@@ -42,7 +45,7 @@ export interface Bench {
   /** Where folders of manifests are made. */
   readonly folder: string;
   readonly certificates: DevelopmentCertificates;
-  /** Told the process id of nothing, but what must be stopped when the program is interrupted. */
+  /** Told of everything that must be stopped at the end, and when the program is interrupted. */
   readonly onStarted: (stop: () => Promise<void>) => void;
 }
 
@@ -51,6 +54,8 @@ export interface Measured {
   /** Samples in milliseconds, or numbers of pushes. */
   readonly samples: readonly number[];
   readonly peakMemoryMib: number;
+  /** Processor time that the control plane took from its start to the end, in seconds: what is left of a figure when the machine is busy. */
+  readonly cpuSeconds: number;
 }
 
 /** Time from one edit in a set of 500 resources to its acceptance by each of 100 pods. */
@@ -79,7 +84,7 @@ export async function measureColdStart(bench: Bench): Promise<Measured> {
 }
 
 /** Time from one edit in a set of 2 MiB to the moment at which each of 1,000 streams has all of it. */
-export async function measureLargePush(bench: Bench, options: { readonly isTls: boolean }): Promise<Measured> {
+export async function measureLargePush(bench: Bench, options: { readonly isTls: boolean; readonly isWide: boolean }): Promise<Measured> {
   const { folder, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 1000, ...options });
   const editedMs = Date.now();
   writeResource(folder, 7, { requestsPerUnit: 2, longRules: LARGE_SET.longRules });
@@ -134,13 +139,15 @@ interface Setup {
   readonly set: SetSize;
   readonly pods: number;
   readonly isTls: boolean;
+  /** Whether pods open their window as wide as the largest snapshot. */
+  readonly isWide?: boolean;
   /** Where pods go when they lose their stream. */
   readonly otherPort?: number;
 }
 
 async function start(
   bench: Bench,
-  { set, pods, isTls, otherPort }: Setup,
+  { set, pods, isTls, isWide = false, otherPort }: Setup,
 ): Promise<{ readonly folder: string; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
   const folder = mkdtempSync(join(bench.folder, "set-"));
   writeSet(folder, set);
@@ -149,6 +156,7 @@ async function start(
   const fleet = await startFleet({
     pods,
     ports: otherPort === undefined ? [adsPort] : [adsPort, otherPort],
+    windowBytes: isWide ? WINDOW_BYTES.wide : WINDOW_BYTES.usual,
     backoffMs: otherPort === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,
     ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
   });
@@ -179,5 +187,5 @@ async function finish(controlPlane: MeasuredControlPlane, fleet: Fleet, samples:
     const { total, accepted } = await controlPlane.podCounts();
     if (total !== last.counts.length || accepted !== total) throw new Error(`${accepted} of ${total} have`);
   });
-  return { samples, peakMemoryMib: controlPlane.peakMemoryMib() };
+  return { samples, peakMemoryMib: controlPlane.peakMemoryMib(), cpuSeconds: controlPlane.cpuSeconds() };
 }

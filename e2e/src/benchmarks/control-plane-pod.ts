@@ -12,9 +12,6 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-u
 import { createResponseReader, type SeenResponse } from "./control-plane-response.ts";
 import { acknowledgement, callHeaders, createFrameReader, FLAG, FRAME, messageFrame, openingBytes, windowUpdate } from "./http2-frames.ts";
 
-/** How often the server is given more window, in bytes: a part of the largest window, which each connection starts with. */
-const WINDOW_STEP_BYTES = 1 << 28;
-
 /** The one stream of a connection. */
 const STREAM_ID = 1;
 
@@ -37,6 +34,8 @@ export interface PodTargets {
   readonly ports: readonly number[];
   /** Undefined: plaintext. */
   readonly tls: SecureContext | undefined;
+  /** How much a replica may send before it is given more window, at least 65,535. */
+  readonly windowBytes: number;
   /** Shortest and longest back-off, in milliseconds. */
   readonly backoffMs: readonly [number, number];
 }
@@ -87,7 +86,8 @@ class SocketPod implements BenchmarkPod {
 
   #begin(socket: Socket, authority: string): void {
     const request = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, node: { id: this.#nodeId }, versionInfo: this.arrivals.at(-1)?.version ?? "" };
-    socket.write(Buffer.concat([openingBytes(), callHeaders(PATH, authority), messageFrame(STREAM_ID, encodeRequest(request))]));
+    const { windowBytes } = this.#targets;
+    socket.write(Buffer.concat([openingBytes(windowBytes), callHeaders(PATH, authority), messageFrame(STREAM_ID, encodeRequest(request))]));
     const readResponse = createResponseReader((response) => this.#accept(socket, response));
     let receivedBytes = 0;
     const readFrame = createFrameReader((type, flags, _streamId, payload) => {
@@ -101,7 +101,7 @@ class SocketPod implements BenchmarkPod {
     });
     socket.on("data", (chunk: Buffer) => {
       readFrame(chunk);
-      if (receivedBytes < WINDOW_STEP_BYTES) return;
+      if (receivedBytes < windowBytes / 2) return;
       socket.write(Buffer.concat([windowUpdate(receivedBytes), windowUpdate(receivedBytes, STREAM_ID)]));
       receivedBytes = 0;
     });

@@ -18,6 +18,7 @@ export type PodsOrder =
       /** Paths of PEM files; undefined: plaintext. */
       readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
       readonly backoffMs: readonly [number, number];
+      readonly windowBytes: number;
     }
   /** Asks for each pod's response of this number, counted from 1, once all pods have it. */
   | { readonly kind: "await"; readonly id: number; readonly response: number }
@@ -59,9 +60,9 @@ process.on("message", (order: PodsOrder) => {
 process.once("disconnect", () => process.exit(0));
 
 function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
-  const { host, ports, backoffMs, tls } = order;
+  const { host, ports, backoffMs, windowBytes, tls } = order;
   const paths = tls === undefined ? undefined : { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
-  const targets: PodTargets = { host, ports, backoffMs, tls: paths === undefined ? undefined : createSecureContext(paths) };
+  const targets: PodTargets = { host, ports, backoffMs, windowBytes, tls: paths === undefined ? undefined : createSecureContext(paths) };
   wanted = order.pods;
   let opened = 0;
   const openNext = (): void => {

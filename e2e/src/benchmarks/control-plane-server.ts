@@ -7,6 +7,7 @@ import type { DevelopmentCertificates } from "../stack/certificates.ts";
 import { findFreePort, STACK_HOST } from "../stack/ports.ts";
 import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
 import { waitUntilReady } from "../stack/ready.ts";
+import { cpuTimeMs } from "./cpu-time.ts";
 
 /** Longest wait for the program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 60_000;
@@ -21,6 +22,8 @@ export interface MeasuredControlPlane {
   readonly startedMs: number;
   /** Largest resident memory so far, in MiB. */
   peakMemoryMib(): number;
+  /** Processor time so far, in seconds. */
+  cpuSeconds(): number;
   /** How many pods have accepted what is in force, of how many, by its own report. */
   podCounts(): Promise<{ readonly total: number; readonly accepted: number }>;
   waitUntilReady(): Promise<void>;
@@ -69,6 +72,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<M
     adsPort,
     startedMs,
     peakMemoryMib: () => peakMemoryMib(program),
+    cpuSeconds: () => cpuTimeMs(program.pid) / 1000,
     podCounts: () => podCounts(url),
     waitUntilReady: () => waitUntilReady(program, `${url}/readyz`, READY_TIMEOUT_MS),
     kill: () => program.kill(),

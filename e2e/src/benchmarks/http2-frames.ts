@@ -26,13 +26,14 @@ export interface CallTemplate {
   readonly digitsAt: readonly number[];
 }
 
-/** The opening of a connection: no dynamic table towards us, and windows so large that no answer ever waits for one. */
-export function openingBytes(): Buffer {
+/** The opening of a connection: no dynamic table towards us, and windows of this size; unless said otherwise so large that no answer ever waits for one. */
+export function openingBytes(windowBytes: number = WINDOW.max): Buffer {
   const settings = Buffer.alloc(12);
   settings.writeUInt16BE(0x1, 0); // SETTINGS_HEADER_TABLE_SIZE = 0
   settings.writeUInt16BE(0x4, 6); // SETTINGS_INITIAL_WINDOW_SIZE
-  settings.writeUInt32BE(WINDOW.max, 8);
-  return Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, settings), windowUpdate(WINDOW.max - WINDOW.initial)]);
+  settings.writeUInt32BE(windowBytes, 8);
+  const opening = Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, settings)]);
+  return windowBytes > WINDOW.initial ? Buffer.concat([opening, windowUpdate(windowBytes - WINDOW.initial)]) : opening;
 }
 
 /** Gives the server more of the connection's window, or of a stream's. */
