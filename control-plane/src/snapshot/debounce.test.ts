@@ -52,6 +52,16 @@ describe("Debounce", () => {
     expect(runsMs).toEqual([1000, 1599]);
   });
 
+  it("puts an endless burst off for no longer when the clock is put back by an hour meanwhile", async () => {
+    for (let change = 0; change < 1700; change += 1) {
+      if (change === 500) nowMs -= 3_600_000;
+      debounce.changed();
+      await pass(1);
+    }
+    // A second after the first change that the changed clock knows of; the next run is still to come.
+    expect(runsMs).toEqual([500 - 3_600_000 + 1000]);
+  });
+
   it("notes a change during a run for the next one, and never runs twice at a time", async () => {
     const running = Promise.withResolvers<undefined>();
     work = () => running.promise;

@@ -39,7 +39,8 @@ class QuietDebounce implements Debounce {
 
   changed(): void {
     const nowMs = this.#clock();
-    this.#firstMs ??= nowMs;
+    // A clock that is put back must not put the work off by as much again.
+    this.#firstMs = Math.min(this.#firstMs ?? nowMs, nowMs);
     if (this.#running !== undefined || this.#isStopped) return;
     clearTimeout(this.#timer);
     const dueMs = Math.min(nowMs + this.#options.quietMs, this.#firstMs + this.#options.maxMs);
