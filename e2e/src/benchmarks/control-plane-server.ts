@@ -12,7 +12,7 @@ import { cpuTimeMs } from "./cpu-time.ts";
 /** Longest wait for the program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 60_000;
 
-/** Bytes of one long rule: its value and what surrounds it. */
+/** Characters of the value of a long rule. */
 const LONG_VALUE_LENGTH = 1000;
 
 /** A running control plane. */
@@ -26,7 +26,9 @@ export interface MeasuredControlPlane {
   cpuSeconds(): number;
   /** How many pods have accepted what is in force, of how many, by its own report. */
   podCounts(): Promise<{ readonly total: number; readonly accepted: number }>;
+  /** Resolves when pods can be served; throws STACK_NOT_READY when that takes too long. */
   waitUntilReady(): Promise<void>;
+  /** Kills it as a crash would. */
   kill(): void;
   stop(): Promise<void>;
 }
@@ -109,7 +111,7 @@ export function writeResource(
 }
 
 /** The manifest of one resource of a set. */
-export function manifestText(index: number, content: { readonly requestsPerUnit: number; readonly longRules: number }): string {
+function manifestText(index: number, content: { readonly requestsPerUnit: number; readonly longRules: number }): string {
   const longRules = Array.from({ length: content.longRules }, (_, rule) => {
     const value = String(rule).padEnd(LONG_VALUE_LENGTH, "x");
     return `    - { key: path, value: ${value}, rateLimit: { unit: hour, requestsPerUnit: 100 } }\n`;
