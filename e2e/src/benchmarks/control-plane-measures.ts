@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { E2eError } from "../errors.ts";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import type { DevelopmentCertificates } from "../stack/certificates.ts";
 import { findFreePort } from "../stack/ports.ts";
 import { type Fleet, startFleet } from "./control-plane-fleet.ts";

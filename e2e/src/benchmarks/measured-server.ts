@@ -2,7 +2,7 @@
 // sockets, with pull statistics; and either nothing else or everything switched on.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { startMemcached } from "../parts/memcached.ts";
 import { startRedis } from "../parts/redis.ts";
 import { STACK_HOST, findFreePort } from "../stack/ports.ts";

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { type Redis, startRedis } from "../parts/redis.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { STACK_HOST } from "../stack/ports.ts";

@@ -1,6 +1,6 @@
 // The flows from end to end, over every kind of store: the real program with real stores, asked as a proxy asks it.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { BACKENDS } from "./backends.ts";
 import { type Answer, type RateLimitService, type Status, startRateLimitService } from "./rate-limit-service.ts";

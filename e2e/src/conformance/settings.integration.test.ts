@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { startRedis } from "../parts/redis.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { STACK_HOST } from "../stack/ports.ts";

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { createAuthority } from "@weir/common/certificates/authority";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { runCommand } from "../parts/shell.ts";
 import { STACK_HOST, findFreePort } from "../stack/ports.ts";
 import { type ProcessGroup, startProcess } from "../stack/process-group.ts";

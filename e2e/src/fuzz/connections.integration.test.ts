@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { afterEach, describe, expect, it } from "vitest";
 
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import type { FuzzTarget } from "./fuzz-listener.ts";
 import { type FuzzedService, startFuzzedService } from "./fuzzed-service.ts";

@@ -1,7 +1,7 @@
 // Broken input on every listener of the real service, 100,000 pieces each: the process lives, answers, and keeps nothing of it.
 import { afterEach, describe, expect, it } from "vitest";
 
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";

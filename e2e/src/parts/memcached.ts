@@ -3,7 +3,7 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { startProcess } from "../stack/process-group.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 
 /** Memory for items in MiB: more than any benchmark writes, so that nothing is evicted. */
 const MEMORY_MEBIBYTES = 256;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { STACK_HOST, findFreePort } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { startProcess } from "../stack/process-group.ts";
-import { eventually } from "./eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 
 /** A running redis-server, reachable over TCP and over a unix socket. */
 export interface Redis {

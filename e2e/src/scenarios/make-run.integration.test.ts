@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { ROOT, anyPorts } from "../parts/flow.ts";
 import { childrenOf, commandOf, isRunning } from "../parts/processes.ts";
 import { runCommand } from "../parts/shell.ts";

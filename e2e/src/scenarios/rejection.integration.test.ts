@@ -2,7 +2,7 @@
 // anything else; a pod of a newer image gets all.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { anyPorts, type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";

@@ -11,7 +11,7 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { anyPorts, manifestOf, startPlanned } from "../parts/flow.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { type DevelopmentCertificates, ensureCertificates } from "../stack/certificates.ts";

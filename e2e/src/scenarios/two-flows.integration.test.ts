@@ -12,7 +12,7 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import type { Flow, Pod } from "../parts/flow.ts";
 import { manifestOf, startFlow } from "../parts/flow.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";

@@ -10,7 +10,7 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, describe, expect, it } from "vitest";
 import type { CallTarget } from "../benchmarks/call-connection.ts";
 import { KEY_MARKER } from "../benchmarks/call-connection.ts";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import { ROOT } from "../parts/flow.ts";
 import { startRedis } from "../parts/redis.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 
 const HOLDER = `
 import { startGuard } from ${JSON.stringify(join(import.meta.dirname, "guard.ts"))};

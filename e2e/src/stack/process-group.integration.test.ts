@@ -1,6 +1,6 @@
 // Real processes: what stop() and kill() leave behind is the point of the file under test.
 import { describe, expect, it } from "vitest";
-import { eventually } from "../parts/eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 import type { ProcessGroup } from "./process-group.ts";
 import { startProcess } from "./process-group.ts";
 
