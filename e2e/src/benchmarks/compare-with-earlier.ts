@@ -24,22 +24,22 @@ export interface ComparisonRun {
   readonly place: BenchPlace;
   /** Makes sure that a server is stopped at the end. */
   readonly keep: (server: MeasuredServer) => MeasuredServer;
-  /** Our server over Redis with defaults, which runs already. */
-  readonly ours: MeasuredServer;
   readonly options: MeasureOptions;
   readonly progress: (text: string) => void;
 }
 
 /** Builds the commit, measures, and returns what is to be printed. */
 export async function compareWithEarlier(commit: string, run: ComparisonRun): Promise<string> {
-  const { context, wanted, root, place, keep, ours, options, progress } = run;
+  const { context, wanted, root, place, keep, options, progress } = run;
   const earlier = await buildEarlier(commit, { root, env: context.env, say: (text) => context.stderr(text) });
   const start = async (name: string, of: string, isEverythingOn: boolean): Promise<MeasuredServer> =>
     keep(await startMeasuredServer({ name, root: of, store: "redis", isEverythingOn }, place));
   const before = await start("before", earlier.root, false);
   const beforeEverything = await start("before-everything", earlier.root, true);
   const oursEverything = await start("everything", root, true);
-  const defaults = { now: ours, before, bar: undefined };
+  // A server of its own: one that was measured before has a fuller heap than the earlier version's, which just started.
+  const now = await start("redis", root, false);
+  const defaults = { now, before, bar: undefined };
   const everything = { now: oursEverything, before: beforeEverything };
   const comparisons: readonly Comparison[] = [
     { name: "defaults", ...defaults, scenario: { load: PIPELINED, question: ONE_OF_MANY } },

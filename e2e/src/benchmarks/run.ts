@@ -107,8 +107,7 @@ async function benchServers(
   const samples = await measureDecisions(rows, wanted.rounds, options, progress);
   context.stdout(`${formatDecisions(rows, samples)}\n\n`);
   if (wanted.against === undefined) return;
-  const ours = rows.find(({ server }) => server.name === "redis")!.server;
-  context.stdout(await compareWithEarlier(wanted.against, { context, wanted, root: ROOT, place, keep, ours, options, progress }));
+  context.stdout(await compareWithEarlier(wanted.against, { context, wanted, root: ROOT, place, keep, options, progress }));
 }
 
 /** Stores as they are called in tables. */
