@@ -40,7 +40,7 @@ export interface ReflectorCondition {
 export interface ReflectorPace {
   readonly backoffInitialMs: number;
   readonly backoffMaxMs: number;
-  /** Between attempts that can only succeed when somebody has changed something. */
+  /** The longest wait, instead of `backoffMaxMs`, while attempts can only succeed when somebody changes something. */
   readonly slowMs: number;
 }
 
@@ -86,23 +86,27 @@ class ReflectorRun implements RunningReflector {
   readonly synced: Promise<void>;
   readonly #deps: ReflectorDeps;
   readonly #resource: ApiResource;
-  readonly #pace: ReflectorPace;
-  readonly #backoff: Backoff;
+  readonly #backoffs: Readonly<Record<"back-off" | "slow", Backoff>>;
   readonly #stop = new AbortController();
   readonly #resolveSynced: () => void;
   #state: ReflectorState = NEW_REFLECTOR;
   #isSynced = false;
   #syncedMs: number | undefined;
   #problem: string | undefined;
+  /** The problem that the log was told last; undefined when it was told that all is well. */
+  #told: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #openedMs: number | undefined;
 
   constructor(deps: ReflectorDeps, resource: ApiResource, pace: ReflectorPace) {
     this.#deps = deps;
     this.#resource = resource;
-    this.#pace = pace;
-    const { backoffInitialMs: initialMs, backoffMaxMs: maxMs } = pace;
-    this.#backoff = createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random: deps.random });
+    const shape = { initialMs: pace.backoffInitialMs, factor: 1, jitter: true, random: deps.random };
+    // Both begin with short waits: an API server that has just started refuses for a moment what it allows.
+    this.#backoffs = {
+      "back-off": createBackoff({ ...shape, maxMs: pace.backoffMaxMs }),
+      slow: createBackoff({ ...shape, maxMs: pace.slowMs }),
+    };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;
     this.#resolveSynced = resolve;
@@ -141,7 +145,7 @@ class ReflectorRun implements RunningReflector {
         this.#wait(action);
         return;
       case "calm":
-        this.#backoff.reset();
+        for (const backoff of Object.values(this.#backoffs)) backoff.reset();
         return;
       case "replace":
         this.#deps.sink.replace(action.objects);
@@ -216,7 +220,7 @@ class ReflectorRun implements RunningReflector {
   }
 
   #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {
-    const waitMs = pace === "slow" ? this.#pace.slowMs * (1 + this.#deps.random() / 4) : this.#backoff.nextMs();
+    const waitMs = this.#backoffs[pace].nextMs();
     this.#deps.log.debug("waiting for the next attempt", { resource: describeResource(this.#resource), pace, waitMs: Math.round(waitMs) });
     this.#timer = setTimeout(() => this.#happened({ kind: "waited" }), Math.max(waitMs, atLeastMs));
   }
@@ -224,8 +228,9 @@ class ReflectorRun implements RunningReflector {
   /** Only a watch follows: a list that succeeds between watches that do not would tell of an end of the problem each time. */
   #noteFollowing(): void {
     this.#syncedMs = this.#deps.clock();
-    if (this.#problem === undefined) return;
     this.#problem = undefined;
+    if (this.#told === undefined) return;
+    this.#told = undefined;
     this.#deps.log.info("Following the API server again", { resource: describeResource(this.#resource) });
   }
 
@@ -237,8 +242,12 @@ class ReflectorRun implements RunningReflector {
       this.#deps.log.info("Listing again", { resource, reason: failure.message });
       return;
     }
-    if (failure.message === this.#problem) return;
+    const isRepeated = failure.message === this.#problem;
     this.#problem = failure.message;
+    // Nobody has to grant what an API server refuses only until it has read its roles.
+    const isInDoubt = failure.kind === "refused" && this.#isSynced && !isRepeated;
+    if (isInDoubt || failure.message === this.#told) return;
+    this.#told = failure.message;
     const consequence = this.#isSynced ? "what was read before stays in force" : "nothing is served yet";
     this.#deps.log.warn(`Cannot follow the API server, ${consequence}`, { resource, error: failure });
   }

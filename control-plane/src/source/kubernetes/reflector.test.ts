@@ -103,13 +103,15 @@ describe("stepReflector()", () => {
     );
   });
 
-  it("waits when a watch ends at once without a word, and watches on at once when it brought something", () => {
+  it("waits when a watch ends at once, also when it brought something", () => {
     play(
       ...WATCHING,
       [{ kind: "closed", livedMs: 10 }, [BACK_OFF]],
       [WAITED, [watchFrom("20")]],
       [{ kind: "bookmark", resourceVersion: "21" }, [CALM]],
-      [{ kind: "closed", livedMs: 10 }, [CALM, watchFrom("21")]],
+      [{ kind: "closed", livedMs: 10 }, [BACK_OFF]],
+      [WAITED, [watchFrom("21")]],
+      [{ kind: "closed", livedMs: 5000 }, [CALM, watchFrom("21")]],
     );
   });
 
