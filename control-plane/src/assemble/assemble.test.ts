@@ -235,13 +235,14 @@ describe("assemble()", () => {
       { ...refusal, message: "right", place: { ...refusal.place, column: 90 } },
       { ...refusal, message: "left", place: { ...refusal.place, column: 9 } },
     ]);
-    const shownPlaces = assemble({ resources, refusals: placed.toReversed() }).refusals.map(({ place, message }) => [place.line, message]);
-    expect(shownPlaces).toEqual([
-      [10, "left"],
-      [10, "right"],
-      [11, "left"],
-      [11, "right"],
-    ]);
+    for (const ordered of [placed, placed.toReversed()]) {
+      expect(assemble({ resources, refusals: ordered }).refusals.map(({ place, message }) => [place.line, message])).toEqual([
+        [10, "left"],
+        [10, "right"],
+        [11, "left"],
+        [11, "right"],
+      ]);
+    }
   });
 
   it("sorts the keys of metadata at every depth and keeps the order of rules and lists", () => {
