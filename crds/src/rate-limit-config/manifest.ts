@@ -123,7 +123,8 @@ function identityIn(value: PlainValue): ManifestIdentity | undefined {
   if (!isMapping(value) || value["kind"] !== KIND || !isMapping(value["metadata"])) return undefined;
   const { name, namespace } = value["metadata"];
   if (typeof name !== "string" || !NAME.test(name)) return undefined;
-  if (namespace === undefined) return { name };
+  // As the schema has it: null and the empty text count as absent.
+  if (namespace === undefined || namespace === null || namespace === "") return { name };
   return typeof namespace === "string" && NAME.test(namespace) ? { name, namespace } : undefined;
 }
 
