@@ -5,7 +5,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ApiClient, WatchListener } from "./api-client.ts";
 import { ApiFailure, type FailureKind } from "./api-failure.ts";
 import { rateLimitConfigsIn } from "./api-resource.ts";
+import { createProblemLog } from "./problem-log.ts";
 import { runReflector, type RunningReflector } from "./reflector-run.ts";
+
+const RESOURCE = rateLimitConfigsIn(undefined);
 
 const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
 
@@ -15,22 +18,22 @@ class ScriptedClient implements ApiClient {
   readonly requestsMs: number[] = [];
   fails: FailureKind | undefined;
   /** Fails the watch that is open. */
-  cut: (kind: FailureKind) => void = () => undefined;
+  cut: (kind: FailureKind, retryAfterMs?: number) => void = () => undefined;
   #listener: WatchListener | undefined;
 
   list(): ReturnType<ApiClient["list"]> {
     this.requestsMs.push(Date.now());
-    if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, `list: ${this.fails}`));
+    if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, { verb: "list", resource: RESOURCE }, this.fails));
     return Promise.resolve({ objects: [], resourceVersion: "1", continueToken: "" });
   }
 
   watch(_request: unknown, _from: unknown, listener: WatchListener): ReturnType<ApiClient["watch"]> {
     this.requestsMs.push(Date.now());
-    if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, `watch: ${this.fails}`));
+    if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, { verb: "watch", resource: RESOURCE }, this.fails));
     this.#listener = listener;
     listener.opened();
     return new Promise((_resolve, reject) => {
-      this.cut = (kind) => reject(new ApiFailure(kind, `watch: ${kind}`));
+      this.cut = (kind, retryAfterMs = 0) => reject(new ApiFailure(kind, { verb: "watch", resource: RESOURCE }, kind, { retryAfterMs }));
     });
   }
 
@@ -66,8 +69,9 @@ describe("runReflector()", () => {
     const sink = { size: () => 0, replace: () => undefined, put: () => undefined, delete: () => undefined };
     const counters = { listed: () => undefined, watched: () => undefined, failed: () => undefined };
     // Jitter leaves half of every wait.
-    const deps = { client, sink, log, counters, clock: Date.now, random: () => 0 };
-    reflector = runReflector(deps, rateLimitConfigsIn(undefined), PACE);
+    const problems = createProblemLog({ log, isServing: () => true });
+    const deps = { client, sink, log, problems, counters, clock: Date.now, random: () => 0 };
+    reflector = runReflector(deps, RESOURCE, PACE);
     await vi.advanceTimersByTimeAsync(0);
   });
 
@@ -80,7 +84,7 @@ describe("runReflector()", () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(0);
-    expect(reflector.condition().problem).toBe("watch: refused");
+    expect(reflector.condition().problem).toBe("Cannot watch ratelimitconfigs.ratelimit.weir.dev in all namespaces: refused");
     client.fails = undefined;
     await vi.advanceTimersByTimeAsync(125);
     // A list, and the watch from there.
@@ -96,7 +100,7 @@ describe("runReflector()", () => {
     expect(client.waitsFrom(1)).toEqual([125, 250, 500, 1000, 2000, 4000, 7500, 7500, 7500, 7500, 7500, 7500]);
     expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
     client.fails = undefined;
-    await vi.advanceTimersByTimeAsync(7500);
+    await vi.advanceTimersByTimeAsync(7500 + 5000);
     expect(lines.at(-1)).toBe("Following the API server again");
     client.bookmark();
     const healthy = client.requestsMs.length - 1;
@@ -104,6 +108,42 @@ describe("runReflector()", () => {
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(1000);
     expect(client.waitsFrom(healthy + 1)).toEqual([250, 500]);
+  });
+
+  it("tells nobody of a connection that was cut once, and once of one that is cut again and again", async () => {
+    for (let cut = 1; cut <= 3; cut += 1) {
+      await vi.advanceTimersByTimeAsync(5000);
+      client.cut("unreachable");
+      await vi.advanceTimersByTimeAsync(125);
+      expect(reflector.condition().problem).toBeUndefined();
+    }
+    expect(lines).toEqual([]);
+    for (let cut = 1; cut <= 5; cut += 1) {
+      client.cut("unreachable");
+      await vi.advanceTimersByTimeAsync(4000);
+    }
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force", "Following the API server again"]);
+  });
+
+  it("leaves a busy API server alone for as long as it asks", async () => {
+    const asked = client.requestsMs.length;
+    client.cut("unavailable", 7000);
+    await vi.advanceTimersByTimeAsync(6999);
+    expect(client.requestsMs.length).toBe(asked);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(client.requestsMs.length).toBe(asked + 1);
+  });
+
+  it("asks for nothing more after it has stopped, whatever it waits for", async () => {
+    client.fails = "unreachable";
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(1000);
+    reflector.stop();
+    const asked = client.requestsMs.length;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([client.requestsMs.length, vi.getTimerCount()]).toEqual([asked, 0]);
   });
 
   it("waits no longer than the longest back-off however long the API server is away, so that changes come soon after it is back", async () => {

@@ -13,7 +13,7 @@ const PAGE_OBJECTS = 250;
 const PAGE_DIVISOR = 4;
 
 /** A watch that ends sooner is not healthy, whatever it brought, in milliseconds; who makes such watches must not do so in a tight circle. */
-const SHORT_WATCH_MS = 5000;
+export const SHORT_WATCH_MS = 5000;
 
 /** After so many watches in a row that the server answered with an error the resource version is in doubt, too. */
 const WATCH_ATTEMPTS_MAX = 8;
