@@ -165,7 +165,6 @@ function countPods(key: string, { wanted }: PublisherState, fleets: readonly Fle
     const present = (wanted?.byFleet.get(fleet) ?? wanted?.others)?.digests.get(key);
     pods += members;
     total.rejected += standings.rejected;
-    total.waiting += standings.waiting;
     // While something keeps the present form back, no pod can have accepted it.
     total[digest === present ? "current" : "pending"] += standings.current;
     total.pending += standings.pending;

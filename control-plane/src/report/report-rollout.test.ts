@@ -1,11 +1,15 @@
 // Tests of report-rollout.ts, report-resources.ts, find-warnings.ts and rollout-message.ts: one state, as the report and as the message of the API.
 import { create, toJson } from "@bufbuild/protobuf";
+import { RateLimitDescriptorSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RolloutFilterSchema, RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn, UNREAD } from "./rollout-facts.suite.ts";
+import { createManifestMemory } from "../source/directory/manifest-memory.ts";
+import type { SourceState } from "../source/source.ts";
+import { findWarnings } from "./find-warnings.ts";
+import { AT, AT_MS, podOf, publisherOf, publisherOfState, reportOf, snapshotIn, UNREAD } from "./rollout-facts.suite.ts";
 import { reportRollout } from "./report-rollout.ts";
 import { filterOf, rolloutMessage } from "./rollout-message.ts";
 
@@ -135,11 +139,70 @@ describe("reportRollout()", () => {
       ["default/b", "alpha", "refused", "DomainConflict", 0],
       ["default/c", "", "refused", "InvalidSpec", 0],
     ]);
+    expect(report.resources.map(({ file, line }) => [file, line])).toEqual([
+      ["a.yaml", 1],
+      ["b.yaml", 1],
+      ["c.yaml", 9],
+    ]);
     expect(report.resources[2]?.problems).toMatchObject([{ field: "spec.descriptors[1].key", file: "c.yaml", line: 9, column: 12 }]);
     expect(report.refusals.map(({ resource, file }) => [resource, file])).toEqual([
       ["default/b", "b.yaml"],
       ["default/c", "c.yaml"],
       [null, "d.yaml"],
+    ]);
+  });
+
+  it("sorts resources by name, and fleets, whatever order the source has them in", () => {
+    const fleetsOf = (publisher: PublisherState): readonly string[] => reportOf(publisher).fleets.map(({ fleet }) => fleet);
+    const before = publisherOf({ "1.yaml": manifest({ name: "z", domain: "zeta", fleets: ["z"] }) });
+    const after = publisherOf(
+      {
+        "1.yaml": manifest({ name: "z", domain: "zeta", fleets: ["z"] }),
+        "2.yaml": manifest({ name: "a", domain: "alpha", fleets: ["a"] }),
+      },
+      { before },
+    );
+    expect([fleetsOf(after), reportOf(after).resources.map(({ resource }) => resource)]).toEqual([
+      ["*", "a", "z"],
+      ["default/a", "default/z"],
+    ]);
+  });
+
+  it("tells of the last good form of a resource why it is one, also when its file does not parse, and of no other file's problems", () => {
+    const memory = createManifestMemory();
+    const look = (files: Readonly<Record<string, string>>): SourceState =>
+      memory.update(new Map(Object.entries(files).map(([path, text]) => [path, { kind: "text", text }] as const)));
+    const [a, b] = [manifest({ name: "a", domain: "alpha" }), manifest({ name: "b", domain: "beta" })];
+    look({ "a.yaml": a, "b.yaml": b });
+    const read = look({ "a.yaml": `${a}\n  : [`, "b.yaml": b, "c.yaml": "" });
+    const report = reportOf(publisherOfState(read));
+    expect(report.resources).toMatchObject([
+      { resource: "default/a", state: "last-good", reason: "InvalidSpec", servesLastGood: true, problems: [{ file: "a.yaml" }] },
+      { resource: "default/b", state: "served", reason: null, problems: [] },
+    ]);
+    expect(report.resources[0]?.problems.map(({ message }) => message)).toEqual(
+      report.refusals.filter(({ file }) => file === "a.yaml").map(({ message }) => message),
+    );
+    // Its own problem is enough when it has one.
+    const broken = reportOf(publisherOfState(look({ "a.yaml": a.replace("minute", "fortnight"), "b.yaml": b, "c.yaml": "" })));
+    expect(broken.resources[0]).toMatchObject({ state: "last-good", problems: [{ field: "spec.descriptors[0].rateLimit.unit" }] });
+    expect(broken.resources[0]?.problems).toHaveLength(1);
+  });
+
+  it("says that a resource is served when only another of its name is refused", () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "a", domain: "beta" }),
+    });
+    expect(reportOf(publisher).resources).toMatchObject([
+      {
+        resource: "default/a",
+        domain: "alpha",
+        state: "served",
+        reason: "DuplicateResource",
+        file: "a.yaml",
+        problems: [{ file: "b.yaml" }],
+      },
     ]);
   });
 
@@ -168,9 +231,32 @@ describe("reportRollout()", () => {
       },
     ]);
     const never = reportOf(
-      publisherOf({ "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) }, { snapshotMaxBytes: 500 }),
+      publisherOf(
+        {
+          "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }),
+          "small.yaml": manifest({ name: "a", domain: "alpha" }),
+        },
+        { snapshotMaxBytes: 500 },
+      ),
+      [podOf({})],
     );
-    expect(never.resources).toMatchObject([{ state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 }]);
+    expect(never.resources).toMatchObject([
+      { resource: "default/a", reason: null },
+      { resource: "default/large", state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 },
+    ]);
+    expect(never.refusals.map(({ resource }) => resource)).toEqual(["default/large"]);
+    expect(never.fleets).toEqual([
+      {
+        fleet: "*",
+        version: null,
+        resources: 0,
+        bytes: 0,
+        publishedAt: null,
+        heldBack: "too-large",
+        pods: 1,
+        podStates: { current: 0, rejected: 0, pending: 0, waiting: 1 },
+      },
+    ]);
   });
 
   it.each([
@@ -183,6 +269,7 @@ describe("reportRollout()", () => {
         reason: "RejectedByDataPlane",
         servesLastGood,
         problems: [{ message: `pods of fleet * rejected it, ${meanwhile}: default/a: no`, file: "a.yaml" }],
+        warnings: [],
       },
     ]);
   });
@@ -197,6 +284,33 @@ describe("reportRollout()", () => {
     const text = manifest({ name: "a", domain: "alpha" }).replace("- key: user", "- key: user\n      valueToMetric: true");
     expect(reportOf(publisherOf({ "a.yaml": text })).resources[0]?.warnings).toEqual([
       "spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field",
+    ]);
+  });
+});
+
+describe("findWarnings()", () => {
+  it.each([
+    { fields: 10, further: [] },
+    { fields: 12, further: ["and 2 more fields like these"] },
+  ])("tells of ten fields at most, and how many more there are, when there are $fields", ({ fields, further }) => {
+    const descriptors = Array.from({ length: fields }, (_, index) =>
+      create(RateLimitDescriptorSchema, { key: `k${index}`, shareThreshold: true }),
+    );
+    expect(findWarnings({ descriptors })).toEqual([
+      ...Array.from(
+        { length: 10 },
+        (_, index) => `spec.descriptors[${index}].shareThreshold: pods of envoyproxy/ratelimit ignore this field`,
+      ),
+      ...further,
+    ]);
+  });
+
+  it("finds fields at every depth", () => {
+    const leaf = create(RateLimitDescriptorSchema, { key: "c", shareThreshold: true, valueToMetric: true });
+    const middle = create(RateLimitDescriptorSchema, { key: "b", descriptors: [leaf] });
+    expect(findWarnings({ descriptors: [create(RateLimitDescriptorSchema, { key: "a", descriptors: [middle] })] })).toEqual([
+      "spec.descriptors[0].descriptors[0].descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field",
+      "spec.descriptors[0].descriptors[0].descriptors[0].shareThreshold: pods of envoyproxy/ratelimit ignore this field",
     ]);
   });
 });
