@@ -137,7 +137,9 @@ class GrpcAdsServer implements AdsServer {
   /** Of a drain that goes on. */
   readonly #endings = new Set<NodeJS.Timeout>();
   #address: ListenAddress | undefined;
-  #unsubscribe: (() => void) | undefined;
+  readonly #unsubscribe: (() => void)[] = [];
+  /** Set while streams are to be looked at again, once for all that happens in a turn. */
+  #looking: NodeJS.Immediate | undefined;
   #isStopping = false;
 
   constructor(deps: AdsServerDeps, options: AdsServerOptions) {
@@ -172,9 +174,12 @@ class GrpcAdsServer implements AdsServer {
 
   async start(): Promise<void> {
     this.#address = await this.#listener.open();
-    this.#unsubscribe = this.#deps.snapshots.onPublished(() => {
-      for (const stream of this.#open.values()) stream.published();
-    });
+    const { snapshots, quarantine } = this.#deps;
+    this.#unsubscribe.push(snapshots.onPublished(() => this.#lookAtStreams()));
+    // What pods that come and go say may change what others are asked, though nothing else is in force.
+    if (quarantine !== undefined) {
+      this.#unsubscribe.push(quarantine.onChanged(() => (this.#looking ??= setImmediate(() => this.#lookAtStreams()))));
+    }
   }
 
   drain(overMs: number): void {
@@ -188,7 +193,8 @@ class GrpcAdsServer implements AdsServer {
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#endings) clearTimeout(timer);
-    this.#unsubscribe?.();
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    clearImmediate(this.#looking);
     const closed = this.#listener.close();
     for (const call of [...this.#open.keys()]) refuse(call, SHUTTING_DOWN);
     const timer = setTimeout(() => {
@@ -207,6 +213,12 @@ class GrpcAdsServer implements AdsServer {
 
   streams(): number {
     return this.#open.size;
+  }
+
+  #lookAtStreams(): void {
+    clearImmediate(this.#looking);
+    this.#looking = undefined;
+    for (const stream of this.#open.values()) stream.published();
   }
 
   /** One answer with what is in force; it is not followed up, and the pod is in no report. */
