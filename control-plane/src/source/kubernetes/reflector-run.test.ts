@@ -171,6 +171,22 @@ describe("runReflector()", () => {
     expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force", "Following the API server again"]);
   });
 
+  it("does not take watches that end soon as they should for well while those between them fail", async () => {
+    for (let count = 1; count <= 2; count += 1) {
+      client.fails = "unreachable";
+      client.cut("unreachable");
+      await vi.advanceTimersByTimeAsync(0);
+      client.fails = undefined;
+      await vi.advanceTimersByTimeAsync(250);
+      client.end("ended");
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    client.fails = "unreachable";
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+  });
+
   it("leaves a busy API server alone for as long as it asks", async () => {
     const asked = client.requestsMs.length;
     client.cut("unavailable", 7000);
