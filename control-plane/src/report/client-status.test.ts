@@ -37,7 +37,7 @@ describe("clientStatus()", () => {
     },
     {
       when: "it was sent it and has not answered",
-      pod: podOf({ sent: NOW, accepted: OLD }),
+      pod: podOf({ sent: NOW, isAnswered: false, accepted: OLD }),
       name: "STALE",
       status: ConfigStatus.STALE,
       version: SNAPSHOT.version,
@@ -45,6 +45,13 @@ describe("clientStatus()", () => {
     {
       when: "it was sent something else",
       pod: podOf({ sent: OLD, accepted: OLD }),
+      name: "NOT_SENT",
+      status: ConfigStatus.NOT_SENT,
+      version: "",
+    },
+    {
+      when: "it has accepted it, and was sent something else since that it has not answered",
+      pod: podOf({ sent: OLD, isAnswered: false, accepted: NOW }),
       name: "NOT_SENT",
       status: ConfigStatus.NOT_SENT,
       version: "",

@@ -229,6 +229,43 @@ describe("createPushFollower()", () => {
     expect(ofGold?.attributes).toMatchObject({ "weir.pods": 0, "weir.outcome": "no pods" });
   });
 
+  it("waits for a pod that accepted the content once and was sent something else since", () => {
+    const pod = connect("a");
+    const first = version();
+    pod.accepted(first);
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 9 });
+    pod.sent(version());
+    publish({ name: "a", domain: "alpha" });
+    expect(version()).toBe(first);
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 1 });
+    pod.sent(first);
+    pod.accepted(first);
+    expect(spans.at(-1)?.attributes["weir.outcome"]).toBe("accepted");
+  });
+
+  it("does not wait for a pod that rejected the content when it was sent last: it is not sent that again", () => {
+    const pod = connect("a");
+    publish({ name: "b", domain: "beta" });
+    pod.sent(version());
+    pod.rejected(version(), "no");
+    // The same content is in force for its fleet, which is named for the first time.
+    publish({ name: "b", domain: "beta", fleets: ["gateway"] });
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.fleet": "gateway", "weir.pods": 0, "weir.outcome": "no pods" });
+  });
+
+  it("waits no longer in the push of all others for a pod whose fleet is named for the first time", () => {
+    const [gold, other] = [connect("gold", "gold"), connect("other", "other")];
+    publish({ name: "b", domain: "beta" });
+    const push = spans.at(-1);
+    expect(push?.attributes).toMatchObject({ "weir.fleet": "*", "weir.pods": 2 });
+    other.accepted(version());
+    publish({ name: "b", domain: "beta" }, { name: "g", domain: "gold", fleets: ["gold"] });
+    expect(push?.attributes).toMatchObject({ "weir.outcome": "accepted", "weir.pods.accepted": 1, "weir.pods.waiting": 0 });
+    vi.advanceTimersByTime(60_000);
+    expect(lines.filter(({ level }) => level === "warning")).toMatchObject([{ fleet: "gold", names: ["gold"] }]);
+    gold.left();
+  });
+
   it("follows each fleet by itself, and does not wait for pods that have the content already", () => {
     const [gold, other] = [connect("gold", "gold"), connect("other")];
     gold.accepted(version());

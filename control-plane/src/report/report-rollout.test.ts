@@ -83,7 +83,12 @@ describe("reportRollout()", () => {
   it.each([
     { when: "it has accepted what is in force", pod: podOf({ accepted: EVENT }), state: "current" },
     { when: "it has accepted something else", pod: podOf({ accepted: { ...EVENT, version: "old" } }), state: "pending" },
-    { when: "it has not answered", pod: podOf({ sent: EVENT }), state: "pending" },
+    { when: "it has not answered", pod: podOf({ sent: EVENT, isAnswered: false }), state: "pending" },
+    {
+      when: "it has accepted what is in force again, and was sent something else between that it has not answered",
+      pod: podOf({ sent: { ...EVENT, version: "other" }, isAnswered: false, accepted: EVENT }),
+      state: "pending",
+    },
     { when: "it has rejected what is in force", pod: podOf({ rejected: { ...EVENT, message: "no" } }), state: "rejected" },
     { when: "it has rejected something else", pod: podOf({ rejected: { ...EVENT, version: "old", message: "no" } }), state: "pending" },
   ])("says that a pod is $state when $when", ({ pod, state }) => {
@@ -241,10 +246,19 @@ describe("reportRollout()", () => {
       [podOf({})],
     );
     expect(never.resources).toMatchObject([
-      { resource: "default/a", reason: null },
+      { resource: "default/a", state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 },
       { resource: "default/large", state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 },
     ]);
-    expect(never.refusals.map(({ resource }) => resource)).toEqual(["default/large"]);
+    expect(never.refusals.map(({ resource, message: text }) => [resource, text])).toEqual([
+      [
+        "default/large",
+        "with it the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
+      ],
+      [
+        "default/a",
+        "it waits together with larger ones: the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
+      ],
+    ]);
     expect(never.fleets).toEqual([
       {
         fleet: "*",
@@ -255,6 +269,65 @@ describe("reportRollout()", () => {
         heldBack: "too-large",
         pods: 1,
         podStates: { current: 0, rejected: 0, pending: 0, waiting: 1 },
+      },
+    ]);
+  });
+
+  it("says of an edit that has to wait with a snapshot that is too large that it is not served", () => {
+    const small = manifest({ name: "a", domain: "alpha", requestsPerUnit: 100_000 });
+    const before = publisherOf({ "a.yaml": small }, { snapshotMaxBytes: 500 });
+    const files = {
+      // Smaller than before: it is not to blame.
+      "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 1 }),
+      "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }),
+      "c.yaml": manifest({ name: "c", domain: "gamma" }),
+    };
+    const report = reportOf(publisherOf(files, { before, snapshotMaxBytes: 500 }), [podOf({})]);
+    expect(report.resources).toMatchObject([
+      {
+        resource: "default/a",
+        state: "last-good",
+        reason: "TooLarge",
+        servesLastGood: true,
+        problems: [{ message: expect.stringMatching(/^it waits together with larger ones: the configuration of fleet \* has/) as unknown }],
+      },
+      { resource: "default/c", state: "refused", reason: "TooLarge" },
+      { resource: "default/large", state: "refused", reason: "TooLarge" },
+    ]);
+  });
+
+  it("says of what is not in force, because pods rejected a whole version, that it is not served, and why", () => {
+    const before = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }), "b.yaml": manifest({ name: "b", domain: "beta" }) });
+    const wanted = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }),
+      "b.yaml": manifest({ name: "b", domain: "beta" }),
+      "c.yaml": manifest({ name: "c", domain: "gamma" }),
+    });
+    const hold = { kind: "rejected" as const, version: snapshotIn(wanted).version, sinceMs: AT_MS, message: "out of memory" };
+    const publication = new Map([["", { snapshot: snapshotIn(before), hold }]]);
+    expect(reportOf({ ...wanted, publication }).resources).toMatchObject([
+      {
+        resource: "default/a",
+        state: "quarantined",
+        reason: "RejectedByDataPlane",
+        servesLastGood: true,
+        problems: [
+          {
+            file: "a.yaml",
+            message:
+              "pods of fleet * rejected the version that brought it and named no resource, an earlier form of it is in force: out of memory",
+          },
+        ],
+      },
+      { resource: "default/b", state: "served", reason: null, problems: [], servesLastGood: false },
+      {
+        resource: "default/c",
+        state: "quarantined",
+        reason: "RejectedByDataPlane",
+        servesLastGood: false,
+        problems: [
+          { message: "pods of fleet * rejected the version that brought it and named no resource, it is not in force: out of memory" },
+        ],
       },
     ]);
   });

@@ -67,6 +67,7 @@ export function podOf(difference: Partial<PodState>): PodState {
     peer: "192.0.2.1:4711",
     connectedMs: AT_MS,
     sent: undefined,
+    isAnswered: true,
     accepted: undefined,
     rejected: undefined,
     ...difference,
