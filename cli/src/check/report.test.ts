@@ -35,7 +35,15 @@ describe("formatText()", () => {
 
 describe("formatJson()", () => {
   it("says whether all is well", () => {
-    expect(JSON.parse(formatJson(CLEAN))).toEqual({ ok: true, files: 1, resources: 1, ruleFiles: 0, skipped: 0, problems: [], warnings: [] });
+    expect(JSON.parse(formatJson(CLEAN))).toEqual({
+      ok: true,
+      files: 1,
+      resources: 1,
+      ruleFiles: 0,
+      skipped: 0,
+      problems: [],
+      warnings: [],
+    });
   });
 
   it("carries both places of a conflict", () => {
