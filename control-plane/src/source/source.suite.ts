@@ -107,6 +107,15 @@ export function describeSource(implementation: string, openPlace: () => SourcePl
       expect(await watched.source.read()).toBe(before);
     });
 
+    it("says nothing while nothing changes, however often it is read", async () => {
+      // Something of the start may still be on its way.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const before = watched.calls();
+      for (let read = 0; read < 3; read += 1) await watched.source.read();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(watched.calls()).toBe(before);
+    });
+
     it("tells of a resource that comes, changes and goes", async () => {
       await place.write("b.yaml", manifest({ name: "b", domain: "beta" }));
       await watched.until("b comes", (state) => keysOf(state).includes("default/b"));

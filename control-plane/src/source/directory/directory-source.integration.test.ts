@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { silentLog } from "@weir/common/log/log";
+import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
@@ -39,14 +40,19 @@ describeSource("folder, files replaced by renaming", () =>
 );
 
 describe("DirectorySource.read()", () => {
-  it("gives no half of a change while a link on the way is swapped again and again", async () => {
+  it.each([
+    { files: "of other names", fileOf: (name: string, version: number) => `${name}${version}.yaml` },
+    { files: "of the same names", fileOf: (name: string) => `${name}.yaml` },
+  ])("gives no half of a change while a link on the way is swapped again and again for a folder with files $files", async ({ fileOf }) => {
     const base = newFolder();
-    const last = 400;
+    const last = 60;
     const publish = (version: number): void => {
       mkdirSync(join(base, `v${version}`));
+      // Between both, so that they are not read at the same moment.
+      for (let filler = 0; filler < 40; filler++) writeFileSync(join(base, `v${version}`, `xx${filler}.yaml`), "# nothing\n");
       for (const name of ["x", "y"]) {
         writeFileSync(
-          join(base, `v${version}`, `${name}${version}.yaml`),
+          join(base, `v${version}`, fileOf(name, version)),
           manifest({ name: `${name}${version}`, domain: `${name}${version}` }),
         );
       }
@@ -233,6 +239,15 @@ describe("DirectorySource.read()", () => {
     renameSync(join(elsewhere, "next"), join(elsewhere, "current"));
     await until("the change", (state) => limitOf(state, "default/a") === 2);
     rmSync(elsewhere, { recursive: true });
+  });
+
+  it("does not look by itself any more once it has stopped", async () => {
+    const { source, calls } = await watch(10);
+    await eventually("looks", () => expect(calls()).toBeGreaterThan(2));
+    await source.stop();
+    const before = calls();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(calls()).toBe(before);
   });
 
   it("keeps what a file held when it becomes too large, not text or broken YAML, and drops it when the file is gone", async () => {
