@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
 import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
-import { createLifecycle, type Lifecycle } from "@weir/common/lifecycle/lifecycle";
+import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
@@ -28,6 +28,9 @@ import { createKubernetesSource, type KubernetesSource } from "./source/kubernet
 import type { Source } from "./source/source.ts";
 import { createMetrics, type SourceCounts } from "./status/metrics.ts";
 import { statusRoutes } from "./status/status-routes.ts";
+
+/** How often it is looked, for those who watch the rollout, at what changes without an event, in milliseconds. */
+const LOOK_INTERVAL_MS = 1000;
 
 /** A control plane that is not started yet. */
 export interface ControlPlane {
@@ -102,8 +105,12 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
 
   const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
+  const look = createLook(
+    () => `${notReady()}\n${source.condition().problem}`,
+    () => feed.changed(),
+  );
   // HTTP first, so that a start that waits can be looked at; pods last, when there is something to send.
-  for (const part of [http, ...(tls === undefined ? [] : [tls]), source, publisher, follower, ads, feed]) lifecycle.add(part);
+  for (const part of [http, look, ...(tls === undefined ? [] : [tls]), source, publisher, follower, ads, feed]) lifecycle.add(part);
   return {
     lifecycle,
     ads,
@@ -129,6 +136,25 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
 function createSource(deps: DirectorySourceDeps, settings: SourceSettings): Source {
   if (settings.kind === "directory") return createDirectorySource(deps, { directory: settings.directory });
   return createKubernetesSource({ ...deps, random: Math.random }, settings);
+}
+
+/** Tells when what is looked at has changed: whether it is ready, and what keeps the source from following, change without an event. */
+function createLook(read: () => string, changed: () => void): Part {
+  let known = read();
+  let timer: NodeJS.Timeout | undefined;
+  const look = (): void => {
+    const now = read();
+    if (now === known) return;
+    known = now;
+    changed();
+  };
+  return {
+    name: "look at the source",
+    start: () => {
+      timer = setInterval(look, LOOK_INTERVAL_MS);
+    },
+    stop: () => clearInterval(timer),
+  };
 }
 
 /** What the source has done, if it is one that counts. */

@@ -45,6 +45,8 @@ export interface Pod {
 
 /** The running flow. */
 export interface Flow {
+  /** Where the control plane tells what becomes of changes. */
+  controlPlaneUrl(): string;
   /** Writes a manifest in one step, as an editor that saves by renaming does. */
   writeManifest(file: string, text: string): void;
   /** Empties the file and writes it again, as other editors do. */
@@ -206,15 +208,17 @@ class ProcessFlow implements Flow {
     return pod;
   }
 
+  controlPlaneUrl(): string {
+    return `http://${STACK_HOST}:${this.place!.ports.controlPlaneHttp}`;
+  }
+
   async status(): Promise<RolloutState> {
-    const response = await fetch(`http://${STACK_HOST}:${this.place!.ports.controlPlaneHttp}/status`, {
-      headers: { accept: "application/json" },
-    });
+    const response = await fetch(`${this.controlPlaneUrl()}/status`, { headers: { accept: "application/json" } });
     return readRolloutState(await response.json());
   }
 
   async metrics(): Promise<string> {
-    return await (await fetch(`http://${STACK_HOST}:${this.place!.ports.controlPlaneHttp}/metrics`)).text();
+    return await (await fetch(`${this.controlPlaneUrl()}/metrics`)).text();
   }
 
   async stop(): Promise<void> {

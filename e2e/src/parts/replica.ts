@@ -18,6 +18,8 @@ export interface Replica {
 /** What is read of the rollout API. */
 export interface Rollout {
   readonly observedAt: string;
+  readonly ready?: boolean;
+  readonly source?: { readonly error?: string };
   readonly fleets: readonly { readonly name: string; readonly version: string; readonly pods?: { total?: number; accepted?: number } }[];
   readonly resources: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
   readonly pods?: readonly ReportedPod[];

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
 import { keepAsking } from "../parts/questions.ts";
+import { watchRolloutApi } from "../parts/rollout-watcher.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 
 /** The promise is a second; as much again is left to a busy test machine. */
@@ -74,16 +75,36 @@ describe("the configuration flow from Kubernetes", () => {
     },
   );
 
+  it("tells those who watch the rollout when the API server goes, and when it is back", async () => {
+    const watcher = await watchRolloutApi(flow.controlPlaneUrl());
+    await eventually("the first state", () =>
+      expect(watcher.last()).toMatchObject({ ready: true, source: { location: expect.any(String) as string } }),
+    );
+    expect(watcher.last().source?.error).toBeUndefined();
+    await cluster.killApiServer();
+    await eventually("the problem", () => expect(watcher.last().source?.error).toContain("no answer from"));
+    await cluster.startApiServer();
+    await eventually("its end", () => expect(watcher.last().source?.error).toBeUndefined(), RECOVERY_TIMEOUT_MS);
+    watcher.close();
+  });
+
   it("keeps every limit while control plane and API server are away, and a new control plane waits for the whole", async () => {
     await apply("search", 5);
     await eventually("the new limit to hold", async () => expect(await limitOf("search")).toBe(5), RECOVERY_TIMEOUT_MS);
     await flow.killControlPlane();
     await cluster.killApiServer();
     const started = flow.startControlPlane();
+    const watcher = await eventually("somebody to watch the start", () => watchRolloutApi(flow.controlPlaneUrl()));
+    await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
+    expect(watcher.last().ready).toBeUndefined();
     expect([await limitOf("mail"), await limitOf("search")]).toEqual([7, 5]);
     await cluster.startApiServer();
     await apply("mail", 8);
     await started;
+    await eventually("the watcher to be told that it is ready", () => {
+      expect([watcher.last().ready, watcher.last().source?.error]).toEqual([true, undefined]);
+    });
+    watcher.close();
     await eventually("the changed limit to hold", async () => expect(await limitOf("mail")).toBe(8), RECOVERY_TIMEOUT_MS);
     expect(await limitOf("search")).toBe(5);
   });
