@@ -274,7 +274,7 @@ describe("PodStream.published()", () => {
   });
 
   it("sends a waiting pod the content of the moment when its turn comes, and lets the next one in when it goes meanwhile", () => {
-    const snapshots = new FakeSnapshots(createSendBudget({ bytes: 1 }));
+    const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
     snapshots.publish(ONE);
     const [first, gone, last] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
     first.stopReading();
