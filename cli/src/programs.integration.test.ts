@@ -23,7 +23,7 @@ describe("weir", () => {
   it("shows its commands with --help", () => {
     const { code, stdout } = run("main", ["--help"]);
     expect(code).toBe(0);
-    expect(stdout).toContain("check [-o text|json] [--merge-domains] FILE…");
+    expect(stdout).toContain("check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…");
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
@@ -56,7 +56,8 @@ describe("weir", () => {
     { args: [], stderr: "weir: no command given, known are: check, explain, convert, rollout; weir --help tells more\n" },
     {
       args: ["check", "-x"],
-      stderr: 'weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --help; weir check --help tells more\n',
+      stderr:
+        'weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --help; weir check --help tells more\n',
     },
   ])("ends with 2 for $args", ({ args, stderr }) => {
     expect(run("main", args)).toEqual({ code: 2, stdout: "", stderr });

@@ -85,7 +85,16 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
   const clientFacts = (): ClientStatusFacts => ({ pods: pods.list(), snapshotFor: (fleet) => publisher.snapshotFor(fleet) });
   const services = [rolloutGrpcService({ feed, log }), clientStatusService({ facts: clientFacts, log })];
   const ads: AdsServer = createAdsServer(
-    { log, security: securityOf(settings.ads.security, tls), snapshots: publisher, pods, quarantine, counters: metrics.counters, services },
+    {
+      log,
+      security: securityOf(settings.ads.security, tls),
+      snapshots: publisher,
+      pods,
+      quarantine,
+      counters: metrics.counters,
+      refused: (reason) => metrics.refused(reason),
+      services,
+    },
     { ...settings.ads, identifier: replica },
   );
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });

@@ -23,6 +23,12 @@ const ARRIVAL_MS = 2000;
 /** Most pushes that a burst of edits may cost, however busy the machine is that makes them. */
 const PUSHES_MAX = 20;
 
+/** How long the API server is away, in milliseconds: long enough for every back-off to have grown as far as it may. */
+const OUTAGE_MS = 60_000;
+
+/** Longest wait for a change after the API server is ready again, in milliseconds: five seconds between two attempts, and as much for a busy machine. */
+const RECOVERY_MS = 10_000;
+
 /** Longest wait for programs and servers to come up, in milliseconds. */
 const START_MS = 60_000;
 
@@ -150,26 +156,49 @@ describe("weir-control-plane with SOURCE=kubernetes", () => {
     expect(pod.responses.length - before).toBeLessThanOrEqual(PUSHES_MAX);
   });
 
-  it("leaves pods alone while the API server is away, serves new ones, and brings what changes when it is back", async () => {
-    await apply("beta", 2);
+  it(
+    "leaves pods alone while the API server is away for a minute, serves new ones, and brings what changes soon after it is back",
+    { timeout: OUTAGE_MS + 2 * START_MS },
+    async () => {
+      await apply("beta", 2);
+      await eventually("the start", () => program.adsPort(), START_MS);
+      const pod = connect();
+      await expectLimits(pod, { alpha: 1, beta: 2 });
+      const backMs = performance.now() + OUTAGE_MS;
+      await cluster.killApiServer();
+      await eventually("the problem to be told", async () => expect((await get("/status?format=json")).text).toContain("no answer from"));
+      const late = connect();
+      await expectLimits(late, { alpha: 1, beta: 2 });
+      await new Promise((resolve) => setTimeout(resolve, backMs - performance.now()));
+      const latest = connect();
+      await expectLimits(latest, { alpha: 1, beta: 2 });
+      expect([pod.responses.length, pod.end, late.responses.length, late.end]).toEqual([1, undefined, 1, undefined]);
+      expect((await get("/readyz")).status).toBe(200);
+      const syncedSeconds = /^weir_source_last_sync_timestamp_seconds (.*)$/m.exec((await get("/metrics")).text)?.[1];
+      expect(Date.now() / 1000 - Number(syncedSeconds)).toBeGreaterThan(OUTAGE_MS / 1000);
+      await cluster.startApiServer();
+      await apply("gamma", 3);
+      await deleteConfig(cluster, "team/beta");
+      for (const each of [pod, late, latest]) await expectLimits(each, { alpha: 1, gamma: 3 }, RECOVERY_MS);
+      await eventually("no problem", async () => {
+        const status = JSON.parse((await get("/status?format=json")).text) as { source: { error: string | null } };
+        expect(status.source.error).toBeNull();
+      });
+      await eventually("the end of the problem in the log", () => expect(program.output()).toContain("Following the API server again"));
+      // It was not told of again and again.
+      expect(program.output().match(/Cannot follow the API server/g)?.length).toBeLessThanOrEqual(3);
+    },
+  );
+
+  it("gives a domain to whoever claims it next when its owner is deleted", async () => {
     await eventually("the start", () => program.adsPort(), START_MS);
     const pod = connect();
-    await expectLimits(pod, { alpha: 1, beta: 2 });
-    await cluster.killApiServer();
-    await eventually("the problem to be told", async () => expect((await get("/status?format=json")).text).toContain("no answer from"));
-    await new Promise((resolve) => setTimeout(resolve, 3000));
-    const late = connect();
-    await expectLimits(late, { alpha: 1, beta: 2 });
-    expect([pod.responses.length, pod.end]).toEqual([1, undefined]);
-    expect((await get("/readyz")).status).toBe(200);
-    await cluster.startApiServer();
-    await deleteConfig(cluster, "team/beta");
-    await apply("gamma", 3);
-    for (const each of [pod, late]) await expectLimits(each, { alpha: 1, gamma: 3 });
-    await eventually("no problem", async () => {
-      const status = JSON.parse((await get("/status?format=json")).text) as { source: { error: string | null } };
-      expect(status.source.error).toBeNull();
-    });
+    await expectLimits(pod, { alpha: 1 });
+    await applyConfig(cluster, manifest({ name: "beta", domain: "alpha", namespace: "team", requestsPerUnit: 2 }));
+    await eventually("the refusal", () => expect(program.output()).toContain("DomainConflict"));
+    await deleteConfig(cluster, "team/alpha");
+    await expectLimits(pod, { alpha: 2 }, ARRIVAL_MS);
+    expect(pod.responses.length).toBe(2);
   });
 
   it("gives the same version again after a restart", async () => {

@@ -302,6 +302,9 @@ describe("rollout API", () => {
       details: "no name in the client certificate is allowed here, its names are: stranger",
     });
     await expect(get()).rejects.toMatchObject({ code: 14 });
+    const metrics = await (await fetch(`${httpUrl()}/metrics`)).text();
+    expect(metrics).toMatch(/^weir_ads_refusals_total\{reason="name-not-allowed"\} 1$/m);
+    expect(metrics).toMatch(/^weir_ads_refusals_total\{reason="no-tls"\} [1-9]/m);
   });
 
   it("tells the status of clients over gRPC, once and on a stream", async () => {

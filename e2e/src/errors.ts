@@ -2,7 +2,7 @@
 import type { ErrorTable } from "@weir/common/errors/service-error";
 import { ServiceError } from "@weir/common/errors/service-error";
 
-/** What each error means and what to do about it; the table of docs/errors.md is made from it. */
+/** The error codes of `make run` and of the benchmarks. */
 export const E2E_ERRORS = {
   STACK_NOT_BUILT: {
     meaning: "A program of the local stack has not been built.",

@@ -67,9 +67,16 @@ describe("runCheck() on files", () => {
       "b/c.yml": rules("one"),
       "a.json": JSON.stringify({ domain: "two", descriptors: [] }),
       "notes.txt": "hello",
-      ".hidden/x.yaml": "[",
+      "OTHER.YAML": "[",
+      "..2026_01_31/x.yaml": "[",
+      ".#a.yaml": "[",
     });
     expect(await check([""])).toEqual({ code: 0, stdout: "2 files with 0 resources and 2 rule files: no problems\n", stderr: "" });
+  });
+
+  it("reads hidden files and folders, because the control plane does", async () => {
+    write({ ".hidden/x.yaml": manifest("a", "''"), ".b.yml": manifest("b", "shop") });
+    expect(await check([""])).toMatchObject({ code: 1, stdout: expect.stringMatching(/^\.hidden\/x\.yaml:4:16: .*\n2 files /) as string });
   });
 
   it("takes a named file whatever its ending, and standard input", async () => {
@@ -133,6 +140,11 @@ describe("runCheck() on files", () => {
 describe("runCheck() on what is wrong in a file", () => {
   it.each([
     { file: "", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
+    { file: "apiVersion: v1\nkind: List\nitems: []\n", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
+    {
+      file: rules("a").replace("requests_per_unit: 5", "requests_per_unit: 1e3"),
+      line: "4:51: error checking config: a value must be a text, a whole number that fits 64 bits, true or false",
+    },
     { file: "# nothing\n---\n", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
     { file: manifest("a", "''"), line: "4:16: spec.domain: must not be empty" },
     {
@@ -233,6 +245,8 @@ describe("runCheck() on files that do not go together", () => {
       files: 2,
       resources: 0,
       ruleFiles: 2,
+      skipped: 0,
+      warnings: [],
       problems: [
         {
           path: "b.yaml",
@@ -247,13 +261,64 @@ describe("runCheck() on files that do not go together", () => {
   });
 });
 
-describe("runCheck() on the command line", () => {
-  it("shows its help", async () => {
-    const { code, stdout } = await check(["--help"]);
-    expect(code).toBe(0);
-    expect(stdout).toContain("Usage: weir check [-o text|json] [--merge-domains] FILE…");
+describe("runCheck() on rule files that may not mean what they say", () => {
+  it("warns of documents behind the first one and of fields that stand twice, which a pod passes over", async () => {
+    write({ "a.yaml": `${rules("one")}domain: two\n---\n# nothing\n---\n${rules("three")}` });
+    expect(await check(["a.yaml"])).toEqual({
+      code: 0,
+      stdout: [
+        'a.yaml:5:1: warning: duplicate key "domain", first on line 1: the last one counts',
+        "a.yaml:9:1: warning: left out: of a rule file only the first document is read",
+        "1 file with 0 resources and 1 rule file: no problems, 2 warnings",
+        "",
+      ].join("\n"),
+      stderr: "",
+    });
+    expect(JSON.parse((await check(["a.yaml", "-ojson"])).stdout)).toMatchObject({
+      ok: true,
+      problems: [],
+      warnings: [
+        { path: "a.yaml", line: 5 },
+        { line: 9, column: 1, field: "" },
+      ],
+    });
+  });
+});
+
+describe("runCheck() on manifests of other kinds", () => {
+  const OTHERS = `apiVersion: v1\nkind: Namespace\nmetadata: {name: a, a: b}\n---\napiVersion: v1\nkind: List\nitems: [{apiVersion: apps/v1, kind: Deployment}]\n---\napiVersion: v1\nkind: ConfigMapList\nitems: [{}]\n`;
+
+  it("refuses them, because their kind may be misspelt", async () => {
+    write({ "a.yaml": `${OTHERS}---\n${manifest("a", "shop")}` });
+    const { code, stdout } = await check(["a.yaml"]);
+    expect(code).toBe(1);
+    expect(stdout).toContain('a.yaml:2:7: kind: must be "RateLimitConfig", is "Namespace"\n');
   });
 
+  it("counts them and looks at the others with --skip-other-kinds", async () => {
+    write({ "a.yaml": `${OTHERS}---\n${manifest("a", "shop")}` });
+    expect(await check(["a.yaml", "--skip-other-kinds"])).toEqual({
+      code: 0,
+      stdout: "1 file with 1 resource and 0 rule files, 3 manifests of other kinds skipped: no problems\n",
+      stderr: "",
+    });
+    write({ "a.yaml": `${OTHERS}---\n${manifest("a", "''")}` });
+    expect((await check(["a.yaml", "--skip-other-kinds"])).stdout.split("\n")[0]).toBe("a.yaml:16:16: spec.domain: must not be empty");
+  });
+
+  it.each([
+    { what: "a kind that is misspelt", text: manifest("a", "b").replace("RateLimitConfig", "RatelimitConfig") },
+    { what: "a version that there is not", text: manifest("a", "b").replace("v1alpha1", "v1") },
+    { what: "another group with our kind", text: manifest("a", "b").replace("ratelimit.weir.dev/v1alpha1", "weir.dev/v1") },
+    { what: "no version", text: "kind: ConfigMap\n" },
+    { what: "what is no YAML", text: "apiVersion: v1\nkind: [\n" },
+  ])("refuses $what with --skip-other-kinds, too", async ({ text }) => {
+    write({ "a.yaml": text });
+    expect((await check(["a.yaml", "--skip-other-kinds"])).code).toBe(1);
+  });
+});
+
+describe("runCheck() on the command line", () => {
   it("ends with 2 when there is nothing to check", async () => {
     expect(await check([])).toEqual({
       code: 2,

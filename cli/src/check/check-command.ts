@@ -2,7 +2,7 @@
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
 
-import { CHECK_HELP, parseCheckArguments } from "./arguments.ts";
+import { parseCheckArguments } from "./arguments.ts";
 import { checkFiles } from "./check-files.ts";
 import { readInputFiles } from "./input-files.ts";
 import type { InputStream } from "./read-bounded.ts";
@@ -19,18 +19,12 @@ export async function runCheck(
   stdin: () => InputStream = () => process.stdin,
 ): Promise<number> {
   const parsed = parseCheckArguments(args);
-  switch (parsed.kind) {
-    case "help":
-      context.stdout(CHECK_HELP);
-      return EXIT_OK;
-    case "wrong":
-      context.stderr(`weir check: ${parsed.message}; weir check --help tells more\n`);
-      return EXIT_USAGE;
-    case "check": {
-      const files = await readInputFiles(parsed.paths, { stdin, sizeMaxBytes: TEXT_MAX_BYTES });
-      const { report } = checkFiles(files, parsed);
-      context.stdout(parsed.format === "json" ? formatJson(report) : formatText(report));
-      return report.problems.length === 0 ? EXIT_OK : EXIT_PROBLEMS;
-    }
+  if (typeof parsed === "string") {
+    context.stderr(`weir check: ${parsed}; weir check --help tells more\n`);
+    return EXIT_USAGE;
   }
+  const files = await readInputFiles(parsed.paths, { stdin, sizeMaxBytes: TEXT_MAX_BYTES });
+  const { report } = checkFiles(files, parsed);
+  context.stdout(parsed.format === "json" ? formatJson(report) : formatText(report));
+  return report.problems.length === 0 ? EXIT_OK : EXIT_PROBLEMS;
 }

@@ -11,6 +11,9 @@ import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 /** The beginning of a text that wants to be a manifest: in YAML the first column says so, in JSON the first names of the object. */
 const MANIFEST_BEGINNING = /^(\{\s*)?["']?(apiVersion|kind)["']?\s*:/m;
 
+/** What is found in a text without anything in it. */
+const NOTHING = { problems: [], warnings: [], resources: [], skipped: 0 } as const;
+
 /** A place in a file; line and column count from 1. */
 export interface Place {
   readonly path: string;
@@ -51,18 +54,30 @@ export interface CheckedRules {
 /** What one text holds. */
 export interface CheckedText {
   readonly problems: readonly CheckProblem[];
+  /** What a reader may not have meant, although it is valid. */
+  readonly warnings: readonly CheckProblem[];
+  /** Documents of other kinds that were not looked at. */
+  readonly skipped: number;
   readonly resources: readonly CheckedResource[];
   readonly rules?: CheckedRules;
 }
 
+/** How texts are checked. */
+export interface CheckOptions {
+  /** Whether manifests of other kinds are let alone instead of being refused. */
+  readonly skipOtherKinds: boolean;
+}
+
 /** Checks a text by itself. */
-export function checkText(path: string, text: string): CheckedText {
+export function checkText(path: string, text: string, options: CheckOptions): CheckedText {
   const documents = readYamlDocuments(text);
-  if (documents.every((document) => document.value === null)) {
-    const message = "holds neither a RateLimitConfig manifest nor rules";
-    return { problems: [{ path, line: 1, column: 1, field: "", message }], resources: [] };
-  }
-  return isManifestText(documents, text) ? checkManifests(path, documents) : checkRules(path, text);
+  if (documents.every((document) => document.value === null)) return emptyText(path);
+  return isManifestText(documents, text) ? checkManifests(path, documents, options) : checkRules(path, text, documents);
+}
+
+function emptyText(path: string): CheckedText {
+  const message = "holds neither a RateLimitConfig manifest nor rules";
+  return { ...NOTHING, problems: [{ path, line: 1, column: 1, field: "", message }] };
 }
 
 /** Whether a text, of which `documents` were read, wants to be a custom resource manifest rather than rules. */
@@ -75,9 +90,13 @@ export function isManifestText(documents: readonly YamlDocument[], text: string)
 }
 
 /** Checks the manifests of one text by themselves. */
-export function checkManifests(path: string, documents: readonly YamlDocument[]): CheckedText {
-  const manifests = manifestsOf(documents);
+export function checkManifests(path: string, documents: readonly YamlDocument[], options: CheckOptions): CheckedText {
+  const manifests = manifestsOf(documents, { otherKinds: options.skipOtherKinds ? "skip" : "refuse" });
+  // An empty list, which kubectl does not apply either.
+  if (manifests.length === 0) return emptyText(path);
   return {
+    ...NOTHING,
+    skipped: manifests.filter(({ isSkipped }) => isSkipped).length,
     problems: manifests.flatMap(({ problems }) => problems.map((problem) => ({ path, ...problem }))),
     resources: manifests.flatMap((manifest) => checkedResource(path, manifest)),
   };
@@ -104,10 +123,11 @@ function checkedResource(path: string, document: ManifestDocument): readonly Che
   ];
 }
 
-function checkRules(path: string, text: string): CheckedText {
+function checkRules(path: string, text: string, documents: readonly YamlDocument[]): CheckedText {
   const file = parseRuleFile(path, text);
   if (file.ok) {
-    return { problems: [], resources: [], rules: { model: file.model, placeOf: (inner) => ({ path, ...file.positionOf(inner) }) } };
+    const rules = { model: file.model, placeOf: (inner: readonly (string | number)[]): Place => ({ path, ...file.positionOf(inner) }) };
+    return { ...NOTHING, warnings: ruleWarnings(path, documents), rules };
   }
   const { message } = file.error;
   const prefix = `${path}: `;
@@ -117,9 +137,26 @@ function checkRules(path: string, text: string): CheckedText {
     column: file.column ?? 1,
     field: "",
     // The path stands in front of the line anyway.
-    message: excerpt(message.startsWith(prefix) ? message.slice(prefix.length) : message),
+    message: excerpt(withHint(message.startsWith(prefix) ? message.slice(prefix.length) : message)),
   };
-  return { problems: [problem], resources: [] };
+  return { ...NOTHING, problems: [problem] };
+}
+
+/** The reference's own words, which say nothing of what is wrong, and what they mean. */
+function withHint(message: string): string {
+  return message === "error checking config"
+    ? `${message}: a value must be a text, a whole number that fits 64 bits, true or false`
+    : message;
+}
+
+/** What a rate limit pod passes over without a word. */
+function ruleWarnings(path: string, documents: readonly YamlDocument[]): readonly CheckProblem[] {
+  const [first, ...others] = documents.filter(({ value }, index) => index === 0 || value !== null);
+  const twice = (first?.problems ?? []).filter(({ message }) => message.startsWith("duplicate key "));
+  return [
+    ...twice.map((problem) => ({ path, field: "", ...problem, message: `${problem.message}: the last one counts` })),
+    ...others.map(({ start }) => ({ path, ...start, field: "", message: "left out: of a rule file only the first document is read" })),
+  ];
 }
 
 /** A model's field as rule files write it, e.g. `descriptors[2].rate_limit.unit`. */

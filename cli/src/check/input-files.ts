@@ -12,8 +12,11 @@ const FILES_MAX = 10_000;
 /** Deepest folder below a named directory. */
 const DEPTH_MAX = 32;
 
-/** Endings of the files that are taken from a directory; a file that is named itself may end as it likes. */
-const FILE_ENDING = /\.(ya?ml|json)$/i;
+/** Endings of the files that are taken from a directory, as the control plane has it; a file that is named itself may end as it likes. */
+const FILE_ENDING = /\.(ya?ml|json)$/;
+
+/** What the control plane does not look at either: the versions behind a mounted ConfigMap, and the locks of editors. */
+const SKIPPED_NAME = /^\.[.#]/;
 
 /** Name of standard input on the command line. */
 const STANDARD_INPUT = "-";
@@ -71,7 +74,7 @@ async function findBelow(folder: string, depthLeft: number, search: Search): Pro
   let holdsAny = false;
   for (const name of (await readdir(folder)).toSorted()) {
     const path = join(folder, name);
-    if (name.startsWith(".")) continue;
+    if (SKIPPED_NAME.test(name)) continue;
     if (search.found.length > FILES_MAX) return true;
     if (search.found.length === FILES_MAX) {
       search.found.push({ path, unreadable: `more than ${FILES_MAX} files are named, the rest is left out` });

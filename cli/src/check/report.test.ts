@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { formatJson, formatText } from "./report.ts";
 
-const CLEAN = { files: 1, resources: 1, ruleFiles: 0, problems: [] };
+const CLEAN = { files: 1, resources: 1, ruleFiles: 0, skipped: 0, problems: [], warnings: [] };
 
 describe("formatText()", () => {
   it("sums up when nothing is wrong", () => {
@@ -16,7 +16,7 @@ describe("formatText()", () => {
       { path: "b.yaml", line: 1, column: 1, field: "", message: "not valid YAML" },
       { path: "c", line: 0, column: 0, field: "", message: "cannot read: permission denied" },
     ];
-    expect(formatText({ files: 3, resources: 0, ruleFiles: 1, problems })).toBe(
+    expect(formatText({ ...CLEAN, files: 3, resources: 0, ruleFiles: 1, problems })).toBe(
       [
         "a.yaml:3:5: spec.domain: is required",
         "b.yaml:1:1: not valid YAML",
@@ -35,7 +35,7 @@ describe("formatText()", () => {
 
 describe("formatJson()", () => {
   it("says whether all is well", () => {
-    expect(JSON.parse(formatJson(CLEAN))).toEqual({ ok: true, files: 1, resources: 1, ruleFiles: 0, problems: [] });
+    expect(JSON.parse(formatJson(CLEAN))).toEqual({ ok: true, files: 1, resources: 1, ruleFiles: 0, skipped: 0, problems: [], warnings: [] });
   });
 
   it("carries both places of a conflict", () => {

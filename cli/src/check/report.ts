@@ -8,21 +8,32 @@ export interface CheckReport {
   readonly files: number;
   readonly resources: number;
   readonly ruleFiles: number;
+  /** Manifests of other kinds that were let alone. */
+  readonly skipped: number;
   /** In the order of the files, and of the lines in each. */
   readonly problems: readonly CheckProblem[];
+  /** What is valid and perhaps not meant, in the same order. */
+  readonly warnings: readonly CheckProblem[];
 }
 
-/** One line for each problem, and one that sums up. */
+/** One line for each problem, then for each warning, and one that sums up. */
 export function formatText(report: CheckReport): string {
-  const lines = report.problems.map(formatProblem);
-  const held = `${counted(report.resources, "resource")} and ${counted(report.ruleFiles, "rule file")}`;
-  const found = report.problems.length === 0 ? "no problems" : counted(report.problems.length, "problem");
+  const lines = [...report.problems.map(formatProblem), ...report.warnings.map(formatWarning)];
+  const skipped = report.skipped === 0 ? "" : `, ${counted(report.skipped, "manifest")} of other kinds skipped`;
+  const held = `${counted(report.resources, "resource")} and ${counted(report.ruleFiles, "rule file")}${skipped}`;
+  const warned = report.warnings.length === 0 ? "" : `, ${counted(report.warnings.length, "warning")}`;
+  const found = `${report.problems.length === 0 ? "no problems" : counted(report.problems.length, "problem")}${warned}`;
   return `${[...lines, `${counted(report.files, "file")} with ${held}: ${found}`].join("\n")}\n`;
 }
 
 /** One JSON object. */
 export function formatJson(report: CheckReport): string {
   return `${JSON.stringify({ ok: report.problems.length === 0, ...report }, undefined, 2)}\n`;
+}
+
+/** A warning in one line, without the end of the line. */
+export function formatWarning(warning: CheckProblem): string {
+  return formatProblem({ ...warning, message: `warning: ${warning.message}` });
 }
 
 /** A problem in one line, without the end of the line. */

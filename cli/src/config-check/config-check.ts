@@ -97,7 +97,7 @@ async function readOne(path: string): Promise<ReadFile | string> {
   const text = bytes.toString("utf8");
   const documents = readYamlDocuments(text);
   if (isManifestText(documents, text)) {
-    const { problems, resources } = checkManifests(path, documents);
+    const { problems, resources } = checkManifests(path, documents, { skipOtherKinds: false });
     return problems[0] === undefined ? { kind: "manifests", resources } : manifestError(problems[0]);
   }
   const rules = parseRuleFile(path, text);

@@ -64,6 +64,31 @@ describe("weir convert", () => {
     expect(readdirSync(join(folder, "out"))).toEqual(["one.yaml", "two.yaml"]);
   });
 
+  it("writes no file when one of them cannot be written", async () => {
+    await convert(["@two.yaml", "--output-dir", "@out"]);
+    expect(await convert(["@one.yaml", "@two.yaml", "--output-dir", "@out"])).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "weir convert: out/two.yaml exists already and is left as it is\n",
+    });
+    expect(readdirSync(join(folder, "out"))).toEqual(["two.yaml"]);
+    expect(readFileSync(join(folder, "out/two.yaml"), "utf8")).toBe(manifest("two"));
+  });
+
+  it("tells which documents of a rule file it leaves out, because a pod does not read them", async () => {
+    const { code, stdout, stderr } = await convert(["-"], `${RULES.replace("NAME", "one")}---\ndomain: two\n`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: manifest("one") });
+    expect(stderr).toBe("-:7:1: warning: left out: of a rule file only the first document is read\n");
+  });
+
+  it.each([["--name"], ["-n"]])("does not take %s for a rule file, which has none", async (flag) => {
+    expect(await convert(["-", flag, "x"], manifest("one"))).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "weir convert: --name and --namespace are for manifests, and a rule file has neither; weir convert --help tells more\n",
+    });
+  });
+
   it("prints nothing when one of the files has a problem", async () => {
     writeFileSync(join(folder, "bad.yaml"), "domain: ''\n");
     expect(await convert(["@one.yaml", "@bad.yaml"])).toEqual({

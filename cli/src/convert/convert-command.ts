@@ -1,15 +1,14 @@
 // The command `weir convert`: reads files, turns each into the other form, prints or writes what comes out.
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
 
-import type { CheckProblem } from "../check/check-text.ts";
 import { readInputFiles } from "../check/input-files.ts";
 import type { InputFile } from "../check/input-files.ts";
 import type { InputStream } from "../check/read-bounded.ts";
-import { formatProblem } from "../check/report.ts";
+import { formatProblem, formatWarning } from "../check/report.ts";
 import { parseConvertArguments } from "./arguments.ts";
 import { convertText } from "./convert-text.ts";
 import type { Conversion, ConversionOptions, Converted } from "./convert-text.ts";
@@ -33,8 +32,11 @@ export async function runConvert(
   const warnings = conversions.flatMap((conversion) => conversion.warnings);
   context.stderr(problems.map((problem) => `${formatProblem(problem)}\n`).join(""));
   if (problems.length > 0) return EXIT_PROBLEMS;
-  context.stderr(warnings.map((warning) => `${formatProblem(asWarning(warning))}\n`).join(""));
   const results = conversions.flatMap((conversion) => conversion.results);
+  if ((parsed.name ?? parsed.namespace) !== undefined && results.some(({ form }) => form === "rules")) {
+    return fail(context, "--name and --namespace are for manifests, and a rule file has neither", EXIT_USAGE);
+  }
+  context.stderr(warnings.map((warning) => `${formatWarning(warning)}\n`).join(""));
   if (parsed.outputFolder !== undefined) return await writeAll(context, results, parsed.outputFolder);
   const ruleFiles = results.filter(({ form }) => form === "rules").length;
   if (ruleFiles > 0 && results.length > 1) {
@@ -54,7 +56,7 @@ function convertFile(file: InputFile, options: ConversionOptions): Conversion {
   return { results: [], warnings: [], problems: [problem] };
 }
 
-/** Writes every result, or none: that a name is free is seen before the first file is made. */
+/** Writes every result, or none: what was written is taken back when a later one cannot be. */
 async function writeAll(
   context: Pick<ProgramContext, "stdout" | "stderr">,
   results: readonly Converted[],
@@ -63,22 +65,21 @@ async function writeAll(
   const names = results.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) !== index);
   if (twin !== undefined) return fail(context, `two results would be ${twin}.yaml: convert them one by one`, EXIT_PROBLEMS);
+  const written: string[] = [];
   try {
     await mkdir(folder, { recursive: true });
     for (const { name, text } of results) {
       const path = join(folder, `${name}.yaml`);
       await writeFile(path, text, { flag: "wx" });
-      context.stdout(`${path}\n`);
+      written.push(path);
     }
+    context.stdout(written.map((path) => `${path}\n`).join(""));
     return EXIT_OK;
   } catch (error) {
+    for (const path of written) await rm(path, { force: true });
     const { code, path = folder, message } = error as NodeJS.ErrnoException;
     return fail(context, code === "EEXIST" ? `${path} exists already and is left as it is` : `cannot write: ${message}`, EXIT_PROBLEMS);
   }
-}
-
-function asWarning(warning: CheckProblem): CheckProblem {
-  return { ...warning, message: `warning: ${warning.message}` };
 }
 
 function fail(context: Pick<ProgramContext, "stderr">, message: string, code: number): number {

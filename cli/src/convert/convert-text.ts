@@ -50,7 +50,7 @@ export interface ConversionOptions {
 
 /** Converts a text; with problems there are no results. */
 export function convertText(path: string, text: string, options: ConversionOptions): Conversion {
-  const checked = checkText(path, text);
+  const checked = checkText(path, text, { skipOtherKinds: false });
   const documents = readYamlDocuments(text);
   const isManifest = isManifestText(documents, text);
   if (checked.problems.length > 0) return { results: [], warnings: [], problems: checked.problems };
@@ -59,7 +59,9 @@ export function convertText(path: string, text: string, options: ConversionOptio
     return { results: [], warnings: [], problems: [{ path, line: 1, column: 1, field: "", message }] };
   }
   if (isManifest) return convertManifests(path, text, documents);
-  return checked.rules === undefined ? { results: [], warnings: [], problems: [] } : convertRules(path, text, checked.rules, options);
+  if (checked.rules === undefined) return { results: [], warnings: [], problems: [] };
+  const conversion = convertRules(path, text, checked.rules, options);
+  return { ...conversion, warnings: [...checked.warnings, ...conversion.warnings] };
 }
 
 function convertRules(path: string, text: string, rules: CheckedRules, options: ConversionOptions): Conversion {

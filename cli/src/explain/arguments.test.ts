@@ -8,7 +8,7 @@ const NOW_MS = 1_700_000_000_000;
 describe("parseExplainArguments()", () => {
   it("reads every flag", () => {
     const args = ["-f", "a.yaml", "--dir=limits", "--domain", "shop", "-d", "a=b,c=d", "--descriptor=e=f", "--fleet", "edge"];
-    const rest = ["--at", "2026-01-31T12:00:00Z", "-o=json", "--key-prefix", "p:", "--merge-domains"];
+    const rest = ["--at", "2026-01-31T12:00:00Z", "-o=json", "--key-prefix", "p:", "--merge-domains", "--skip-other-kinds"];
     expect(parseExplainArguments([...args, ...rest], NOW_MS)).toEqual({
       kind: "explain",
       paths: ["a.yaml", "limits"],
@@ -25,6 +25,7 @@ describe("parseExplainArguments()", () => {
       format: "json",
       keyPrefix: "p:",
       mergeDomains: true,
+      skipOtherKinds: true,
     });
   });
 
@@ -34,6 +35,9 @@ describe("parseExplainArguments()", () => {
     { time: "1234", atMs: 1_234_000 },
     { time: "2026-01-31", atMs: 1_769_817_600_000 },
     { time: "2026-01-31T13:00:00+01:00", atMs: 1_769_860_800_000 },
+    // Without a zone it is UTC, wherever the terminal stands.
+    { time: "2026-01-31T12:00:00", atMs: 1_769_860_800_000 },
+    { time: "2024-02-29T12:00", atMs: 1_709_208_000_000 },
   ])("takes the time $time", ({ time, atMs }) => {
     const at = time === undefined ? [] : ["--at", time];
     expect(parseExplainArguments(["-f", "a", "-d", "k=v", ...at], NOW_MS)).toMatchObject({ atMs });
@@ -51,12 +55,16 @@ describe("parseExplainArguments()", () => {
       args: ["-f", "a", "-d", "k=v", "--at", "noon"],
       message: 'the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is "noon"',
     },
+    ...["2026-02-30", "2026-02-29T12:00:00Z", "2026-13-01", "2026-01-31T25:00:00Z", "2026-01-31 12:00", "-1", "1e9"].map((time) => ({
+      args: ["-f", "a", "-d", "k=v", `--at=${time}`],
+      message: `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is "${time}"`,
+    })),
     { args: ["-f"], message: "option '-f, --file <value>' argument missing" },
     { args: ["--merge-domains=yes"], message: "option '--merge-domains' does not take an argument" },
     {
       args: ["--files", "a"],
       message:
-        'unknown flag "--files", known are: -f, --file, --dir, --domain, -d, --descriptor, --fleet, --at, --key-prefix, --merge-domains, -o, --output, --help',
+        'unknown flag "--files", known are: -f, --file, --dir, --domain, -d, --descriptor, --fleet, --at, --key-prefix, --merge-domains, --skip-other-kinds, -o, --output, --help',
     },
   ])("refuses $args", ({ args, message }) => {
     expect(parseExplainArguments(args, NOW_MS)).toBe(message);

@@ -18,6 +18,7 @@ export interface ExplainArguments {
   readonly format: "text" | "json";
   readonly keyPrefix: string;
   readonly mergeDomains: boolean;
+  readonly skipOtherKinds: boolean;
 }
 
 /** What `weir explain --help` prints. */
@@ -39,11 +40,14 @@ Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUEâ
   --fleet NAME
       The fleet of the pod that is asked, where manifests of several fleets share the domain.
   --at TIME
-      The time of the request, such as 2026-01-31T12:00:00Z or seconds since the epoch; default is now.
+      The time of the request, such as 2026-01-31T12:00:00Z (UTC where it names no zone) or seconds since
+      the epoch; default is now.
   --key-prefix TEXT
       What the pod puts before every counter key (its setting CACHE_KEY_PREFIX).
   --merge-domains
       Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true.
+  --skip-other-kinds
+      Lets manifests of other kinds alone, as weir check does.
   -o, --output text|json
       text (default) for people, json: one object with everything.
   --help
@@ -67,6 +71,7 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
     at: { type: "string" },
     "key-prefix": { type: "string" },
     "merge-domains": { type: "boolean" },
+    "skip-other-kinds": { type: "boolean" },
     output: { type: "string", short: "o" },
   });
   if (!flags.ok) return flags.message;
@@ -97,6 +102,7 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
     format,
     keyPrefix: flags.last("key-prefix") ?? "",
     mergeDomains: flags.has("merge-domains"),
+    skipOtherKinds: flags.has("skip-other-kinds"),
   };
 }
 
@@ -131,7 +137,15 @@ function plain(text: string): string {
 }
 
 function parseTime(text: string): number | undefined {
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : /^\d{4}-\d\d-\d\d(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : parseCalendarTime(text);
   // Beyond this the calendar of JavaScript ends.
   return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15 ? ms : undefined;
+}
+
+/** NaN for what is no time, and for a day that its month does not have, which Date would take for one of the next. */
+function parseCalendarTime(text: string): number {
+  const [, day = "", time = "T00:00", zone = "Z"] = /^(\d{4}-\d\d-\d\d)(T[\d:.]+)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
+  const dayMs = Date.parse(`${day}T00:00Z`);
+  if (Number.isNaN(dayMs) || !new Date(dayMs).toISOString().startsWith(day)) return Number.NaN;
+  return Date.parse(`${day}${time}${zone}`);
 }

@@ -5,7 +5,7 @@ import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
 import { checkFiles } from "../check/check-files.ts";
 import { readInputFiles } from "../check/input-files.ts";
 import type { InputStream } from "../check/read-bounded.ts";
-import { formatProblem } from "../check/report.ts";
+import { formatProblem, formatWarning } from "../check/report.ts";
 import { parseExplainArguments } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
 import { explainRequest } from "./explain.ts";
@@ -30,6 +30,7 @@ export async function runExplain(
     context.stderr(`${lines.join("")}weir explain: the files have problems, so that no pod would take them\n`);
     return EXIT_PROBLEMS;
   }
+  context.stderr(checked.report.warnings.map((warning) => `${formatWarning(warning)}\n`).join(""));
   const domain = findDomain(checked, parsed);
   if (typeof domain === "string") return wrong(context, domain);
   const explained = explainRequest(domain, parsed.descriptors, parsed);

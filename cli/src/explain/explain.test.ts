@@ -49,7 +49,7 @@ descriptors:
 const AT_MS = 1_769_862_896_000;
 
 function domainOf(text: string, wanted = { domain: "", fleet: undefined as string | undefined }): ConfiguredDomain {
-  const domain = findDomain(checkFiles([{ path: "r.yaml", text }], { mergeDomains: false }), wanted);
+  const domain = findDomain(checkFiles([{ path: "r.yaml", text }], { mergeDomains: false, skipOtherKinds: false }), wanted);
   if (typeof domain === "string") throw new Error(domain);
   return domain;
 }
@@ -181,7 +181,10 @@ describe("explainRequest()", () => {
 describe("findDomain()", () => {
   const manifest = (name: string, fleets: string): string =>
     `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: ${name}}\nspec: {domain: shop, fleets: [${fleets}], descriptors: [{key: ${name}}]}\n---\n`;
-  const files = checkFiles([{ path: "m.yaml", text: manifest("one", "edge") + manifest("two", "core") }], { mergeDomains: false });
+  const files = checkFiles([{ path: "m.yaml", text: manifest("one", "edge") + manifest("two", "core") }], {
+    mergeDomains: false,
+    skipOtherKinds: false,
+  });
 
   it("wants to know the fleet when fleets have different rules", () => {
     expect(findDomain(files, { domain: "shop", fleet: undefined })).toBe(

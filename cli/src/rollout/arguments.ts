@@ -1,5 +1,6 @@
 // The command line of `weir rollout`. Pure.
-import { readFlags } from "../command-line/read-flags.ts";
+import { readFlags, type ReadFlags } from "../command-line/read-flags.ts";
+import { ACCESS_FLAGS, ACCESS_HELP, readAccess, type ServerAccess } from "./access-arguments.ts";
 
 /** Where a control plane listens by default. */
 const DEFAULT_SERVER = "http://127.0.0.1:8090";
@@ -7,16 +8,25 @@ const DEFAULT_SERVER = "http://127.0.0.1:8090";
 /** Longest wait when none is given, in seconds: pods that are connected take a second or two. */
 const TIMEOUT_SECONDS = 60;
 
+/** What is of interest. Empty texts mean everything. */
+export interface RolloutFilter {
+  readonly fleet: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** The resource of this name must be known in this generation, or a later one; 0 means in any. */
+  readonly generation: number;
+}
+
 /** What is asked for. */
 export interface RolloutArguments {
   readonly servers: readonly string[];
+  readonly access: ServerAccess;
   /** `once`: the state as it is. `watch`: until it is interrupted. `wait`: until all is accepted, or the time is up. */
   readonly until: "once" | "watch" | "wait";
   /** For `wait`, in milliseconds. */
   readonly timeoutMs: number;
   readonly format: "table" | "json";
-  /** Empty fields mean everything. */
-  readonly filter: { readonly fleet: string; readonly namespace: string; readonly name: string };
+  readonly filter: RolloutFilter;
 }
 
 /** What `weir rollout --help` prints. */
@@ -27,6 +37,9 @@ Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESP
 
   RESOURCE
       The name of one RateLimitConfig, in the namespace of -n (default: default) or as NAMESPACE/NAME.
+      It is missed where a replica does not know it.
+  --generation NUMBER
+      The resource must be known in this metadata.generation at least: the one that kubectl apply made.
   -s, --server URL
       The HTTP port of a control plane, default ${DEFAULT_SERVER}. May be repeated. Every
       replica knows only the pods that are connected to it: where a name has several addresses, as
@@ -45,7 +58,7 @@ Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESP
       Only resources of this namespace.
   -o, --output table|json
       table (default) for people, json: one object with everything.
-  --help
+${ACCESS_HELP}  --help
       Shows this.
 
 Exit code: 0 when every resource is served as it is written and every connected pod has accepted it,
@@ -63,28 +76,49 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
     fleet: { type: "string" },
     namespace: { type: "string", short: "n" },
     output: { type: "string", short: "o" },
+    generation: { type: "string" },
+    ...ACCESS_FLAGS,
   });
   if (!flags.ok) return flags.message;
   if (flags.words.length > 1) return `one resource can be named at most, there are ${flags.words.length}`;
   if (flags.has("watch") && flags.has("wait")) return "--watch and --wait do not go together";
   const timeout = flags.last("timeout") ?? String(TIMEOUT_SECONDS);
+  if (flags.last("timeout") !== undefined && !flags.has("wait")) return "--timeout is for --wait";
   if (!/^\d{1,6}$/.test(timeout)) return `the timeout must be a whole number of seconds, is ${JSON.stringify(timeout)}`;
   const format = flags.last("output") ?? "table";
   if (format !== "table" && format !== "json") return `the output must be table or json, is ${JSON.stringify(format)}`;
   const servers: string[] = [];
   for (const text of flags.all("server").length === 0 ? [DEFAULT_SERVER] : flags.all("server")) {
     const server = serverUrl(text);
-    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(text)}`;
+    // What stands before an @ may be a password.
+    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(text.replace(/[^/]*@/s, "…@"))}`;
     servers.push(server);
   }
+  const access = readAccess(flags, servers);
+  if (typeof access === "string") return access;
+  const filter = resourceFilter(flags);
+  if (typeof filter === "string") return filter;
+  const until = flags.has("watch") ? "watch" : flags.has("wait") ? "wait" : "once";
+  return { servers: [...new Set(servers)], access, until, timeoutMs: Number(timeout) * 1000, format, filter };
+}
+
+function resourceFilter(flags: Extract<ReadFlags, { readonly ok: true }>): RolloutFilter | string {
   const [word = ""] = flags.words;
   const [, inWord = "", name = ""] = /^(?:([^/]*)\/)?([^/]*)$/.exec(word) ?? [];
   if (word !== "" && name === "") return `a resource must be NAME or NAMESPACE/NAME, is ${JSON.stringify(word)}`;
   const namespace = flags.last("namespace") ?? inWord;
   if (inWord !== "" && namespace !== inWord) return `the resource ${word} is not in the namespace ${JSON.stringify(namespace)}`;
-  const filter = { fleet: flags.last("fleet") ?? "", namespace: name !== "" && namespace === "" ? "default" : namespace, name };
-  const until = flags.has("watch") ? "watch" : flags.has("wait") ? "wait" : "once";
-  return { servers: [...new Set(servers)], until, timeoutMs: Number(timeout) * 1000, format, filter };
+  const generation = flags.last("generation");
+  if (generation !== undefined && name === "") return "--generation is for one RESOURCE, name it";
+  if (generation !== undefined && !/^[1-9]\d{0,14}$/.test(generation)) {
+    return `the generation must be a whole number from 1, is ${JSON.stringify(generation)}`;
+  }
+  return {
+    fleet: flags.last("fleet") ?? "",
+    namespace: name !== "" && namespace === "" ? "default" : namespace,
+    name,
+    generation: Number(generation ?? 0),
+  };
 }
 
 /** The address without a slash at its end; a missing scheme is http. */

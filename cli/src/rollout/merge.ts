@@ -11,6 +11,8 @@ import {
   type Unreadable,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
+import type { RolloutFilter } from "./arguments.ts";
+
 /** One answer and whose it is. */
 export interface ReplicaAnswer {
   readonly server: string;
@@ -56,6 +58,11 @@ export interface MergedRollout {
   readonly problems: readonly string[];
 }
 
+/** A resource that is asked for by its name; an empty name asks for none. */
+export type WantedResource = Pick<RolloutFilter, "namespace" | "name" | "generation">;
+
+const NOTHING_WANTED: WantedResource = { namespace: "", name: "", generation: 0 };
+
 /** How far a resource is from being served, so that the worst answer is shown. */
 const SEVERITY: Readonly<Record<ResourceState, number>> = {
   [ResourceState.UNSPECIFIED]: 1,
@@ -76,8 +83,8 @@ export function holdText(hold: Hold): string {
   return HOLD_TEXT[hold] ?? "for a reason that this program does not know";
 }
 
-/** Merges answers. Two addresses of one replica count once. */
-export function mergeRollouts(answers: readonly ReplicaAnswer[]): MergedRollout {
+/** Merges answers. Two addresses of one replica count once. A resource that is asked for by name must be there. */
+export function mergeRollouts(answers: readonly ReplicaAnswer[], wanted: WantedResource = NOTHING_WANTED): MergedRollout {
   const replicas = withoutTwins(answers);
   const rollouts = replicas.flatMap(({ rollout }) => (rollout === undefined ? [] : [rollout]));
   const pods = rollouts
@@ -99,7 +106,7 @@ export function mergeRollouts(answers: readonly ReplicaAnswer[]): MergedRollout 
       ({ location, message }) => `${location}\n${message}`,
     ).flatMap(([first]) => (first === undefined ? [] : [first])),
   };
-  return { ...merged, problems: problemsOf(merged) };
+  return { ...merged, problems: [...problemsOf(merged), ...missing(rollouts, wanted)] };
 }
 
 /** What a pod is called. */
@@ -173,6 +180,17 @@ function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] 
     ...(rejecting === 0 ? [] : [`${podsText(rejecting)} rejected the version in force`]),
     ...(waiting === 0 ? [] : [`${podsText(waiting)} not yet accepted the version in force`]),
   ];
+}
+
+/** What replicas do not know, or not yet as it was applied: all that they say of it may be about the time before. */
+function missing(rollouts: readonly Rollout[], { namespace, name, generation }: WantedResource): readonly string[] {
+  if (name === "") return [];
+  return rollouts.flatMap(({ replica, resources }) => {
+    const known = resources.find((resource) => resource.namespace === namespace && resource.name === name);
+    if (known === undefined) return [`the replica ${replica} knows no resource ${namespace}/${name}`];
+    if (known.generation >= BigInt(generation)) return [];
+    return [`the replica ${replica} knows ${namespace}/${name} in generation ${known.generation}, not yet in ${generation}`];
+  });
 }
 
 function resourcesText(count: number): string {

@@ -12,8 +12,8 @@ describe("findTargets()", () => {
       server: "https://cp:8090",
       addresses: ["10.0.0.1", "fd00::2"],
       targets: [
-        { label: "https://cp:8090 (10.0.0.1)", url: "https://10.0.0.1:8090", serverName: "cp" },
-        { label: "https://cp:8090 (fd00::2)", url: "https://[fd00::2]:8090", serverName: "cp" },
+        { label: "https://cp:8090 (10.0.0.1)", url: "https://10.0.0.1:8090", named: { name: "cp", host: "cp:8090" } },
+        { label: "https://cp:8090 (fd00::2)", url: "https://[fd00::2]:8090", named: { name: "cp", host: "cp:8090" } },
       ],
     },
   ])("finds $targets.length behind $server with $addresses", async ({ server, addresses, targets }) => {

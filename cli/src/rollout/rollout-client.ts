@@ -1,17 +1,19 @@
 // Asks one replica of the control plane by the rollout API, in Connect's protocol over HTTP/1.1. It retries nothing and merges nothing.
+import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
 import { isIP } from "node:net";
 
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { describeError } from "@weir/common/errors/service-error";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
+import type { ServerAccess } from "./access-arguments.ts";
 import type { RolloutArguments } from "./arguments.ts";
-
-/** Longest wait for an answer, in milliseconds. */
-const ANSWER_TIMEOUT_MS = 10_000;
+import { type Credentials, readCredentials } from "./credentials.ts";
+import { explainFailure } from "./failure.ts";
 
 /** Largest answer that is read, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
@@ -21,44 +23,73 @@ export interface Target {
   /** As the user wrote the server, with the address when the name has several. */
   readonly label: string;
   readonly url: string;
-  /** The name in the server's certificate, when the URL holds an address instead. */
-  readonly serverName?: string;
+  /** Name and port as the user wrote them, when the URL holds an address instead: for the server's certificate, and for proxies before it. */
+  readonly named?: { readonly name: string; readonly host: string };
+}
+
+/** What is asked, and how. */
+export interface Question {
+  readonly filter: Pick<RolloutArguments["filter"], "fleet" | "namespace" | "name">;
+  readonly access: ServerAccess;
+  readonly signal: AbortSignal;
+  /** Longest wait for an answer, in milliseconds; of a watch, for the first one. */
+  readonly answerTimeoutMs: number;
 }
 
 /** What one replica answered, or why it did not. */
 export type Answer = { readonly rollout: Rollout } | { readonly error: string };
 
+interface Connection {
+  readonly client: ReturnType<typeof createClient<typeof RolloutService>>;
+  readonly close: () => void;
+}
+
 /** Everything that the servers' names stand for. A name that cannot be resolved stays one target, and asking it tells why. */
 export async function findTargets(
   servers: readonly string[],
-  resolve: (host: string) => Promise<readonly string[]> = resolveAll,
+  resolve: (host: string) => Promise<readonly string[]>,
 ): Promise<readonly Target[]> {
   const found = await Promise.all(servers.map(async (server) => targetsOf(server, resolve)));
   return found.flat();
 }
 
 /** Asks once. */
-export async function askOnce(target: Target, filter: RolloutArguments["filter"], signal: AbortSignal): Promise<Answer> {
+export async function askOnce(target: Target, { filter, access, signal, answerTimeoutMs }: Question): Promise<Answer> {
+  const credentials = readCredentials(access, target.url);
+  if (typeof credentials === "string") return { error: credentials };
+  const { client, close } = connect(target, access, credentials);
   try {
-    const { rollout } = await clientOf(target).getRollout({ filter }, { signal, timeoutMs: ANSWER_TIMEOUT_MS });
+    const headers = headersOf(target, credentials);
+    const { rollout } = await client.getRollout({ filter }, { signal, headers, timeoutMs: answerTimeoutMs });
     return rollout === undefined ? { error: `${target.label} answers without a rollout` } : { rollout };
   } catch (error) {
-    return { error: explainFailure(target, error) };
+    return { error: explainFailure(target.label, error, answerTimeoutMs) };
+  } finally {
+    close();
   }
 }
 
 /** Listens until the connection ends or the signal comes; each state goes to `tell`. Resolves with why it ended. */
-export async function listen(
-  target: Target,
-  options: { readonly filter: RolloutArguments["filter"]; readonly signal: AbortSignal; readonly tell: (rollout: Rollout) => void },
-): Promise<string> {
+export async function listen(target: Target, question: Question, tell: (rollout: Rollout) => void): Promise<string> {
+  const { filter, access, answerTimeoutMs } = question;
+  const credentials = readCredentials(access, target.url);
+  if (typeof credentials === "string") return credentials;
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), answerTimeoutMs);
+  const signal = AbortSignal.any([question.signal, silence.signal]);
+  const { client, close } = connect(target, access, credentials);
   try {
-    for await (const { rollout } of clientOf(target).watchRollout({ filter: options.filter }, { signal: options.signal })) {
-      if (rollout !== undefined) options.tell(rollout);
+    for await (const { rollout } of client.watchRollout({ filter }, { signal, headers: headersOf(target, credentials) })) {
+      clearTimeout(timer);
+      if (rollout !== undefined) tell(rollout);
     }
     return `${target.label} ended the connection`;
   } catch (error) {
-    return explainFailure(target, error);
+    if (silence.signal.aborted) return `Cannot reach ${target.label}: no answer within ${answerTimeoutMs / 1000} s`;
+    return explainFailure(target.label, error, answerTimeoutMs);
+  } finally {
+    clearTimeout(timer);
+    close();
   }
 }
 
@@ -71,57 +102,40 @@ async function targetsOf(server: string, resolve: (host: string) => Promise<read
   return addresses.map((address) => {
     const at = new URL(server);
     at.hostname = isIP(address) === 6 ? `[${address}]` : address;
-    return { label: `${server} (${address})`, url: at.href.replace(/\/+$/, ""), serverName: host };
+    return { label: `${server} (${address})`, url: at.href.replace(/\/+$/, ""), named: { name: host, host: url.host } };
   });
 }
 
-async function resolveAll(host: string): Promise<readonly string[]> {
+/** Every address of a name; none when it cannot be looked up. */
+export async function resolveAll(host: string): Promise<readonly string[]> {
   try {
-    return (await lookup(host, { all: true })).map(({ address }) => address);
+    // Without addresses of a kind that this machine has no network for.
+    return (await lookup(host, { all: true, hints: ADDRCONFIG })).map(({ address }) => address);
   } catch {
     return []; // Asking the server will say the same, in the place where failures are told.
   }
 }
 
 function isLoopback(address: string): boolean {
-  return address === "::1" || address.startsWith("127.");
+  return address === "::1" || address === "127.0.0.1";
 }
 
-function clientOf({ url, serverName }: Target): ReturnType<typeof createClient<typeof RolloutService>> {
-  const nodeOptions = serverName === undefined || !url.startsWith("https:") ? {} : { servername: serverName };
-  return createClient(
-    RolloutService,
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions, readMaxBytes: ANSWER_MAX_BYTES }),
-  );
+/** What a request carries; the user may say another host. */
+function headersOf({ named }: Target, credentials: Credentials): Headers {
+  const headers = new Headers(credentials.headers.map(([name, value]): [string, string] => [name, value]));
+  if (named !== undefined && !headers.has("host")) headers.set("host", named.host);
+  return headers;
 }
 
-function explainFailure(target: Target, error: unknown): string {
-  const failure = ConnectError.from(error);
-  switch (failure.code) {
-    case Code.Unimplemented:
-    case Code.Unknown:
-      return `${target.label} answers, but not as a rollout API: is it the HTTP port of a control plane? (${failure.rawMessage})`;
-    case Code.DeadlineExceeded:
-      return `Cannot reach ${target.label}: no answer within ${ANSWER_TIMEOUT_MS / 1000} s`;
-    case Code.Unavailable:
-    case Code.Aborted:
-    case Code.Internal:
-    case Code.Canceled:
-      return `Cannot reach ${target.label}: ${reasonOf(failure)}`;
-    default:
-      return `${target.label} refuses: ${failure.rawMessage}`;
-  }
-}
-
-function reasonOf(failure: ConnectError): string {
-  const text = describeError(failure.cause ?? failure.rawMessage);
-  const reasons: readonly (readonly [RegExp, string])[] = [
-    [/ECONNREFUSED/, "connection refused"],
-    [/ENOTFOUND|EAI_AGAIN/, "its name has no address"],
-    [/ECONNRESET|socket hang up/, "the connection broke"],
-    [/EHOSTUNREACH|ENETUNREACH/, "no route to it"],
-    [/ETIMEDOUT/, "connecting took too long"],
-  ];
-  const known = reasons.find(([pattern]) => pattern.test(text))?.[1];
-  return known === undefined ? text : `${known} (${text})`;
+/** A client with a connection of its own, which `close` ends. */
+function connect({ url, named }: Target, access: ServerAccess, { secureContext }: Credentials): Connection {
+  const servername = access.serverName ?? named?.name;
+  // So that a machine that is gone without a word is noticed some day.
+  const options = { keepAlive: true };
+  const agent =
+    secureContext === undefined
+      ? new HttpAgent(options)
+      : new HttpsAgent({ ...options, secureContext, ...(servername !== undefined && { servername }) });
+  const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { agent }, readMaxBytes: ANSWER_MAX_BYTES });
+  return { client: createClient(RolloutService, transport), close: () => agent.destroy() };
 }

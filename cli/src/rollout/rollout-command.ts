@@ -4,72 +4,87 @@ import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { parseRolloutArguments } from "./arguments.ts";
 import type { RolloutArguments } from "./arguments.ts";
 import { changedLines } from "./changes.ts";
+import { readCredentials } from "./credentials.ts";
 import { mergeRollouts } from "./merge.ts";
 import type { MergedRollout } from "./merge.ts";
 import { formatRolloutJson, formatTable } from "./report.ts";
-import { askOnce, findTargets } from "./rollout-client.ts";
+import { askOnce, findTargets, resolveAll } from "./rollout-client.ts";
+import { CLEAR_SCREEN, drawn, type ScreenSize } from "./screen.ts";
 import { watchRollout } from "./watch-rollout.ts";
 
 const EXIT_DONE = 0;
 const EXIT_NOT_DONE = 1;
 const EXIT_FAILURE = 2;
 
-/** To the upper left corner, and clears what is below. Going there first and clearing last draws without a flicker. */
-const CURSOR_HOME = "\u001b[H";
-const CLEAR_LINE_END = "\u001b[K";
-const CLEAR_BELOW = "\u001b[J";
-const CLEAR_SCREEN = "\u001b[2J";
+/** Longest wait for an answer, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/** How often the names of servers are looked up again while they are watched, in milliseconds. */
+const LOOKUP_INTERVAL_MS = 5_000;
 
 /** What the command knows of the process besides its context. */
 export interface RolloutEnvironment {
-  readonly isTerminal: () => boolean;
+  /** The size of the terminal that standard output is; undefined when it is none. */
+  readonly screen: () => ScreenSize | undefined;
   readonly nowMs: () => number;
   readonly random: () => number;
+  readonly answerTimeoutMs: number;
+  readonly lookupIntervalMs: number;
+  readonly resolve: (host: string) => Promise<readonly string[]>;
 }
+
+const PROCESS: RolloutEnvironment = {
+  screen: () => (process.stdout.isTTY ? { columns: process.stdout.columns, rows: process.stdout.rows } : undefined),
+  nowMs: Date.now,
+  random: Math.random,
+  answerTimeoutMs: ANSWER_TIMEOUT_MS,
+  lookupIntervalMs: LOOKUP_INTERVAL_MS,
+  resolve: resolveAll,
+};
+
+/** What the command needs of its program. */
+export type RolloutContext = Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env">;
 
 /** Runs the command with the arguments behind its name; gives the exit code. */
 export async function runRollout(
-  context: Pick<ProgramContext, "stdout" | "stderr" | "signal">,
+  context: RolloutContext,
   args: readonly string[],
-  environment: RolloutEnvironment = { isTerminal: () => process.stdout.isTTY, nowMs: Date.now, random: Math.random },
+  environment: RolloutEnvironment = PROCESS,
 ): Promise<number> {
   const parsed = parseRolloutArguments(args);
   if (typeof parsed === "string") {
     context.stderr(`weir rollout: ${parsed}; weir rollout --help tells more\n`);
     return EXIT_FAILURE;
   }
+  const unusable = parsed.servers.map((server) => readCredentials(parsed.access, server)).find((found) => typeof found === "string");
+  if (unusable !== undefined) {
+    context.stderr(`weir rollout: ${unusable}\n`);
+    return EXIT_FAILURE;
+  }
   return parsed.until === "once" ? await show(context, parsed, environment) : await watch(context, parsed, environment);
 }
 
-async function show(
-  context: Pick<ProgramContext, "stdout" | "stderr" | "signal">,
-  options: RolloutArguments,
-  environment: RolloutEnvironment,
-): Promise<number> {
-  const targets = await findTargets(options.servers);
-  const { signal } = context;
-  const answers = await Promise.all(
-    targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, options.filter, signal)) })),
-  );
-  const merged = mergeRollouts(answers);
+async function show(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
+  const targets = await findTargets(options.servers, environment.resolve);
+  const question = { filter: options.filter, access: options.access, signal: context.signal, answerTimeoutMs: environment.answerTimeoutMs };
+  const answers = await Promise.all(targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question)) })));
+  const merged = mergeRollouts(answers, options.filter);
   const failures = merged.replicas.flatMap(({ error }) => (error === undefined ? [] : [`weir rollout: ${error}\n`]));
   if (failures.length < merged.replicas.length || options.format === "json") context.stdout(printed(merged, options, environment));
   context.stderr(failures.join(""));
   return exitCode(merged);
 }
 
-async function watch(
-  context: Pick<ProgramContext, "stdout" | "stderr" | "signal">,
-  options: RolloutArguments,
-  environment: RolloutEnvironment,
-): Promise<number> {
+async function watch(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
   let before: MergedRollout | undefined;
   const done = new AbortController();
-  const isScreen = options.format === "table" && environment.isTerminal();
-  if (isScreen) context.stdout(CLEAR_SCREEN);
+  const screen = (): ScreenSize | undefined =>
+    options.format === "json" || context.env["TERM"] === "dumb" ? undefined : environment.screen();
+  if (screen() !== undefined) context.stdout(CLEAR_SCREEN);
   const tell = (merged: MergedRollout): void => {
+    const size = screen();
     if (options.format === "json") context.stdout(formatRolloutJson(merged, false));
-    else if (isScreen) context.stdout(drawn(formatTable(merged, environment.nowMs())));
+    else if (size !== undefined) context.stdout(drawn(formatTable(merged, environment.nowMs()), size));
     else
       context.stdout(
         changedLines(before, merged, environment.nowMs())
@@ -81,13 +96,11 @@ async function watch(
   };
   const timer = options.until === "wait" ? setTimeout(() => done.abort(), options.timeoutMs) : undefined;
   const signal = AbortSignal.any([context.signal, done.signal]);
-  const last = await watchRollout(options, { signal, random: environment.random, tell });
+  const last = await watchRollout(options, { ...environment, signal, tell });
   clearTimeout(timer);
-  return last === undefined ? EXIT_FAILURE : exitCode(last);
-}
-
-function drawn(text: string): string {
-  return `${CURSOR_HOME}${text.replaceAll("\n", `${CLEAR_LINE_END}\n`)}${CLEAR_BELOW}`;
+  if (last !== undefined) return exitCode(last);
+  context.stderr(`weir rollout: no answer yet from ${options.servers.join(", ")}\n`);
+  return EXIT_FAILURE;
 }
 
 function printed(merged: MergedRollout, { format }: RolloutArguments, environment: RolloutEnvironment): string {

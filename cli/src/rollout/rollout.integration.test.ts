@@ -6,11 +6,9 @@ import type { AddressInfo } from "node:net";
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { runRollout } from "./rollout-command.ts";
-import { CONNECTED_MS, FakeControlPlane, rolloutOf } from "./rollout.suite.ts";
+import { run, WAIT_MS } from "./rollout-command.suite.ts";
+import { FakeControlPlane, rolloutOf } from "./rollout.suite.ts";
 import type { RolloutInit } from "./rollout.suite.ts";
-
-const WAIT_MS = 20_000;
 
 const running: FakeControlPlane[] = [];
 afterEach(async () => {
@@ -21,24 +19,6 @@ async function start(rollout: RolloutInit, port?: number): Promise<{ url: string
   const server = new FakeControlPlane(rollout);
   running.push(server);
   return { server, url: await server.start(port) };
-}
-
-interface Run {
-  readonly ended: Promise<number>;
-  readonly output: { stdout: string; stderr: string };
-  readonly abort: AbortController;
-}
-
-function run(args: readonly string[], isTerminal = false): Run {
-  const output = { stdout: "", stderr: "" };
-  const abort = new AbortController();
-  const context = {
-    stdout: (text: string) => void (output.stdout += text),
-    stderr: (text: string) => void (output.stderr += text),
-    signal: abort.signal,
-  };
-  const environment = { isTerminal: () => isTerminal, nowMs: () => CONNECTED_MS + 90_000, random: () => 0 };
-  return { ended: runRollout(context, args, environment), output, abort };
 }
 
 describe("weir rollout", () => {
@@ -136,17 +116,27 @@ default/shop   shop     served   2/2    -
     );
   });
 
-  it.each([
-    { args: ["-s", "ftp://x"], message: 'a server must be like http://name:8090, is "ftp://x"' },
-    { args: ["-o", "text"], message: 'the output must be table or json, is "text"' },
-    { args: ["-w", "--wait"], message: "--watch and --wait do not go together" },
-    { args: ["--timeout", "1m"], message: 'the timeout must be a whole number of seconds, is "1m"' },
-    { args: ["a", "b"], message: "one resource can be named at most, there are 2" },
-    { args: ["-n", "b", "a/x"], message: 'the resource a/x is not in the namespace "b"' },
-  ])("refuses $args", async ({ args, message }) => {
-    const { ended, output } = run(args);
+  it("tells what is wrong with its flags, and ends with 2", async () => {
+    const { ended, output } = run(["-o", "text"]);
     expect(await ended).toBe(2);
-    expect(output.stderr).toBe(`weir rollout: ${message}; weir rollout --help tells more\n`);
+    expect(output).toEqual({
+      stdout: "",
+      stderr: 'weir rollout: the output must be table or json, is "text"; weir rollout --help tells more\n',
+    });
+  });
+
+  it("misses a resource that a replica does not know, or not yet in the generation that is asked for", async () => {
+    const shop = { namespace: "web", name: "shop", domain: "shop", state: 1, generation: 3n };
+    const one = await start(rolloutOf("cp-0", { "gateway-1": 1 }, { resources: [shop] }));
+    const two = await start(rolloutOf("cp-1", {}, { resources: [] }));
+    const known = run(["-s", one.url, "web/shop", "--generation", "3"]);
+    expect(await known.ended).toBe(0);
+    const late = run(["-s", one.url, "web/shop", "--generation", "4"]);
+    expect(await late.ended).toBe(1);
+    expect(late.output.stdout).toContain("\nnot there yet: the replica cp-0 knows web/shop in generation 3, not yet in 4\n");
+    const absent = run(["-s", one.url, "-s", two.url, "web/shop"]);
+    expect(await absent.ended).toBe(1);
+    expect(absent.output.stdout).toContain("\nnot there yet: the replica cp-1 knows no resource web/shop\n");
   });
 });
 
@@ -188,7 +178,7 @@ describe("weir rollout --watch", () => {
 
   it("draws the table anew on a terminal", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 3 }));
-    const { ended, output, abort } = run(["-w", "-s", url], true);
+    const { ended, output, abort } = run(["-w", "-s", url], { screen: () => ({ columns: 200, rows: 50 }) });
     await eventually("the first table", () => expect(output.stdout).toContain("pending"), WAIT_MS);
     server.change(rolloutOf("cp-0", { "gateway-1": 1 }));
     await eventually("the second table", () => expect(output.stdout.split("\u001b[H")).toHaveLength(3), WAIT_MS);
@@ -200,10 +190,103 @@ describe("weir rollout --watch", () => {
 
   it("writes an object in one line for each state with -o json", async () => {
     const { url } = await start(rolloutOf("cp-0", { "gateway-1": 2 }));
-    const { ended, output, abort } = run(["-w", "-o", "json", "-s", url]);
+    let lookups = 0;
+    const resolve = (): Promise<readonly string[]> => {
+      lookups += 1;
+      return Promise.resolve([]);
+    };
+    const named = url.replace("127.0.0.1", "localhost");
+    const { ended, output, abort } = run(["-w", "-o", "json", "-s", named], { resolve, lookupIntervalMs: 20 });
     await eventually("the first state", () => expect(output.stdout).toMatch(/\n$/), WAIT_MS);
+    const before = lookups;
+    // Looking the name up again changes nothing, and so nothing is written: one object parses, two would not.
+    await eventually("more looks at the name", () => expect(lookups).toBeGreaterThan(before + 10), WAIT_MS);
     abort.abort();
     expect(await ended).toBe(1);
     expect(JSON.parse(output.stdout)).toMatchObject({ ok: false, pods: [{ pod: "gateway-1", state: "rejected" }] });
+  });
+
+  it("waits for a resource that was applied a moment ago", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }, { resources: [] }));
+    const { ended, output } = run(["--wait", "-s", url, "default/shop"]);
+    await eventually("the first state", () => expect(output.stdout).toContain("knows no resource default/shop"), WAIT_MS);
+    server.change(rolloutOf("cp-0", { "gateway-1": 1 }));
+    expect(await ended).toBe(0);
+  });
+
+  it("shows what the others say when one server takes connections and never answers", async () => {
+    const mute = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    const silent = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`;
+    const { url } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
+    const { ended, output, abort } = run(["-w", "-s", url, "-s", silent], { answerTimeoutMs: 500 });
+    await eventually("a picture", () => expect(output.stdout).toContain("pod default/gateway-1 (default) accepted"), WAIT_MS);
+    expect(output.stdout).toContain(`server ${silent} fails: Cannot reach ${silent}: no answer within 0.5 s\n`);
+    abort.abort();
+    expect(await ended).toBe(2);
+    mute.closeAllConnections();
+    mute.close();
+  });
+
+  it("says so when the time of --wait is up before anything was answered", async () => {
+    const mute = createServer(() => undefined).listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    const silent = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`;
+    const { ended, output } = run(["--wait", "--timeout", "1", "-s", silent]);
+    expect(await ended).toBe(2);
+    expect(output).toEqual({ stdout: "", stderr: `weir rollout: no answer yet from ${silent}\n` });
+    mute.closeAllConnections();
+    mute.close();
+  });
+
+  it("follows a name whose replicas are replaced by others at new addresses", async () => {
+    const old = new FakeControlPlane(rolloutOf("cp-0", { "gateway-1": 1 }));
+    const young = new FakeControlPlane(rolloutOf("cp-1", { "gateway-1": 3 }));
+    running.push(old, young);
+    const { port } = new URL(await old.start(0, "127.0.0.2"));
+    await young.start(Number(port), "127.0.0.3");
+    let addresses: readonly string[] = ["127.0.0.2", "127.0.0.4"];
+    const server = `http://control-plane.example:${port}`;
+    const { ended, output, abort } = run(["-w", "-s", server], { resolve: () => Promise.resolve(addresses), lookupIntervalMs: 100 });
+    const said = async (text: string): Promise<void> =>
+      await eventually(`the line ${text}`, () => expect(output.stdout).toContain(text), WAIT_MS);
+    await said("pod default/gateway-1 (default) accepted 0123456789ab\n");
+    await said(`server ${server} (127.0.0.4) fails: `);
+    addresses = ["127.0.0.3"];
+    await said(`server ${server} (127.0.0.4) is gone\n`);
+    // Its name is gone, and it answers still: it is stopping.
+    expect(output.stdout).not.toContain(`server ${server} (127.0.0.2) is gone\n`);
+    await old.stop();
+    await said(`server ${server} (127.0.0.2) is gone\n`);
+    abort.abort();
+    await ended;
+  });
+
+  it("draws no more than a terminal has room for, and nothing anew on a dumb one", async () => {
+    const pods = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`gateway-${index}`, 1 as const]));
+    const { url } = await start(rolloutOf("cp-0", pods));
+    const small = { columns: 30, rows: 10 };
+    const narrow = run(["-w", "-s", url], { screen: () => small });
+    await eventually("a table", () => expect(narrow.output.stdout).toContain("\u001b[J"), WAIT_MS);
+    narrow.abort.abort();
+    await narrow.ended;
+    const lines = (narrow.output.stdout.split("\u001b[H")[1] ?? "").replaceAll("\u001b[K", "").replaceAll("\u001b[J", "").split("\n");
+    expect(lines).toEqual([
+      "FLEET   VERSION        RESOUR…",
+      "*       0123456789ab   1     …",
+      "",
+      "POD                  FLEET   …",
+      "default/gateway-0    default …",
+      "default/gateway-1    default …",
+      "default/gateway-10   default …",
+      "… 21 more lines, for which th…",
+      "1 resource served and accepte…",
+      "",
+    ]);
+    const dumb = run(["-w", "-s", url], { screen: () => small, env: { TERM: "dumb" } });
+    await eventually("lines", () => expect(dumb.output.stdout).toContain("accepted by all 20 pods"), WAIT_MS);
+    dumb.abort.abort();
+    await dumb.ended;
+    expect(dumb.output.stdout).not.toContain("\u001b");
   });
 });

@@ -1,6 +1,7 @@
 // A small control plane for tests of `weir rollout`: serves the rollout API in this process, from states that the test sets.
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -44,35 +45,52 @@ export function rolloutOf(replica: string, pods: Readonly<Record<string, 1 | 2 |
   };
 }
 
+/** How a control plane of a test is reached. */
+export interface FakeControlPlaneOptions {
+  /** Certificates; absent: plain HTTP. */
+  readonly tls?: ServerOptions;
+  /** The status with which a proxy in front of it refuses a request; undefined lets it through. */
+  readonly refuse?: (headers: IncomingHttpHeaders) => number | undefined;
+}
+
 /** A control plane of a test. */
 export class FakeControlPlane {
   readonly filters: (RolloutFilter | undefined)[] = [];
+  /** Headers of every request, as they came. */
+  readonly headers: IncomingHttpHeaders[] = [];
   #rollout: RolloutInit;
   readonly #server: Server;
+  readonly #scheme: string;
   #wake = Promise.withResolvers<void>();
 
-  constructor(rollout: RolloutInit) {
+  constructor(rollout: RolloutInit, { tls, refuse }: FakeControlPlaneOptions = {}) {
     this.#rollout = rollout;
-    this.#server = createServer(
-      connectNodeAdapter({
-        routes: (router) => {
-          router.service(RolloutService, {
-            getRollout: ({ filter }) => {
-              this.filters.push(filter);
-              return { rollout: this.#rollout };
-            },
-            watchRollout: (request) => this.#states(request.filter),
-          });
-        },
-      }),
-    );
+    this.#scheme = tls === undefined ? "http" : "https";
+    const answer = connectNodeAdapter({
+      routes: (router) => {
+        router.service(RolloutService, {
+          getRollout: ({ filter }) => {
+            this.filters.push(filter);
+            return { rollout: this.#rollout };
+          },
+          watchRollout: (request) => this.#states(request.filter),
+        });
+      },
+    });
+    const listener: RequestListener = (request, response) => {
+      this.headers.push(request.headers);
+      const status = refuse?.(request.headers);
+      if (status === undefined) answer(request, response);
+      else response.writeHead(status).end();
+    };
+    this.#server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   }
 
   /** Begins to serve, on a free port unless one is given; gives the URL. */
-  async start(port = 0): Promise<string> {
-    this.#server.listen(port, "127.0.0.1");
+  async start(port = 0, address = "127.0.0.1"): Promise<string> {
+    this.#server.listen(port, address);
     await once(this.#server, "listening");
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `${this.#scheme}://${address}:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** Changes the state, which watchers hear of. */

@@ -7,7 +7,7 @@ import type { RolloutArguments } from "./arguments.ts";
 import { mergeRollouts } from "./merge.ts";
 import type { MergedRollout, ReplicaAnswer } from "./merge.ts";
 import { findTargets, listen } from "./rollout-client.ts";
-import type { Target } from "./rollout-client.ts";
+import type { Question, Target } from "./rollout-client.ts";
 
 /** Waits between attempts to connect, in milliseconds. */
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as const;
@@ -15,54 +15,102 @@ const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as con
 /** Changes that come closer together than this, in milliseconds, are told once: replicas learn of one edit within moments. */
 const GATHER_MS = 50;
 
+/** What watching needs. */
+export interface WatchDeps {
+  readonly signal: AbortSignal;
+  readonly random: () => number;
+  readonly answerTimeoutMs: number;
+  /** How often the names of the servers are looked up again, in milliseconds: replicas come and go. */
+  readonly lookupIntervalMs: number;
+  readonly resolve: (host: string) => Promise<readonly string[]>;
+  readonly tell: (merged: MergedRollout) => void;
+}
+
 /** Follows the servers until the signal comes; `tell` gets the first picture once every replica has answered or failed. Gives the last one. */
 export async function watchRollout(
-  options: Pick<RolloutArguments, "servers" | "filter">,
-  deps: { readonly signal: AbortSignal; readonly random: () => number; readonly tell: (merged: MergedRollout) => void },
+  options: Pick<RolloutArguments, "servers" | "access" | "filter">,
+  deps: WatchDeps,
 ): Promise<MergedRollout | undefined> {
-  const targets = await findTargets(options.servers);
-  const answers = new Map<Target, ReplicaAnswer>();
+  const followed = new Map<string, Followed>();
   let last: MergedRollout | undefined;
   let timer: NodeJS.Timeout | undefined;
   const gather = (): void => {
-    if (answers.size < targets.length) return;
+    // The first picture is whole; after that one replica that is new and silent holds up nobody.
+    if (last === undefined && [...followed.values()].some(({ answer }) => answer === undefined)) return;
     timer ??= setTimeout(() => {
       timer = undefined;
-      last = mergeRollouts(targets.flatMap((target) => answers.get(target) ?? []));
+      last = mergeRollouts(
+        [...followed.values()].flatMap(({ answer }) => answer ?? []),
+        options.filter,
+      );
       deps.tell(last);
     }, GATHER_MS);
   };
-  const note = (target: Target, answer: ReplicaAnswer): void => {
-    if (deps.signal.aborted) return;
-    answers.set(target, answer);
+  const question = { filter: options.filter, access: options.access, answerTimeoutMs: deps.answerTimeoutMs };
+  const begin = (target: Target): void => {
+    const end = new AbortController();
+    const entry: Followed = { isNamed: true, end, answer: undefined, done: Promise.resolve() };
+    const note = (answer: ReplicaAnswer): void => {
+      // The last word of a connection that we end ourselves says nothing.
+      if (deps.signal.aborted || end.signal.aborted) return;
+      entry.answer = answer;
+      // What the name does not stand for any more is a replica that was replaced: it is missed only as long as it answers.
+      if (!entry.isNamed && answer.error !== undefined) forget(target.label);
+      else gather();
+    };
+    followed.set(target.label, entry);
+    entry.done = follow(target, { ...question, signal: AbortSignal.any([deps.signal, end.signal]) }, { random: deps.random, note });
+  };
+  const forget = (label: string): void => {
+    followed.get(label)?.end.abort();
+    followed.delete(label);
     gather();
   };
-  await Promise.all(targets.map(async (target) => follow(target, { filter: options.filter, note, ...deps })));
+  const look = async (): Promise<void> => {
+    const targets = await findTargets(options.servers, deps.resolve);
+    const named = new Set(targets.map(({ label }) => label));
+    for (const [label, entry] of [...followed]) {
+      entry.isNamed = named.has(label);
+      if (!entry.isNamed && entry.answer?.error !== undefined) forget(label);
+    }
+    for (const target of targets) if (!followed.has(target.label)) begin(target);
+  };
+  while (!deps.signal.aborted) {
+    await look();
+    await sleep(deps.lookupIntervalMs, deps.signal);
+  }
+  await Promise.all([...followed.values()].map(async ({ done }) => done));
   clearTimeout(timer);
   return last;
 }
 
+/** One replica that is followed, by its label. */
+interface Followed {
+  /** Whether the servers' names stand for it still. */
+  isNamed: boolean;
+  readonly end: AbortController;
+  answer: ReplicaAnswer | undefined;
+  done: Promise<void>;
+}
+
 async function follow(
   target: Target,
-  deps: {
-    readonly filter: RolloutArguments["filter"];
-    readonly signal: AbortSignal;
-    readonly random: () => number;
-    readonly note: (target: Target, answer: ReplicaAnswer) => void;
-  },
+  question: Question,
+  deps: { readonly random: () => number; readonly note: (answer: ReplicaAnswer) => void },
 ): Promise<void> {
   const backoff = createBackoff({ ...BACKOFF, random: deps.random });
-  while (!deps.signal.aborted) {
-    const error = await listen(target, {
-      filter: deps.filter,
-      signal: deps.signal,
-      tell: (rollout) => {
-        backoff.reset();
-        deps.note(target, { server: target.label, rollout });
-      },
+  const { signal } = question;
+  while (!signal.aborted) {
+    const error = await listen(target, question, (rollout) => {
+      backoff.reset();
+      deps.note({ server: target.label, rollout });
     });
     // The pods of a replica that is gone connect to another: its old picture would count them twice.
-    deps.note(target, { server: target.label, error });
-    await pause(backoff.nextMs(), undefined, { signal: deps.signal }).catch(() => undefined); // Only the signal ends a pause early.
+    deps.note({ server: target.label, error });
+    await sleep(backoff.nextMs(), signal);
   }
+}
+
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  await pause(ms, undefined, { signal }).catch(() => undefined); // Only the signal ends a pause early.
 }

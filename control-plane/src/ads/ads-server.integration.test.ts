@@ -13,6 +13,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assemble } from "../assemble/assemble.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { createPodRegistry } from "../rollout/pod-registry.ts";
+import type { PodQuarantine } from "../rollout/quarantine.ts";
+import { NO_REJECTIONS } from "../snapshot/rejections.ts";
 import { encodeResource } from "../snapshot/response-bytes.ts";
 import { buildSnapshot, buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
 import {
@@ -54,8 +56,9 @@ async function serve(
   {
     allowedNames = [],
     security,
+    quarantine,
     ...options
-  }: Partial<AdsServerOptions> & { allowedNames?: readonly string[]; security?: AdsSecurity } = {},
+  }: Partial<AdsServerOptions> & { allowedNames?: readonly string[]; security?: AdsSecurity; quarantine?: PodQuarantine } = {},
 ): Promise<{ server: AdsServer; port: number; publish: (snapshot: Snapshot) => void; counters: FakeCounters }> {
   let snapshot = initial;
   const listeners = new Set<() => void>();
@@ -68,7 +71,14 @@ async function serve(
     },
   };
   const server = createAdsServer(
-    { log: silentLog(), security: security ?? { kind: "mutual-tls", files, allowedNames }, snapshots, pods, counters },
+    {
+      log: silentLog(),
+      security: security ?? { kind: "mutual-tls", files, allowedNames },
+      snapshots,
+      pods,
+      counters,
+      ...(quarantine === undefined ? {} : { quarantine }),
+    },
     { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, ...options },
   );
   await server.start();
@@ -322,6 +332,33 @@ describe("AdsServer and the age of connections", () => {
     running.push({ stop: () => again.close() });
     again.request({ version: pod.last.versionInfo, nonce: pod.last.nonce });
     expect(namesOf(await again.response(1))).toEqual(["default/a"]);
+  });
+});
+
+describe("AdsServer and the quarantine", () => {
+  it("asks a pod that is connected about other content when what others said has changed, though nothing else is in force", async () => {
+    const offers: Snapshot[] = [];
+    const listeners = new Set<() => void>();
+    const quarantine: PodQuarantine = {
+      joined: () => ({ offer: () => offers[0], accepted: () => undefined, rejected: () => undefined, left: () => undefined }),
+      apply: (wanted) => wanted,
+      rejections: () => NO_REJECTIONS,
+      onChanged: (listener) => {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    };
+    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" }, quarantine });
+    const pod = new RealPod(port);
+    running.push({ stop: () => pod.close() });
+    pod.request();
+    await pod.response(1);
+    pod.accept();
+    offers.push(snapshotOf(A, B));
+    for (const listener of listeners) for (let count = 0; count < 3; count += 1) listener();
+    expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
+    await server.stop();
+    expect(listeners.size).toBe(0);
   });
 });
 

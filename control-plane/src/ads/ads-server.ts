@@ -2,6 +2,7 @@
 import {
   type sendUnaryData,
   Server,
+  ServerCredentials,
   type ServerDuplexStream,
   type ServerUnaryCall,
   status,
@@ -10,7 +11,7 @@ import {
 } from "@grpc/grpc-js";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
-import { type ListenAddress, listenError } from "@weir/common/net/listen";
+import type { ListenAddress } from "@weir/common/net/listen";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
@@ -18,9 +19,12 @@ import type { PodRegistry } from "../rollout/pod-registry.ts";
 import type { PodQuarantine } from "../rollout/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
-import { type AdsSecurity, type CallRefusal, credentialsOf, nameRefusal } from "./ads-security.ts";
+import { type AdsSecurity, type CallRefusal, nameRefusal } from "./ads-security.ts";
+import { type ConnectionListener, createConnectionListener } from "./connection-listener.ts";
 import { AGGREGATED, SINGLE_TYPE } from "./discovery-services.ts";
 import type { GrpcService } from "./grpc-service.ts";
+import { CONNECTION_FAILURES } from "./handshake-failure.ts";
+import { type LimitedLog, limitLog } from "./limited-log.ts";
 import { identityOf } from "./node-identity.ts";
 import { type AdsCounters, createPodStream, isRateLimitConfig, type PodStream, type StreamKind } from "./pod-stream.ts";
 import { createSendBudget } from "./send-budget.ts";
@@ -56,7 +60,14 @@ export interface AdsServerOptions {
   readonly connectionAgeGraceMs?: number;
   readonly keepaliveIntervalMs?: number;
   readonly keepaliveTimeoutMs?: number;
+  readonly handshakeTimeoutMs?: number;
 }
+
+/** Why somebody was not let in: the connection came to nothing, or no name of the certificate is allowed. */
+export const ADS_REFUSALS = [...CONNECTION_FAILURES, "name-not-allowed"] as const;
+
+/** One of {@link ADS_REFUSALS}. */
+export type AdsRefusal = (typeof ADS_REFUSALS)[number];
 
 /** What the listener works with. */
 export interface AdsServerDeps {
@@ -70,6 +81,8 @@ export interface AdsServerDeps {
   /** Undefined: nothing follows from what pods reject. */
   readonly quarantine?: PodQuarantine;
   readonly counters: AdsCounters;
+  /** Hears of each client that was not let in, and why. */
+  readonly refused?: (reason: AdsRefusal) => void;
   /** What else is served, under the same rules of who may call. */
   readonly services?: readonly GrpcService[];
 }
@@ -118,12 +131,16 @@ class GrpcAdsServer implements AdsServer {
   readonly #deps: AdsServerDeps;
   readonly #options: AdsServerOptions;
   readonly #server: Server;
+  readonly #listener: ConnectionListener;
+  readonly #warnings: LimitedLog;
   readonly #budget = createSendBudget();
   readonly #open = new Map<Call, PodStream>();
   /** Of a drain that goes on. */
   readonly #endings = new Set<NodeJS.Timeout>();
   #address: ListenAddress | undefined;
-  #unsubscribe: (() => void) | undefined;
+  readonly #unsubscribe: (() => void)[] = [];
+  /** Set while streams are to be looked at again, once for all that happens in a turn. */
+  #looking: NodeJS.Immediate | undefined;
   #isStopping = false;
 
   constructor(deps: AdsServerDeps, options: AdsServerOptions) {
@@ -146,21 +163,24 @@ class GrpcAdsServer implements AdsServer {
       fetchRlsConfigs: (call: UnaryCall, answer: sendUnaryData<Buffer>) => this.#fetch(call, answer),
     });
     for (const { definition, implementation } of deps.services ?? []) this.#server.addService(definition, this.#guard(implementation));
+    // Connections are opened here and injected: of a handshake that fails grpc-js 1.14 tells nobody, and it takes as many connections as come.
+    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    this.#warnings = limitLog(deps.log, () => performance.now());
+    this.#listener = createConnectionListener(
+      { log: deps.log, warnings: this.#warnings, failed: ({ kind }) => deps.refused?.(kind) },
+      { host: options.host, port: options.port, security: deps.security, handshakeTimeoutMs: options.handshakeTimeoutMs },
+      (socket) => injector.injectConnection(socket),
+    );
   }
 
   async start(): Promise<void> {
-    const { host, port } = this.#options;
-    const what = { host, port, setting: "ADS_PORT", what: "ADS" };
-    const bound = await new Promise<number>((resolve, reject) => {
-      this.#server.bindAsync(`${host.includes(":") ? `[${host}]` : host}:${port}`, credentialsOf(this.#deps.security), (error, actual) => {
-        if (error === null) resolve(actual);
-        else reject(listenError(error, what));
-      });
-    });
-    this.#address = { host, port: bound };
-    this.#unsubscribe = this.#deps.snapshots.onPublished(() => {
-      for (const stream of this.#open.values()) stream.published();
-    });
+    this.#address = await this.#listener.open();
+    const { snapshots, quarantine } = this.#deps;
+    this.#unsubscribe.push(snapshots.onPublished(() => this.#lookAtStreams()));
+    // What pods that come and go say may change what others are asked, though nothing else is in force.
+    if (quarantine !== undefined) {
+      this.#unsubscribe.push(quarantine.onChanged(() => (this.#looking ??= setImmediate(() => this.#lookAtStreams()))));
+    }
   }
 
   drain(overMs: number): void {
@@ -174,18 +194,18 @@ class GrpcAdsServer implements AdsServer {
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#endings) clearTimeout(timer);
-    this.#unsubscribe?.();
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    clearImmediate(this.#looking);
+    const closed = this.#listener.close();
     for (const call of [...this.#open.keys()]) refuse(call, SHUTTING_DOWN);
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => {
-        this.#server.forceShutdown();
-        resolve();
-      }, STOP_GRACE_MS);
-      this.#server.tryShutdown(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    const timer = setTimeout(() => {
+      this.#server.forceShutdown();
+      this.#listener.cut();
+    }, STOP_GRACE_MS);
+    // It does not wait until what it said is sent over connections that were injected; the listener does.
+    this.#server.tryShutdown(() => undefined);
+    await closed;
+    clearTimeout(timer);
   }
 
   address(): ListenAddress | undefined {
@@ -194,6 +214,12 @@ class GrpcAdsServer implements AdsServer {
 
   streams(): number {
     return this.#open.size;
+  }
+
+  #lookAtStreams(): void {
+    clearImmediate(this.#looking);
+    this.#looking = undefined;
+    for (const stream of this.#open.values()) stream.published();
   }
 
   /** One answer with what is in force; it is not followed up, and the pod is in no report. */
@@ -265,12 +291,14 @@ class GrpcAdsServer implements AdsServer {
   }
 
   #refusalFor(call: AnyCall): CallRefusal | undefined {
-    const { security, log } = this.#deps;
+    const { security, refused } = this.#deps;
     if (this.#isStopping) return SHUTTING_DOWN;
     if (this.#open.size >= STREAMS_MAX) {
       return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${STREAMS_MAX} streams already` };
     }
-    return nameRefusal(call, security, log);
+    const refusal = nameRefusal(call, security, this.#warnings);
+    if (refusal !== undefined) refused?.("name-not-allowed");
+    return refusal;
   }
 }
 

@@ -12,7 +12,7 @@ import { expect } from "vitest";
 import { createPodRegistry, type PodRegistry } from "../rollout/pod-registry.ts";
 import type { PodQuarantine } from "../rollout/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { silentLog } from "@weir/common/log/log";
+import { type Log, silentLog } from "@weir/common/log/log";
 import {
   type AdsCounters,
   createPodStream,
@@ -137,9 +137,10 @@ export class FakeAdsStream implements PodChannel {
     pods: PodRegistry = createPodRegistry({ clock: () => 0 }),
     quarantine?: PodQuarantine,
     kind: StreamKind = "aggregated",
+    log: Log = silentLog(),
   ) {
     const snapshotFor = (fleet: string): Snapshot | undefined => snapshots.snapshotFor(fleet);
-    const deps = { channel: this, snapshotFor, pods, budget: snapshots.budget, counters: this.counters, log: silentLog() };
+    const deps = { channel: this, snapshotFor, pods, budget: snapshots.budget, counters: this.counters, log };
     this.#stream = createPodStream(quarantine === undefined ? deps : { ...deps, quarantine }, { identifier: "replica-1", kind });
     snapshots.join(this.#stream);
   }

@@ -1,4 +1,5 @@
 // Tests of pod-stream.ts and sotw.ts together: what a pod says, and what it is sent. Case numbers are those of the protocol's test list.
+import { createLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 
 import { assemble } from "../assemble/assemble.ts";
@@ -53,6 +54,16 @@ describe("PodStream.receive()", () => {
     expect(pod.responses).toHaveLength(1);
   });
 
+  it("changes nothing at a request with a foreign nonce: what comes in force later is sent as before", () => {
+    const snapshots = inForce(ONE);
+    const pod = new FakeAdsStream(snapshots);
+    pod.request();
+    pod.request({ nonce: "foreign", names: ["default/other"] });
+    pod.request({ nonce: "foreign", error: { message: "no" } });
+    snapshots.publish(TWO);
+    expect([sentNames(pod), pod.counters.rejections]).toEqual([[["default/a"], ["default/a", "default/b"]], 0]);
+  });
+
   it("case 5: answers its own type among seven when only the first request says who the client is", () => {
     const snapshots = inForce(ONE);
     snapshots.publish(TWO, "gold");
@@ -84,6 +95,17 @@ describe("PodStream.receive()", () => {
     const pod = new FakeAdsStream(inForce(ONE));
     const names = Array.from({ length: 10_001 }, (_, index) => `default/${index}`);
     expect(pod.request({ names })).toEqual({ message: "resource_names holds 10001 names, at most 10000 are allowed" });
+    expect(pod.request({ names: names.slice(1) })).toBeUndefined();
+  });
+
+  it("takes requests without a type on a stream for the single type, and no other type", () => {
+    const pod = new FakeAdsStream(inForce(ONE), undefined, undefined, "single-type");
+    expect(pod.request({ type: "" })).toBeUndefined();
+    expect(pod.request({ nonce: pod.last.nonce, version: pod.last.versionInfo })).toBeUndefined();
+    expect(pod.request({ type: "type.googleapis.com/other" })).toEqual({
+      message: "type_url must be type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig or missing on this stream",
+    });
+    expect([sentNames(pod), pod.counters.acknowledgements]).toEqual([[["default/a"]], 1]);
   });
 
   it("case 8: leaves nothing behind when the pod asks for several types and goes", () => {
@@ -95,6 +117,22 @@ describe("PodStream.receive()", () => {
     pod.close();
     snapshots.publish(TWO);
     expect([pods.list(), pod.responses.length]).toEqual([[], 1]);
+  });
+
+  it("sends nothing to a pod that asked for nothing or for another type only, whatever comes in force", () => {
+    const snapshots = inForce(ONE);
+    const [silent, other] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    other.request({ type: "type.googleapis.com/other" });
+    snapshots.publish(TWO);
+    expect([silent.responses, other.responses]).toEqual([[], []]);
+  });
+
+  it("knows no pod when a request comes after the end of its stream", () => {
+    const pods = createPodRegistry({ clock: () => 0 });
+    const pod = new FakeAdsStream(inForce(ONE), pods);
+    pod.close();
+    pod.request();
+    expect([pods.list(), pod.responses]).toEqual([[], []]);
   });
 
   it("case 9: answers nothing when ten requests alternate between two unknown types", () => {
@@ -138,6 +176,21 @@ describe("PodStream.receive()", () => {
     expect(sentNames(pod)).toEqual([["default/a"], ["default/a"]]);
   });
 
+  it("sends everything when names become a wildcard at the same version, also when that is said again while a response is under way", () => {
+    const pod = new FakeAdsStream(inForce(TWO));
+    pod.request({ names: ["default/a"] });
+    pod.accept(["*"]);
+    expect(sentNames(pod)).toEqual([["default/a"], ["default/a", "default/b"]]);
+
+    const slow = new FakeAdsStream(inForce(TWO));
+    slow.stopReading();
+    slow.request({ names: ["default/a"] });
+    slow.accept(["*"]);
+    slow.accept(["*"]);
+    slow.read();
+    expect(sentNames(slow)).toEqual([["default/a"], ["default/a", "default/b"]]);
+  });
+
   it("sends what is left when a named resource is deleted, and nothing when another one changes", () => {
     const snapshots = inForce(TWO);
     const pod = new FakeAdsStream(snapshots);
@@ -167,6 +220,16 @@ describe("PodStream.receive()", () => {
     // After a rejection the client may still change its names under the nonce that it rejected: that accepts nothing.
     pod.request({ names: ["default/x"], nonce: pod.last.nonce, version: TWO.version });
     expect([pod.counters.rejections, pod.counters.acknowledgements, pods.list()[0]?.rejected?.message]).toEqual([1, 0, "no"]);
+  });
+
+  it("counts an acceptance once when the pod repeats it, and after a request that said neither yes nor no", () => {
+    const pod = new FakeAdsStream(inForce(ONE));
+    pod.request();
+    pod.request({ nonce: pod.last.nonce, version: "older" });
+    expect(pod.counters.acknowledgements).toBe(0);
+    pod.accept();
+    pod.accept();
+    expect(pod.counters.acknowledgements).toBe(1);
   });
 });
 
@@ -287,6 +350,53 @@ describe("PodStream.published()", () => {
       [ONE.version, TWO.version],
       [],
       [TWO.version],
+    ]);
+  });
+
+  it("serves a pod that wants nothing any more when its turn comes, as soon as there is something again, and lets the next one in", () => {
+    const snapshots = new FakeSnapshots(createSendBudget({ bytes: 1 }));
+    snapshots.publish(ONE);
+    const [first, changing, last] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    first.stopReading();
+    first.request();
+    changing.request({ names: ["default/a"] });
+    changing.request({ names: ["default/b"] });
+    last.request();
+    first.read();
+    expect([changing, last].map(sentNames)).toEqual([[], [["default/a"]]]);
+    snapshots.publish(TWO);
+    expect(sentNames(changing)).toEqual([["default/b"]]);
+  });
+
+  it("reports and counts what it sends", () => {
+    const snapshots = inForce(ONE);
+    const pods = createPodRegistry({ clock: () => 7 });
+    const pod = new FakeAdsStream(snapshots, pods);
+    pod.request();
+    expect([pod.counters.pushes, pods.list()[0]?.sent]).toEqual([1, { version: ONE.version, atMs: 7 }]);
+    snapshots.publish(TWO);
+    expect([pod.counters.pushes, pods.list()[0]?.sent?.version]).toEqual([2, TWO.version]);
+  });
+
+  it("tells in the log who comes, with the version that it has, what it makes of what it is sent, and once that it leaves", () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const snapshots = inForce(ONE);
+    const [fresh, known] = [{ id: "edge/1" }, { id: "edge/2" }].map((node, index) => {
+      const pod = new FakeAdsStream(snapshots, undefined, undefined, undefined, log);
+      pod.request({ node, version: index === 0 ? "" : "older" });
+      return pod;
+    });
+    fresh?.accept();
+    known?.reject("default/a: no");
+    for (const pod of [fresh, fresh]) pod?.close();
+    const { version } = ONE;
+    expect(lines.map(({ "@timestamp": _time, ...line }) => line)).toEqual([
+      { level: "info", "@message": "Pod connected", pod: "edge/1", fleet: "edge", peer: "192.0.2.1:4711" },
+      { level: "info", "@message": "Pod connected", pod: "edge/2", fleet: "edge", peer: "192.0.2.1:4711", has: "older" },
+      { level: "info", "@message": "Pod accepted snapshot", pod: "edge/1", fleet: "edge", version },
+      { level: "error", "@message": "Pod rejected snapshot", pod: "edge/2", fleet: "edge", version, text: "default/a: no" },
+      { level: "info", "@message": "Pod left", pod: "edge/1", fleet: "edge" },
     ]);
   });
 

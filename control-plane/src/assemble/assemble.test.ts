@@ -179,25 +179,83 @@ describe("assemble()", () => {
     ]);
   });
 
+  it("gives the domain to the next in line when its owner goes", () => {
+    const [old, young] = [
+      { name: "z", domain: "shared" },
+      { name: "zz", domain: "shared", fleets: ["one"] },
+    ];
+    expect(shown(assemble(stateOfManifests(old, young)))).toEqual([["default/z"], ["DomainConflict: default/zz"]]);
+    expect(shown(assemble(stateOfManifests(young)))).toEqual([["default/zz"], []]);
+    // An owner that keeps its name but leaves the domain has gone from it, too.
+    expect(shown(assemble(stateOfManifests({ ...old, domain: "moved" }, young)))).toEqual([["default/z", "default/zz"], []]);
+  });
+
   it("lists every fleet that an accepted resource names, once and sorted", () => {
     const state = stateOfManifests(
-      { name: "a", domain: "alpha", fleets: ["z", "m"] },
+      { name: "a", domain: "alpha", fleets: ["z", "x"] },
       { name: "b", domain: "beta", fleets: ["m"] },
       { name: "c", domain: "alpha", fleets: ["z", "lost"] },
+      { name: "d", domain: "delta" },
     );
-    expect(assemble(state).fleets).toEqual(["m", "z"]);
+    const { fleets, accepted } = assemble(state);
+    expect([fleets, accepted.map((resource) => resource.fleets)]).toEqual([
+      ["m", "x", "z"],
+      [["x", "z"], ["m"], undefined],
+    ]);
+  });
+
+  it("orders resources by name and refusals by place, whatever their age and the order in which the source has them", () => {
+    const state = stateOf({
+      "b.yaml": manifest({ name: "m", domain: "alpha", created: '"2026-02-01T00:00:00Z"' }),
+      "c.yaml": manifest({ name: "x", domain: "beta", created: '"2026-01-01T00:00:00Z"' }),
+      "d.yaml": manifest({ name: "a", domain: "gamma", created: '"2026-03-01T00:00:00Z"' }),
+      "a.yaml": `${manifest({ name: "x", domain: "delta" })}---\n${manifest({ name: "w", domain: "alpha", unit: "fortnight" })}`,
+    });
+    const expected = [
+      ["default/a", "default/m", "default/x"],
+      ["InvalidSpec: default/w", "DuplicateResource: default/x"],
+    ];
+    expect(shown(assemble(state))).toEqual(expected);
+    expect(shown(assemble({ resources: state.resources.toReversed(), refusals: state.refusals.toReversed() }))).toEqual(expected);
+  });
+
+  it("lets the first of two resources with one name in one file stand, whatever order the source has them in", () => {
+    const text = `${manifest({ name: "a", domain: "one" })}---\n${manifest({ name: "a", domain: "two" })}`;
+    const { resources } = stateOf({ "a.yaml": text });
+    for (const ordered of [resources, resources.toReversed()]) {
+      const { accepted, refusals } = assemble({ resources: ordered, refusals: [] });
+      expect([accepted.map(({ domain }) => domain), refusals.map(({ place }) => place.line)]).toEqual([["one"], [16]]);
+    }
+  });
+
+  it("puts several problems of one resource in the order of the text", () => {
+    const text = manifest({ name: "a", domain: "alpha", unit: "fortnight" }).replace("requestsPerUnit: 5", "requestsPerUnit: -5");
+    const { resources, refusals } = stateOf({ "a.yaml": text });
+    const placed = refusals.flatMap((refusal) => [
+      { ...refusal, message: "right", place: { ...refusal.place, column: 90 } },
+      { ...refusal, message: "left", place: { ...refusal.place, column: 9 } },
+    ]);
+    for (const ordered of [placed, placed.toReversed()]) {
+      expect(assemble({ resources, refusals: ordered }).refusals.map(({ place, message }) => [place.line, message])).toEqual([
+        [10, "left"],
+        [10, "right"],
+        [11, "left"],
+        [11, "right"],
+      ]);
+    }
   });
 
   it("sorts the keys of metadata at every depth and keeps the order of rules and lists", () => {
     const text = (metadata: string): string =>
       manifest({ name: "a", domain: "alpha" }).replace("      rateLimit:", `      metadata: ${metadata}\n      rateLimit:`);
-    const [first, second] = ["{ b: [{ w: 1, v: 2 }, 0], a: { d: 1, c: 2 } }", "{ a: { c: 2, d: 1 }, b: [{ v: 2, w: 1 }, 0] }"].map(
-      (metadata) => {
-        const [resource] = assemble(stateOf({ "a.yaml": text(metadata) })).accepted;
-        return JSON.stringify(resource?.message.descriptors[0]?.metadata);
-      },
-    );
-    expect(first).toBe('{"a":{"c":2,"d":1},"b":[{"v":2,"w":1},0]}');
+    const [first, second] = [
+      "{ b: [{ w: 1, v: 2 }, 0, null], a: { d: 1, c: null } }",
+      "{ a: { c: null, d: 1 }, b: [{ v: 2, w: 1 }, 0, null] }",
+    ].map((metadata) => {
+      const [resource] = assemble(stateOf({ "a.yaml": text(metadata) })).accepted;
+      return JSON.stringify(resource?.message.descriptors[0]?.metadata);
+    });
+    expect(first).toBe('{"a":{"c":null,"d":1},"b":[{"v":2,"w":1},0,null]}');
     expect(second).toBe(first);
   });
 });

@@ -4,7 +4,7 @@ import { ClientStatusRequestSchema, type ClientStatusResponse, ConfigStatus } fr
 import type { NodeMatcherSchema } from "@weir/proto/generated/envoy/type/matcher/v3/node_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { clientStatus } from "./client-status.ts";
 import { AT_MS, podOf, publisherOf, snapshotIn } from "./rollout-facts.suite.ts";
@@ -37,7 +37,7 @@ describe("clientStatus()", () => {
     },
     {
       when: "it was sent it and has not answered",
-      pod: podOf({ sent: NOW, accepted: OLD }),
+      pod: podOf({ sent: NOW, isAnswered: false, accepted: OLD }),
       name: "STALE",
       status: ConfigStatus.STALE,
       version: SNAPSHOT.version,
@@ -45,6 +45,13 @@ describe("clientStatus()", () => {
     {
       when: "it was sent something else",
       pod: podOf({ sent: OLD, accepted: OLD }),
+      name: "NOT_SENT",
+      status: ConfigStatus.NOT_SENT,
+      version: "",
+    },
+    {
+      when: "it has accepted it, and was sent something else since that it has not answered",
+      pod: podOf({ sent: OLD, isAnswered: false, accepted: NOW }),
       name: "NOT_SENT",
       status: ConfigStatus.NOT_SENT,
       version: "",
@@ -124,6 +131,21 @@ describe("nodePredicate()", () => {
     return { nodeMetadatas: [{ path: [{ segment: { case: "key", value: key } }], value: { matchPattern } }] } as Matcher;
   }
 
+  function step(key: string) {
+    return { segment: { case: "key" as const, value: key } };
+  }
+
+  function equals(text: string) {
+    return { matchPattern: { case: "stringMatch" as const, value: { matchPattern: { case: "exact" as const, value: text } } } };
+  }
+
+  /** The fleet billing, below so many alternatives of one. */
+  function nested(depth: number): object {
+    let value: object = equals("billing");
+    for (let level = 0; level < depth; level += 1) value = { matchPattern: { case: "orMatch", value: { valueMatchers: [value] } } };
+    return (value as { readonly matchPattern: object }).matchPattern;
+  }
+
   const BOTH = ["gateway/pod-7", "Billing/pod-1"];
 
   it.each([
@@ -158,6 +180,29 @@ describe("nodePredicate()", () => {
     },
     { what: "metadata that is a number", matchers: [metadata("fleet", { case: "boolMatch", value: true })], expected: [] },
     {
+      what: "one of several values",
+      matchers: [metadata("fleet", { case: "orMatch", value: { valueMatchers: [equals("silver"), equals("billing")] } })],
+      expected: ["Billing/pod-1"],
+    },
+    { what: "metadata that every object has", matchers: [metadata("constructor", { case: "presentMatch", value: true })], expected: [] },
+    {
+      what: "metadata below a text",
+      matchers: [
+        { nodeMetadatas: [{ path: [step("fleet"), step("name")], value: { matchPattern: { case: "presentMatch", value: true } } }] },
+      ],
+      expected: [],
+    },
+    {
+      what: "as many matchers as are allowed",
+      matchers: Array.from({ length: 100 }, () => nodeId({ case: "suffix", value: "-1" })),
+      expected: ["Billing/pod-1"],
+    },
+    {
+      what: "an expression as long as is allowed",
+      matchers: [nodeId({ case: "safeRegex", value: { regex: `gateway/pod-7|${"x".repeat(986)}` } })],
+      expected: ["gateway/pod-7"],
+    },
+    {
       what: "id and metadata that do not hold together",
       matchers: [
         {
@@ -179,8 +224,41 @@ describe("nodePredicate()", () => {
     { matcher: nodeId(undefined), message: "Cannot select clients: a string matcher says nothing" },
     { matcher: metadata("fleet", { case: undefined }), message: "Cannot select clients: a value matcher says nothing" },
     { matcher: { nodeMetadatas: [{ value: {} }] }, message: "Cannot select clients: a metadata matcher has no path" },
+    { matcher: { nodeMetadatas: [{ path: [step("fleet")] }] }, message: "Cannot select clients: a metadata matcher has no value" },
+    {
+      matcher: { nodeMetadatas: [{ path: [{}], value: { matchPattern: { case: "presentMatch" as const, value: true } } }] },
+      message: "Cannot select clients: a step of a metadata path has no key",
+    },
+    {
+      matcher: nodeId({ case: "safeRegex", value: { regex: "x".repeat(1001) } }),
+      message: "Cannot select clients: an expression is longer than 1000 characters",
+    },
+    { matcher: metadata("fleet", nested(17)), message: "Cannot select clients: value matchers are nested deeper than 16" },
   ])("refuses with $message", ({ matcher, message }) => {
     expect(() => selected(matcher)).toThrow(expect.objectContaining({ code: "CLIENT_STATUS_REFUSED", message }));
+  });
+
+  it("matches values that are nested as deep as is allowed", () => {
+    expect(selected(metadata("fleet", nested(16)))).toEqual(["Billing/pod-1"]);
+  });
+
+  it("refuses more matchers than anybody needs", () => {
+    const matchers = Array.from({ length: 101 }, () => nodeId({ case: "suffix", value: "-1" }));
+    expect(() => selected(...matchers)).toThrow("Cannot select clients: there are 101 node matchers, at most 100 are allowed");
+  });
+
+  it("bounds the time of all expressions of a request together, and begins anew with the next", () => {
+    let nowMs = 0;
+    // Every match takes 40 ms.
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 40));
+    try {
+      const matcher = nodeId({ case: "safeRegex", value: { regex: "nobody" } });
+      const pods = (count: number): readonly ReturnType<typeof podOf>[] => Array.from({ length: count }, () => podOf({}));
+      for (let request = 0; request < 2; request += 1) expect(ask(pods(3), [matcher]).config).toEqual([]);
+      expect(() => ask(pods(4), [matcher])).toThrow("Cannot select clients: their expressions take longer than 100 ms");
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it("refuses an expression that would take for ever", () => {

@@ -15,6 +15,7 @@ import {
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
 import type { PodState } from "../rollout/pod-registry.ts";
+import { standingOf } from "../rollout/pod-standing.ts";
 import type { Snapshot, SnapshotResource } from "../snapshot/snapshot.ts";
 import { nodePredicate } from "./node-matcher.ts";
 import { ReportError } from "./report-error.ts";
@@ -62,7 +63,7 @@ function refuseTooLarge(snapshots: readonly Snapshot[], withBodies: boolean): vo
 }
 
 function configOf(pod: PodState, snapshot: Snapshot | undefined, bodyOf: (resource: SnapshotResource) => Any | undefined): ClientConfig {
-  const standing = snapshot === undefined ? undefined : standingOf(pod, snapshot.version);
+  const standing = snapshot === undefined ? undefined : statusOf(pod, snapshot.version);
   return create(ClientConfigSchema, {
     node: { id: pod.nodeId, metadata: { ...metadataOf(pod) } },
     genericXdsConfigs:
@@ -80,12 +81,15 @@ interface Standing {
   readonly rejection: string | undefined;
 }
 
-function standingOf({ sent, accepted, rejected }: PodState, version: string): Standing {
-  if (rejected?.version === version) {
+function statusOf(pod: PodState, version: string): Standing {
+  const { sent, accepted, rejected } = pod;
+  const standing = standingOf(pod, version);
+  if (standing === "rejected" && rejected !== undefined) {
     return { status: ConfigStatus.ERROR, version, at: timestampFromMs(rejected.atMs), rejection: rejected.message };
   }
-  if (accepted?.version === version)
+  if (standing === "current" && accepted !== undefined) {
     return { status: ConfigStatus.SYNCED, version, at: timestampFromMs(accepted.atMs), rejection: undefined };
+  }
   if (sent?.version === version) return { status: ConfigStatus.STALE, version, at: timestampFromMs(sent.atMs), rejection: undefined };
   return { status: ConfigStatus.NOT_SENT, version: "", at: undefined, rejection: undefined };
 }

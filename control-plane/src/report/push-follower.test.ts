@@ -118,6 +118,25 @@ describe("createPushFollower()", () => {
     ]);
   });
 
+  it("says nothing more of a push that is over", () => {
+    const pod = connect("first");
+    publish({ name: "b", domain: "beta" });
+    pod.accepted(version());
+    vi.advanceTimersByTime(120_000);
+    expect([lines.length, spans[1]?.attributes["weir.outcome"], spans[1]?.endMs]).toEqual([1, "accepted", AT_MS]);
+  });
+
+  it("names twenty resources and twenty pods at most, and tells how many there are", () => {
+    for (let count = 0; count < 25; count += 1) connect(`pod-${count}`);
+    publish(...Array.from({ length: 25 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })));
+    expect([spans[1]?.attributes["weir.resources.changed"], spans[1]?.attributes["weir.resources.changed.count"]]).toMatchObject([
+      { length: 20 },
+      26, // The one that is gone counts, too.
+    ]);
+    vi.advanceTimersByTime(60_000);
+    expect(lines).toMatchObject([{ "@message": "Pods have not answered the snapshot", waiting: 25, names: { length: 20 } }]);
+  });
+
   it("names resources that are gone", () => {
     publish({ name: "b", domain: "beta" });
     expect(spans[1]?.attributes["weir.resources.changed"]).toEqual(["default/b", "default/a"]);
@@ -149,10 +168,17 @@ describe("createPushFollower()", () => {
     publish({ name: "b", domain: "beta" });
     connect("late");
     first.accepted(old);
+    second.left();
     expect(spans[1]?.endMs).toBeUndefined();
     first.accepted(version());
-    second.left();
     expect(spans[1]?.attributes).toMatchObject({ "weir.outcome": "accepted", "weir.pods.accepted": 1, "weir.pods.waiting": 0 });
+  });
+
+  it("does not take it for accepted, and says nothing, when every pod has left", () => {
+    const pods = [connect("first"), connect("second")];
+    publish({ name: "b", domain: "beta" });
+    for (const pod of pods) pod.left();
+    expect([spans[1]?.attributes["weir.outcome"], lines]).toEqual(["no pods", []]);
   });
 
   it("tells after a minute who has not answered", () => {
@@ -177,7 +203,67 @@ describe("createPushFollower()", () => {
     follower.stop();
     expect(spans[2]?.attributes["weir.outcome"]).toBe("stopped");
     pod.accepted(version());
-    expect(lines).toEqual([]);
+    publish({ name: "d", domain: "delta" });
+    expect([lines, spans.length]).toEqual([[], 3]);
+  });
+
+  it("ends the push of a fleet that no resource names any more, and follows the fleet anew when one does", () => {
+    connect("gold", "gold");
+    const [alpha, gold] = [
+      { name: "a", domain: "alpha" },
+      { name: "g", domain: "gold", fleets: ["gold"] },
+    ];
+    publish(alpha, gold);
+    publish(alpha);
+    publish(alpha, gold);
+    expect(spans.slice(1).map(({ attributes }) => [attributes["weir.fleet"], attributes["weir.outcome"]])).toEqual([
+      ["gold", "superseded"],
+      ["gold", undefined],
+    ]);
+  });
+
+  it("does not wait for a pod of a fleet that is named for the first time when that is sent what it has", () => {
+    connect("gold", "gold").accepted(version());
+    publish({ name: "a", domain: "alpha", fleets: ["gold"] });
+    const ofGold = spans.find(({ attributes }) => attributes["weir.fleet"] === "gold");
+    expect(ofGold?.attributes).toMatchObject({ "weir.pods": 0, "weir.outcome": "no pods" });
+  });
+
+  it("waits for a pod that accepted the content once and was sent something else since", () => {
+    const pod = connect("a");
+    const first = version();
+    pod.accepted(first);
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 9 });
+    pod.sent(version());
+    publish({ name: "a", domain: "alpha" });
+    expect(version()).toBe(first);
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 1 });
+    pod.sent(first);
+    pod.accepted(first);
+    expect(spans.at(-1)?.attributes["weir.outcome"]).toBe("accepted");
+  });
+
+  it("does not wait for a pod that rejected the content when it was sent last: it is not sent that again", () => {
+    const pod = connect("a");
+    publish({ name: "b", domain: "beta" });
+    pod.sent(version());
+    pod.rejected(version(), "no");
+    // The same content is in force for its fleet, which is named for the first time.
+    publish({ name: "b", domain: "beta", fleets: ["gateway"] });
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.fleet": "gateway", "weir.pods": 0, "weir.outcome": "no pods" });
+  });
+
+  it("waits no longer in the push of all others for a pod whose fleet is named for the first time", () => {
+    const [gold, other] = [connect("gold", "gold"), connect("other", "other")];
+    publish({ name: "b", domain: "beta" });
+    const push = spans.at(-1);
+    expect(push?.attributes).toMatchObject({ "weir.fleet": "*", "weir.pods": 2 });
+    other.accepted(version());
+    publish({ name: "b", domain: "beta" }, { name: "g", domain: "gold", fleets: ["gold"] });
+    expect(push?.attributes).toMatchObject({ "weir.outcome": "accepted", "weir.pods.accepted": 1, "weir.pods.waiting": 0 });
+    vi.advanceTimersByTime(60_000);
+    expect(lines.filter(({ level }) => level === "warning")).toMatchObject([{ fleet: "gold", names: ["gold"] }]);
+    gold.left();
   });
 
   it("follows each fleet by itself, and does not wait for pods that have the content already", () => {

@@ -5,6 +5,7 @@ import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { PodChange, PodRegistry, PodState } from "../rollout/pod-registry.ts";
+import { standingOf } from "../rollout/pod-standing.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
@@ -112,8 +113,10 @@ class SpanningFollower implements PushFollower {
     const { publisher, pods, tracer } = this.#deps;
     const { publication } = publisher.state();
     const isMember = (pod: PodState): boolean => (publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS) === fleet;
-    // Who has it already, such as pods of a fleet that is named for the first time, has nothing to answer.
-    const waiting = new Set(pods.list().filter((pod) => isMember(pod) && pod.accepted?.version !== snapshot.version));
+    const members = pods.list().filter(isMember);
+    // Pods of a fleet that is named for the first time are of another push no longer.
+    for (const other of [...this.#open.values()]) this.#release(other, members);
+    const waiting = new Set(members.filter((pod) => hasToAnswer(pod, snapshot.version)));
     const changed = changedNames(before, snapshot);
     const span = tracer?.startSpan("push", {
       startTime: changedMs,
@@ -150,7 +153,13 @@ class SpanningFollower implements PushFollower {
     if (kind === "accepted" && pod.accepted?.version === version) push.accepted += 1;
     else if (kind === "rejected" && pod.rejected?.version === version) this.#noteRejection(push, pod);
     else if (kind !== "left") push.waiting.add(pod);
-    if (push.waiting.size === 0) this.#end(push, push.rejected > 0 ? "rejected" : push.accepted > 0 ? "accepted" : "no pods");
+    if (push.waiting.size === 0) this.#end(push, outcomeOf(push));
+  }
+
+  #release(push: Push, pods: readonly PodState[]): void {
+    const before = push.waiting.size;
+    for (const pod of pods) push.waiting.delete(pod);
+    if (push.waiting.size < before && push.waiting.size === 0) this.#end(push, outcomeOf(push));
   }
 
   #noteRejection(push: Push, { nodeId, rejected }: PodState): void {
@@ -194,6 +203,18 @@ class SpanningFollower implements PushFollower {
         break;
     }
   }
+}
+
+/** Who has the version already has nothing to answer; nor has who rejected it when it was sent last: it is not sent that again. */
+function hasToAnswer(pod: PodState, version: string): boolean {
+  const standing = standingOf(pod, version);
+  return standing === "pending" || (standing === "rejected" && pod.sent?.version !== version);
+}
+
+/** How a push ended for which nobody is waited any more. */
+function outcomeOf({ accepted, rejected }: Push): Outcome {
+  if (rejected > 0) return "rejected";
+  return accepted > 0 ? "accepted" : "no pods";
 }
 
 /** Names of the resources that are new, other or gone. */

@@ -24,21 +24,49 @@ export function reportResources(publisher: PublisherState, fleets: readonly Flee
     .map((facts) => reportResource(facts, publisher, fleets));
 }
 
-/** The resources that make a snapshot too large, each once for every fleet that this holds back. */
-export function tooLargeRefusals({ assembly, publication }: PublisherState): readonly Refusal[] {
-  return [...publication].flatMap(([fleet, { hold, snapshot }]) => {
+/** The resources that a snapshot that is too large keeps back, each once for every fleet: those that made it so, and those that have to wait with them. */
+export function tooLargeRefusals(publisher: PublisherState): readonly Refusal[] {
+  const accepted = new Map(publisher.assembly?.accepted.map((resource) => [resource.key, resource]));
+  return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
     if (hold?.kind !== "too-large") return [];
-    const names = new Set(hold.resources);
-    const offenders = assembly?.accepted.filter((resource) => names.has(resource.key)) ?? [];
-    return offenders.map(({ key, place }) => ({
-      reason: "TooLarge" as const,
-      resource: key,
-      place,
-      field: "spec",
-      message: `with it the configuration of fleet ${fleetName(fleet)} has ${hold.sizeBytes} bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays`,
-      keepsLastGood: snapshot?.digests.has(key) ?? false,
-    }));
+    const offenders = new Set(hold.resources);
+    const size = `${hold.sizeBytes} bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays`;
+    const what = `the configuration of fleet ${fleetName(fleet)} has ${size}`;
+    return [...new Set([...hold.resources, ...keptBack(publisher, fleet)])].flatMap((key): readonly Refusal[] => {
+      const resource = accepted.get(key);
+      if (resource === undefined) return [];
+      const message = offenders.has(key) ? `with it ${what}` : `it waits together with larger ones: ${what}`;
+      const keepsLastGood = snapshot?.digests.has(key) ?? false;
+      return [{ reason: "TooLarge", resource: key, place: resource.place, field: "spec", message, keepsLastGood }];
+    });
   });
+}
+
+/** Names of the resources whose present form is wanted for a fleet, and is not in force there. */
+function keptBack({ publication, wanted }: PublisherState, fleet: string): readonly string[] {
+  const inForce = publication.get(fleet)?.snapshot;
+  const resources = (wanted?.byFleet.get(fleet) ?? wanted?.others)?.resources ?? [];
+  return resources.filter(({ name, digest }) => inForce?.digests.get(name) !== digest).map(({ name }) => name);
+}
+
+/** Resources that are not in force because pods rejected a whole version, and named none. */
+function withheld(publisher: PublisherState): readonly Withheld[] {
+  return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
+    if (hold?.kind !== "rejected") return [];
+    const named = new Set(publisher.rejections.resources.filter((each) => each.fleet === fleet).map(({ resource }) => resource));
+    return keptBack(publisher, fleet)
+      .filter((key) => !named.has(key))
+      .map((key) => ({ resource: key, fleet, message: hold.message, servesLastGood: snapshot?.digests.has(key) ?? false }));
+  });
+}
+
+/** A resource that waits because pods rejected the version that brought its present form. */
+interface Withheld {
+  readonly resource: string;
+  readonly fleet: string;
+  /** What the pods said. */
+  readonly message: string;
+  readonly servesLastGood: boolean;
 }
 
 /** Everything that is known of one resource. */
@@ -51,6 +79,7 @@ interface ResourceFacts {
   accepted: AcceptedResource | undefined;
   readonly refusals: Refusal[];
   readonly rejected: RejectedResource[];
+  readonly withheld: Withheld[];
 }
 
 function collectFacts(publisher: PublisherState): ReadonlyMap<string, ResourceFacts> {
@@ -67,6 +96,7 @@ function collectFacts(publisher: PublisherState): ReadonlyMap<string, ResourceFa
       accepted: undefined,
       refusals: [],
       rejected: [],
+      withheld: [],
     };
     known.set(key, facts);
     return facts;
@@ -78,6 +108,7 @@ function collectFacts(publisher: PublisherState): ReadonlyMap<string, ResourceFa
     if (refusal.resource !== undefined) factsOf(refusal.resource).refusals.push(refusal);
   }
   for (const rejected of publisher.rejections.resources) factsOf(rejected.resource).rejected.push(rejected);
+  for (const each of withheld(publisher)) factsOf(each.resource).withheld.push(each);
   for (const { accepted, refusals } of known.values()) {
     // A file that does not parse names no resource, and its last good ones stay.
     if (accepted?.isLastGood === true && refusals.length === 0) refusals.push(...(unnamed.get(accepted.place.file) ?? []));
@@ -102,7 +133,7 @@ function fleetsOf({ accepted, written }: ResourceFacts): readonly string[] | und
 }
 
 function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets: readonly FleetPods[]): ResourceReport {
-  const { key, namespace, name, written, accepted, refusals, rejected } = facts;
+  const { key, namespace, name, written, accepted, refusals, rejected, withheld: waiting } = facts;
   const quarantined = rejected.filter(({ serves }) => serves !== "present");
   const place = accepted?.place ?? written?.place ?? refusals[0]?.place;
   const state = stateOf(facts, quarantined);
@@ -114,15 +145,17 @@ function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets:
     generation: written?.generation ?? null,
     fleets: fleetsOf(facts) ?? null,
     state,
-    reason: refusals[0]?.reason ?? (quarantined.length > 0 ? "RejectedByDataPlane" : null),
+    reason: refusals[0]?.reason ?? (state === "quarantined" ? "RejectedByDataPlane" : null),
     problems: [
       ...refusals.map(({ field, message, place: at }) => problemAt(at, field, message)),
       ...quarantined.map((each) => rejection(each, place)),
+      ...waiting.map((each) => rejectionOfAll(each, place)),
     ],
     servesLastGood:
       accepted?.isLastGood === true ||
       refusals.some(({ reason, keepsLastGood }) => reason === "TooLarge" && keepsLastGood) ||
-      quarantined.some(({ serves }) => serves === "last-good"),
+      quarantined.some(({ serves }) => serves === "last-good") ||
+      waiting.some(({ servesLastGood }) => servesLastGood),
     file: place?.file ?? "",
     line: place?.line ?? 0,
     ...countPods(key, publisher, fleets),
@@ -130,8 +163,8 @@ function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets:
   };
 }
 
-function stateOf({ accepted, refusals }: ResourceFacts, quarantined: readonly RejectedResource[]): ResourceStanding {
-  if (quarantined.length > 0) return "quarantined";
+function stateOf({ accepted, refusals, withheld: waiting }: ResourceFacts, quarantined: readonly RejectedResource[]): ResourceStanding {
+  if (quarantined.length > 0 || waiting.length > 0) return "quarantined";
   if (accepted === undefined) return "refused";
   const tooLarge = refusals.filter(({ reason }) => reason === "TooLarge");
   if (tooLarge.length > 0) return tooLarge.some(({ keepsLastGood }) => keepsLastGood) ? "last-good" : "refused";
@@ -145,6 +178,12 @@ function problemAt({ file, line, column }: Place, field: string, message: string
 function rejection({ fleet, message, serves }: RejectedResource, place: Place | undefined): ProblemReport {
   const meanwhile = serves === "last-good" ? "its last accepted form is in force" : "it is left out";
   const text = `pods of fleet ${fleetName(fleet)} rejected it, ${meanwhile}: ${message}`;
+  return problemAt(place ?? { file: "", line: 0, column: 0 }, "", text);
+}
+
+function rejectionOfAll({ fleet, message, servesLastGood }: Withheld, place: Place | undefined): ProblemReport {
+  const meanwhile = servesLastGood ? "an earlier form of it is in force" : "it is not in force";
+  const text = `pods of fleet ${fleetName(fleet)} rejected the version that brought it and named no resource, ${meanwhile}: ${message}`;
   return problemAt(place ?? { file: "", line: 0, column: 0 }, "", text);
 }
 
@@ -165,7 +204,6 @@ function countPods(key: string, { wanted }: PublisherState, fleets: readonly Fle
     const present = (wanted?.byFleet.get(fleet) ?? wanted?.others)?.digests.get(key);
     pods += members;
     total.rejected += standings.rejected;
-    total.waiting += standings.waiting;
     // While something keeps the present form back, no pod can have accepted it.
     total[digest === present ? "current" : "pending"] += standings.current;
     total.pending += standings.pending;

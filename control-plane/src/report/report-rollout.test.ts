@@ -1,11 +1,15 @@
 // Tests of report-rollout.ts, report-resources.ts, find-warnings.ts and rollout-message.ts: one state, as the report and as the message of the API.
 import { create, toJson } from "@bufbuild/protobuf";
+import { RateLimitDescriptorSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RolloutFilterSchema, RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn, UNREAD } from "./rollout-facts.suite.ts";
+import { createManifestMemory } from "../source/directory/manifest-memory.ts";
+import type { SourceState } from "../source/source.ts";
+import { findWarnings } from "./find-warnings.ts";
+import { AT, AT_MS, podOf, publisherOf, publisherOfState, reportOf, snapshotIn, UNREAD } from "./rollout-facts.suite.ts";
 import { reportRollout } from "./report-rollout.ts";
 import { filterOf, rolloutMessage } from "./rollout-message.ts";
 
@@ -79,7 +83,12 @@ describe("reportRollout()", () => {
   it.each([
     { when: "it has accepted what is in force", pod: podOf({ accepted: EVENT }), state: "current" },
     { when: "it has accepted something else", pod: podOf({ accepted: { ...EVENT, version: "old" } }), state: "pending" },
-    { when: "it has not answered", pod: podOf({ sent: EVENT }), state: "pending" },
+    { when: "it has not answered", pod: podOf({ sent: EVENT, isAnswered: false }), state: "pending" },
+    {
+      when: "it has accepted what is in force again, and was sent something else between that it has not answered",
+      pod: podOf({ sent: { ...EVENT, version: "other" }, isAnswered: false, accepted: EVENT }),
+      state: "pending",
+    },
     { when: "it has rejected what is in force", pod: podOf({ rejected: { ...EVENT, message: "no" } }), state: "rejected" },
     { when: "it has rejected something else", pod: podOf({ rejected: { ...EVENT, version: "old", message: "no" } }), state: "pending" },
   ])("says that a pod is $state when $when", ({ pod, state }) => {
@@ -135,11 +144,70 @@ describe("reportRollout()", () => {
       ["default/b", "alpha", "refused", "DomainConflict", 0],
       ["default/c", "", "refused", "InvalidSpec", 0],
     ]);
+    expect(report.resources.map(({ file, line }) => [file, line])).toEqual([
+      ["a.yaml", 1],
+      ["b.yaml", 1],
+      ["c.yaml", 9],
+    ]);
     expect(report.resources[2]?.problems).toMatchObject([{ field: "spec.descriptors[1].key", file: "c.yaml", line: 9, column: 12 }]);
     expect(report.refusals.map(({ resource, file }) => [resource, file])).toEqual([
       ["default/b", "b.yaml"],
       ["default/c", "c.yaml"],
       [null, "d.yaml"],
+    ]);
+  });
+
+  it("sorts resources by name, and fleets, whatever order the source has them in", () => {
+    const fleetsOf = (publisher: PublisherState): readonly string[] => reportOf(publisher).fleets.map(({ fleet }) => fleet);
+    const before = publisherOf({ "1.yaml": manifest({ name: "z", domain: "zeta", fleets: ["z"] }) });
+    const after = publisherOf(
+      {
+        "1.yaml": manifest({ name: "z", domain: "zeta", fleets: ["z"] }),
+        "2.yaml": manifest({ name: "a", domain: "alpha", fleets: ["a"] }),
+      },
+      { before },
+    );
+    expect([fleetsOf(after), reportOf(after).resources.map(({ resource }) => resource)]).toEqual([
+      ["*", "a", "z"],
+      ["default/a", "default/z"],
+    ]);
+  });
+
+  it("tells of the last good form of a resource why it is one, also when its file does not parse, and of no other file's problems", () => {
+    const memory = createManifestMemory();
+    const look = (files: Readonly<Record<string, string>>): SourceState =>
+      memory.update(new Map(Object.entries(files).map(([path, text]) => [path, { kind: "text", text }] as const)));
+    const [a, b] = [manifest({ name: "a", domain: "alpha" }), manifest({ name: "b", domain: "beta" })];
+    look({ "a.yaml": a, "b.yaml": b });
+    const read = look({ "a.yaml": `${a}\n  : [`, "b.yaml": b, "c.yaml": "" });
+    const report = reportOf(publisherOfState(read));
+    expect(report.resources).toMatchObject([
+      { resource: "default/a", state: "last-good", reason: "InvalidSpec", servesLastGood: true, problems: [{ file: "a.yaml" }] },
+      { resource: "default/b", state: "served", reason: null, problems: [] },
+    ]);
+    expect(report.resources[0]?.problems.map(({ message }) => message)).toEqual(
+      report.refusals.filter(({ file }) => file === "a.yaml").map(({ message }) => message),
+    );
+    // Its own problem is enough when it has one.
+    const broken = reportOf(publisherOfState(look({ "a.yaml": a.replace("minute", "fortnight"), "b.yaml": b, "c.yaml": "" })));
+    expect(broken.resources[0]).toMatchObject({ state: "last-good", problems: [{ field: "spec.descriptors[0].rateLimit.unit" }] });
+    expect(broken.resources[0]?.problems).toHaveLength(1);
+  });
+
+  it("says that a resource is served when only another of its name is refused", () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "a", domain: "beta" }),
+    });
+    expect(reportOf(publisher).resources).toMatchObject([
+      {
+        resource: "default/a",
+        domain: "alpha",
+        state: "served",
+        reason: "DuplicateResource",
+        file: "a.yaml",
+        problems: [{ file: "b.yaml" }],
+      },
     ]);
   });
 
@@ -168,9 +236,100 @@ describe("reportRollout()", () => {
       },
     ]);
     const never = reportOf(
-      publisherOf({ "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) }, { snapshotMaxBytes: 500 }),
+      publisherOf(
+        {
+          "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }),
+          "small.yaml": manifest({ name: "a", domain: "alpha" }),
+        },
+        { snapshotMaxBytes: 500 },
+      ),
+      [podOf({})],
     );
-    expect(never.resources).toMatchObject([{ state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 }]);
+    expect(never.resources).toMatchObject([
+      { resource: "default/a", state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 },
+      { resource: "default/large", state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 },
+    ]);
+    expect(never.refusals.map(({ resource, message: text }) => [resource, text])).toEqual([
+      [
+        "default/large",
+        "with it the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
+      ],
+      [
+        "default/a",
+        "it waits together with larger ones: the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
+      ],
+    ]);
+    expect(never.fleets).toEqual([
+      {
+        fleet: "*",
+        version: null,
+        resources: 0,
+        bytes: 0,
+        publishedAt: null,
+        heldBack: "too-large",
+        pods: 1,
+        podStates: { current: 0, rejected: 0, pending: 0, waiting: 1 },
+      },
+    ]);
+  });
+
+  it("says of an edit that has to wait with a snapshot that is too large that it is not served", () => {
+    const small = manifest({ name: "a", domain: "alpha", requestsPerUnit: 100_000 });
+    const before = publisherOf({ "a.yaml": small }, { snapshotMaxBytes: 500 });
+    const files = {
+      // Smaller than before: it is not to blame.
+      "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 1 }),
+      "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }),
+      "c.yaml": manifest({ name: "c", domain: "gamma" }),
+    };
+    const report = reportOf(publisherOf(files, { before, snapshotMaxBytes: 500 }), [podOf({})]);
+    expect(report.resources).toMatchObject([
+      {
+        resource: "default/a",
+        state: "last-good",
+        reason: "TooLarge",
+        servesLastGood: true,
+        problems: [{ message: expect.stringMatching(/^it waits together with larger ones: the configuration of fleet \* has/) as unknown }],
+      },
+      { resource: "default/c", state: "refused", reason: "TooLarge" },
+      { resource: "default/large", state: "refused", reason: "TooLarge" },
+    ]);
+  });
+
+  it("says of what is not in force, because pods rejected a whole version, that it is not served, and why", () => {
+    const before = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }), "b.yaml": manifest({ name: "b", domain: "beta" }) });
+    const wanted = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }),
+      "b.yaml": manifest({ name: "b", domain: "beta" }),
+      "c.yaml": manifest({ name: "c", domain: "gamma" }),
+    });
+    const hold = { kind: "rejected" as const, version: snapshotIn(wanted).version, sinceMs: AT_MS, message: "out of memory" };
+    const publication = new Map([["", { snapshot: snapshotIn(before), hold }]]);
+    expect(reportOf({ ...wanted, publication }).resources).toMatchObject([
+      {
+        resource: "default/a",
+        state: "quarantined",
+        reason: "RejectedByDataPlane",
+        servesLastGood: true,
+        problems: [
+          {
+            file: "a.yaml",
+            message:
+              "pods of fleet * rejected the version that brought it and named no resource, an earlier form of it is in force: out of memory",
+          },
+        ],
+      },
+      { resource: "default/b", state: "served", reason: null, problems: [], servesLastGood: false },
+      {
+        resource: "default/c",
+        state: "quarantined",
+        reason: "RejectedByDataPlane",
+        servesLastGood: false,
+        problems: [
+          { message: "pods of fleet * rejected the version that brought it and named no resource, it is not in force: out of memory" },
+        ],
+      },
+    ]);
   });
 
   it.each([
@@ -183,6 +342,7 @@ describe("reportRollout()", () => {
         reason: "RejectedByDataPlane",
         servesLastGood,
         problems: [{ message: `pods of fleet * rejected it, ${meanwhile}: default/a: no`, file: "a.yaml" }],
+        warnings: [],
       },
     ]);
   });
@@ -197,6 +357,33 @@ describe("reportRollout()", () => {
     const text = manifest({ name: "a", domain: "alpha" }).replace("- key: user", "- key: user\n      valueToMetric: true");
     expect(reportOf(publisherOf({ "a.yaml": text })).resources[0]?.warnings).toEqual([
       "spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field",
+    ]);
+  });
+});
+
+describe("findWarnings()", () => {
+  it.each([
+    { fields: 10, further: [] },
+    { fields: 12, further: ["and 2 more fields like these"] },
+  ])("tells of ten fields at most, and how many more there are, when there are $fields", ({ fields, further }) => {
+    const descriptors = Array.from({ length: fields }, (_, index) =>
+      create(RateLimitDescriptorSchema, { key: `k${index}`, shareThreshold: true }),
+    );
+    expect(findWarnings({ descriptors })).toEqual([
+      ...Array.from(
+        { length: 10 },
+        (_, index) => `spec.descriptors[${index}].shareThreshold: pods of envoyproxy/ratelimit ignore this field`,
+      ),
+      ...further,
+    ]);
+  });
+
+  it("finds fields at every depth", () => {
+    const leaf = create(RateLimitDescriptorSchema, { key: "c", shareThreshold: true, valueToMetric: true });
+    const middle = create(RateLimitDescriptorSchema, { key: "b", descriptors: [leaf] });
+    expect(findWarnings({ descriptors: [create(RateLimitDescriptorSchema, { key: "a", descriptors: [middle] })] })).toEqual([
+      "spec.descriptors[0].descriptors[0].descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field",
+      "spec.descriptors[0].descriptors[0].descriptors[0].shareThreshold: pods of envoyproxy/ratelimit ignore this field",
     ]);
   });
 });

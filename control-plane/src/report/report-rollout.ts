@@ -1,5 +1,6 @@
 // Makes the rollout report from what the publisher has published and what the pods have answered. Pure.
 import type { PodState, VersionEvent } from "../rollout/pod-registry.ts";
+import { type PodStanding, standingOf } from "../rollout/pod-standing.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
@@ -9,7 +10,6 @@ import { reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type {
   FleetReport,
   PodReportEntry,
-  PodStanding,
   PodStandings,
   RefusalReport,
   RolloutFilter,
@@ -60,13 +60,6 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
     refusals: reportRefusals(publisher, new Set(resources.map(({ resource }) => resource)), filter),
     pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
   };
-}
-
-/** How a pod stands to the version that is in force for it. */
-function standingOf({ accepted, rejected }: Pick<PodState, "accepted" | "rejected">, version: string | undefined): PodStanding {
-  if (version === undefined) return "waiting";
-  if (rejected?.version === version) return "rejected";
-  return accepted?.version === version ? "current" : "pending";
 }
 
 /** How the pods of each fleet stand, by fleet: the named ones sorted, after the one for all others. */

@@ -6,6 +6,7 @@ import { OTHER_FLEETS, publish, UNPUBLISHED } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { NO_REJECTIONS } from "../snapshot/rejections.ts";
 import { buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
+import type { SourceState } from "../source/source.ts";
 import { reportRollout } from "./report-rollout.ts";
 import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
@@ -23,11 +24,12 @@ export interface PublisherText {
 }
 
 /** A publisher that has read these files. */
-export function publisherOf(
-  files: Readonly<Record<string, string>>,
-  { snapshotMaxBytes = 1_000_000, before }: PublisherText = {},
-): PublisherState {
-  const read = stateOf(files);
+export function publisherOf(files: Readonly<Record<string, string>>, text: PublisherText = {}): PublisherState {
+  return publisherOfState(stateOf(files), text);
+}
+
+/** A publisher whose source knows this. */
+export function publisherOfState(read: SourceState, { snapshotMaxBytes = 1_000_000, before }: PublisherText = {}): PublisherState {
   const assembly = assemble(read);
   const wanted = buildSnapshots(assembly);
   const publication = publish(before?.publication ?? UNPUBLISHED, wanted, AT_MS, { snapshotMaxBytes, allowEmptyAfterMs: 0 });
@@ -65,6 +67,7 @@ export function podOf(difference: Partial<PodState>): PodState {
     peer: "192.0.2.1:4711",
     connectedMs: AT_MS,
     sent: undefined,
+    isAnswered: true,
     accepted: undefined,
     rejected: undefined,
     ...difference,

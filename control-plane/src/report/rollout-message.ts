@@ -16,12 +16,12 @@ import {
   VersionEventSchema,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
+import type { PodStanding } from "../rollout/pod-standing.ts";
 import type {
   FleetReport,
   HoldReason,
   PlaceReport,
   PodReportEntry,
-  PodStanding,
   PodStandings,
   ProblemReport,
   ResourceReport,

@@ -1,5 +1,6 @@
 // What this replica knows of the rollout, as plain data: the one model behind the rollout API, /status and the gauges. It holds no behaviour; how it comes
 // about is report-rollout.ts's.
+import type { PodStanding } from "../rollout/pod-standing.ts";
 
 /** What to tell of; every field narrows, and an absent one means everything. */
 export interface RolloutFilter {
@@ -10,9 +11,6 @@ export interface RolloutFilter {
   /** Only resources of this name. */
   readonly name?: string | undefined;
 }
-
-/** How a pod stands: `current` has accepted what is in force, `rejected` has rejected it, `pending` has not answered, `waiting` says that nothing is in force. */
-export type PodStanding = "current" | "rejected" | "pending" | "waiting";
 
 /** How many pods stand how. */
 export type PodStandings = Readonly<Record<PodStanding, number>>;
@@ -50,7 +48,10 @@ export interface ProblemReport extends PlaceReport {
   readonly message: string;
 }
 
-/** What became of a resource: `last-good` says that it is refused and an earlier form is served, `quarantined` that pods rejected it. */
+/**
+ * What became of a resource: `served` says that it is in force as it is written, `last-good` that it is refused and an earlier form is served, `quarantined`
+ * that pods rejected it, or the version that brought it.
+ */
 export type ResourceStanding = "served" | "last-good" | "refused" | "quarantined";
 
 /** A resource that this replica knows. */

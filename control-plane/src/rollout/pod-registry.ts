@@ -22,6 +22,8 @@ export interface PodState extends ConnectedPod {
   readonly connectedMs: number;
   /** What it was sent last. */
   readonly sent: VersionEvent | undefined;
+  /** Whether it has accepted or rejected that; true also while it was sent nothing. */
+  readonly isAnswered: boolean;
   /** What it accepted last. */
   readonly accepted: VersionEvent | undefined;
   /** What it rejected last, if it has accepted nothing since. */
@@ -69,7 +71,7 @@ export function createPodRegistry(deps: { readonly clock: () => number }): PodRe
   return {
     connected: (pod) => {
       const id = Symbol(pod.nodeId);
-      const initial = { ...pod, connectedMs: deps.clock(), sent: undefined, accepted: undefined, rejected: undefined };
+      const initial = { ...pod, connectedMs: deps.clock(), sent: undefined, isAnswered: true, accepted: undefined, rejected: undefined };
       entries.set(id, initial);
       tell({ kind: "connected", before: undefined, pod: initial });
       const change = (kind: PodChange["kind"], difference: Partial<PodState>): void => {
@@ -82,9 +84,9 @@ export function createPodRegistry(deps: { readonly clock: () => number }): PodRe
       };
       const at = (version: string): VersionEvent => ({ version, atMs: deps.clock() });
       return {
-        sent: (version) => change("sent", { sent: at(version) }),
-        accepted: (version) => change("accepted", { accepted: at(version), rejected: undefined }),
-        rejected: (version, message) => change("rejected", { rejected: { ...at(version), message } }),
+        sent: (version) => change("sent", { sent: at(version), isAnswered: false }),
+        accepted: (version) => change("accepted", { accepted: at(version), rejected: undefined, isAnswered: true }),
+        rejected: (version, message) => change("rejected", { rejected: { ...at(version), message }, isAnswered: true }),
         left: () => {
           const before = entries.get(id);
           if (before === undefined) return;

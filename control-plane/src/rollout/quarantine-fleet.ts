@@ -2,15 +2,14 @@
 // answers and time come in. A pod loads all of a response or nothing, and its rejection names at most one resource.
 //
 // Two rules keep a broken pod from taking resources away from sound ones. What one pod accepted is never quarantined. And every pod is asked about a content
-// before it is given less: until it has answered, its offer goes on to hold what only others rejected.
+// before it is given less: until it has answered, its offer goes on to hold what only others rejected. What a pod said that has left is kept, so that it is
+// not asked again when it comes back, but it counts no more: the pods that take its place may be of another mind.
 import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.ts";
 import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
+import { addPod, countConnected, forgetPod, nameIn, newVerdict, type Verdict } from "./verdict.ts";
 
-/** How many pods must reject a content, none accepting it, until no further pod is asked about it. */
+/** How many connected pods must reject a content, none accepting it, until no further pod is asked about it. */
 const ASKED_MAX = 100;
-
-/** How many pods that rejected one content are told apart. */
-const REJECTERS_MAX = 1000;
 
 /** Most resources that are quarantined in a fleet: pods that reject more reject the whole, and each further one costs a push. */
 const QUARANTINED_MAX = 200;
@@ -29,12 +28,9 @@ export interface Answered {
   readonly names: ReadonlySet<string> | undefined;
 }
 
-/** A rejection as it came. */
-export interface RejectionEvent extends Answered {
-  /** The pod, as long as it may come back. */
+/** What a pod answers to; `pod` is its name as long as it may come back. */
+export interface AnswerOfPod extends Answered {
   readonly pod: string;
-  readonly message: string;
-  readonly atMs: number;
 }
 
 /** What may be served, and why that is not what is wanted if it is an earlier version as a whole. */
@@ -43,21 +39,21 @@ export interface Served {
   readonly restored: Restoration | undefined;
 }
 
-/** Rejections of one content or of one version. */
-interface Verdict {
-  readonly sinceMs: number;
-  message: string;
-  readonly pods: Set<string>;
-}
-
 /** The rejections of a content that is wanted now. */
 interface ContentVerdict extends Verdict {
   readonly digest: string;
 }
 
+/** What a fleet needs to know. */
+export interface FleetQuarantineDeps {
+  readonly snapshotMaxBytes: number;
+  /** Whether the pod is connected, and of this fleet. */
+  readonly isConnected: (pod: string) => boolean;
+}
+
 /** One fleet. */
 export class FleetQuarantine {
-  readonly #snapshotMaxBytes: number;
+  readonly #deps: FleetQuarantineDeps;
   #wanted: Snapshot;
   /** The forms that a pod accepted last, by name; only of resources that are wanted. */
   #good: Map<string, SnapshotResource>;
@@ -77,13 +73,16 @@ export class FleetQuarantine {
   #candidates: readonly string[] = [];
 
   /** A fleet that is wanted this; `origin` is the one that its pods belonged to before. */
-  constructor(wanted: Snapshot, snapshotMaxBytes: number, origin?: FleetQuarantine) {
-    this.#snapshotMaxBytes = snapshotMaxBytes;
+  constructor(wanted: Snapshot, deps: FleetQuarantineDeps, origin?: FleetQuarantine) {
+    this.#deps = deps;
     this.#wanted = wanted;
     this.#candidate = wanted;
     this.#good = new Map(origin === undefined ? [] : origin.#good);
     this.#contents = new Map(
-      [...(origin === undefined ? [] : origin.#contents)].map(([name, verdict]) => [name, { ...verdict, pods: new Set(verdict.pods) }]),
+      [...(origin === undefined ? [] : origin.#contents)].map(([name, verdict]) => [
+        name,
+        { ...verdict, pods: new Set(verdict.pods), connected: undefined },
+      ]),
     );
     this.#accepted = origin === undefined ? undefined : origin.#accepted;
     this.#forget();
@@ -115,7 +114,7 @@ export class FleetQuarantine {
   /** What this pod should be sent instead of what is in force, because others rejected it and this pod has not been asked; undefined: what is in force. */
   offerFor(pod: string): Snapshot | undefined {
     const quarantined = this.#quarantined();
-    const known = quarantined.filter(([, { pods }]) => pods.has(pod) || pods.size >= ASKED_MAX).map(([name]) => name);
+    const known = quarantined.filter(([, verdict]) => this.#isKnown(verdict, pod)).map(([name]) => name);
     if (known.length < quarantined.length) {
       const offer = this.#offerWithout(known);
       if (offer !== undefined && !this.#hasRejected(pod, offer.version)) return offer;
@@ -124,10 +123,26 @@ export class FleetQuarantine {
     return isAsked ? undefined : this.#candidate;
   }
 
+  /** Other pods are connected than before. */
+  membersChanged(): void {
+    for (const verdict of this.#verdicts()) verdict.connected = undefined;
+  }
+
+  /** Whether the pod has rejected something that is not settled. */
+  hasRejections(pod: string): boolean {
+    return this.#verdicts().some(({ pods }) => pods.has(pod));
+  }
+
+  /** The pod begins anew: what it said was said by another process. */
+  forget(pod: string): void {
+    for (const verdict of this.#verdicts()) forgetPod(verdict, pod);
+  }
+
   /** Takes in that a pod accepted what it was sent; tells whether that changed anything. */
-  accept({ snapshot, names }: Answered): boolean {
-    if (names === undefined && this.#acceptedVersions.has(snapshot.version)) return false;
-    const isLate = this.#accepted !== undefined && this.#ageOf(snapshot.version) > this.#ageOf(this.#accepted.version);
+  accept({ pod, snapshot, names }: AnswerOfPod): boolean {
+    const isForgiven = this.#forgive({ pod, snapshot, names });
+    if (names === undefined && this.#acceptedVersions.has(snapshot.version)) return isForgiven;
+    const isLate = this.#isLate(snapshot);
     for (const resource of snapshot.resources) {
       if (names !== undefined && !names.has(resource.name)) continue;
       const wanted = this.#wanted.digests.get(resource.name);
@@ -136,17 +151,16 @@ export class FleetQuarantine {
       // A late answer to an older version tells of older forms, which do not displace newer ones.
       if (good === undefined || (good !== wanted && (!isLate || resource.digest === wanted))) this.#good.set(resource.name, resource);
     }
-    if (names === undefined) {
-      addBounded(this.#acceptedVersions, snapshot.version);
-      if (!isLate) this.#accepted = snapshot;
-    }
-    if (this.#contents.size === 0 && this.#versions.size === 0) return false;
-    this.#settle();
-    return true;
+    const isChanged = this.#contents.size > 0 || this.#versions.size > 0;
+    if (names === undefined) addBounded(this.#acceptedVersions, snapshot.version);
+    if (isChanged) this.#settle();
+    // Only now: what this made the candidate again is the newest, whenever it was wanted first.
+    if (names === undefined && !this.#isLate(snapshot)) this.#accepted = snapshot;
+    return isChanged;
   }
 
   /** Takes in that a pod rejected what it was sent; tells whether that changed anything. */
-  reject({ pod, snapshot, names, message: text, atMs }: RejectionEvent): boolean {
+  reject({ pod, snapshot, names }: AnswerOfPod, text: string, atMs: number): boolean {
     const message = text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
     const name = nameIn(message);
     const digest = names === undefined || names.has(name) ? snapshot.digests.get(name) : undefined;
@@ -155,11 +169,14 @@ export class FleetQuarantine {
     } else {
       // An older form was rejected: what the pod is sent next is another one.
       if (digest !== this.#wanted.digests.get(name)) return false;
-      const verdict = this.#contents.get(name) ?? { digest, sinceMs: atMs, message, pods: new Set() };
-      this.#contents.set(name, verdict);
+      const known = this.#contents.get(name);
+      const verdict = known ?? { digest, ...newVerdict(atMs, message) };
       addPod(verdict, pod, message);
+      if (known === undefined) {
+        this.#contents.set(name, verdict);
+        this.#settle();
+      }
     }
-    this.#settle();
     return true;
   }
 
@@ -168,17 +185,47 @@ export class FleetQuarantine {
     const { snapshot, restored } = this.served();
     const resources = [...this.#contents]
       .toSorted(([left], [right]) => (left < right ? -1 : 1))
-      .map(([name, { digest, sinceMs, message, pods }]): RejectedResource => {
+      .map(([name, verdict]): RejectedResource => {
+        const { digest, sinceMs, message } = verdict;
         const inForce = snapshot.digests.get(name);
         const serves = inForce === undefined ? "nothing" : inForce === digest ? "present" : "last-good";
-        return { fleet, resource: name, sinceMs, message, serves, rejectingPods: pods.size };
-      });
+        return { fleet, resource: name, sinceMs, message, serves, rejectingPods: countConnected(verdict, this.#deps.isConnected) };
+      })
+      // What is in force and rejected only by pods that are gone troubles nobody.
+      .filter(({ serves, rejectingPods }) => serves !== "present" || rejectingPods > 0);
     const verdict = this.#versions.get(this.#candidate.version);
     if (verdict === undefined) return { resources, versions: [] };
-    const { sinceMs, message, pods } = verdict;
+    const { sinceMs, message } = verdict;
     const version = this.#candidate.version;
     const instead = restored === undefined ? undefined : snapshot.version;
-    return { resources, versions: [{ fleet, version, sinceMs, message, restored: instead, rejectingPods: pods.size }] };
+    const rejectingPods = countConnected(verdict, this.#deps.isConnected);
+    if (instead === undefined && rejectingPods === 0) return { resources, versions: [] };
+    return { resources, versions: [{ fleet, version, sinceMs, message, restored: instead, rejectingPods }] };
+  }
+
+  /** A pod that accepts what it rejected is no longer among those that reject it; tells whether it was. */
+  #forgive({ pod, snapshot, names }: AnswerOfPod): boolean {
+    const version = names === undefined ? this.#versions.get(snapshot.version) : undefined;
+    let isForgiven = version !== undefined && forgetPod(version, pod);
+    for (const [name, verdict] of this.#contents) {
+      if ((names !== undefined && !names.has(name)) || snapshot.digests.get(name) !== verdict.digest) continue;
+      isForgiven = forgetPod(verdict, pod) || isForgiven;
+    }
+    return isForgiven;
+  }
+
+  #verdicts(): readonly Verdict[] {
+    return [...this.#contents.values(), ...this.#versions.values()];
+  }
+
+  /** Whether the answer to the snapshot comes after that to a newer one. */
+  #isLate({ version }: Snapshot): boolean {
+    return this.#accepted !== undefined && this.#ageOf(version) > this.#ageOf(this.#accepted.version);
+  }
+
+  /** Whether nobody needs to ask the pod what it makes of it. */
+  #isKnown(verdict: Verdict, pod: string): boolean {
+    return verdict.pods.has(pod) || countConnected(verdict, this.#deps.isConnected) >= ASKED_MAX;
   }
 
   /** Drops what is known of content that is no longer wanted. */
@@ -229,13 +276,13 @@ export class FleetQuarantine {
     const key = names.join("\n");
     if (this.#offers.has(key) || this.#offers.size >= OFFERS_MAX) return this.#offers.get(key);
     const made = this.#without(names);
-    const offer = made.body.length > this.#snapshotMaxBytes ? undefined : made;
+    const offer = made.body.length > this.#deps.snapshotMaxBytes ? undefined : made;
     this.#offers.set(key, offer);
     return offer;
   }
 
   #rejectVersion(version: string, { pod, message, atMs }: { readonly pod: string; readonly message: string; readonly atMs: number }): void {
-    const verdict = this.#versions.get(version) ?? { sinceMs: atMs, message, pods: new Set() };
+    const verdict = this.#versions.get(version) ?? newVerdict(atMs, message);
     if (this.#versions.size >= VERSIONS_MAX && !this.#versions.has(version)) this.#versions.delete(first(this.#versions.keys()) ?? "");
     this.#versions.set(version, verdict);
     addPod(verdict, pod, message);
@@ -243,18 +290,8 @@ export class FleetQuarantine {
 
   #hasRejected(pod: string, version: string): boolean {
     const verdict = this.#versions.get(version);
-    return verdict !== undefined && (verdict.pods.has(pod) || verdict.pods.size >= ASKED_MAX);
+    return verdict !== undefined && this.#isKnown(verdict, pod);
   }
-}
-
-/** What stands before the first colon: the name of a resource on the wire holds none. */
-function nameIn(message: string): string {
-  return message.split(":", 1)[0] ?? "";
-}
-
-function addPod(verdict: Verdict, pod: string, message: string): void {
-  verdict.message = message;
-  if (verdict.pods.size < REJECTERS_MAX) verdict.pods.add(pod);
 }
 
 function addBounded(versions: Set<string>, version: string): void {

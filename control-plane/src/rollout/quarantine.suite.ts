@@ -81,6 +81,7 @@ export class QuarantineWorld implements SnapshotsOfTest {
   pods: TastePod[] = [];
   /** How often other content came into force. */
   publications = 0;
+  #connections = 0;
   #publication: Publication = UNPUBLISHED;
   #wanted: SnapshotSet = buildSnapshots(assemble(stateOfManifests()));
   readonly #streams = new Set<PodStream>();
@@ -103,11 +104,13 @@ export class QuarantineWorld implements SnapshotsOfTest {
     return this.#wanted.others.version;
   }
 
-  connect(taste: Taste = EASY, nodeId = `pod-${this.pods.length}`, fleet = "any"): TastePod {
+  /** Connects a pod; `version` is what it says to have, as one that comes back does. */
+  connect(taste: Taste = EASY, nodeId = `pod-${this.#connections}`, fleet = "any", version = ""): TastePod {
+    this.#connections += 1;
     const stream = new FakeAdsStream(this, this.registry, this.quarantine);
     const pod = new TastePod(stream, taste);
     this.pods.push(pod);
-    stream.request({ node: { id: nodeId, metadata: { fleet } } });
+    stream.request({ node: { id: nodeId, metadata: { fleet } }, version });
     return pod;
   }
 

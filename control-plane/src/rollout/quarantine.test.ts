@@ -202,6 +202,46 @@ describe("Quarantine among several pods", () => {
     expect(late.sent).toEqual(["default/b=1"]);
   });
 
+  it("asks the pods that are left, and those that come, when fewer than a hundred of those that rejected are still connected", () => {
+    const world = worldOf(A, B);
+    const old = Array.from({ length: 120 }, () => world.connect(rejecting("default/a=1")));
+    world.settle();
+    const upgraded = Array.from({ length: 3 }, () => world.connect());
+    world.settle();
+    expect(upgraded.map(({ loaded }) => loaded)).toEqual([["default/b=1"], ["default/b=1"], ["default/b=1"]]);
+    for (const pod of old) world.disconnect(pod);
+    world.settle();
+    expect(upgraded.map(({ loaded }) => loaded)).toEqual(upgraded.map(() => ["default/a=1", "default/b=1"]));
+    expect([inForce(world), world.quarantine.rejections().resources]).toEqual([["default/a=1", "default/b=1"], []]);
+  });
+
+  it("tells of pods that reject what others accept as long as they are connected, and not when they accept it themselves", () => {
+    const world = worldOf(A, B);
+    world.connect();
+    const [first, second] = [world.connect(rejecting("default/a=1")), world.connect(rejecting("default/a=1"))];
+    world.settle();
+    const rejecters = (): readonly number[] => world.quarantine.rejections().resources.map(({ rejectingPods }) => rejectingPods);
+    expect(rejecters()).toEqual([2]);
+    world.disconnect(first);
+    expect(rejecters()).toEqual([1]);
+    world.disconnect(second);
+    expect(rejecters()).toEqual([]);
+    // It comes back with what it had: it is the same process, and its rejection stands until it accepts.
+    const back = world.connect(EASY, "pod-2", "any", "an earlier version");
+    expect(rejecters()).toEqual([1]);
+    back.answer();
+    expect(rejecters()).toEqual([]);
+  });
+
+  it("keeps a resource quarantined, rejected by nobody who is connected, until a pod accepts it", () => {
+    const world = worldOf(A, B);
+    const pod = world.connect(rejecting("default/a=1"));
+    world.settle();
+    world.disconnect(pod);
+    expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "nothing", rejectingPods: 0 }]);
+    expect(inForce(world)).toEqual(["default/b=1"]);
+  });
+
   it("does not flap when pods come back: they are sent what is in force, and nothing else comes into force", () => {
     const world = worldOf(A, B);
     const taste = rejecting("default/a=1");
@@ -209,7 +249,7 @@ describe("Quarantine among several pods", () => {
     world.settle();
     const before = world.publications;
     for (const pod of pods) world.disconnect(pod);
-    for (const nodeId of ["y", "x"]) expect(world.connect(taste, nodeId).sent).toEqual(["default/b=1"]);
+    for (const nodeId of ["y", "x"]) expect(world.connect(taste, nodeId, "any", "an earlier version").sent).toEqual(["default/b=1"]);
     world.settle();
     expect([world.publications - before, inForce(world)]).toEqual([0, ["default/b=1"]]);
   });
@@ -285,6 +325,26 @@ describe("Quarantine of a whole version", () => {
     world.want({ ...A, requestsPerUnit: 3 }, B);
     world.settle();
     expect([world.inForce()?.hold, pod.loaded]).toEqual([undefined, ["default/a=3", "default/b=1"]]);
+  });
+
+  it("restores what was accepted last, also when that had been quarantined for a while before it was accepted", () => {
+    const world = worldOf(A);
+    const old = world.connect(rejecting("default/b=1"));
+    world.settle();
+    world.want(A, B);
+    world.settle();
+    expect(old.loaded).toEqual(["default/a=1"]);
+    const pod = world.connect(unnamed("default/c=1"));
+    world.settle();
+    expect(pod.loaded).toEqual(["default/a=1", "default/b=1"]);
+    world.disconnect(old);
+    world.want(A, B, C);
+    world.settle();
+    // The team of b loses nothing by the mistake of the team of c.
+    expect([inForce(world), pod.loaded]).toEqual([
+      ["default/a=1", "default/b=1"],
+      ["default/a=1", "default/b=1"],
+    ]);
   });
 
   it("keeps the version when another pod accepts it, whoever answers first", () => {

@@ -11,6 +11,8 @@ export interface AnsweringPod {
   readonly fleet: string;
   /** Address and port of the connection. */
   readonly peer: string;
+  /** Whether it says that it has no configuration yet: the process is new, whatever one before it said under the same name. */
+  readonly isFresh?: boolean;
 }
 
 /** The answers of one stream. */
@@ -41,8 +43,8 @@ class FleetsQuarantine implements PodQuarantine {
   readonly #snapshotMaxBytes: number;
   readonly #listeners = new Set<() => void>();
   readonly #fleets = new Map<string, FleetQuarantine>();
-  /** Streams that are open, by the name under which what they say is remembered. */
-  readonly #names = new Set<string>();
+  /** Fleets of the streams that are open, by the name under which what they say is remembered. */
+  readonly #open = new Map<string, string>();
 
   constructor(clock: () => number, snapshotMaxBytes: number) {
     this.#clock = clock;
@@ -54,14 +56,16 @@ class FleetsQuarantine implements PodQuarantine {
     for (const [fleet, snapshot] of wanted.byFleet) {
       const known = this.#fleets.get(fleet);
       // Until it was named its pods were among the others: what those said holds for them.
-      if (known === undefined) this.#fleets.set(fleet, new FleetQuarantine(snapshot, this.#snapshotMaxBytes, origin));
+      if (known === undefined) this.#fleets.set(fleet, this.#createFleet(fleet, snapshot, origin));
       else known.want(snapshot);
     }
-    if (origin === undefined) this.#fleets.set(OTHER_FLEETS, new FleetQuarantine(wanted.others, this.#snapshotMaxBytes));
+    if (origin === undefined) this.#fleets.set(OTHER_FLEETS, this.#createFleet(OTHER_FLEETS, wanted.others));
     else origin.want(wanted.others);
     for (const fleet of [...this.#fleets.keys()]) {
       if (fleet !== OTHER_FLEETS && !wanted.byFleet.has(fleet)) this.#fleets.delete(fleet);
     }
+    // A fleet that is named, or is no longer, takes its pods along.
+    this.#membersChanged();
     return this.#servedOf(wanted);
   }
 
@@ -78,21 +82,39 @@ class FleetsQuarantine implements PodQuarantine {
     };
   }
 
-  joined({ nodeId, fleet, peer }: AnsweringPod): PodAnswers {
+  joined({ nodeId, fleet, peer, isFresh }: AnsweringPod): PodAnswers {
     const pod = this.#nameOf(nodeId, peer);
-    this.#names.add(pod);
+    this.#open.set(pod, fleet);
+    this.#membersChanged();
+    if (isFresh === true) this.#fleetOf(fleet)?.forget(pod);
+    if (this.#fleetOf(fleet)?.hasRejections(pod) === true) this.#tell();
     return {
       offer: () => this.#fleetOf(fleet)?.offerFor(pod),
       accepted: (sent) => {
-        if (this.#fleetOf(fleet)?.accept(sent) === true) this.#tell();
+        if (this.#fleetOf(fleet)?.accept({ ...sent, pod }) === true) this.#tell();
       },
       rejected: (sent, message) => {
-        if (this.#fleetOf(fleet)?.reject({ ...sent, pod, message, atMs: this.#clock() }) === true) this.#tell();
+        if (this.#fleetOf(fleet)?.reject({ ...sent, pod }, message, this.#clock()) === true) this.#tell();
       },
       left: () => {
-        this.#names.delete(pod);
+        this.#open.delete(pod);
+        this.#membersChanged();
+        // One fewer that rejects, so that others may have to be asked now.
+        if (this.#fleetOf(fleet)?.hasRejections(pod) === true) this.#tell();
       },
     };
+  }
+
+  #createFleet(fleet: string, wanted: Snapshot, origin?: FleetQuarantine): FleetQuarantine {
+    const isConnected = (pod: string): boolean => {
+      const own = this.#open.get(pod);
+      return own !== undefined && (this.#fleets.has(own) ? own : OTHER_FLEETS) === fleet;
+    };
+    return new FleetQuarantine(wanted, { snapshotMaxBytes: this.#snapshotMaxBytes, isConnected }, origin);
+  }
+
+  #membersChanged(): void {
+    for (const fleet of this.#fleets.values()) fleet.membersChanged();
   }
 
   #servedOf(wanted: SnapshotSet): SnapshotSet {
@@ -118,7 +140,7 @@ class FleetsQuarantine implements PodQuarantine {
     const host = peer.slice(0, Math.max(0, peer.lastIndexOf(":")));
     for (let number = 1; ; number += 1) {
       const name = `${nodeId}\n${host}\n${number}`;
-      if (!this.#names.has(name)) return name;
+      if (!this.#open.has(name)) return name;
     }
   }
 

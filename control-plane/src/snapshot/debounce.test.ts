@@ -76,6 +76,14 @@ describe("Debounce", () => {
     expect(runsMs).toEqual([100, 500]);
   });
 
+  it("runs nothing that was noted before it stopped", async () => {
+    debounce.changed();
+    await pass(50);
+    debounce.stop();
+    await pass(2000);
+    expect(runsMs).toEqual([]);
+  });
+
   it("runs nothing after it has stopped, and tells when the last run has ended", async () => {
     const running = Promise.withResolvers<undefined>();
     work = () => running.promise;

@@ -45,6 +45,19 @@ describe("publish()", () => {
     expect(nextReleaseMs(publish(back, setOf(), 9000, OPTIONS))).toBe(19_000);
   });
 
+  it("waits for each fleet by itself, and tells the earliest end of a wait", () => {
+    const both = after([0, setOf({ ...A, fleets: ["one"] }, GOLD)], [20_000, setOf({ ...A, fleets: ["one"] }, GOLD)]);
+    const first = publish(both, setOf(GOLD), 30_000, OPTIONS);
+    const second = publish(first, setOf(), 33_000, OPTIONS);
+    expect([nextReleaseMs(first), nextReleaseMs(second)]).toEqual([40_000, 40_000]);
+    const released = publish(second, setOf(), 40_000, OPTIONS);
+    expect([shown(released, "one"), shown(released, "gold"), nextReleaseMs(released)]).toEqual([
+      [[], undefined],
+      [["default/g"], "empty"],
+      43_000,
+    ]);
+  });
+
   it("waits with an empty set at the start too", () => {
     expect(shown(after([0, setOf()]))).toEqual(["nothing", "empty"]);
     expect(shown(after([0, setOf()], [10_000, setOf()]))).toEqual([[], undefined]);
@@ -59,6 +72,24 @@ describe("publish()", () => {
     expect(shown(publication)).toEqual([["default/a"], "too-large"]);
     expect(publication.get(OTHER_FLEETS)?.hold).toMatchObject({ resources: ["default/large"] });
     expect(publication.get(OTHER_FLEETS)?.hold).toHaveProperty("sizeBytes", setOf(A, LARGE).others.body.length);
+  });
+
+  it("publishes a snapshot of exactly the bytes that are allowed, and not of one more", () => {
+    const { length } = setOf(A).others.body;
+    const shownAt = (snapshotMaxBytes: number): readonly unknown[] =>
+      shown(publish(UNPUBLISHED, setOf(A), 0, { ...OPTIONS, snapshotMaxBytes }));
+    expect([shownAt(length), shownAt(length - 1)]).toEqual([
+      [["default/a"], undefined],
+      ["nothing", "too-large"],
+    ]);
+  });
+
+  it("names what is new or has grown, not the largest that was there before, when that made the snapshot too large", () => {
+    const large = (rules: number): ManifestText => ({ ...LARGE, largeRules: rules });
+    const step = (...wanted: readonly ManifestText[]): Publication => after([0, setOf(A, large(80))], [1, setOf(...wanted)]);
+    const more: ManifestText = { name: "more", domain: "more", largeRules: 30 };
+    expect(step(A, large(80), more).get(OTHER_FLEETS)?.hold).toMatchObject({ resources: ["default/more"] });
+    expect(step({ ...A, largeRules: 30 }, large(79)).get(OTHER_FLEETS)?.hold).toMatchObject({ resources: ["default/a"] });
   });
 
   it("publishes nothing, and names the largest resource, when the first snapshot is too large", () => {

@@ -28,6 +28,18 @@ describe("Publisher with pods that answer", () => {
     return lines.splice(0).map((line) => [line["level"], line["@message"], line["resource"] ?? line["text"] ?? line["resources"]]);
   }
 
+  /** A pod that has asked. */
+  function connect(): FakeAdsStream {
+    const snapshots: SnapshotsOfTest = {
+      budget: createSendBudget(),
+      snapshotFor: (fleet) => publisher.snapshotFor(fleet),
+      join: (stream) => publisher.onPublished(() => stream.published()),
+    };
+    const connected = new FakeAdsStream(snapshots, createPodRegistry({ clock: Date.now }), quarantine);
+    connected.request();
+    return connected;
+  }
+
   async function want(...manifests: readonly ManifestText[]): Promise<void> {
     state = stateOfManifests(...manifests);
     publisher.changed();
@@ -50,13 +62,7 @@ describe("Publisher with pods that answer", () => {
       read: () => Promise.resolve(state),
     });
     await publisher.start();
-    const snapshots: SnapshotsOfTest = {
-      budget: createSendBudget(),
-      snapshotFor: (fleet) => publisher.snapshotFor(fleet),
-      join: (stream) => publisher.onPublished(() => stream.published()),
-    };
-    pod = new FakeAdsStream(snapshots, createPodRegistry({ clock: Date.now }), quarantine);
-    pod.request();
+    pod = connect();
     pod.accept();
     logged();
   });
@@ -91,11 +97,21 @@ describe("Publisher with pods that answer", () => {
       { fleet: "", resource: "default/a", sinceMs: 1_000_100, message: "default/a: no", serves: "last-good", rejectingPods: 1 },
     ]);
     pod.accept();
+    expect(logged()).toEqual([]); // It still is.
     await want({ ...A, requestsPerUnit: 7 }, { ...B, requestsPerUnit: 6 }, C);
     expect(logged()).toEqual([
       ["info", "A resource is out of quarantine", "default/a"],
       ["info", "Published snapshot", 3],
     ]);
+  });
+
+  it("says nothing of a quarantine when another pod has accepted what one rejects", async () => {
+    await want({ ...A, requestsPerUnit: 6 }, B, C);
+    pod.accept();
+    logged();
+    const other = connect();
+    other.reject("default/a: no");
+    expect([logged(), publisher.state().rejections.resources.map(({ serves }) => serves)]).toEqual([[], ["present"]]);
   });
 
   it("says that a resource is left out when there is no form that a pod accepted", async () => {

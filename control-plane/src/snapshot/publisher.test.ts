@@ -40,6 +40,17 @@ describe("Publisher", () => {
   let publisher: Publisher;
   let lines: Record<string, unknown>[];
   let told: number;
+  let observed: number;
+  /** Names and attributes of the spans that have ended. */
+  let spans: (readonly [string, Readonly<Record<string, unknown>>])[];
+
+  function recordSpan(name: string) {
+    const attributes = {};
+    return {
+      setAttributes: (more: Readonly<Record<string, unknown>>) => Object.assign(attributes, more),
+      end: () => spans.push([name, attributes]),
+    };
+  }
 
   /** What the log said since the last call, without time. */
   function logged(): readonly Record<string, unknown>[] {
@@ -59,9 +70,12 @@ describe("Publisher", () => {
     told = 0;
     source = new FakeSource();
     const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
-    publisher = createPublisher({ log, clock: Date.now }, OPTIONS);
+    spans = [];
+    publisher = createPublisher({ log, clock: Date.now, tracer: { startSpan: recordSpan } as never }, OPTIONS);
     publisher.use(source);
     publisher.onPublished(() => (told += 1));
+    observed = 0;
+    publisher.onChanged(() => (observed += 1));
   });
 
   afterEach(async () => {
@@ -87,6 +101,118 @@ describe("Publisher", () => {
     expect(source.reads).toBe(1);
     await vi.advanceTimersByTimeAsync(100);
     expect([source.reads, publisher.snapshotFor("any")?.resources.length]).toEqual([2, 1]);
+  });
+
+  it("reads by one at a time: a change during the first read, however long that takes, waits for its end", async () => {
+    const first = Promise.withResolvers<undefined>();
+    const read = source.read.bind(source);
+    source.read = async () => {
+      const state = await read();
+      await first.promise;
+      return state;
+    };
+    const starting = publisher.start();
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(source.reads).toBe(1);
+    first.resolve(undefined);
+    await starting;
+    await vi.advanceTimersByTimeAsync(100);
+    expect(source.reads).toBe(2);
+  });
+
+  it("reads once when it starts and nothing changes", async () => {
+    await publisher.start();
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(source.reads).toBe(1);
+  });
+
+  it("tells when the first change was noted that led to what is in force, also when the source could not be read at first", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    expect(publisher.state().changedMs).toEqual(new Map([["", 1_000_000]]));
+    await vi.advanceTimersByTimeAsync(5000);
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(50);
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 6 }) });
+    expect([publisher.state().changedMs, publisher.state().publishedMs]).toEqual([new Map([["", 1_005_000]]), new Map([["", 1_005_150]])]);
+    source.failure = new ServiceError("SOURCE_UNREADABLE", "Cannot read the folder x: it does not exist");
+    await change({});
+    source.failure = undefined;
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 7 }) });
+    expect(publisher.state().changedMs).toEqual(new Map([["", 1_005_150]]));
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 8 }) });
+    expect(publisher.state().changedMs).toEqual(new Map([["", 1_005_350]]));
+  });
+
+  it("tells who follows its state of every change, and nobody who has gone", async () => {
+    const seen: unknown[] = [];
+    const end = publisher.onChanged(() => seen.push([publisher.state().sourceError, publisher.state().assembly?.refusals.length]));
+    const endPublished = publisher.onPublished(() => seen.push("published"));
+    await publisher.start();
+    seen.length = 0;
+    await change({ "a.yaml": manifest(A), "b.yaml": manifest({ name: "b", domain: "beta", unit: "fortnight" }) });
+    expect(seen.splice(0)).toEqual(["published", [undefined, 1]]);
+    source.failure = new Error("gone");
+    await change({});
+    source.failure = undefined;
+    await change({ "a.yaml": manifest(A) });
+    expect(seen.splice(0)).toEqual([
+      ["gone", 1],
+      [undefined, 1],
+      [undefined, 0],
+    ]);
+    end();
+    endPublished();
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 6 }) });
+    expect(seen).toEqual([]);
+  });
+
+  it("tells that the source can be read again when it says what it said before", async () => {
+    await publisher.start();
+    source.failure = new Error("gone");
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+    source.failure = undefined;
+    observed = 0;
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+    expect([publisher.state().sourceError, observed]).toEqual([undefined, 1]);
+  });
+
+  it("records a span for each look at the source, with what it found, also when the source cannot be read", async () => {
+    await publisher.start();
+    await change({ "a.yaml": manifest(A), "b.yaml": manifest({ name: "b", domain: "beta", unit: "fortnight" }) });
+    source.failure = new Error("gone");
+    await change({});
+    expect(spans).toEqual([
+      ["publish", { "weir.resources": 1, "weir.refusals": 1 }],
+      ["publish", { "weir.resources": 1, "weir.refusals": 1 }],
+    ]);
+  });
+
+  it("does nothing any more once it has stopped, and has not stopped before the look that goes on has ended", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    await change({}); // Held back: it would be published in ten seconds.
+    const reading = Promise.withResolvers<SourceState>();
+    let reads = 0;
+    source.read = () => {
+      reads += 1;
+      return reading.promise;
+    };
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+    let isStopped = false;
+    const stopping = publisher.stop().then(() => (isStopped = true));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(isStopped).toBe(false);
+    reading.resolve(stateOf({}));
+    await stopping;
+    publisher.changed();
+    observed = 0;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([publisher.snapshotFor("any")?.resources.length, reads, observed, vi.getTimerCount()]).toEqual([1, 1, 0, 0]);
   });
 
   it("fails to start when the source cannot be read", async () => {
@@ -175,8 +301,9 @@ describe("Publisher", () => {
     expect(logged()).toMatchObject([
       { level: "warning", "@message": "There is no resource, which is published only if it stays so", waitMs: 10_000 },
     ]);
+    observed = 0;
     await vi.advanceTimersByTimeAsync(9999);
-    expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
+    expect([publisher.snapshotFor("any")?.resources.length, observed]).toEqual([1, 0]);
     await vi.advanceTimersByTimeAsync(1);
     expect(publisher.snapshotFor("any")?.resources.length).toBe(0);
     expect(logged()).toMatchObject([{ "@message": "Published snapshot", resources: 0 }]);
@@ -230,6 +357,20 @@ describe("Publisher", () => {
       },
     ]);
     expect(told).toBe(1);
+  });
+
+  it("tells of a fleet that is named for the first time, also when it goes on being sent what all others are", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    logged();
+    await change({ "a.yaml": manifest(A), "g.yaml": manifest({ name: "g", domain: "gold", fleets: ["gold"], largeRules: 200 }) });
+    expect(logged()).toMatchObject([
+      { "@message": "Published snapshot", fleet: "gold", version: "1d9ef20497bdfd4488ec6996dfbaa672" },
+      { "@message": "The snapshot is too large and not published, the one before stays in force", fleet: "gold" },
+    ]);
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(logged()).toEqual([]);
   });
 
   it("tells pods of a fleet when it joins the others", async () => {

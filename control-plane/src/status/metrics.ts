@@ -2,6 +2,7 @@
 // the start, and the number of series is bounded.
 import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 
+import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
 import type { AdsCounters } from "../ads/pod-stream.ts";
 import type { RolloutReport } from "../report/rollout-report.ts";
 import type { PodRegistry } from "../rollout/pod-registry.ts";
@@ -15,6 +16,8 @@ const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total"
 /** The metrics of one process. */
 export interface Metrics {
   readonly counters: AdsCounters;
+  /** A client was not let in. */
+  refused(reason: AdsRefusal): void;
   /** The content type and text of a scrape. */
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -48,9 +51,17 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   const counters = observePushes(registers, deps);
   const setGauges = createGauges(registers);
+  const refusals = new Counter({
+    name: "weir_ads_refusals_total",
+    help: "Clients that were not let in on the port for pods, by reason.",
+    labelNames: ["reason"],
+    registers,
+  });
+  for (const reason of ADS_REFUSALS) refusals.inc({ reason }, 0);
   if (deps.sourceCounts !== undefined) countSource(registers, deps.sourceCounts);
   return {
     counters,
+    refused: (reason) => refusals.inc({ reason }),
     scrape: async () => {
       setGauges(deps.report(), { streams: deps.streams(), watchers: deps.watchers() });
       return { contentType: registry.contentType, text: await registry.metrics() };

@@ -15,8 +15,8 @@ const limitFields = {
     .enum(["second", "minute", "hour", "day", "week", "month", "year"])
     .optional()
     .describe(
-      "Length of the window in which requests are counted. A month is 30 days and a year 365 days; windows are aligned to the Unix epoch. " +
-        "Required, unless unlimited is true: then it must be absent.",
+      "Length of the window in which requests are counted: second, minute, hour, day, week, month (30 days) or year (365 days). Windows are " +
+        "aligned to the Unix epoch. Required, unless unlimited is true: then it must be absent.",
     ),
   requestsPerUnit: z
     .int()

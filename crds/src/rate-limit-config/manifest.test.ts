@@ -143,6 +143,8 @@ describe("readManifests() on problems", () => {
   it.each([
     { what: "what the schema refuses", metadata: "{ name: shop, namespace: red }", expected: { name: "shop", namespace: "red" } },
     { what: "what names no namespace", metadata: "{ name: shop }", expected: { name: "shop" } },
+    { what: "what has an empty namespace", metadata: '{ name: shop, namespace: "" }', expected: { name: "shop" } },
+    { what: "what has a null namespace", metadata: "{ name: shop, namespace: null }", expected: { name: "shop" } },
     { what: "what has no name that can be one", metadata: "{ name: a/b }", expected: undefined },
     { what: "what has a namespace that cannot be one", metadata: "{ name: shop, namespace: [] }", expected: undefined },
     { what: "what has no metadata", metadata: "none", expected: undefined },
@@ -150,6 +152,16 @@ describe("readManifests() on problems", () => {
     const text = `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: ${metadata}\nspec: wrong\n`;
     const [document] = readManifests(text);
     expect([document?.resource, document?.identity]).toEqual([undefined, expected]);
+  });
+
+  it("takes an empty namespace for none", () => {
+    const [document] = readManifests(`${HEAD.replace("name: shop", 'name: shop, namespace: ""')}spec: {domain: shop}\n`);
+    expect(document?.resource?.metadata.namespace).toBeUndefined();
+  });
+
+  it("places what is wrong with the name of a label at the name", () => {
+    const text = `${HEAD.replace("name: shop", "name: shop, labels: {a//b: c}")}spec: {domain: shop}\n`;
+    expect(readManifests(text)[0]?.problems).toMatchObject([{ line: 3, column: 33, field: 'metadata.labels["a//b"]' }]);
   });
 
   it("locates fields of the resource for its callers", () => {

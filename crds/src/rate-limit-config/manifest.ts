@@ -48,6 +48,8 @@ export interface ManifestDocument {
   /** What it is called, as far as it is a RateLimitConfig with a name that can be one; also when the schema refuses the rest. */
   readonly identity?: ManifestIdentity;
   readonly problems: readonly LocatedProblem[];
+  /** Set when it is of another kind and was therefore not looked at. */
+  readonly isSkipped?: true;
   /** The place of a field of the resource, or of the nearest thing around it. */
   locate(path: readonly (string | number)[]): Position;
 }
@@ -57,12 +59,19 @@ export function readManifests(text: string): readonly ManifestDocument[] {
   return manifestsOf(readYamlDocuments(text));
 }
 
-/** The same of a text whose YAML is read already. */
-export function manifestsOf(documents: readonly YamlDocument[]): readonly ManifestDocument[] {
+/**
+ * The same of a text whose YAML is read already. Documents of other kinds are wrong, unless `otherKinds` says to skip them: what has neither our
+ * API group nor our kind is then anybody's, while what has one of the two is still misspelt.
+ */
+export function manifestsOf(
+  documents: readonly YamlDocument[],
+  { otherKinds = "refuse" }: { readonly otherKinds?: "refuse" | "skip" } = {},
+): readonly ManifestDocument[] {
+  const isSkipped = otherKinds === "skip" ? isOtherKind : (): boolean => false;
   return documents
     .filter((document) => document.value !== null)
-    .flatMap(candidatesOf)
-    .map(readCandidate);
+    .flatMap((document) => (isSkipped(document.value) ? [{ document, value: document.value, path: [] }] : candidatesOf(document)))
+    .map((candidate, index) => readCandidate(candidate, index, isSkipped(candidate.value)));
 }
 
 /** A value that should be a resource, and where it stands in its document. */
@@ -90,7 +99,15 @@ function withKindOfList(item: PlainValue, list: Readonly<Record<string, PlainVal
   return isTyped && isMapping(item) ? { apiVersion: API_VERSION, kind: KIND, ...item } : item;
 }
 
-function readCandidate({ document, value, path }: Candidate, index: number): ManifestDocument {
+/** Whether a value says that it is an object of Kubernetes, and none of ours. A list is what its items are. */
+function isOtherKind(value: PlainValue | undefined): boolean {
+  if (!isMapping(value)) return false;
+  const { apiVersion, kind } = value;
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || apiVersion === "" || kind === "" || kind === "List") return false;
+  return apiVersion.split("/")[0] !== API_VERSION.split("/")[0] && kind !== KIND;
+}
+
+function readCandidate({ document, value, path }: Candidate, index: number, isSkipped: boolean): ManifestDocument {
   const locate = (inner: readonly (string | number)[]): Position => document.locate([...path, ...inner], "value");
   const located = (problem: ManifestProblem): LocatedProblem => {
     const whole = [...path, ...problem.path];
@@ -98,6 +115,7 @@ function readCandidate({ document, value, path }: Candidate, index: number): Man
     return { ...place, field: excerpt(fieldPath(whole)), message: excerpt(problem.message) };
   };
   const found = { index, line: locate([]).line, locate };
+  if (isSkipped) return { ...found, problems: [], isSkipped };
   const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] => {
     const sorted = problems.map(located).toSorted((left, right) => left.line - right.line || left.column - right.column);
     const next = sorted[PROBLEMS_MAX];
@@ -123,7 +141,8 @@ function identityIn(value: PlainValue): ManifestIdentity | undefined {
   if (!isMapping(value) || value["kind"] !== KIND || !isMapping(value["metadata"])) return undefined;
   const { name, namespace } = value["metadata"];
   if (typeof name !== "string" || !NAME.test(name)) return undefined;
-  if (namespace === undefined) return { name };
+  // As the schema has it: null and the empty text count as absent.
+  if (namespace === undefined || namespace === null || namespace === "") return { name };
   return typeof namespace === "string" && NAME.test(namespace) ? { name, namespace } : undefined;
 }
 

@@ -31,7 +31,9 @@ export interface ManifestProblem {
 
 /** The problem that a failed check of the schema stands for. The check must have been run with `reportInput`. */
 export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
-  return { path: issue.path.map((step) => (typeof step === "number" ? step : String(step))), message: messageOfIssue(issue) };
+  const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
+  const isAboutName = issue.code === "custom" && issue.params?.["about"] === "name";
+  return { path, message: messageOfIssue(issue), ...(isAboutName ? { about: "name" } : {}) };
 }
 
 /**

@@ -63,6 +63,8 @@ describe("parseRateLimitConfigResource() accepts", () => {
     { what: "six levels of rules", value: withSpec({ descriptors: [nested(6)] }) },
     { what: "named fleets", value: withSpec({ fleets: ["edge", "internal"] }) },
     { what: "nulls, which count as absent", value: withMetadata({ creationTimestamp: null, labels: null }) },
+    { what: "an empty namespace, as templates write it", value: withMetadata({ namespace: "" }) },
+    { what: "null for the text of a label", value: withMetadata({ labels: { a: null }, annotations: { "Example.com/A": null } }) },
     { what: "a null limit", value: withRule({ rateLimit: null, value: null }) },
     {
       what: "what the API server adds",
@@ -80,6 +82,8 @@ describe("parseRateLimitConfigResource() accepts", () => {
 
 describe("parseRateLimitConfigResource() refuses", () => {
   const RULE = "spec.descriptors[0]";
+  const NAME_TEXT =
+    'must be NAME or PREFIX/NAME: NAME of at most 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit, PREFIX like example.com';
   it.each([
     { value: null, problems: [": must be a mapping, is null"] },
     { value: "x", problems: [': must be a mapping, is "x"'] },
@@ -114,6 +118,24 @@ describe("parseRateLimitConfigResource() refuses", () => {
       value: withMetadata({ creationTimestamp: "now" }),
       problems: ['metadata.creationTimestamp: must be a time such as 2026-01-31T12:00:00Z, is "now"'],
     },
+    {
+      value: withMetadata({ creationTimestamp: "2026-01-31T12:00Z" }),
+      problems: ['metadata.creationTimestamp: must be a time such as 2026-01-31T12:00:00Z, is "2026-01-31T12:00Z"'],
+    },
+    {
+      value: withMetadata({ labels: { a: "b c", "x/y/z": "" } }),
+      problems: [
+        'metadata.labels.a: must have at most 63 letters, digits, "-", "_" and ".", and begin and end with a letter or digit, is "b c"',
+        `metadata.labels["x/y/z"]: ${NAME_TEXT}, is "x/y/z"`,
+      ],
+    },
+    { value: withMetadata({ annotations: { "a b": "c" } }), problems: [`metadata.annotations["a b"]: ${NAME_TEXT}, is "a b"`] },
+    {
+      value: withMetadata({ annotations: { a: "b".repeat(262_144) } }),
+      problems: ["metadata.annotations: must have at most 262144 bytes in all names and values together"],
+    },
+    { value: withMetadata({ finalizers: "a/b" }), problems: ['metadata.finalizers: must be a list, is "a/b"'] },
+    { value: withMetadata({ finalizers: ["a/"] }), problems: [`metadata.finalizers[0]: ${NAME_TEXT}, is "a/"`] },
     { value: withSpec({ domain: "" }), problems: ["spec.domain: must not be empty"] },
     { value: withSpec({ domain: null }), problems: ["spec.domain: is required"] },
     { value: withSpec({ domain: 5 }), problems: ["spec.domain: must be a string, is the number 5: put it in quotes"] },

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { DESCRIPTOR_VALIDATIONS, LIMIT_ALTERNATIVES, LIMIT_VALIDATIONS } from "./constraints.ts";
 import { limitSchema, text } from "./limit-schema.ts";
 import type { LimitSpec } from "./limit-schema.ts";
+import { objectMetadata } from "./object-metadata.ts";
 import { omitUnknown, problemOfIssue } from "./problems.ts";
 import type { ManifestProblem } from "./problems.ts";
 
@@ -34,20 +35,11 @@ const METADATA_FIELDS_MAX = 64;
 /** Deepest nesting of a rule's metadata: each level costs three of the 100 levels at which protobuf decoders stop. */
 const METADATA_DEPTH_MAX = 20;
 
-/** Names as Kubernetes wants them: of objects (DNS subdomain) and of namespaces (DNS label). */
-const OBJECT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-const OBJECT_NAME_LENGTH_MAX = 253;
-const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const NAMESPACE_NAME_LENGTH_MAX = 63;
-
 /** Names of fleets: Kubernetes label values, so that a fleet can be selected by a label. What pods of no named fleet get shows as "*". */
 const FLEET_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const FLEET_NAME_LENGTH_MAX = 63;
 
-const OBJECT_NAME_MESSAGE = 'must consist of lower-case letters, digits, "-" and ".", and begin and end with a letter or digit';
-const NAMESPACE_NAME_MESSAGE = 'must consist of lower-case letters, digits and "-", and begin and end with a letter or digit';
 const FLEET_NAME_MESSAGE = 'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
-const TIME_MESSAGE = "must be a time such as 2026-01-31T12:00:00Z";
 const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEPTH_MAX} levels deep`;
 
 /** A value inside a rule's metadata. */
@@ -119,7 +111,14 @@ export const specSchema = z
       ),
     fleets: z
       .array(
-        z.string().min(1, { abort: true }).max(FLEET_NAME_LENGTH_MAX).regex(FLEET_NAME, FLEET_NAME_MESSAGE).describe("Name of a fleet."),
+        z
+          .string()
+          .min(1, { abort: true })
+          .max(FLEET_NAME_LENGTH_MAX)
+          .regex(FLEET_NAME, FLEET_NAME_MESSAGE)
+          .describe(
+            `Each name has at most ${FLEET_NAME_LENGTH_MAX} letters, digits, "-", "_" and ".", and begins and ends with a letter or digit.`,
+          ),
       )
       .min(1)
       .max(FLEETS_MAX)
@@ -140,29 +139,10 @@ export const specSchema = z
   })
   .describe("The rules of one domain.");
 
-const metadata = z.object({
-  name: z.string().max(OBJECT_NAME_LENGTH_MAX).regex(OBJECT_NAME, OBJECT_NAME_MESSAGE),
-  namespace: z.string().max(NAMESPACE_NAME_LENGTH_MAX).regex(NAMESPACE_NAME, NAMESPACE_NAME_MESSAGE).optional(),
-  uid: z.string().optional(),
-  resourceVersion: z.string().optional(),
-  generation: z.int().optional(),
-  creationTimestamp: z.iso.datetime({ offset: true, error: TIME_MESSAGE }).optional(),
-  deletionTimestamp: z.iso.datetime({ offset: true, error: TIME_MESSAGE }).optional(),
-  labels: z.record(z.string(), z.string()).optional(),
-  annotations: z.record(z.string(), z.string()).optional(),
-  // Kubernetes' own business: known, so that they are not refused, and not looked at.
-  deletionGracePeriodSeconds: z.unknown().optional(),
-  finalizers: z.unknown().optional(),
-  generateName: z.unknown().optional(),
-  managedFields: z.unknown().optional(),
-  ownerReferences: z.unknown().optional(),
-  selfLink: z.unknown().optional(),
-});
-
 const identity = z.object({ apiVersion: z.literal(API_VERSION), kind: z.literal(KIND) });
 
 const resource = identity.extend({
-  metadata,
+  metadata: objectMetadata,
   spec: specSchema,
   // Written by the operator; means nothing in a manifest.
   status: z.unknown().optional(),

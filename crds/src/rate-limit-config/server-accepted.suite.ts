@@ -50,6 +50,10 @@ export const ACCEPTED: readonly ServerCase[] = [
   { what: "the longest value of characters beyond 16 bits", manifest: rule(`key: k, value: ${"😀".repeat(1024)}`) },
   { what: "the longest name of a limit", manifest: limit(`unit: day, requestsPerUnit: 5, name: ${"n".repeat(256)}`) },
   { what: "the most rules at level 1", manifest: manifest(`{ domain: d, descriptors: [${rules(1024)}] }`) },
+  {
+    what: "the most rules at level 1, each with as much for CEL to look at as fits",
+    manifest: manifest(`{ domain: d, descriptors: [${heavyRules()}] }`),
+  },
   { what: "the most rules at level 2", manifest: rule(`key: k, descriptors: [${rules(64)}]`) },
   { what: "fleets", manifest: manifest("{ domain: d, fleets: [edge, Gateway_2.x] }") },
   { what: "the longest name of a fleet", manifest: manifest(`{ domain: d, fleets: [${"f".repeat(63)}] }`) },
@@ -60,6 +64,16 @@ export const ACCEPTED: readonly ServerCase[] = [
     manifest: manifest("{ domain: d, fleets: null, descriptors: [{ key: k, value: null, rateLimit: null }] }"),
   },
   { what: "labels and annotations", manifest: manifest("{ domain: d }", 'name: x, labels: { team: a }, annotations: { note: "b c" }') },
+  {
+    what: "an annotation and a label that are null",
+    manifest: manifest("{ domain: d }", "name: x, labels: { a: null }, annotations: { b: ~ }"),
+  },
+  {
+    what: "an annotation whose name has capitals before the slash",
+    manifest: manifest("{ domain: d }", "name: x, annotations: { Example.com/A: b }"),
+  },
+  { what: "an empty namespace", manifest: manifest("{ domain: d }", 'name: x, namespace: ""') },
+  { what: "a finalizer", manifest: manifest("{ domain: d }", "name: x, finalizers: [example.com/f]") },
   { what: "the longest name", manifest: manifest("{ domain: d }", `name: ${"x".repeat(253)}`) },
   { what: "a name with dots", manifest: manifest("{ domain: d }", "name: a.b-c.0") },
   {
@@ -74,4 +88,11 @@ function everyUnit(): string {
   return ["second", "minute", "hour", "day", "week", "month", "year"]
     .map((unit) => `{ key: ${unit}, rateLimit: { unit: ${unit}, requestsPerUnit: 1 } }`)
     .join(", ");
+}
+
+/** 1024 limits that replace others, with long names: most of what a text may hold. */
+function heavyRules(): string {
+  const replaces = Array.from({ length: 6 }, (_, index) => `{ name: ${"m".repeat(99)}${index} }`).join(", ");
+  const limitText = `{ unit: day, requestsPerUnit: 1, name: ${"m".repeat(100)}, replaces: [${replaces}] }`;
+  return Array.from({ length: 1024 }, (_, index) => `{ key: k${index}, rateLimit: ${limitText} }`).join(", ");
 }

@@ -29,13 +29,6 @@ export const DIFFERENT: readonly ServerCase[] = [
     manifest: rule(`key: k, metadata: { a: ${"[".repeat(21)}${"]".repeat(21)} }`),
     differs: "the schema of the API server cannot count levels: the control plane refuses it",
   },
-  {
-    what: "a label that Kubernetes does not like",
-    manifest: manifest("{ domain: d }", 'name: x, labels: { a: "b c" }'),
-    refusal:
-      "metadata.labels: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-    differs: "labels mean nothing to the control plane",
-  },
   { what: "a generated name", manifest: manifest("{ domain: d }", "generateName: x-"), differs: "only an API server generates names" },
   {
     what: "a status with a field that nobody knows",

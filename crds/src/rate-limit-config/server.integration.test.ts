@@ -1,6 +1,6 @@
 // The CRD on a real API server: what it accepts and refuses, in its own words and beside what readManifests says, and what kubectl shows of it.
 import { readFileSync } from "node:fs";
-import { request } from "node:https";
+import { Agent } from "node:https";
 
 import { eventually } from "@weir/testing/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
@@ -10,12 +10,12 @@ import { readManifests } from "./manifest.ts";
 import { ACCEPTED } from "./server-accepted.suite.ts";
 import { manifest } from "./server-case.suite.ts";
 import { DIFFERENT } from "./server-different.suite.ts";
+import { refusalBy } from "./server-dry-run.suite.ts";
 import { REFUSED_LIMITS } from "./server-refused-limits.suite.ts";
 import { REFUSED } from "./server-refused.suite.ts";
 
 const CRD = readFileSync(new URL("../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
 const CRD_NAME = "crd/ratelimitconfigs.ratelimit.weir.dev";
-const RESOURCES = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default/ratelimitconfigs";
 
 /** What an API server adds when it stops before it has checked all: it says nothing of the manifest. */
 const UNCHECKED =
@@ -26,8 +26,10 @@ const PREFIX = 'RateLimitConfig.ratelimit.weir.dev "x" is invalid: ';
 const ESTABLISHED_TIMEOUT_MS = 30_000;
 
 let cluster: KubernetesCluster;
+let agent: Agent;
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
+  agent = new Agent({ keepAlive: true, ca: cluster.caPem });
   await cluster.apply(CRD);
   await eventually(
     "the CRD to be served",
@@ -36,29 +38,14 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
+  agent.destroy();
   await cluster.stop();
 });
 
-/** What the server says when it is asked to create a manifest without keeping it; undefined when it would. */
+/** What the server says, without what it says every time. */
 async function refusalOf(text: string): Promise<string | undefined> {
-  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-  const headers = { authorization: `Bearer ${cluster.adminToken}`, "content-type": "application/yaml", accept: "application/json" };
-  const url = `${cluster.url}${RESOURCES}?dryRun=All&fieldValidation=Strict`;
-  const call = request(url, { method: "POST", ca: cluster.caPem, headers }, (response) => {
-    void readAll(response).then((body) => resolve(response.statusCode === 201 ? undefined : shortened(messageOf(body))), reject);
-  });
-  call.on("error", reject).end(text);
-  return await promise;
-}
-
-async function readAll(stream: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}
-
-function messageOf(body: string): string {
-  return (JSON.parse(body) as { readonly message: string }).message;
+  const refusal = await refusalBy(cluster, agent, text);
+  return refusal === undefined ? undefined : shortened(refusal);
 }
 
 function shortened(message: string): string {
@@ -185,7 +172,10 @@ describe("kubectl", () => {
     expect(text).toContain("key <string> -required- Key that the entry of a request's descriptor must have.");
     expect(text).toContain("shadowMode <boolean> Count, but let every request pass: for trying a limit out.");
     const unit = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit.unit"])).stdout.split(/\s+/).join(" ");
-    expect(unit).toContain("ENUM: second minute hour day week month year DESCRIPTION: Length of the window in which requests are counted.");
+    expect(unit).toContain("ENUM: second minute hour day week month year DESCRIPTION: Length of the window in which requests are counted");
+    // Beside other fields kubectl names the first four only.
+    const units = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit"])).stdout.split(/\s+/).join(" ");
+    expect(units).toContain("second, minute, hour, day, week, month (30 days) or year (365 days)");
   });
 });
 
@@ -202,5 +192,6 @@ const STATUS = {
   pods: { total: 3, accepted: 2, rejected: 1, pending: 0, summary: "2/3" },
   fleets: [{ name: "*", version: "9f2c", total: 3, accepted: 2, rejected: 1, pending: 0 }],
   problems: [{ field: "spec.descriptors[0].key", message: "must not be empty" }],
-  rejections: [{ pod: "gateway-7", message: "unknown unit" }],
+  // Of one name in two namespaces.
+  rejections: ["gateway/pod-7", "edge/pod-7", "edge/pod-7"].map((pod) => ({ pod, message: "unknown unit" })),
 };

@@ -9,6 +9,7 @@ const REJECTIONS_MAX = 32;
 const MESSAGE_LENGTH_MAX = 4096;
 const FIELD_LENGTH_MAX = 1024;
 const NAME_LENGTH_MAX = 253;
+const POD_LENGTH_MAX = 63 + 1 + NAME_LENGTH_MAX;
 const VERSION_LENGTH_MAX = 128;
 
 /** Those of Kubernetes' own conditions (metav1.Condition). */
@@ -43,7 +44,7 @@ const condition = z
       .max(CONDITION_REASON_LENGTH_MAX)
       .regex(CONDITION_REASON)
       .describe(
-        "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooLarge, UnsupportedByDataPlane. Programmed: Programmed, " +
+        "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooLarge. Programmed: Programmed, " +
           "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane.",
       ),
     message: z.string().max(CONDITION_MESSAGE_LENGTH_MAX).describe("Why, for people."),
@@ -74,7 +75,11 @@ const problem = z
 
 const rejection = z
   .object({
-    pod: z.string().min(1).max(NAME_LENGTH_MAX).describe("Name of the pod, or its node id when it has told no name."),
+    pod: z
+      .string()
+      .min(1)
+      .max(POD_LENGTH_MAX)
+      .describe("Namespace and name of the pod, such as gateway/ratelimit-7, or its node id when it has told no name."),
     message: message.describe("The reason it gave."),
   })
   .describe("One pod's refusal.");
@@ -112,20 +117,20 @@ export const statusSchema = z
       .meta({
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],
-        description: "How the pods of each fleet that these rules are for stand to them.",
+        description: `How the pods of each fleet that these rules are for stand to them, for at most ${FLEETS_MAX} fleets.`,
       }),
     problems: z
       .array(problem)
       .max(PROBLEMS_MAX)
       .optional()
       .meta({ "x-kubernetes-list-type": "atomic", description: `What is wrong with the rules, at most ${PROBLEMS_MAX} of it.` }),
+    // No map by pod: nothing keeps two pods from telling the same node id.
     rejections: z
       .array(rejection)
       .max(REJECTIONS_MAX)
       .optional()
       .meta({
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["pod"],
+        "x-kubernetes-list-type": "atomic",
         description: `Pods that rejected the rules, at most ${REJECTIONS_MAX} of them.`,
       }),
   })

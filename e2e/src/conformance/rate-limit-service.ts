@@ -23,6 +23,16 @@ const CALL_TIMEOUT_MS = 15_000;
 /** How long the service may take to stop, in milliseconds. */
 const STOP_GRACE_MS = 15_000;
 
+/** Environment of a rate limit service whose listeners take free ports. */
+export const FREE_LISTENERS = {
+  HOST: STACK_HOST,
+  PORT: "0",
+  GRPC_HOST: STACK_HOST,
+  GRPC_PORT: "0",
+  DEBUG_HOST: STACK_HOST,
+  DEBUG_PORT: "0",
+} as const;
+
 /** One descriptor of a question: its entries, and the hits that it adds if those are its own. */
 export interface Question {
   readonly entries: Readonly<Record<string, string>>;
@@ -80,12 +90,7 @@ export async function startRateLimitService(
     command: process.execPath,
     args: ["--conditions=source", join(ROOT, "ratelimit", "src", "main.ts")],
     env: {
-      HOST: STACK_HOST,
-      PORT: "0",
-      GRPC_HOST: STACK_HOST,
-      GRPC_PORT: "0",
-      DEBUG_HOST: STACK_HOST,
-      DEBUG_PORT: "0",
+      ...FREE_LISTENERS,
       RUNTIME_ROOT: folder,
       RUNTIME_WATCH_ROOT: "false",
       USE_STATSD: "false",

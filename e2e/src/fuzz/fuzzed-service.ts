@@ -11,6 +11,7 @@ import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import { eventually } from "@weir/testing/eventually";
+import { FREE_LISTENERS } from "../conformance/rate-limit-service.ts";
 import { ROOT } from "../parts/flow.ts";
 import type { FuzzTarget } from "./fuzz-listener.ts";
 import { goodRequest, type Http1Target } from "./http1-inputs.ts";
@@ -62,12 +63,7 @@ export async function startFuzzedService(folder: string, grpc: GrpcKind, prefix:
   const [command, ...args] = [...prefix, process.execPath, "--conditions=source", join(ROOT, "ratelimit/src/main.ts")];
   const child = spawn(command, args, {
     env: {
-      HOST: "127.0.0.1",
-      PORT: "0",
-      GRPC_HOST: "127.0.0.1",
-      GRPC_PORT: "0",
-      DEBUG_HOST: "127.0.0.1",
-      DEBUG_PORT: "0",
+      ...FREE_LISTENERS,
       USE_PUSHSTATS: "false",
       USE_PULLSTATS: "true",
       PULLSTATS_ADDR: "127.0.0.1:0",

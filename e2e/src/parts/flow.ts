@@ -39,6 +39,8 @@ export interface Pod {
   readonly process: ProcessGroup;
   /** Asks over /json about one descriptor, such as `{ path: "/x", user: "ada" }`, and resolves with the HTTP status. */
   ask(domain: string, entries: Readonly<Record<string, string>>): Promise<number>;
+  /** Asks the same, and resolves with the requests per unit of the limit that was applied; undefined when there was none. Fails when there is no decision. */
+  limitOf(domain: string, entries: Readonly<Record<string, string>>): Promise<number | undefined>;
 }
 
 /** The running flow. */
@@ -57,6 +59,8 @@ export interface Flow {
   startControlPlane(): Promise<void>;
   /** What the control plane says of manifests and pods. */
   status(): Promise<RolloutState>;
+  /** Its metrics, as text. */
+  metrics(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -68,6 +72,13 @@ export function manifestOf(name: string, domain: string, descriptors: readonly R
     metadata: { name },
     spec: { domain, descriptors },
   });
+}
+
+/** Writes a manifest in one step, as an editor that saves by renaming does. */
+export function saveManifest(folder: string, file: string, text: string): void {
+  const path = join(folder, file);
+  writeFileSync(`${path}.new`, text);
+  renameSync(`${path}.new`, path);
 }
 
 /** What a flow is told besides. */
@@ -82,6 +93,27 @@ export async function startFlow(folder: string, manifests: Readonly<Record<strin
   for (const [file, text] of Object.entries(manifests)) flow.writeManifest(file, text);
   await flow.start();
   return flow;
+}
+
+/** Starts a pod of the control plane at these ports, itself on free ones, with further environment variables. */
+export async function startPod(
+  place: Pick<StackPlace, "ports" | "certificates">,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Pod> {
+  const { rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics } = await anyPorts();
+  const ports = { ...place.ports, rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics };
+  // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the test to find its tools
+  const machine = process.env;
+  const plan = planPrograms({ certificates: place.certificates, ports, sourceDirectory: "", accountDirectory: "", machine }).rateLimit;
+  const pod = await startPlanned({ ...plan, env: { ...plan.env, ...env } });
+  const httpUrl = `http://${STACK_HOST}:${rateLimitHttp}`;
+  return {
+    grpcPort: rateLimitGrpc,
+    httpUrl,
+    process: pod,
+    ask: (domain, entries) => ask(httpUrl, domain, entries),
+    limitOf: (domain, entries) => limitOf(httpUrl, domain, entries),
+  };
 }
 
 /** Starts one program of the stack and waits until it is ready; kills it when it is not. */
@@ -157,9 +189,7 @@ class ProcessFlow implements Flow {
   }
 
   writeManifest(file: string, text: string): void {
-    const path = join(this.manifestFolder, file);
-    writeFileSync(`${path}.new`, text);
-    renameSync(`${path}.new`, path);
+    saveManifest(this.manifestFolder, file, text);
   }
 
   overwriteManifest(file: string, text: string): void {
@@ -171,14 +201,9 @@ class ProcessFlow implements Flow {
   }
 
   async startPod(env: Readonly<Record<string, string>> = {}): Promise<Pod> {
-    const place = this.place!;
-    const { rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics } = await anyPorts();
-    const ports = { ...place.ports, rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics };
-    const plan = planPrograms({ ...place, ports }).rateLimit;
-    const pod = await startPlanned({ ...plan, env: { ...plan.env, ...env } });
-    this.pods.push(pod);
-    const httpUrl = `http://${STACK_HOST}:${ports.rateLimitHttp}`;
-    return { grpcPort: ports.rateLimitGrpc, httpUrl, process: pod, ask: (domain, entries) => ask(httpUrl, domain, entries) };
+    const pod = await startPod(this.place!, env);
+    this.pods.push(pod.process);
+    return pod;
   }
 
   async status(): Promise<RolloutState> {
@@ -188,6 +213,10 @@ class ProcessFlow implements Flow {
     return readRolloutState(await response.json());
   }
 
+  async metrics(): Promise<string> {
+    return await (await fetch(`http://${STACK_HOST}:${this.place!.ports.controlPlaneHttp}/metrics`)).text();
+  }
+
   async stop(): Promise<void> {
     for (const pod of this.pods.toReversed()) await pod.stop("SIGTERM", STOP_GRACE_MS);
     await this.controlPlane?.stop("SIGTERM", STOP_GRACE_MS);
@@ -195,8 +224,19 @@ class ProcessFlow implements Flow {
 }
 
 async function ask(httpUrl: string, domain: string, entries: Readonly<Record<string, string>>): Promise<number> {
-  const descriptor = { entries: Object.entries(entries).map(([key, value]) => ({ key, value })) };
-  const response = await fetch(`${httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
+  const response = await post(httpUrl, domain, entries);
   await response.body?.cancel();
   return response.status;
+}
+
+async function limitOf(httpUrl: string, domain: string, entries: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const response = await post(httpUrl, domain, entries);
+  if (response.status !== 200 && response.status !== 429) throw new Error(`The pod answered ${response.status}`);
+  const { statuses } = (await response.json()) as { readonly statuses: readonly { currentLimit?: { requestsPerUnit: number } }[] };
+  return statuses[0]?.currentLimit?.requestsPerUnit;
+}
+
+function post(httpUrl: string, domain: string, entries: Readonly<Record<string, string>>): Promise<Response> {
+  const descriptor = { entries: Object.entries(entries).map(([key, value]) => ({ key, value })) };
+  return fetch(`${httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
 }

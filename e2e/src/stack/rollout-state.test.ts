@@ -3,6 +3,7 @@ import type { RolloutState } from "./rollout-state.ts";
 import { describeChanges, readRolloutState } from "./rollout-state.ts";
 
 const TROUBLE = {
+  file: "limits/login.yaml",
   place: "limits/login.yaml:12:9",
   field: "spec.descriptors[0].rateLimit.unit",
   message: "must be one of second, minute",
@@ -43,10 +44,28 @@ describe("describeChanges()", () => {
     ]);
   });
 
-  it("leaves the field out when the file as a whole is wrong, and says so when there is no older form", () => {
-    const trouble = { place: "a.yaml:3:1", field: "", message: "no YAML", keepsOld: false };
+  it("leaves the field out when the file as a whole is wrong, and says that its limits are not in force", () => {
+    const trouble = { file: "a.yaml", place: "a.yaml:3:1", field: "", message: "no YAML", keepsOld: false };
     expect(describeChanges(state({}), state({ troubles: [trouble] }))).toEqual([
-      { speaker: "control plane", text: "a.yaml:3:1: no YAML\nthere is no older form of it, so none of its limits are in force" },
+      { speaker: "control plane", text: "a.yaml:3:1: no YAML\nnone of the limits in it are in force" },
+    ]);
+  });
+
+  it("says once what several mistakes of one file come to", () => {
+    const troubles = [
+      { file: "a.yaml", place: "a.yaml:1:13", field: "apiVersion", message: "must be one", keepsOld: false },
+      { file: "a.yaml", place: "a.yaml:2:7", field: "kind", message: "must be another", keepsOld: false },
+      { file: "a.yaml", place: "a.yaml:30:7", field: "spec", message: "is required", keepsOld: true },
+      { file: "b.yaml", place: "b.yaml:1:1", field: "", message: "is empty", keepsOld: true },
+    ];
+    const kept = "the old limits of this manifest stay in force";
+    expect(describeChanges(state({}), state({ troubles }))).toEqual([
+      {
+        speaker: "control plane",
+        text: "a.yaml:1:13: apiVersion: must be one\na.yaml:2:7: kind: must be another\nnone of the limits in it are in force",
+      },
+      { speaker: "control plane", text: `a.yaml:30:7: spec: is required\n${kept}` },
+      { speaker: "control plane", text: `b.yaml:1:1: is empty\n${kept}` },
     ]);
   });
 
@@ -94,8 +113,8 @@ describe("readRolloutState()", () => {
     };
     expect(readRolloutState(status)).toEqual({
       troubles: [
-        { place: "a.yaml:3:7", field: "spec.domain", message: "required", keepsOld: true },
-        { place: "b.yaml:1:1", field: "", message: "pods rejected it", keepsOld: true },
+        { file: "a.yaml", place: "a.yaml:3:7", field: "spec.domain", message: "required", keepsOld: true },
+        { file: "b.yaml", place: "b.yaml:1:1", field: "", message: "pods rejected it", keepsOld: true },
       ],
       pods: [
         { id: "default/one", accepted: version, resources: 5, rejected: undefined },

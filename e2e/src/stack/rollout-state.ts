@@ -3,7 +3,9 @@
 
 /** Something wrong with a manifest. */
 export interface ManifestTrouble {
-  /** File, line and column as far as they are known, such as `limits/login.yaml:12:9`. */
+  /** The file that it stands in. */
+  readonly file: string;
+  /** File, line and column, such as `limits/login.yaml:12:9`. */
   readonly place: string;
   readonly field: string;
   readonly message: string;
@@ -74,13 +76,14 @@ export function describeChanges(previous: RolloutState | undefined, next: Rollou
 export function readRolloutState(status: unknown): RolloutState {
   const { fleets, refusals, resources, pods } = status as StatusReport;
   const refused = refusals.map(({ file, line, column, field, message, keepsLastGood }) => {
-    return { place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
+    return { file, place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
   });
   // Good for the control plane and rejected by pods: no refusal, and no less a trouble for who wrote it.
   const quarantined = resources
     .filter(({ state }) => state === "quarantined")
     .flatMap(({ problems, servesLastGood }) =>
       problems.map(({ file, line, column, field, message }) => ({
+        file,
         place: `${file}:${line}:${column}`,
         field,
         message,
@@ -104,15 +107,31 @@ export function readRolloutState(status: unknown): RolloutState {
 }
 
 function describeTroubles(before: readonly ManifestTrouble[], now: readonly ManifestTrouble[]): readonly Remark[] {
-  const known = new Set(before.map(describeTrouble));
-  const fresh = now.filter((trouble) => !known.has(describeTrouble(trouble)));
-  if (fresh.length > 0) return fresh.map((trouble) => ({ speaker: "control plane", text: describeTrouble(trouble) }));
+  const known = new Set(before.map(identify));
+  const fresh = now.filter((trouble) => !known.has(identify(trouble)));
+  if (fresh.length > 0) return groupByManifest(fresh).map((troubles) => ({ speaker: "control plane", text: describeManifest(troubles) }));
   return before.length > 0 && now.length === 0 ? [{ speaker: "control plane", text: "every manifest is good again" }] : [];
 }
 
-function describeTrouble({ place, field, message, keepsOld }: ManifestTrouble): string {
-  const what = `${place}: ${field === "" ? "" : `${field}: `}${message}`;
-  return `${what}\n${keepsOld ? "the old limits of this manifest stay in force" : "there is no older form of it, so none of its limits are in force"}`;
+function identify({ place, field, message, keepsOld }: ManifestTrouble): string {
+  return JSON.stringify([place, field, message, keepsOld]);
+}
+
+/** Neighbours of one file with the same consequence, which is said once. A file may hold several manifests that fare differently. */
+function groupByManifest(troubles: readonly ManifestTrouble[]): readonly (readonly ManifestTrouble[])[] {
+  const groups: ManifestTrouble[][] = [];
+  for (const trouble of troubles) {
+    const last = groups.at(-1);
+    if (last?.[0]?.file === trouble.file && last[0].keepsOld === trouble.keepsOld) last.push(trouble);
+    else groups.push([trouble]);
+  }
+  return groups;
+}
+
+function describeManifest(troubles: readonly ManifestTrouble[]): string {
+  const lines = troubles.map(({ place, field, message }) => `${place}: ${field === "" ? "" : `${field}: `}${message}`);
+  const keepsOld = troubles[0]?.keepsOld === true;
+  return [...lines, keepsOld ? "the old limits of this manifest stay in force" : "none of the limits in it are in force"].join("\n");
 }
 
 function describePod(previous: RolloutState | undefined, pod: PodState): readonly Remark[] {

@@ -6,27 +6,8 @@ import { type AltstoreCounter, createAltstoreCounter } from "../counters/altstor
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
 import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import { Scene, type SceneOptions, WaitingCall } from "./decider.suite.ts";
+import { AwaitedCall, Scene, type SceneOptions } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
-
-/** A caller that can be waited for. */
-class AwaitedCall extends WaitingCall {
-  readonly #answered = Promise.withResolvers<void>();
-
-  get answered(): Promise<void> {
-    return this.#answered.promise;
-  }
-
-  override decided(...args: Parameters<WaitingCall["decided"]>): void {
-    super.decided(...args);
-    this.#answered.resolve();
-  }
-
-  override failed(...args: Parameters<WaitingCall["failed"]>): void {
-    super.failed(...args);
-    this.#answered.resolve();
-  }
-}
 
 let node: MemcachedServer;
 let counter: AltstoreCounter;

@@ -102,6 +102,25 @@ export class WaitingCall implements DecisionCall {
   }
 }
 
+/** A caller that can be waited for. */
+export class AwaitedCall extends WaitingCall {
+  readonly #answered = Promise.withResolvers<void>();
+
+  get answered(): Promise<void> {
+    return this.#answered.promise;
+  }
+
+  override decided(...args: Parameters<WaitingCall["decided"]>): void {
+    super.decided(...args);
+    this.#answered.resolve();
+  }
+
+  override failed(...args: Parameters<WaitingCall["failed"]>): void {
+    super.failed(...args);
+    this.#answered.resolve();
+  }
+}
+
 /** What a scene is made of; everything has a default. */
 export interface SceneOptions {
   readonly configs?: readonly RateLimitConfigModel[] | undefined;

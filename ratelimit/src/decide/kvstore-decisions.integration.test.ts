@@ -9,26 +9,7 @@ import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
-import { Scene, type SceneOptions, WaitingCall } from "./decider.suite.ts";
-
-/** A caller that can be waited for. */
-class AwaitedCall extends WaitingCall {
-  readonly #answered = Promise.withResolvers<void>();
-
-  get answered(): Promise<void> {
-    return this.#answered.promise;
-  }
-
-  override decided(...args: Parameters<WaitingCall["decided"]>): void {
-    super.decided(...args);
-    this.#answered.resolve();
-  }
-
-  override failed(...args: Parameters<WaitingCall["failed"]>): void {
-    super.failed(...args);
-    this.#answered.resolve();
-  }
-}
+import { AwaitedCall, Scene, type SceneOptions } from "./decider.suite.ts";
 
 /** The clock of the decisions stands here: hours begin at 997200, minutes at 999960. */
 const NOW_SECONDS = 1_000_000;

@@ -11,30 +11,11 @@ import { createSingleDeployment } from "../counters/kvstore/single/single-deploy
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
 import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import { Scene, WaitingCall } from "./decider.suite.ts";
+import { AwaitedCall, Scene } from "./decider.suite.ts";
 import type { FailureMode } from "./decider.ts";
 
 /** The password of the server in these tests. */
 const PASSWORD = "first";
-
-/** A caller that can be waited for. */
-class AwaitedCall extends WaitingCall {
-  readonly #answered = Promise.withResolvers<void>();
-
-  get answered(): Promise<void> {
-    return this.#answered.promise;
-  }
-
-  override decided(...args: Parameters<WaitingCall["decided"]>): void {
-    super.decided(...args);
-    this.#answered.resolve();
-  }
-
-  override failed(...args: Parameters<WaitingCall["failed"]>): void {
-    super.failed(...args);
-    this.#answered.resolve();
-  }
-}
 
 let server: RedisServer;
 let proxy: StoreProxy;

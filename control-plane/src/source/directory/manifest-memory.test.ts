@@ -1,11 +1,19 @@
-// Tests of manifest-memory.ts: what stays of files that are broken.
-import { describe, expect, it } from "vitest";
+// Tests of manifest-memory.ts: what stays of files that are broken, and how much work a look at many files is.
+import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import type { SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import { createManifestMemory, type ManifestMemory } from "./manifest-memory.ts";
-import type { FileText } from "./read-manifest-file.ts";
+import { type FileText, readContent } from "./read-manifest-file.ts";
+
+// The real functions; their calls are counted.
+vi.mock("../source.ts", { spy: true });
+vi.mock("./read-manifest-file.ts", { spy: true });
+
+beforeEach(() => {
+  vi.clearAllMocks();
+});
 
 const GOOD_A = manifest({ name: "a", domain: "alpha", requestsPerUnit: 1 });
 const NEW_A = manifest({ name: "a", domain: "alpha", requestsPerUnit: 2 });
@@ -87,5 +95,38 @@ describe("ManifestMemory.update()", () => {
     const broken = look(memory, { "a.yaml": BAD_A });
     expect(look(memory, { "a.yaml": BAD_A })).toBe(broken);
     expect(look(memory, { "a.yaml": GOOD_A })).not.toBe(broken);
+  });
+
+  it("parses only the files whose text has changed, also while others are broken", () => {
+    const memory = createManifestMemory();
+    const files = Object.fromEntries(
+      Array.from({ length: 100 }, (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const),
+    );
+    look(memory, { ...files, "broken.yaml": BAD_A });
+    expect(readContent).toHaveBeenCalledTimes(101);
+    vi.clearAllMocks();
+    look(memory, { ...files, "broken.yaml": BAD_A });
+    expect(readContent).not.toHaveBeenCalled();
+    const state = look(memory, { ...files, "7.yaml": NEW_A, "broken.yaml": BAD_A, "new.yaml": GOOD_B });
+    expect(vi.mocked(readContent).mock.calls).toEqual([
+      ["7.yaml", NEW_A],
+      ["new.yaml", GOOD_B],
+    ]);
+    expect([state.resources.length, state.refusals.length]).toEqual([101, 1]);
+  });
+
+  it.each([
+    { what: "another resource", text: GOOD_B },
+    { what: "a broken one", text: BAD_A },
+  ])("looks at each resource as often among many files as among few when one of them becomes $what", ({ text }) => {
+    const memory = createManifestMemory();
+    const files = Object.fromEntries(
+      Array.from({ length: 300 }, (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const),
+    );
+    look(memory, files);
+    expect(vi.mocked(resourceKey).mock.calls.length).toBeLessThanOrEqual(4 * 300);
+    vi.clearAllMocks();
+    look(memory, { ...files, "0.yaml": text });
+    expect(vi.mocked(resourceKey).mock.calls.length).toBeLessThanOrEqual(4 * 300);
   });
 });

@@ -2,6 +2,8 @@
 // It knows nothing of what the objects mean, nor when to try again.
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request as requestPlain } from "node:http";
 import { Agent, request as requestTls, type RequestOptions } from "node:https";
+import { pipeline } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 
 import {
@@ -162,10 +164,17 @@ class HttpApiClient implements ApiClient {
   }
 
   async #authenticate(request: ApiRequest): Promise<RequestAccess> {
+    const timer = new AbortController();
     try {
-      return await this.#access.forRequest();
+      // A program that a kubeconfig names may wait for something that never comes.
+      const late = delay(this.#options.answerTimeoutMs, undefined, { signal: timer.signal, ref: false }).then(() => {
+        throw new Error(`they have not come for ${this.#options.answerTimeoutMs / 1000} s`);
+      });
+      return await Promise.race([this.#access.forRequest(), late]);
     } catch (cause) {
       throw failureOfCredentials(request, cause);
+    } finally {
+      timer.abort();
     }
   }
 
@@ -262,10 +271,10 @@ async function readBody(body: AsyncIterable<unknown>, maxBytes: number, watchdog
   return Buffer.concat(chunks).toString();
 }
 
+/** Whoever stops reading, because it is too much, ends the answer and its connection too: one that nobody reads would stay open for good. */
 function unpack(response: IncomingMessage): AsyncIterable<unknown> {
-  const unpacked = createGunzip();
-  response.on("error", (error) => unpacked.destroy(error));
-  return response.pipe(unpacked);
+  // Its reader is told of every end.
+  return pipeline(response, createGunzip(), () => undefined);
 }
 
 async function readEvents(response: IncomingMessage, { request, watchdog }: Call, listener: WatchListener): Promise<void> {

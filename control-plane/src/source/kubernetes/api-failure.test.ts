@@ -60,6 +60,13 @@ describe("failureOfAnswer()", () => {
         "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: the CustomResourceDefinition ratelimitconfigs.ratelimit.weir.dev is not installed in version v1alpha1, install it with kubectl apply --server-side -f ratelimitconfigs.yaml; the server says HTTP status 404",
     },
     {
+      request: LIST_NAMESPACES,
+      answer: errorAnswerOf(null, 404),
+      kind: "refused",
+      message:
+        "Cannot list namespaces with labels limits=on: the address is not that of a Kubernetes API server; the server says HTTP status 404",
+    },
+    {
       request: LIST_ALL,
       answer: said(401, "Unauthorized"),
       kind: "unauthorized",
@@ -74,12 +81,14 @@ describe("failureOfAnswer()", () => {
     },
   ])("says of $answer.code what to do: $message", ({ request, answer, kind, message }) => {
     const failure = failureOfAnswer(request, answer);
-    expect([failure.kind, failure.message, failure.code]).toEqual([kind, message, "SOURCE_UNREADABLE"]);
+    expect([failure.kind, failure.message, failure.code, failure.retryAfterMs]).toEqual([kind, message, "SOURCE_UNREADABLE", 0]);
   });
 
   it.each([
     { answer: said(410, "too old resource version: 1 (5)", { reason: "Expired" }), kind: "expired" },
     { answer: said(500, "x", { reason: "Expired" }), kind: "expired" },
+    { answer: said(500, "x", { reason: "Gone" }), kind: "expired" },
+    { answer: said(410, "gone, and no reason"), kind: "expired" },
     { answer: said(504, "Timeout: Too large resource version: 900, current: 20"), kind: "expired" },
     { answer: said(504, "x", { details: { causes: [{ reason: "ResourceVersionTooLarge" }] } }), kind: "expired" },
     { answer: said(429, "too many requests"), kind: "unavailable" },
@@ -95,6 +104,9 @@ describe("failureOfAnswer()", () => {
     { header: 3000, details: undefined, waitMs: 3000 },
     { header: 0, details: { retryAfterSeconds: 7 }, waitMs: 7000 },
     { header: 3000, details: { retryAfterSeconds: 1 }, waitMs: 3000 },
+    { header: 0, details: { retryAfterSeconds: -1 }, waitMs: 0 },
+    { header: 0, details: { retryAfterSeconds: "7" }, waitMs: 0 },
+    { header: 3000, details: null, waitMs: 3000 },
     { header: 9_000_000, details: undefined, waitMs: 60_000 },
   ])("waits $waitMs ms when header and body ask for $header ms and $details", ({ header, details, waitMs }) => {
     expect(failureOfAnswer(LIST_ALL, errorAnswerOf({ code: 429, details }, 429, header)).retryAfterMs).toBe(waitMs);

@@ -20,12 +20,20 @@ export type FailureKind = "unreachable" | "unavailable" | "expired" | "refused" 
 export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
   override readonly name = "ApiFailure";
   readonly kind: FailureKind;
+  /** The message without what was asked for: the same for all requests that fail for the same reason. */
+  readonly reason: string;
   /** How long the server wants to be left alone, in milliseconds; 0 when it did not say. */
   readonly retryAfterMs: number;
 
-  constructor(kind: FailureKind, message: string, options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {}) {
-    super("SOURCE_UNREADABLE", message, { cause: options.cause, transient: true });
+  constructor(
+    kind: FailureKind,
+    { verb, resource }: ApiRequest,
+    reason: string,
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+  ) {
+    super("SOURCE_UNREADABLE", `Cannot ${verb} ${describeResource(resource)}: ${reason}`, { cause: options.cause, transient: true });
     this.kind = kind;
+    this.reason = reason;
     this.retryAfterMs = Math.min(options.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   }
 }
@@ -48,43 +56,40 @@ export interface ErrorAnswer {
 
 /** The failure that an error answer stands for. */
 export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFailure {
-  const what = `Cannot ${request.verb} ${describeResource(request.resource)}`;
   const said = answer.message === "" ? `HTTP status ${answer.code}` : `"${answer.message.slice(0, QUOTE_LENGTH_MAX)}"`;
   const options = { retryAfterMs: answer.retryAfterMs };
   if (answer.code === 410 || answer.reason === "Expired" || answer.reason === "Gone" || isVersionUnknown(answer)) {
-    return new ApiFailure("expired", `${what}: the resource version is not available any more, the server says ${said}`, options);
+    return new ApiFailure("expired", request, `the resource version is not available any more, the server says ${said}`, options);
   }
   switch (answer.code) {
     case 401:
-      return new ApiFailure("unauthorized", `${what}: the credentials are not accepted, the server says ${said}`, options);
+      return new ApiFailure("unauthorized", request, `the credentials are not accepted, the server says ${said}`, options);
     case 403:
-      return new ApiFailure("refused", `${what}: ${missingRight(request)}; the server says ${said}`, options);
+      return new ApiFailure("refused", request, `${missingRight(request)}; the server says ${said}`, options);
     case 404:
-      return new ApiFailure("refused", `${what}: ${missingKind(request.resource)}; the server says ${said}`, options);
+      return new ApiFailure("refused", request, `${missingKind(request.resource)}; the server says ${said}`, options);
     case 408:
     case 429:
-      return new ApiFailure("unavailable", `${what}: the server is busy, it says ${said}`, options);
+      return new ApiFailure("unavailable", request, `the server is busy, it says ${said}`, options);
     default:
-      return new ApiFailure(answer.code >= 500 ? "unavailable" : "refused", `${what}: the server says ${said}`, options);
+      return new ApiFailure(answer.code >= 500 ? "unavailable" : "refused", request, `the server says ${said}`, options);
   }
 }
 
 /** The failure of a connection: refused, cut, not trusted, silent. */
 export function failureOfConnection(request: ApiRequest, server: string, cause: unknown): ApiFailure {
   if (cause instanceof ApiFailure) return cause;
-  const message = `Cannot ${request.verb} ${describeResource(request.resource)}: no answer from ${server}: ${describeError(cause)}`;
-  return new ApiFailure("unreachable", message, { cause });
+  return new ApiFailure("unreachable", request, `no answer from ${server}: ${describeError(cause)}`, { cause });
 }
 
 /** The failure to find out who we are: a token or a certificate that cannot be read, a program that fails. */
-export function failureOfCredentials({ verb, resource }: ApiRequest, cause: unknown): ApiFailure {
-  const message = `Cannot ${verb} ${describeResource(resource)}: there are no credentials: ${describeError(cause)}`;
-  return new ApiFailure("unreachable", message, { cause });
+export function failureOfCredentials(request: ApiRequest, cause: unknown): ApiFailure {
+  return new ApiFailure("unreachable", request, `there are no credentials: ${describeError(cause)}`, { cause });
 }
 
 /** The failure of an answer that cannot be understood, or is too large. */
 export function failureOfContent(request: ApiRequest, problem: string, kind: "broken" | "too-large" = "broken"): ApiFailure {
-  return new ApiFailure(kind, `Cannot ${request.verb} ${describeResource(request.resource)}: ${problem}`);
+  return new ApiFailure(kind, request, problem);
 }
 
 /** What a Status object says; `fallbackCode` is the HTTP status, for a body that says nothing. */

@@ -1,12 +1,15 @@
 // Where the API server is and how requests prove who sends them: inside a cluster from the files of the service account, outside from kubeconfig files.
 // The package that reads kubeconfig files is large, so it is loaded only for those.
 import { readFile } from "node:fs/promises";
+import type { OutgoingHttpHeaders } from "node:http";
 import type { RequestOptions } from "node:https";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-import { describeError, ServiceError } from "@weir/common/errors/service-error";
+import { describeError } from "@weir/common/errors/service-error";
 import type { KubeConfig } from "@kubernetes/client-node";
+
+import { type Kubeconfig, readKubeconfig, unusableKubeconfig } from "./kubeconfig.ts";
 
 /** Where Kubernetes mounts the files of a pod's service account. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -73,8 +76,7 @@ class ServiceAccountAccess implements ClusterAccess {
 /** What kubeconfig files said, and when. */
 interface LoadedConfig {
   readonly config: KubeConfig;
-  readonly server: string;
-  readonly isProxied: boolean;
+  readonly kubeconfig: Kubeconfig;
   readonly loadedMs: number;
 }
 
@@ -82,6 +84,7 @@ class KubeconfigAccess implements ClusterAccess {
   readonly #paths: readonly string[];
   readonly #clock: () => number;
   #loaded: LoadedConfig | undefined;
+  #pending: Promise<RequestAccess> | undefined;
 
   constructor(paths: readonly string[], clock: () => number) {
     this.#paths = paths;
@@ -91,42 +94,41 @@ class KubeconfigAccess implements ClusterAccess {
   async load(): Promise<LoadedConfig> {
     const nowMs = this.#clock();
     if (this.#loaded !== undefined && nowMs - this.#loaded.loadedMs < KUBECONFIG_AGE_MAX_MS) return this.#loaded;
+    const kubeconfig = await readKubeconfig(this.#paths);
     const { KubeConfig } = await import("@kubernetes/client-node");
     const config = new KubeConfig();
     try {
-      this.#paths.forEach((path, index) => {
-        if (index === 0) {
-          config.loadFromFile(path);
-          return;
-        }
-        const more = new KubeConfig();
-        more.loadFromFile(path);
-        // As kubectl has it: what an earlier file says stands.
-        config.mergeConfig(more, true);
-      });
+      config.loadFromString(kubeconfig.text);
     } catch (cause) {
-      throw unusable(this.#paths, describeError(cause), cause);
+      throw unusableKubeconfig(this.#paths, describeError(cause), cause);
     }
-    const cluster = config.getCurrentCluster();
-    if (cluster === null) throw unusable(this.#paths, `its current context "${config.getCurrentContext()}" names no cluster`);
-    this.#loaded = { config, server: cluster.server.replace(/\/+$/, ""), isProxied: cluster.proxyUrl !== undefined, loadedMs: nowMs };
+    this.#loaded = { config, kubeconfig, loadedMs: nowMs };
     return this.#loaded;
   }
 
+  /** All who ask while a program of the kubeconfig is at work get what that one answers: a hundred namespaces are not a hundred programs. */
   async forRequest(): Promise<RequestAccess> {
-    const { config, server, isProxied } = await this.load();
-    const options: RequestOptions = {};
-    await config.applyToHTTPSOptions(options);
-    // Through a proxy only the agent of the package knows the way; otherwise ours keeps the connection.
-    if (!isProxied) delete options.agent;
-    return { server, options };
+    this.#pending ??= this.#prepare().finally(() => (this.#pending = undefined));
+    return await this.#pending;
   }
 
   renew(): void {
     this.#loaded = undefined;
   }
-}
 
-function unusable(paths: readonly string[], reason: string, cause?: unknown): ServiceError<"SOURCE_UNREADABLE"> {
-  return new ServiceError("SOURCE_UNREADABLE", `Cannot use the kubeconfig ${paths.join(", ")}: ${reason}`, { cause });
+  async #prepare(): Promise<RequestAccess> {
+    const { config, kubeconfig } = await this.load();
+    const { server, isProxied, tokenFile } = kubeconfig;
+    const options: RequestOptions = {};
+    await config.applyToHTTPSOptions(options);
+    // Through a proxy only the agent of the package knows the way; otherwise ours keeps the connection.
+    if (!isProxied) delete options.agent;
+    if (tokenFile === undefined) return { server, options };
+    // Read for every request, as in a cluster. The package knows no such field.
+    const token = await readFile(tokenFile, "utf8");
+    return {
+      server,
+      options: { ...options, headers: { ...(options.headers as OutgoingHttpHeaders), authorization: `Bearer ${token.trim()}` } },
+    };
+  }
 }

@@ -15,13 +15,15 @@ export interface FakeCall {
   /** Answers with a status and a whole body; objects become JSON. */
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void;
   /** Begins an answer that goes on. */
-  open(): void;
+  open(headers?: Readonly<Record<string, string>>): void;
   /** Sends a piece of such an answer. */
   send(piece: string | Buffer): void;
   /** Ends such an answer as it should. */
   end(): void;
   /** Cuts the connection. */
   cut(): void;
+  /** Resolves when the connection is closed, by whichever side. */
+  readonly closed: Promise<unknown>;
 }
 
 /** The server. */
@@ -71,8 +73,8 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
     answer: (status, body, headers = {}) => {
       response.writeHead(status, headers).end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
     },
-    open: () => {
-      response.writeHead(200).flushHeaders();
+    open: (headers = {}) => {
+      response.writeHead(200, headers).flushHeaders();
     },
     send: (piece) => {
       response.write(piece);
@@ -83,6 +85,7 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
     cut: () => {
       request.socket.destroy();
     },
+    closed: once(request.socket, "close"),
   };
 }
 

@@ -9,6 +9,7 @@ import type { FailureKind } from "./api-failure.ts";
 import { namespacesWith, rateLimitConfigsIn } from "./api-resource.ts";
 import { type ClusterConnection, openClusterAccess } from "./cluster-access.ts";
 import { createObjectMemory, type ObjectMemory } from "./object-memory.ts";
+import { createProblemLog, type ProblemLog } from "./problem-log.ts";
 import { type ObjectSink, type ReflectorPace, runReflector, type RunningReflector } from "./reflector-run.ts";
 
 /**
@@ -70,6 +71,7 @@ class ClusterSource implements KubernetesSource {
   readonly #deps: KubernetesSourceDeps;
   readonly #options: KubernetesSourceOptions;
   readonly #times: ReflectorPace & ApiClientOptions;
+  readonly #problems: ProblemLog;
   readonly #memories: ObjectMemory[] = [];
   readonly #reflectors: RunningReflector[] = [];
   readonly #counts = {
@@ -87,6 +89,7 @@ class ClusterSource implements KubernetesSource {
     this.#deps = deps;
     this.#options = options;
     this.#times = { ...TIMES, ...options.times };
+    this.#problems = createProblemLog({ log: deps.log, isServing: () => this.condition().syncedMs !== undefined });
   }
 
   get location(): string {
@@ -153,7 +156,8 @@ class ClusterSource implements KubernetesSource {
       watched: () => (counts.watches += 1),
       failed: (kind: FailureKind) => (counts.failures[kind] += 1),
     };
-    this.#reflectors.push(runReflector({ client, sink, log, clock, random, counters }, resource, this.#times));
+    const problems = this.#problems;
+    this.#reflectors.push(runReflector({ client, sink, log, problems, clock, random, counters }, resource, this.#times));
   }
 
   #objectSink(): ObjectSink {

@@ -13,6 +13,13 @@ describe("LineSplitter.push()", () => {
     expect(chunks.map((chunk) => splitter.push(Buffer.from(chunk)))).toEqual(lines);
   });
 
+  it("measures each line by itself, however many there were before it", () => {
+    const splitter = createLineSplitter(3);
+    expect(splitter.push(Buffer.from("abc\nabc\nabc\n"))).toEqual(["abc", "abc", "abc"]);
+    const halves = Array.from({ length: 5 }, () => [splitter.push(Buffer.from("ab")), splitter.push(Buffer.from("c\n"))]);
+    expect(halves).toEqual(Array.from({ length: 5 }, () => [[], ["abc"]]));
+  });
+
   it("puts a character together that was cut in the middle", () => {
     const splitter = createLineSplitter(10);
     const bytes = Buffer.from("é€\n");

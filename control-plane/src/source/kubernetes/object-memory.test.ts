@@ -122,4 +122,41 @@ describe("ObjectMemory", () => {
     const { metadata } = memory.list()[0]?.resource?.resource ?? {};
     expect([metadata?.annotations, metadata?.managedFields]).toEqual([{ note: "kept" }, undefined]);
   });
+
+  it("knows age, generation and identity of a resource, and does without those that the server does not tell", () => {
+    const memory = createObjectMemory();
+    memory.put(object({ generation: 3 }));
+    memory.put(object({ name: "b", metadata: { creationTimestamp: undefined, annotations: null } }));
+    const [known, bare] = memory.list().map(({ resource }) => resource);
+    expect(known).toMatchObject({ namespace: "team", name: "a", uid: "u1", generation: 3, createdMs: Date.UTC(2026, 0, 31, 12) });
+    expect([bare?.createdMs, bare !== undefined && "generation" in bare]).toEqual([0, false]);
+  });
+
+  it("takes over other content when the server no longer counts generations, and keeps the last that it told of the same", () => {
+    const memory = createObjectMemory();
+    memory.put(object({ generation: 3 }));
+    expect([memory.put(object()), memory.list()[0]?.generation, memory.list()[0]?.resource?.generation]).toEqual([false, 3, 3]);
+  });
+
+  it("tells of a hundred problems of one resource at most", () => {
+    const memory = createObjectMemory();
+    const { content, ...rest } = object();
+    memory.put({ ...rest, content: { ...content, spec: { domain: "alpha", descriptors: Array.from({ length: 150 }, () => ({})) } } });
+    expect(memory.list()[0]?.refusals.length).toBe(100);
+  });
+
+  it("refuses an object that cannot be read, or has no spec, and goes on with the others", () => {
+    const memory = createObjectMemory();
+    const { content, ...rest } = object();
+    memory.put({ ...rest, name: "unreadable", content: { ...content, metadata: null } });
+    memory.put({ ...rest, name: "no-spec", content: { ...content, spec: undefined } });
+    memory.put(object());
+    expect(
+      memory.list().map(({ key, resource, refusals }) => [key, resource !== undefined, refusals.map(({ message }) => message)]),
+    ).toEqual([
+      ["team/a", true, []],
+      ["team/no-spec", false, ["is required"]],
+      ["team/unreadable", false, [expect.stringMatching(/^the object cannot be read: /)]],
+    ]);
+  });
 });

@@ -6,7 +6,15 @@ import type { ApiClient } from "./api-client.ts";
 import { ApiFailure } from "./api-failure.ts";
 import { type ApiResource, describeResource } from "./api-resource.ts";
 import type { KubernetesObject } from "./kubernetes-object.ts";
-import { NEW_REFLECTOR, type ReflectorAction, type ReflectorEvent, type ReflectorState, stepReflector } from "./reflector.ts";
+import type { ProblemLog } from "./problem-log.ts";
+import {
+  NEW_REFLECTOR,
+  type ReflectorAction,
+  type ReflectorEvent,
+  type ReflectorState,
+  SHORT_WATCH_MS,
+  stepReflector,
+} from "./reflector.ts";
 
 /** Most objects that are kept: beyond it the whole would not fit into any snapshot, and memory must have an end. */
 const OBJECTS_MAX = 100_000;
@@ -40,7 +48,7 @@ export interface ReflectorCondition {
 export interface ReflectorPace {
   readonly backoffInitialMs: number;
   readonly backoffMaxMs: number;
-  /** Between attempts that can only succeed when somebody has changed something. */
+  /** The longest wait, instead of `backoffMaxMs`, while attempts can only succeed when somebody changes something. */
   readonly slowMs: number;
 }
 
@@ -49,6 +57,8 @@ export interface ReflectorDeps {
   readonly client: ApiClient;
   readonly sink: ObjectSink;
   readonly log: Log;
+  /** Shared by all reflectors of a source. */
+  readonly problems: ProblemLog;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** From 0 up to but not including 1. */
@@ -86,23 +96,28 @@ class ReflectorRun implements RunningReflector {
   readonly synced: Promise<void>;
   readonly #deps: ReflectorDeps;
   readonly #resource: ApiResource;
-  readonly #pace: ReflectorPace;
-  readonly #backoff: Backoff;
+  readonly #backoffs: Readonly<Record<"back-off" | "slow", Backoff>>;
   readonly #stop = new AbortController();
   readonly #resolveSynced: () => void;
   #state: ReflectorState = NEW_REFLECTOR;
   #isSynced = false;
   #syncedMs: number | undefined;
   #problem: string | undefined;
+  /** Failures since all was well. */
+  #failures = 0;
   #timer: NodeJS.Timeout | undefined;
+  #calmTimer: NodeJS.Timeout | undefined;
   #openedMs: number | undefined;
 
   constructor(deps: ReflectorDeps, resource: ApiResource, pace: ReflectorPace) {
     this.#deps = deps;
     this.#resource = resource;
-    this.#pace = pace;
-    const { backoffInitialMs: initialMs, backoffMaxMs: maxMs } = pace;
-    this.#backoff = createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random: deps.random });
+    const shape = { initialMs: pace.backoffInitialMs, factor: 1, jitter: true, random: deps.random };
+    // Both begin with short waits: an API server that has just started refuses for a moment what it allows.
+    this.#backoffs = {
+      "back-off": createBackoff({ ...shape, maxMs: pace.backoffMaxMs }),
+      slow: createBackoff({ ...shape, maxMs: pace.slowMs }),
+    };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;
     this.#resolveSynced = resolve;
@@ -115,6 +130,7 @@ class ReflectorRun implements RunningReflector {
   stop(): void {
     this.#stop.abort();
     clearTimeout(this.#timer);
+    clearTimeout(this.#calmTimer);
     this.#resolveSynced();
   }
 
@@ -141,7 +157,7 @@ class ReflectorRun implements RunningReflector {
         this.#wait(action);
         return;
       case "calm":
-        this.#backoff.reset();
+        this.#calm();
         return;
       case "replace":
         this.#deps.sink.replace(action.objects);
@@ -178,8 +194,9 @@ class ReflectorRun implements RunningReflector {
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + this.#deps.random()));
     const listener = {
       opened: () => {
-        this.#openedMs = this.#deps.clock();
-        this.#noteFollowing();
+        this.#openedMs = this.#syncedMs = this.#deps.clock();
+        this.#problem = undefined;
+        this.#calmTimer = setTimeout(() => this.#calm(), SHORT_WATCH_MS);
       },
       event: (event: ReflectorEvent & { readonly kind: "put" | "delete" | "bookmark" }) => {
         if (event.kind === "put") this.#checkSize(this.#deps.sink.size());
@@ -190,11 +207,22 @@ class ReflectorRun implements RunningReflector {
     try {
       const request = { verb: "watch", resource: this.#resource } as const;
       const end = await this.#deps.client.watch(request, { resourceVersion, timeoutSeconds }, listener, this.#stop.signal);
+      clearTimeout(this.#calmTimer);
       if (end === "ended") this.#syncedMs = this.#deps.clock();
       this.#happened({ kind: "closed", livedMs: this.#livedMs() });
     } catch (error) {
       this.#failed(error);
     }
+  }
+
+  /**
+   * All is well. A list is not enough, nor is a watch that was just opened: lists that succeed between watches that do not, and watches that are cut at
+   * once, would tell of an end of the problem each time.
+   */
+  #calm(): void {
+    for (const backoff of Object.values(this.#backoffs)) backoff.reset();
+    this.#failures = 0;
+    this.#deps.problems.following(describeResource(this.#resource));
   }
 
   #livedMs(): number {
@@ -203,43 +231,36 @@ class ReflectorRun implements RunningReflector {
 
   #checkSize(size: number): void {
     if (size <= OBJECTS_MAX) return;
-    throw new ApiFailure("refused", `Cannot follow ${describeResource(this.#resource)}: there are more than ${OBJECTS_MAX}`);
+    throw new ApiFailure("refused", { verb: "list", resource: this.#resource }, `there are more than ${OBJECTS_MAX}`);
   }
 
   #failed(error: unknown): void {
     if (this.#stop.signal.aborted) return;
     // Anything else is a fault of this program, and going on with half a state would hide it.
     if (!(error instanceof ApiFailure)) throw error;
+    clearTimeout(this.#calmTimer);
     this.#deps.counters.failed(error.kind);
-    this.#noteFailure(error);
     this.#happened({ kind: "failed", failure: error.kind, retryAfterMs: error.retryAfterMs, livedMs: this.#livedMs() });
+    this.#noteFailure(error);
   }
 
   #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {
-    const waitMs = pace === "slow" ? this.#pace.slowMs * (1 + this.#deps.random() / 4) : this.#backoff.nextMs();
+    const waitMs = this.#backoffs[pace].nextMs();
     this.#deps.log.debug("waiting for the next attempt", { resource: describeResource(this.#resource), pace, waitMs: Math.round(waitMs) });
     this.#timer = setTimeout(() => this.#happened({ kind: "waited" }), Math.max(waitMs, atLeastMs));
   }
 
-  /** Only a watch follows: a list that succeeds between watches that do not would tell of an end of the problem each time. */
-  #noteFollowing(): void {
-    this.#syncedMs = this.#deps.clock();
-    if (this.#problem === undefined) return;
-    this.#problem = undefined;
-    this.#deps.log.info("Following the API server again", { resource: describeResource(this.#resource) });
-  }
-
-  /** Every problem is told once, however often it comes again before all is well. */
   #noteFailure(failure: ApiFailure): void {
     const resource = describeResource(this.#resource);
     if (failure.kind === "expired" || failure.kind === "too-large") {
       // Matters of course, after a break and with much to list: another list is the answer.
-      this.#deps.log.info("Listing again", { resource, reason: failure.message });
+      this.#deps.log.debug("Listing again", { resource, reason: failure.message });
       return;
     }
-    if (failure.message === this.#problem) return;
+    this.#failures += 1;
     this.#problem = failure.message;
-    const consequence = this.#isSynced ? "what was read before stays in force" : "nothing is served yet";
-    this.#deps.log.warn(`Cannot follow the API server, ${consequence}`, { resource, error: failure });
+    // The first one means little: a connection that was cut is made anew, and an API server that has just started refuses what it allows until it has
+    // read its roles.
+    if (this.#failures > 1 || !this.#isSynced) this.#deps.problems.failed(resource, failure);
   }
 }

@@ -103,13 +103,15 @@ describe("stepReflector()", () => {
     );
   });
 
-  it("waits when a watch ends at once without a word, and watches on at once when it brought something", () => {
+  it("waits when a watch ends at once, also when it brought something", () => {
     play(
       ...WATCHING,
       [{ kind: "closed", livedMs: 10 }, [BACK_OFF]],
       [WAITED, [watchFrom("20")]],
       [{ kind: "bookmark", resourceVersion: "21" }, [CALM]],
-      [{ kind: "closed", livedMs: 10 }, [CALM, watchFrom("21")]],
+      [{ kind: "closed", livedMs: 10 }, [BACK_OFF]],
+      [WAITED, [watchFrom("21")]],
+      [{ kind: "closed", livedMs: 5000 }, [CALM, watchFrom("21")]],
     );
   });
 
@@ -126,6 +128,11 @@ describe("stepReflector()", () => {
 
   it("begins the back-off anew when a quiet watch had lived before it was cut", () => {
     play(...WATCHING, [failed("unreachable", { livedMs: 60_000 }), [CALM, BACK_OFF]], [WAITED, [watchFrom("20")]]);
+  });
+
+  it("takes a watch for healthy when it ended after five seconds, and not before", () => {
+    play(...WATCHING, [{ kind: "closed", livedMs: 4999 }, [BACK_OFF]], [WAITED, [watchFrom("20")]]);
+    play(...WATCHING, [{ kind: "closed", livedMs: 5000 }, [CALM, watchFrom("20")]]);
   });
 
   it("does not begin the back-off anew when lists succeed and watches fail", () => {
@@ -160,6 +167,15 @@ describe("stepReflector()", () => {
       [WAITED, [watchFrom("20")]] as const,
     ]).flat();
     play(...WATCHING, ...attempts, [failed("unavailable"), [BACK_OFF]], [WAITED, [LIST]]);
+  });
+
+  it("does not forget the watches that were answered with an error when one between them found no server", () => {
+    const attempts = Array.from({ length: 7 }, () => [
+      [failed("unavailable"), [BACK_OFF]] as const,
+      [WAITED, [watchFrom("20")]] as const,
+    ]).flat();
+    const away = [[failed("unreachable"), [BACK_OFF]] as const, [WAITED, [watchFrom("20")]] as const];
+    play(...WATCHING, ...attempts, ...away, [failed("unavailable"), [BACK_OFF]], [WAITED, [LIST]]);
   });
 
   it("changes nothing when an event does not belong to the phase", () => {

@@ -12,8 +12,8 @@ const PAGE_OBJECTS = 250;
 /** How much smaller pages become when one was too large to be read. */
 const PAGE_DIVISOR = 4;
 
-/** A watch that ends sooner without a word is not healthy, in milliseconds; who makes such watches must not do so in a tight circle. */
-const SHORT_WATCH_MS = 5000;
+/** A watch that ends sooner is not healthy, whatever it brought, in milliseconds; who makes such watches must not do so in a tight circle. */
+export const SHORT_WATCH_MS = 5000;
 
 /** After so many watches in a row that the server answered with an error the resource version is in doubt, too. */
 const WATCH_ATTEMPTS_MAX = 8;
@@ -34,7 +34,7 @@ export type ReflectorAction =
   /** A limit of 0 asks for everything at once. */
   | { readonly kind: "list"; readonly limit: number; readonly continueToken: string }
   | { readonly kind: "watch"; readonly resourceVersion: string }
-  /** `back-off` grows from one to the next until `calm`; `slow` is for what a person has to change. */
+  /** Both grow from one to the next until `calm`; `slow` to a longer wait, for what a person has to change. */
   | { readonly kind: "wait"; readonly pace: "back-off" | "slow"; readonly atLeastMs: number }
   /** All is well: the next back-off begins from its beginning. */
   | { readonly kind: "calm" }
@@ -130,7 +130,7 @@ function progress(state: Watching, resourceVersion: string, actions: readonly Re
 }
 
 function closeWatch(state: Watching, livedMs: number): ReflectorStep {
-  if (state.attempts > 0 && livedMs < SHORT_WATCH_MS) return wait(state, retryWatch(state), { pace: "back-off", atLeastMs: 0 });
+  if (livedMs < SHORT_WATCH_MS) return wait(state, retryWatch(state), { pace: "back-off", atLeastMs: 0 });
   const step = startWatch(state, { resourceVersion: state.resourceVersion, attempts: 0 });
   return { state: step.state, actions: [{ kind: "calm" }, ...step.actions] };
 }

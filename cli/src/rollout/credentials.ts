@@ -1,0 +1,69 @@
+// What a connection to a server shows and trusts, read from the files that the command line names. They are read for every connection: tokens and
+// certificates of a cluster last for an hour or a day, and a watch may last longer.
+import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { createSecureContext, type SecureContext } from "node:tls";
+
+import { describeError } from "@weir/common/errors/service-error";
+import { clientContext } from "@weir/common/tls/client-context";
+import { checkTlsMaterial, readTlsMaterial } from "@weir/common/tls/tls-material";
+
+import type { ServerAccess } from "./access-arguments.ts";
+
+/** Largest token that is read, in bytes: servers take no longer headers. */
+const TOKEN_MAX_BYTES = 16 * 1024;
+
+/** What goes with a request. */
+export interface Credentials {
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** For https only; absent otherwise. */
+  readonly secureContext?: SecureContext;
+}
+
+/** Reads what is needed for a URL; a text says what is wrong with a file. */
+export function readCredentials(access: ServerAccess, url: string): Credentials | string {
+  try {
+    const token = access.tokenFile === undefined ? [] : [["authorization", `Bearer ${readToken(access.tokenFile)}`] as const];
+    const headers = [...access.headers, ...token];
+    return url.startsWith("https:") ? { headers, secureContext: readContext(access) } : { headers };
+  } catch (error) {
+    return describeError(error);
+  }
+}
+
+function readContext({ caFile, certFile, keyFile }: ServerAccess): SecureContext {
+  const paths = {
+    ...(caFile !== undefined && { caPath: caFile }),
+    ...(certFile !== undefined && { certPath: certFile }),
+    ...(keyFile !== undefined && { keyPath: keyFile }),
+  };
+  const material = readTlsMaterial(paths);
+  checkTlsMaterial(material, paths);
+  // Who names an authority at a terminal means that one alone, as kubectl and curl have it.
+  return caFile === undefined ? clientContext(material) : createSecureContext({ ...material, minVersion: "TLSv1.2" });
+}
+
+function readToken(path: string): string {
+  const refuse = (reason: string): Error => new Error(`Cannot use the token file ${path}: ${reason}`);
+  let text: string;
+  try {
+    text = readSmall(path);
+  } catch (error) {
+    throw refuse(describeError(error));
+  }
+  const token = text.trim();
+  if (token === "") throw refuse("it is empty");
+  // The characters of RFC 6750. What else is in the file is not shown: it may be a secret all the same.
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw refuse("it must hold one token of letters, digits and -._~+/ and nothing else");
+  return token;
+}
+
+function readSmall(path: string): string {
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file);
+    if (size > TOKEN_MAX_BYTES) throw new RangeError(`it has ${size} bytes, at most ${TOKEN_MAX_BYTES} are read`);
+    return readFileSync(file, "utf8");
+  } finally {
+    closeSync(file);
+  }
+}

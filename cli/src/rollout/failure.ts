@@ -1,0 +1,69 @@
+// Why a replica did not answer, in words that say what to look at. Pure.
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describeError } from "@weir/common/errors/service-error";
+
+/** What a failure of the network or of TLS means, by the words of Node and OpenSSL. The first that fits is taken. */
+const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/ECONNREFUSED/, "connection refused"],
+  [/ENOTFOUND|EAI_AGAIN/, "its name has no address"],
+  [/EHOSTUNREACH|ENETUNREACH/, "no route to it"],
+  [/ETIMEDOUT/, "connecting took too long"],
+  [
+    /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i,
+    "no authority that is trusted here vouches for its certificate, name one with --ca-file",
+  ],
+  [/certificate has expired|certificate is not yet valid/, "its certificate is not valid now"],
+  [/wrong version number|packet length too long|EPROTO.*http request/i, "it does not speak TLS, try http://"],
+  [
+    /certificate required|alert (bad certificate|handshake failure|unknown ca|certificate unknown|access denied)/,
+    "it lets nobody in without a certificate that it knows, give one with --cert-file and --key-file",
+  ],
+];
+
+/** Longest chain of causes that is followed. */
+const CAUSES_MAX = 8;
+
+/** Why asking failed, in one line that begins with the server. */
+export function explainFailure(label: string, error: unknown, answerTimeoutMs: number): string {
+  const failure = ConnectError.from(error);
+  switch (failure.code) {
+    case Code.Unimplemented:
+    case Code.Unknown:
+      return `${label} answers, but not as a rollout API: is it the HTTP port of a control plane? (${failure.rawMessage})`;
+    case Code.Unauthenticated:
+      return `${label} wants to know who asks: give --token-file, --cert-file or --header (${failure.rawMessage})`;
+    case Code.PermissionDenied:
+      return `${label} does not let this user ask (${failure.rawMessage})`;
+    case Code.DeadlineExceeded:
+      return `Cannot reach ${label}: no answer within ${answerTimeoutMs / 1000} s`;
+    case Code.Unavailable:
+    case Code.Aborted:
+    case Code.Internal:
+    case Code.Canceled:
+      return `Cannot reach ${label}: ${reasonOf(label, failure)}`;
+    default:
+      return `${label} refuses: ${failure.rawMessage}`;
+  }
+}
+
+function reasonOf(label: string, failure: ConnectError): string {
+  const text = describeError(failure.cause ?? failure.rawMessage);
+  const names = certificateNames(failure);
+  if (names !== undefined) return `its certificate is for ${names}, which --server-name can say (${text})`;
+  const known = REASONS.find(([pattern]) => pattern.test(text))?.[1];
+  if (known !== undefined) return `${known} (${text})`;
+  if (!/ECONNRESET|socket hang up/.test(text)) return text;
+  const perhaps = label.startsWith("http:") ? "it wants https://" : "it lets nobody in without a certificate that it knows";
+  return `the connection broke, perhaps ${perhaps} (${text})`;
+}
+
+/** The names in a server's certificate, when it is not for the name that was asked for. */
+function certificateNames(error: unknown): string | undefined {
+  let found: unknown = error;
+  for (let depth = 0; depth < CAUSES_MAX && found instanceof Error; depth += 1) {
+    const { code, cert } = found as NodeJS.ErrnoException & { readonly cert?: { readonly subjectaltname?: string } };
+    if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return cert?.subjectaltname ?? "no name at all";
+    found = found.cause;
+  }
+  return undefined;
+}

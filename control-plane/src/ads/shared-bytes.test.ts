@@ -1,0 +1,43 @@
+// What it costs to send one snapshot to many pods: its resources are serialised once, however many streams and fleets there are.
+import { beforeEach, describe, expect, it, vi } from "vitest";
+
+import { assemble } from "../assemble/assemble.ts";
+import { stateOfManifests } from "../assemble/manifests.suite.ts";
+import { encodeBody, encodeResource } from "../snapshot/response-bytes.ts";
+import { buildSnapshots, type SnapshotSet } from "../snapshot/snapshot.ts";
+import { FakeAdsStream, FakeSnapshots } from "./fake-ads-stream.suite.ts";
+
+// The real functions; their calls are counted.
+vi.mock("../snapshot/response-bytes.ts", { spy: true });
+
+function build(): SnapshotSet {
+  return buildSnapshots(
+    assemble(
+      stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }, { name: "g", domain: "gold", fleets: ["gold"] }),
+    ),
+  );
+}
+
+beforeEach(() => {
+  vi.clearAllMocks();
+});
+
+describe("buildSnapshots()", () => {
+  it("serialises each resource once, however many fleets it is for", () => {
+    const { others, byFleet } = build();
+    expect(vi.mocked(encodeResource)).toHaveBeenCalledTimes(3);
+    expect(byFleet.get("gold")?.resources[0]?.bytes).toBe(others.resources[0]?.bytes);
+  });
+});
+
+describe("PodStream", () => {
+  it("sends what was serialised before, to a hundred pods as to one", () => {
+    const snapshots = new FakeSnapshots();
+    snapshots.publish(build().others);
+    vi.clearAllMocks();
+    const pods = Array.from({ length: 100 }, () => new FakeAdsStream(snapshots));
+    for (const pod of pods) pod.request();
+    expect(pods.every(({ responses }) => responses.length === 1)).toBe(true);
+    expect([vi.mocked(encodeResource).mock.calls.length, vi.mocked(encodeBody).mock.calls.length]).toEqual([0, 0]);
+  });
+});

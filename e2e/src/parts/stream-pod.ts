@@ -1,0 +1,135 @@
+// A real gRPC client in the part of a pod, for tests that need many, or one that behaves as no real pod should: it keeps what it is sent, answers as it is told, and
+// after the end of its stream waits and goes on to the next replica.
+import { readFileSync } from "node:fs";
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { Client, credentials } from "@grpc/grpc-js";
+import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
+import type { DiscoveryRequest, DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { eventually } from "@weir/testing/eventually";
+import type { DevelopmentCertificates } from "../stack/certificates.ts";
+
+/** Shortest and longest back-off of a pod that has lost its stream, in milliseconds. */
+const BACKOFF_MS = { shortest: 100, longest: 500 } as const;
+
+/** The gRPC status code of a rejection: INVALID_ARGUMENT. */
+const REJECTED = 3;
+
+/** What it answers to each response: an acceptance, a rejection with this text, or nothing. */
+export type Answer = "accept" | "nothing" | ((response: DiscoveryResponse) => string);
+
+/** How to make one. */
+export interface StreamPodOptions {
+  readonly nodeId: string;
+  /** ADS ports of the replicas that it goes to in turn. */
+  readonly ports: readonly number[];
+  readonly certificates: DevelopmentCertificates;
+  readonly answer?: Answer;
+}
+
+/** The client; it connects at once. */
+export class StreamPod {
+  readonly nodeId: string;
+  readonly responses: DiscoveryResponse[] = [];
+  losses = 0;
+  /** What it waited after the last loss, in milliseconds. */
+  backoffMs = 0;
+  /** When the first response after the last loss came. */
+  servedAgainMs = 0;
+  readonly #options: StreamPodOptions;
+  #client: Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  /** What it accepted last, on whichever stream; a new stream begins with it. */
+  #acceptedVersion = "";
+
+  constructor(options: StreamPodOptions) {
+    this.nodeId = options.nodeId;
+    this.#options = options;
+    this.#open();
+  }
+
+  /** The replica it is with, or goes to next; 0 when it is closed. */
+  get port(): number {
+    const { ports } = this.#options;
+    return this.#isClosed ? 0 : ports[this.losses % ports.length]!;
+  }
+
+  get last(): DiscoveryResponse {
+    const response = this.responses.at(-1);
+    if (response === undefined) throw new Error(`${this.nodeId} was sent nothing`);
+    return response;
+  }
+
+  /** The limit of each resource that it was sent last, by name without namespace. */
+  limits(): Readonly<Record<string, number | undefined>> {
+    return Object.fromEntries(
+      this.last.resources.map(({ value }) => {
+        const { name, descriptors } = fromBinary(RateLimitConfigSchema, value);
+        return [name.slice(name.indexOf("/") + 1), descriptors[0]?.rateLimit?.requestsPerUnit] as const;
+      }),
+    );
+  }
+
+  /** Resolves with the response of this number, counted from 1. */
+  response(count: number): Promise<DiscoveryResponse> {
+    return eventually(`response ${count} of ${this.nodeId}`, () => {
+      const response = this.responses[count - 1];
+      if (response === undefined) throw new Error(`there are ${this.responses.length}`);
+      return response;
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#client?.close();
+  }
+
+  #open(): void {
+    const { ca, rateLimit } = this.#options.certificates;
+    const [root, key, cert] = [ca.cert, rateLimit.key, rateLimit.cert].map((path) => readFileSync(path));
+    const client = new Client(`localhost:${this.port}`, credentials.createSsl(root, key, cert), {
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.enable_retries": 0,
+    });
+    this.#client = client;
+    const { path, requestSerialize, responseDeserialize } = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+    const stream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+    let isServed = false;
+    stream.on("data", (response: DiscoveryResponse) => {
+      if (!isServed) this.servedAgainMs = performance.now();
+      isServed = true;
+      this.responses.push(response);
+      const { answer = "accept" } = this.#options;
+      if (answer === "nothing") return;
+      if (answer === "accept") this.#acceptedVersion = response.versionInfo;
+      const errorDetail = answer === "accept" ? {} : { errorDetail: { code: REJECTED, message: answer(response) } };
+      stream.write(request({ versionInfo: this.#acceptedVersion, responseNonce: response.nonce, ...errorDetail }));
+    });
+    stream.on("error", () => undefined); // The status says it.
+    stream.on("status", () => this.#lost(client));
+    stream.write(request({ node: { id: this.nodeId }, versionInfo: this.#acceptedVersion }));
+  }
+
+  #lost(client: Client): void {
+    client.close();
+    if (this.#isClosed) return;
+    this.losses += 1;
+    const { shortest, longest } = BACKOFF_MS;
+    this.backoffMs = shortest + Math.random() * (longest - shortest);
+    this.#timer = setTimeout(() => this.#open(), this.backoffMs);
+  }
+}
+
+function request(fields: {
+  readonly versionInfo: string;
+  readonly responseNonce?: string;
+  readonly node?: { readonly id: string };
+  readonly errorDetail?: { readonly code: number; readonly message: string };
+}): DiscoveryRequest {
+  return create(DiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, ...fields });
+}

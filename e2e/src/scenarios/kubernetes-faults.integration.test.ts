@@ -1,0 +1,133 @@
+// What real pods notice of faults between the control plane and a real API server: nothing but that changes come later. Every question that is asked meanwhile has
+// its limit.
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eventually } from "@weir/testing/eventually";
+import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
+import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
+import { keepAsking, type Questions } from "../parts/questions.ts";
+import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
+import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+
+/** The promise is a second; as much again is left to a busy test machine. */
+const EDIT_TIMEOUT_MS = 2000;
+
+/** Longest wait for things to be as they were after a fault, in milliseconds. */
+const RECOVERY_TIMEOUT_MS = 40_000;
+
+/** Edits of the burst, and how long they take at most. The promise is made for a second; a busy machine may need longer to write them. */
+const BURST = { edits: 200, maxMs: 10_000 } as const;
+
+/** Most pushes that a burst may cost: one for each of the longest debounces that begin while it lasts, which is a second, and one at its end. */
+const PUSHES_MAX = BURST.maxMs / 1000 + 1;
+
+/** How often connections to the API server are cut, and the time between two cuts in milliseconds. */
+const CUTS = { count: 12, shortestMs: 20, longestMs: 900 } as const;
+
+describe("real pods behind an API server with faults", () => {
+  const folder = makeTemporaryFolder();
+  let limits: LimitsCluster;
+  let address: ServiceAddress;
+  let flow: Flow;
+  let pod: Pod;
+  let questions: Questions;
+
+  beforeAll(async () => {
+    limits = await startLimitsCluster();
+    address = await openServiceAddress(Number(new URL(limits.cluster.url).port));
+    const kubeconfig = join(folder.path, "kubeconfig");
+    await limits.writeKubeconfig(kubeconfig, address.port);
+    await set("always", 1);
+    flow = await startFlow(folder.path, {}, { controlPlaneEnv: { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig } });
+    pod = await flow.startPod();
+  });
+
+  afterAll(async () => {
+    await flow.stop();
+    await address.close();
+    await limits.stop();
+    folder.remove();
+  });
+
+  beforeEach(() => {
+    questions = keepAsking(pod, "always");
+  });
+
+  afterEach(async () => {
+    expect(await questions.end()).toBe("1");
+  });
+
+  it("lose no change when connections to it are cut at random while changes are made", async () => {
+    // A generator with a fixed seed (Numerical Recipes), so that a failure can be had again.
+    let seed = 20_260_229;
+    const random = (): number => (seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
+    const before = address.connections();
+    for (let cut = 1; cut <= CUTS.count; cut += 1) {
+      await set("even", cut);
+      if (cut % 2 === 0) await set("odd", cut);
+      else await limits.delete("odd");
+      await new Promise((resolve) => setTimeout(resolve, CUTS.shortestMs + random() * (CUTS.longestMs - CUTS.shortestMs)));
+      address.cut();
+    }
+    await limits.delete("odd");
+    await expectLimit("even", CUTS.count, RECOVERY_TIMEOUT_MS);
+    await expectLimit("odd", undefined, RECOVERY_TIMEOUT_MS);
+    expect(address.connections() - before).toBeGreaterThan(CUTS.count / 2);
+  });
+
+  it("lose no change and no deletion when its history was compacted meanwhile", async () => {
+    await set("gone", 1);
+    await expectLimit("gone", 1, RECOVERY_TIMEOUT_MS);
+    const failures = await metric('weir_source_failures_total{kind="expired"}');
+    address.block();
+    await limits.delete("gone");
+    await set("kept", 5);
+    // The server's own memory of events would bridge the gap: only a new one has none.
+    await limits.cluster.compact();
+    await limits.cluster.killApiServer();
+    await limits.cluster.startApiServer();
+    await set("kept", 6);
+    await limits.cluster.compact();
+    address.restore();
+    await expectLimit("kept", 6, RECOVERY_TIMEOUT_MS);
+    expect(await limitOf("gone")).toBeUndefined();
+    expect(await metric('weir_source_failures_total{kind="expired"}')).toBeGreaterThan(failures);
+  });
+
+  it("notice nothing when etcd is restarted, and get what changes after", async () => {
+    await limits.cluster.killEtcd();
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    limits.cluster.startEtcd();
+    await eventually("the API server to write again", () => set("kept", 7), RECOVERY_TIMEOUT_MS);
+    await expectLimit("kept", 7, RECOVERY_TIMEOUT_MS);
+  });
+
+  it("enforce the last of two hundred edits of a second within another, after a few pushes", async () => {
+    const pushes = await metric("weir_ads_pushes_total");
+    const startedMs = performance.now();
+    await Promise.all(Array.from({ length: BURST.edits - 1 }, (_, index) => set(`burst-${index % 50}`, 1 + index)));
+    await set("burst-0", 4321);
+    expect(performance.now() - startedMs).toBeLessThan(BURST.maxMs);
+    await expectLimit("burst-0", 4321, EDIT_TIMEOUT_MS);
+    await eventually("the rest", async () => expect(await limitOf("burst-49")).toBeGreaterThan(0));
+    expect((await metric("weir_ads_pushes_total")) - pushes).toBeLessThanOrEqual(PUSHES_MAX);
+  });
+
+  function set(domain: string, requestsPerUnit: number): Promise<void> {
+    return limits.apply(domain, manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]));
+  }
+
+  function limitOf(domain: string): Promise<number | undefined> {
+    return pod.limitOf(domain, { user: "probe" });
+  }
+
+  async function expectLimit(domain: string, limit: number | undefined, withinMs: number): Promise<void> {
+    await eventually(`the limit ${limit} of ${domain}`, async () => expect(await limitOf(domain)).toBe(limit), withinMs);
+  }
+
+  async function metric(series: string): Promise<number> {
+    const line = (await flow.metrics()).split("\n").find((each) => each.startsWith(`${series} `));
+    expect(line, series).toBeDefined();
+    return Number(line?.slice(series.length + 1));
+  }
+});

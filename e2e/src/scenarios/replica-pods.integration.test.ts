@@ -1,0 +1,125 @@
+// Real pods behind one address of two replicas, as a Service in front of the control plane is: a replica is killed, comes back, and the other is shut down. Every
+// question that is asked meanwhile has its limit, and what was changed at that very moment arrives.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "@weir/testing/eventually";
+import { manifestOf, type Pod, saveManifest, startPod } from "../parts/flow.ts";
+import { keepAsking } from "../parts/questions.ts";
+import { type Replica, startReplica } from "../parts/replica.ts";
+import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
+import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { type DevelopmentCertificates, ensureCertificates } from "../stack/certificates.ts";
+
+const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;
+
+/**
+ * Longest wait for a change after a replica is gone, in milliseconds: the back-off of these pods is two seconds at most, every other connection goes to the dead
+ * replica, and the machine may be busy.
+ */
+const ARRIVAL_MS = 20_000;
+
+/** How long a replica goes on serving after SIGTERM while it sends its pods away. */
+const DRAIN = "2s";
+
+describe("real pods behind one address of two replicas", () => {
+  const folder = makeTemporaryFolder();
+  const manifests = join(folder.path, "manifests");
+  const started: Replica[] = [];
+  const pods: Pod[] = [];
+  let certificates: DevelopmentCertificates;
+  let first: Replica;
+  let second: Replica;
+  let address: ServiceAddress;
+
+  beforeAll(async () => {
+    mkdirSync(manifests);
+    save(2);
+    certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["localhost"], now: new Date() });
+    first = await launch();
+    second = await launch();
+    address = await openServiceAddress(first.adsPort, second.adsPort);
+    for (const id of POD_IDS) {
+      const env = { CONFIG_GRPC_XDS_NODE_ID: id, CONFIG_GRPC_XDS_SERVER_URL: `localhost:${address.port}` };
+      pods.push(await startPod({ ports: first.ports, certificates }, env));
+    }
+  });
+
+  afterAll(async () => {
+    for (const { process } of pods) await process.stop("SIGTERM", 5000);
+    await address.close();
+    for (const { process } of started) await process.stop("SIGTERM", 5000);
+    folder.remove();
+  });
+
+  it("are with both, under one version", async () => {
+    await eventually("every pod to have accepted", async () => {
+      const versions = [...(await acceptedOf(first)), ...(await acceptedOf(second))];
+      expect(versions).toHaveLength(POD_IDS.length);
+      expect(new Set(versions)).toHaveLength(1);
+    });
+    for (const replica of [first, second]) expect(await acceptedOf(replica)).not.toEqual([]);
+  });
+
+  it("keep limits and counts when the replica they are with is killed, and enforce what is changed at that moment", async () => {
+    for (const pod of pods) expect(await spend(pod)).toEqual([200, 200, 429]);
+    const questions = pods.map((pod) => keepAsking(pod, "mail"));
+    first.process.kill();
+    save(4);
+    await first.process.exited;
+    await expectLimit(4);
+    expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["2 → 4", "2 → 4", "2 → 4"]);
+    // Three of four were counted before; a pod that had lost its counters would let four through.
+    for (const pod of pods) expect(await spend(pod)).toEqual([200, 429, 429]);
+    await expectAllAccepted(second);
+  });
+
+  it("lose nothing when the killed one is back and the other is shut down", async () => {
+    first = await launch(first);
+    const questions = pods.map((pod) => keepAsking(pod, "mail"));
+    const stopping = second.process.stop("SIGTERM", 15_000);
+    save(6);
+    expect(await stopping).toEqual({ code: 0, signal: null });
+    await expectLimit(6);
+    expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["4 → 6", "4 → 6", "4 → 6"]);
+    await expectAllAccepted(first);
+  });
+
+  async function launch(before?: Replica): Promise<Replica> {
+    const place = { certificates, manifests, ...(before === undefined ? {} : { ports: before.ports }) };
+    const replica = await startReplica(place, { SHUTDOWN_DRAIN: DRAIN, SHUTDOWN_GRACE: "5s" });
+    started.push(replica);
+    return replica;
+  }
+
+  function save(requestsPerUnit: number): void {
+    saveManifest(manifests, "mail.yaml", manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]));
+  }
+
+  async function spend(pod: Pod): Promise<readonly number[]> {
+    const statuses: number[] = [];
+    for (let request = 0; request < 3; request += 1) statuses.push(await pod.ask("mail", { user: "spender" }));
+    return statuses;
+  }
+
+  async function expectLimit(limit: number): Promise<void> {
+    for (const pod of pods) {
+      await eventually(`the limit ${limit}`, async () => expect(await pod.limitOf("mail", { user: "probe" })).toBe(limit), ARRIVAL_MS);
+    }
+  }
+
+  /** The versions that the pods of this replica have accepted. */
+  async function acceptedOf(replica: Replica): Promise<readonly string[]> {
+    const { pods: connected = [] } = await replica.rollout();
+    return connected.map(({ accepted }) => accepted?.version ?? "none");
+  }
+
+  async function expectAllAccepted(replica: Replica): Promise<void> {
+    await eventually("the replica to know that every pod has accepted what is in force", async () => {
+      const { pods: connected = [] } = await replica.rollout();
+      expect(connected.map(({ nodeId, state }) => `${nodeId} ${state}`).toSorted()).toEqual(
+        POD_IDS.map((id) => `${id} POD_STATE_ACCEPTED`).toSorted(),
+      );
+    });
+  }
+});
