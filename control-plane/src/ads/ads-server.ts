@@ -29,6 +29,7 @@ import { identityOf } from "./node-identity.ts";
 import { type AdsCounters, createPodStream, isRateLimitConfig, type PodStream, type StreamKind } from "./pod-stream.ts";
 import { createSendBudget } from "./send-budget.ts";
 import { spreadDelaysMs } from "./spread.ts";
+import { writePieces } from "./write-pieces.ts";
 
 /** How often a silent connection is asked for a sign of life, and how long that may take, in milliseconds: a dead pod is gone within their sum. */
 const KEEPALIVE_INTERVAL_MS = 30_000;
@@ -227,7 +228,7 @@ class GrpcAdsServer implements AdsServer {
     const snapshot = this.#deps.snapshots.snapshotFor(identityOf(call.request.node).fleet);
     if (refusal !== undefined) answer(refusal);
     else if (snapshot === undefined) answer(NOTHING_IN_FORCE);
-    else answer(null, encodeResponse(snapshot.body, { nonce: "1", identifier: this.#options.identifier }));
+    else answer(null, Buffer.concat(encodeResponse(snapshot.body, { nonce: "1", identifier: this.#options.identifier })));
   }
 
   #accept(call: Call, kind: StreamKind): void {
@@ -241,9 +242,7 @@ class GrpcAdsServer implements AdsServer {
     const { snapshots, pods, quarantine, counters, log } = this.#deps;
     const channel = {
       peer: call.getPeer(),
-      send: (response: Buffer, written: () => void): void => {
-        call.write(response, written);
-      },
+      send: (response: readonly Buffer[], written: () => void): void => writePieces(call, response, written),
     };
     const stream = createPodStream(
       {

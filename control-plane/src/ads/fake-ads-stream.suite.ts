@@ -145,10 +145,10 @@ export class FakeAdsStream implements PodChannel {
     snapshots.join(this.#stream);
   }
 
-  send(bytes: Buffer, written: () => void): void {
+  send(pieces: readonly Buffer[], written: () => void): void {
     expect(this.#isClosed, "nothing is sent after the end").toBe(false);
     expect(this.#written, "nothing is sent while a response is under way").toBeUndefined();
-    const response = fromBinary(DiscoveryResponseSchema, bytes);
+    const response = fromBinary(DiscoveryResponseSchema, Buffer.concat(pieces));
     expectLawful(
       response,
       this.responses.map(({ nonce }) => nonce),

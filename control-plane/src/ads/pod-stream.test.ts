@@ -337,7 +337,7 @@ describe("PodStream.published()", () => {
   });
 
   it("sends a waiting pod the content of the moment when its turn comes, and lets the next one in when it goes meanwhile", () => {
-    const snapshots = new FakeSnapshots(createSendBudget({ bytes: 1 }));
+    const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
     snapshots.publish(ONE);
     const [first, gone, last] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
     first.stopReading();
@@ -354,7 +354,7 @@ describe("PodStream.published()", () => {
   });
 
   it("serves a pod that wants nothing any more when its turn comes, as soon as there is something again, and lets the next one in", () => {
-    const snapshots = new FakeSnapshots(createSendBudget({ bytes: 1 }));
+    const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
     snapshots.publish(ONE);
     const [first, changing, last] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
     first.stopReading();

@@ -20,8 +20,8 @@ const NAMES_MAX = 10_000;
 export interface PodChannel {
   /** Address of the client. */
   readonly peer: string;
-  /** Sends one serialised DiscoveryResponse and calls back when the next one may follow. Never called again before that. */
-  send(response: Buffer, written: () => void): void;
+  /** Sends one serialised DiscoveryResponse, given in pieces, and calls back when the next one may follow. Never called again before that. */
+  send(response: readonly Buffer[], written: () => void): void;
 }
 
 /** What a client did that the protocol forbids; the stream ends with INVALID_ARGUMENT and this text. */
@@ -190,7 +190,7 @@ class SotwPodStream implements PodStream {
     if (this.#share !== undefined || this.#isEnded) return;
     const due = this.#findDue();
     if (due === undefined) return;
-    const share = this.#deps.budget.share(due.snapshot.body.length, () => this.#write(share));
+    const share = this.#deps.budget.share(() => this.#write(share));
     this.#share = share;
     share.request();
   }

@@ -27,13 +27,13 @@ export function encodeBody(version: string, resources: readonly Uint8Array[]): B
   return Buffer.concat([head.finish(), ...resources]);
 }
 
-/** A whole response: a body, then what is only for one stream. */
-export function encodeResponse(body: Uint8Array, own: { readonly nonce: string; readonly identifier: string }): Buffer {
+/** A whole response in pieces, to be sent one after the other: a body, which every stream shares, then what is only for one stream. */
+export function encodeResponse(body: Buffer, own: { readonly nonce: string; readonly identifier: string }): readonly Buffer[] {
   const identifier = new BinaryWriter().tag(CONTROL_PLANE.identifier, WireType.LengthDelimited).string(own.identifier).finish();
   const tail = new BinaryWriter();
   tail.tag(RESPONSE.nonce, WireType.LengthDelimited).string(own.nonce);
   tail.tag(RESPONSE.controlPlane, WireType.LengthDelimited).bytes(identifier);
-  return Buffer.concat([body, tail.finish()]);
+  return [body, bufferOf(tail)];
 }
 
 function bufferOf(writer: BinaryWriter): Buffer {
