@@ -116,14 +116,17 @@ describe("createMetrics()", () => {
     process.nowMs += 20_000;
     pod.rejected(snapshotIn(process.publisher).version, "default/a: no");
     process.metrics.counters.rejected("default/a: no");
+    process.metrics.counters.rejected("default/a: no again");
     process.metrics.counters.rejected("something else: no");
     pod.sent(snapshotIn(process.publisher).version); // Asked for again.
+    pod.rejected(VERSION, "default/a: no"); // Of what is not in force any more.
+    pod.sent(VERSION); // Asked about something else than is in force: it waited for nothing.
 
     const lines = await process.scrape();
     for (const line of [
       "weir_ads_pushes_total 2",
       "weir_ads_acks_total 1",
-      'weir_ads_nacks_total{reason="resource"} 1',
+      'weir_ads_nacks_total{reason="resource"} 2',
       'weir_ads_nacks_total{reason="other"} 1',
       "weir_ads_suppressed_resends_total 1",
       "weir_push_change_to_send_seconds_count 1",
@@ -134,6 +137,36 @@ describe("createMetrics()", () => {
       "weir_push_send_to_ack_seconds_sum 0.04",
     ]) {
       expect(lines).toContain(line);
+    }
+  });
+
+  it("counts resources by what became of them, and those that pods reject by themselves", async () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "beta" }),
+      "c.yaml": manifest({ name: "c", domain: "beta" }),
+      "d.yaml": manifest({ name: "d", domain: "delta" }),
+      "e.yaml": manifest({ name: "e", domain: "delta" }),
+    });
+    const rejected = { fleet: "", resource: "default/b", sinceMs: AT_MS, message: "no", serves: "nothing" as const, rejectingPods: 1 };
+    const lines = await new Process(reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } })).scrape();
+    for (const line of [
+      'weir_resources{state="served"} 2',
+      'weir_resources{state="last-good"} 0',
+      'weir_resources{state="refused"} 2',
+      'weir_resources{state="quarantined"} 1',
+      'weir_refused_resources{reason="DomainConflict"} 2',
+      'weir_refused_resources{reason="RejectedByDataPlane"} 1',
+      "weir_quarantined_resources 1",
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  it("tells of the process, too", async () => {
+    const { text } = await new Process().metrics.scrape();
+    for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes", "nodejs_eventloop_lag_seconds"]) {
+      expect(text).toContain(`\n${name} `);
     }
   });
 

@@ -2,13 +2,30 @@
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
-import { AT, AT_MS, podOf, publisherOf, reportOf } from "../report/rollout-facts.suite.ts";
+import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout-facts.suite.ts";
 import type { RolloutReport } from "../report/rollout-report.ts";
 import { renderStatusPage } from "./status-page.ts";
 
 const VERSION = "1d9ef20497bdfd4488ec6996dfbaa672";
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const EVENT = { version: VERSION, atMs: AT_MS };
+
+/** What somebody reads: a line for each heading, paragraph, badge of the summary and row; the cells of a row apart, and the tone of each badge. */
+function wordsOf(page: string): readonly string[] {
+  const body = /<body>(.*)<footer>/s.exec(page)?.[1] ?? "";
+  return body
+    .replace(/<form.*<\/form>/s, "")
+    .replace(/<span class="badge (\w+)">/g, (_, tone: string) => `<span>[${tone}] `)
+    .replace(/<\/t[dh]>\s*<t[dh][^>]*>/g, " | ")
+    .replace(/<br>/g, " / ")
+    .replace(/<pre>/g, " ")
+    .replace(/<\/?(h\d|p|tr|section|table|thead|tbody)\b[^>]*>/g, "\n")
+    .replace(/<[^>]*>/g, "")
+    .replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
+    .split("\n")
+    .map((line) => line.replace(/\s+/g, " ").trim())
+    .filter((line) => line !== "");
+}
 
 describe("renderStatusPage()", () => {
   it("shows versions, refusals with their place, and pods with their state", () => {
@@ -32,6 +49,88 @@ describe("renderStatusPage()", () => {
       expect(page).toContain(text);
     }
     expect(page).not.toMatch(/<script|undefined|\[object|,<tr>/);
+  });
+
+  it("says the whole of a state in which all is well", () => {
+    const report = reportOf(ONE, [podOf({ accepted: EVENT }), podOf({ nodeId: "", pod: "", namespace: "", accepted: EVENT })]);
+    expect(wordsOf(renderStatusPage(report))).toEqual([
+      "Weir control plane [good] ready",
+      "Replica replica-1, reading limits, in step with it at 2026-01-31 12:00:00 UTC",
+      "[good] 1 of 1 resources served",
+      "[good] 2 of 2 pods current",
+      "Snapshots",
+      "Fleet | Version | Resources | Bytes | Published | Pods",
+      "every | 1d9ef20497bd | 1 | 204 | 2026-01-31 12:00:00 UTC | [good] 2 of 2 current",
+      "Pods (2)",
+      "Pod | Fleet | Address | State | Accepted | Rejected",
+      "pod-7 / gateway/pod-7 / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [good] current | 1d9ef20497bd / 2026-01-31 12:00:00 UTC | none",
+      "(no node id) | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [good] current | 1d9ef20497bd / 2026-01-31 12:00:00 UTC | none",
+      "Resources (1)",
+      "Resource | Domain | Fleets | State | Pods | Where",
+      "default/a | alpha | every | [good] served | [good] 2 of 2 current | a.yaml:1",
+    ]);
+  });
+
+  it("says the whole of a state in which something of everything is wrong", () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha", fleets: ["gold"] }).replace("- key: user", "- key: user\n      valueToMetric: true"),
+      "b.yaml": manifest({ name: "b", domain: "alpha", fleets: ["gold", "iron"] }),
+      "c.yaml": manifest({ name: "c", domain: "gamma" }),
+      "d.yaml": "",
+    });
+    const rejected = {
+      fleet: "",
+      resource: "default/c",
+      sinceMs: AT_MS,
+      message: "default/c: no",
+      serves: "last-good" as const,
+      rejectingPods: 1,
+    };
+    const state = { ...publisher, sourceError: "Cannot read the folder x", rejections: { resources: [rejected], versions: [] } };
+    const version = snapshotIn(publisher).version;
+    const pods = [
+      podOf({ nodeId: "waits", pod: "" }),
+      podOf({ nodeId: "rejects", pod: "", rejected: { version, atMs: AT_MS, message: "default/c: no" } }),
+    ];
+    const report: RolloutReport = { ...reportOf(state, pods), ready: false, notReady: "it is shutting down" };
+    const held = {
+      ...report,
+      fleets: report.fleets.map((fleet) => ({ ...fleet, heldBack: fleet.fleet === "*" ? ("rejected" as const) : null })),
+    };
+    expect(wordsOf(renderStatusPage(held))).toEqual([
+      "Weir control plane [bad] not ready",
+      "Replica replica-1, reading limits, in step with it at 2026-01-31 12:00:00 UTC",
+      "[warning] 1 of 3 resources served",
+      "[bad] 1 refused",
+      "[bad] 1 quarantined",
+      "[bad] 1 unreadable",
+      "[warning] 0 of 2 pods current",
+      "Not ready",
+      "it is shutting down",
+      "The source cannot be read",
+      "Cannot read the folder x",
+      "What was read before stays in force.",
+      "Rejected by pods (1)",
+      "Resource | Why | Meanwhile",
+      "default/c | pods of fleet * rejected it, its last accepted form is in force: default/c: no | its last accepted form is served",
+      "Refused (2)",
+      "Where | Field | Why | Meanwhile",
+      'b.yaml:6:11 / default/b | spec.domain | [bad] DomainConflict domain "alpha" belongs to default/a (a.yaml:1) in fleet "gold": the oldest resource owns a domain, then the first by namespace and name | not served',
+      "d.yaml:1:1 | | [bad] InvalidSpec the file is empty; delete it if there should be nothing | not served",
+      "Snapshots",
+      "Fleet | Version | Resources | Bytes | Published | Pods",
+      `every other | ${version.slice(0, 12)} [bad] pods rejected newer content as a whole | 1 | 204 | 2026-01-31 12:00:00 UTC | [warning] 0 of 2 current [bad] 1 rejected`,
+      `gold | ${publisher.publication.get("gold")?.snapshot?.version.slice(0, 12)} | 2 | 310 | 2026-01-31 12:00:00 UTC | none connected`,
+      "Pods (2)",
+      "Pod | Fleet | Address | State | Accepted | Rejected",
+      `rejects / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [bad] rejected | none | ${version.slice(0, 12)} / 2026-01-31 12:00:00 UTC default/c: no`,
+      "waits / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [warning] pending | none | none",
+      "Resources (3)",
+      "Resource | Domain | Fleets | State | Pods | Where",
+      "default/c | gamma | every | [bad] quarantined RejectedByDataPlane | [warning] 0 of 2 current [bad] 1 rejected | c.yaml:1",
+      "default/b | alpha | gold, iron | [bad] refused DomainConflict | | b.yaml:1",
+      "default/a | alpha | gold | [good] served 1 warning spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field | none connected | a.yaml:1",
+    ]);
   });
 
   it("escapes everything that comes from outside", () => {
