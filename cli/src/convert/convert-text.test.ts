@@ -1,5 +1,5 @@
 // Tests of conversions: what is kept, what is told, and that rules mean the same after going there and back.
-import { rulesOfModel } from "@weir/crds/rate-limit-config/convert";
+import { manifestOfModel, rulesOfModel } from "@weir/crds/rate-limit-config/convert";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 import fc from "fast-check";
@@ -200,7 +200,79 @@ describe("convertText()", () => {
     },
     PROPERTY_TIMEOUT_MS,
   );
+
+  it(
+    "gives back the same rules when they go to a rule file and back",
+    () => {
+      const seen = { converted: 0 };
+      fc.assert(
+        fc.property(validConfig, (model) => {
+          const text = manifestOfModel(model, { name: "x", namespace: "web" });
+          const there = convert(text).results[0]?.text;
+          // Metadata may nest deeper than a manifest can say.
+          if (there === undefined) return;
+          seen.converted += 1;
+          const back = convert(there, { name: "x", namespace: "web" }).results[0]?.text ?? "";
+          expect(readManifests(back)[0]?.resource).toEqual(readManifests(text)[0]?.resource);
+        }),
+        { numRuns: 60, seed: 8 },
+      );
+      expect(seen.converted).toBeGreaterThan(50);
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  it.each(["rules", "manifest"] as const)(
+    "keeps every comment of %s, or tells that it is lost",
+    (form) => {
+      const seen = { kept: 0, lost: 0 };
+      fc.assert(
+        fc.property(validConfig, fc.array(fc.constantFrom(0, 1, 2), { minLength: 5, maxLength: 9 }), (model, picks) => {
+          const plain = form === "rules" ? rulesOfModel(model) : manifestOfModel(model, { name: "x" });
+          const text = commented(plain, picks);
+          const meant = convert(plain).results[0]?.text;
+          const conversion = convert(text);
+          const [result] = conversion.results;
+          // A comment in the middle of a text that goes over several lines is a part of it.
+          if (meant === undefined || result === undefined || modelOf(result.text) !== modelOf(meant)) return;
+          const lost = told(conversion).join("\n");
+          for (const [, comment = ""] of text.matchAll(/# (c\d+|end)$/gm)) {
+            const isKept = new RegExp(`# ?${comment}$`, "m").test(result.text);
+            const isTold = new RegExp(`a comment could not be kept: ${comment}$`, "m").test(lost);
+            expect({ comment, isKept, isTold: isKept ? false : isTold }).toEqual({ comment, isKept, isTold: !isKept });
+            seen[isKept ? "kept" : "lost"] += 1;
+          }
+        }),
+        { numRuns: 60, seed: 9 },
+      );
+      expect(seen.kept).toBeGreaterThan(300);
+      expect(seen.kept).toBeGreaterThan(5 * seen.lost);
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
 });
+
+/** What a text of either form says of the rules, as JSON. */
+function modelOf(text: string): string {
+  const [manifest] = readManifests(text);
+  if (manifest?.resource !== undefined) return JSON.stringify(manifest.resource.spec);
+  const file = parseRuleFile("x", text);
+  return file.ok ? JSON.stringify(lowered(file.model)) : "";
+}
+
+/** The text with a comment behind many of its lines and above others, numbered. Lines inside of texts are a matter of the caller. */
+function commented(text: string, picks: readonly number[]): string {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line, index) => {
+      const pick = picks[index % picks.length] ?? 0;
+      if (pick === 0) return line;
+      return pick === 1 ? `${line} # c${index}` : `${/^ */.exec(line)?.[0] ?? ""}# c${index}\n${line}`;
+    })
+    .join("\n")
+    .concat("\n# end\n");
+}
 
 /** Units have no letter case; a manifest has them in lower case. */
 function lowered(model: unknown): unknown {

@@ -1,0 +1,156 @@
+// That `weir explain` tells what the rate limit service does: random rules in a real service, random requests, and the keys that it writes to a real
+// counter store.
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { rulesOfModel } from "@weir/crds/rate-limit-config/convert";
+import type { DescriptorModel, RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import { eventually } from "@weir/testing/eventually";
+import { findFreePorts } from "@weir/testing/kubernetes/free-ports";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { checkFiles } from "../check/check-files.ts";
+import type { InputFile } from "../check/input-files.ts";
+import { validConfig } from "../check/valid-rules.suite.ts";
+import type { RequestEntry } from "./arguments.ts";
+import { findDomain } from "./configured-domain.ts";
+import { type ExplainedDescriptor, explainRequest } from "./explain.ts";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const START_TIMEOUT_MS = 30_000;
+const SEED = 11;
+const DOMAINS = 40;
+const REQUESTS = 150;
+const PREFIX = "blue:";
+
+const models = fc
+  .sample(validConfig, { numRuns: DOMAINS, seed: SEED })
+  .map((model, index): RateLimitConfigModel => ({ ...model, name: `d${index}`, domain: `d${index}` }));
+const files: readonly InputFile[] = models.map((model) => ({ path: `${model.domain}.yaml`, text: rulesOfModel(model) }));
+const checked = checkFiles(files, { mergeDomains: false, skipOtherKinds: false });
+
+let folder: string;
+let redisPort: number;
+let url: string;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "weir-explain-"));
+  mkdirSync(join(folder, "config"));
+  for (const file of files) if ("text" in file) writeFileSync(join(folder, "config", file.path), file.text);
+  [redisPort = 0] = await findFreePorts(1);
+  children.push(
+    spawn("redis-server", ["--port", String(redisPort), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]),
+  );
+  await eventually("the counter store", () => expect(redis("PING")).toEqual(["PONG"]), START_TIMEOUT_MS);
+  const env = {
+    ...Object.fromEntries(["HOST", "GRPC_HOST", "DEBUG_HOST"].map((name) => [name, "127.0.0.1"])),
+    ...Object.fromEntries(["PORT", "GRPC_PORT", "DEBUG_PORT"].map((name) => [name, "0"])),
+    RUNTIME_ROOT: folder,
+    RUNTIME_APPDIRECTORY: "config",
+    KVSTORE_SOCKET_TYPE: "tcp",
+    KVSTORE_URL: `127.0.0.1:${redisPort}`,
+    CACHE_KEY_PREFIX: PREFIX,
+    LOG_LEVEL: "INFO",
+  };
+  const service = spawn(process.execPath, ["--conditions=source", "ratelimit/src/main.ts"], { cwd: ROOT, env });
+  children.push(service);
+  let log = "";
+  for (const stream of [service.stdout, service.stderr]) stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  const listening = /Listening for HTTP.*?(127\.0\.0\.1:\d+|port="?(\d+))/;
+  await eventually("the service to listen", () => expect(log).toMatch(listening), START_TIMEOUT_MS);
+  const [, address = "", port] = listening.exec(log) ?? [];
+  url = `http://${port === undefined ? address : `127.0.0.1:${port}`}/json`;
+});
+
+afterAll(async () => {
+  for (const child of children.toReversed()) {
+    const ended = once(child, "close");
+    child.kill("SIGKILL");
+    await ended;
+  }
+  rmSync(folder, { recursive: true });
+});
+
+/** The lines that the counter store answers. */
+function redis(...command: readonly string[]): readonly string[] {
+  const { stdout } = spawnSync("redis-cli", ["-p", String(redisPort), "--raw", ...command], { encoding: "utf8" });
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+/** What the service says of a limit; absent where none applies. */
+interface Status {
+  readonly currentLimit?: { readonly name?: string; readonly requestsPerUnit?: number; readonly unit: string };
+}
+
+async function ask(domain: string, descriptors: readonly (readonly RequestEntry[])[]): Promise<readonly Status[]> {
+  const body = JSON.stringify({ domain, descriptors: descriptors.map((entries) => ({ entries })) });
+  const response = await fetch(url, { method: "POST", body });
+  return ((await response.json()) as { readonly statuses: readonly Status[] }).statuses;
+}
+
+/** A request's descriptor that goes down the rules, ends at a limit as a rule, and now and then goes astray. */
+function entriesAlong(rules: readonly DescriptorModel[], picks: readonly number[]): readonly RequestEntry[] {
+  const entries: RequestEntry[] = [];
+  let level = rules;
+  for (const pick of picks) {
+    const rule = level[pick % level.length];
+    if (rule === undefined) break;
+    const value = rule.value === "" ? `any${pick % 3}` : rule.value.replaceAll("*", `x${pick % 2}`);
+    entries.push({ key: rule.key.replaceAll("*", "x"), value });
+    level = rule.descriptors;
+    if (rule.rateLimit !== undefined && pick % 5 !== 0) break;
+  }
+  return entries.length === 0 ? [{ key: "a", value: "b" }] : entries;
+}
+
+const randomRequest = fc.record({
+  domain: fc.nat(DOMAINS - 1),
+  ways: fc.array(fc.array(fc.nat(), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 }),
+});
+
+function counters(explained: readonly ExplainedDescriptor[]): readonly string[] {
+  return [...new Set(explained.flatMap(({ rule }) => rule?.counterKey ?? []))].toSorted();
+}
+
+describe("weir explain and the rate limit service", () => {
+  it(`agree about limits and counters of ${REQUESTS} random requests`, async () => {
+    const seen = { limits: 0, counters: 0, replaced: 0 };
+    for (const { domain: index, ways } of fc.sample(randomRequest, { numRuns: REQUESTS, seed: SEED })) {
+      const model = models[index];
+      if (model === undefined) throw new Error("There is no such domain");
+      const domain = findDomain(checked, { domain: model.domain, fleet: undefined });
+      if (typeof domain === "string") throw new Error(domain);
+      const descriptors = ways.map((picks) => entriesAlong(model.descriptors, picks));
+      const explain = (): readonly ExplainedDescriptor[] => explainRequest(domain, descriptors, { atMs: Date.now(), keyPrefix: PREFIX });
+      redis("FLUSHALL");
+      const before = explain();
+      const statuses = await ask(model.domain, descriptors);
+      const after = explain();
+      const keys = redis("KEYS", "*").toSorted();
+      // A window may have ended meanwhile.
+      expect([counters(before), counters(after)], JSON.stringify({ domain: model.domain, descriptors })).toContainEqual(keys);
+      expect(statuses.map(({ currentLimit }) => currentLimit && { ...currentLimit, unit: currentLimit.unit.toLowerCase() })).toEqual(
+        after.map(({ rule, replacedBy }) => {
+          if (rule === undefined || rule.unlimited || replacedBy !== undefined) return undefined;
+          return {
+            ...(rule.name === "" ? {} : { name: rule.name }),
+            ...(rule.requestsPerUnit === 0 ? {} : { requestsPerUnit: rule.requestsPerUnit }),
+            unit: rule.unit,
+          };
+        }),
+      );
+      seen.limits += statuses.filter(({ currentLimit }) => currentLimit !== undefined).length;
+      seen.counters += keys.length;
+      seen.replaced += after.filter(({ replacedBy }) => replacedBy !== undefined).length;
+    }
+    expect(seen.limits).toBeGreaterThan(80);
+    expect(seen.counters).toBeGreaterThan(50);
+    expect(seen.replaced).toBeGreaterThan(5);
+  });
+});
