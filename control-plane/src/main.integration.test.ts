@@ -2,11 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
 
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -141,38 +139,6 @@ describe("weir-control-plane", () => {
     expect((await pod.ended()).code).toBe(status.UNAVAILABLE);
     expect(await running.ended).toBe(0);
     pod.close();
-  });
-
-  it("exports a span in OTLP for a push, from the change to the last acceptance, with the resources that changed", async () => {
-    const bodies: Buffer[] = [];
-    const collector = createHttpServer((request, response) => {
-      void buffer(request).then((body) => {
-        bodies.push(body);
-        response.writeHead(200, { "content-type": "application/x-protobuf" }).end();
-      });
-    }).listen(0, "127.0.0.1");
-    await once(collector, "listening");
-    const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-    const running = run({ ...environment(), TRACING_ENABLED: "true", OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
-    const pod = new RealPod(await portOf(running), await certificates.issueClient());
-    pod.request();
-    await pod.response(1);
-    pod.accept();
-    writeFileSync(join(folder, "b.yaml"), manifest({ name: "b", domain: "beta" }));
-    await pod.response(2);
-    pod.accept();
-    await until("the line of the push", () => running.output().includes("Every connected pod has accepted the snapshot"));
-    running.process.kill("SIGINT");
-    expect(await running.ended).toBe(0);
-    pod.close();
-    collector.close();
-    collector.closeAllConnections();
-    // Texts stand in protobuf as they are.
-    const exported = Buffer.concat(bodies).toString("latin1");
-    for (const text of ["weir-control-plane", "publish", "push", pod.last.versionInfo, "weir.resources.changed", "default/b"]) {
-      expect(exported).toContain(text);
-    }
-    expect(exported).toMatch(/weir\.outcome[^a-z]*accepted/);
   });
 
   it("reads certificates again at SIGHUP and goes on", async () => {

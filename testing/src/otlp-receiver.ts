@@ -1,0 +1,73 @@
+// A receiver of OTLP in another language, made of OpenTelemetry's published messages: what programs under test export, as others read it. The receiver itself
+// is a program in Python, which `node tools/test-setup.ts` makes ready.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { eventually } from "./eventually.ts";
+
+const RECEIVER = fileURLToPath(new URL("../../ratelimit/oracle/otlp-receiver/receiver.py", import.meta.url));
+
+/** Python with the official messages, in the cache. */
+const PYTHON = join("weir", "opentelemetry-proto-1.45.2", "bin", "python");
+
+/** A span as it was received. */
+export interface ReceivedSpan {
+  /** `grpc` or `http`. */
+  readonly via: string;
+  readonly resource: Readonly<Record<string, unknown>>;
+  readonly scope: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
+  /** Code 2 is an error. */
+  readonly status: { readonly code: number; readonly message: string };
+  /** How long it lasted. */
+  readonly nanoseconds: number;
+}
+
+/** A receiver that runs. */
+export interface OtlpReceiver {
+  /** The address for exporters that speak this protocol. */
+  endpoint(protocol: "grpc" | "http"): string;
+  /** Everything that it has received. */
+  spans(): readonly ReceivedSpan[];
+  stop(): Promise<void>;
+}
+
+/** Starts a receiver on free ports of 127.0.0.1; the environment says where the cache is. */
+export async function startOtlpReceiver(env: Readonly<Record<string, string | undefined>>): Promise<OtlpReceiver> {
+  const cache = env["XDG_CACHE_HOME"];
+  const python = join(cache === undefined || cache === "" ? join(homedir(), ".cache") : cache, PYTHON);
+  const child: ChildProcess = spawn(python, [RECEIVER], { stdio: ["ignore", "pipe", "pipe"] });
+  let [output, errors] = ["", ""];
+  child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+  child.on("error", (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test-setup.ts installs it`));
+  const lines = (): readonly string[] => output.split("\n").slice(0, -1);
+  const first = await eventually("the ports of the OTLP receiver", () => {
+    const [line] = lines();
+    if (line === undefined) throw new Error(errors);
+    return line;
+  });
+  const ports = JSON.parse(first) as Readonly<Record<"grpc" | "http", number>>;
+  return {
+    endpoint: (protocol) => `http://127.0.0.1:${ports[protocol]}`,
+    spans: () =>
+      lines()
+        .slice(1)
+        .map((line) => JSON.parse(line) as ReceivedSpan),
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const gone = once(child, "exit");
+      child.kill("SIGKILL");
+      await gone;
+    },
+  };
+}
