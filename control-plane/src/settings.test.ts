@@ -79,6 +79,20 @@ describe("parseSettings()", () => {
     expect(problemsOf({ ...TLS, [name]: value }).map((problem) => problem.name)).toEqual([name]);
   });
 
+  it("takes durations that no timer can wait for the longest that one can, instead of for none", () => {
+    const names = ["ADS_MAX_CONNECTION_AGE", "SHUTDOWN_DRAIN", "SHUTDOWN_GRACE", "DEBOUNCE_QUIET", "DEBOUNCE_MAX", "ALLOW_EMPTY_AFTER"];
+    const settings = parseSettings({ ...TLS, ...Object.fromEntries(names.map((name) => [name, "876000h"])) });
+    const { ads, shutdownDrainMs, shutdownGraceMs, debounceQuietMs, debounceMaxMs, allowEmptyAfterMs } = settings;
+    const all = [ads.connectionAgeMaxMs, shutdownDrainMs, shutdownGraceMs, debounceQuietMs, debounceMaxMs, allowEmptyAfterMs];
+    expect(all).toEqual(names.map(() => 2_147_483_647));
+  });
+
+  it("takes a hundred namespaces", () => {
+    const names = Array.from({ length: 100 }, (_, index) => `team-${index}`);
+    const env = { ADS_PLAINTEXT: "true", SOURCE: "kubernetes", WATCH_NAMESPACES: names.join(",") };
+    expect(parseSettings(env).source).toMatchObject({ scope: { kind: "named", names } });
+  });
+
   it("names the folder when none is given", () => {
     expect(problemsOf({ ADS_PLAINTEXT: "true" })).toEqual([
       { name: "SOURCE_DIRECTORY", value: undefined, allowed: "the path of a folder with RateLimitConfig manifests" },
@@ -92,7 +106,7 @@ describe("parseSettings()", () => {
       source: { connection: { kind: "in-cluster", host: "10.96.0.1", port: 6443 }, scope: { kind: "all" } },
     },
     {
-      env: { KUBECONFIG: "/a:/b", KUBERNETES_SERVICE_HOST: "10.96.0.1", WATCH_NAMESPACES: "team-a, team-b,team-a" },
+      env: { KUBECONFIG: "/a::/b:", KUBERNETES_SERVICE_HOST: "10.96.0.1", WATCH_NAMESPACES: "team-a, team-b,team-a" },
       source: { connection: { kind: "kubeconfig", paths: ["/a", "/b"] }, scope: { kind: "named", names: ["team-a", "team-b"] } },
     },
     {

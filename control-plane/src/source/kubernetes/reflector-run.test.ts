@@ -235,6 +235,7 @@ describe("runReflector()", () => {
     let isSynced = false;
     await start(0, (fresh) => (fresh.fails = "unreachable"));
     void reflector.synced.then(() => (isSynced = true));
+    expect(lines).toEqual(["Cannot follow the API server, nothing is served yet"]);
     await vi.advanceTimersByTimeAsync(1000);
     expect([isSynced, told, reflector.condition()]).toEqual([
       false,
@@ -261,7 +262,8 @@ describe("runReflector()", () => {
     expect(await syncedMs(10_000, () => client.bookmark())).toBe(10_000);
     expect(await syncedMs(10_000, () => client.bring("put", A))).toBe(20_000);
     expect(await syncedMs(10_000, () => client.end("ended"))).toBe(30_000);
-    // The next watch was opened at once.
+    // The next watch was opened at once, from where the last one had got to.
+    expect(client.watchesFrom.map(({ resourceVersion }) => resourceVersion)).toEqual(["1", "9"]);
     await vi.advanceTimersByTimeAsync(10_000);
     client.fails = "unreachable";
     client.end("silent");
@@ -298,6 +300,8 @@ describe("runReflector()", () => {
 
   it("lists again without a word when the server has forgotten the version", async () => {
     client.cut("expired");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reflector.condition().problem).toBeUndefined();
     await vi.advanceTimersByTimeAsync(200);
     expect([lines, reflector.condition().problem, counts]).toEqual([[], undefined, { lists: 2, watches: 2, expired: 1 }]);
   });
@@ -328,8 +332,11 @@ describe("runReflector()", () => {
   });
 
   it("asks for nothing, tells nothing and holds up nobody any more when it is stopped while it waits or watches", async () => {
+    await vi.advanceTimersByTimeAsync(5000);
     await start(0, (fresh) => (fresh.fails = "unreachable"));
+    expect(vi.getTimerCount()).toBe(1);
     reflector.stop();
+    expect(vi.getTimerCount()).toBe(0);
     await reflector.synced;
     const { length } = client.requestsMs;
     await vi.advanceTimersByTimeAsync(60_000);
