@@ -5,6 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
@@ -22,6 +23,7 @@ import {
   createTestAuthority,
   createTestCertificates,
   RealPod,
+  type StreamMethod,
   type TestCertificates,
   type TestIdentity,
   until,
@@ -273,6 +275,17 @@ describe("AdsServer in plaintext", () => {
     running.push({ stop: () => pod.close() });
     pod.request();
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
+  });
+});
+
+describe("AdsServer and the incremental protocol", () => {
+  it("answers UNIMPLEMENTED, so that a client knows at once that there is none", async () => {
+    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
+    const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
+    const pod = new RealPod(port, undefined, deltaAggregatedResources as unknown as StreamMethod);
+    running.push({ stop: () => pod.close() });
+    expect((await pod.ended()).code).toBe(status.UNIMPLEMENTED);
+    expect(server.streams()).toBe(0);
   });
 });
 

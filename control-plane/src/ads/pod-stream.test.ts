@@ -74,6 +74,19 @@ describe("PodStream.receive()", () => {
     expect(sentNames(pod)).toEqual([["default/a", "default/b"]]);
   });
 
+  it("keeps to what the first request said of the client when a later one says something else or nothing", () => {
+    const snapshots = inForce(ONE);
+    snapshots.publish(TWO, "gold");
+    const pods = createPodRegistry({ clock: () => 0 });
+    const pod = new FakeAdsStream(snapshots, pods);
+    pod.request({ node: { id: "gold/pod-1" } });
+    pod.request({ nonce: pod.last.nonce, version: pod.last.versionInfo, node: { id: "iron/pod-2" } });
+    snapshots.publish(THREE, "gold");
+    pod.accept();
+    expect(pod.responses.map(({ versionInfo }) => versionInfo)).toEqual([TWO.version, THREE.version]);
+    expect(pods.list().map(({ nodeId, fleet }) => [nodeId, fleet])).toEqual([["gold/pod-1", "gold"]]);
+  });
+
   it("case 6: sends nothing of an old subscription when the pod drops it while a response is under way", () => {
     const snapshots = inForce(ONE);
     const pod = new FakeAdsStream(snapshots);
