@@ -1,5 +1,5 @@
 // What a source over a real API server does when that is killed, held, cut off, loses its history or its store: it keeps what it has and catches up.
-import { writeFileSync } from "node:fs";
+import { cpSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { eventually } from "@weir/testing/eventually";
@@ -10,7 +10,7 @@ import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import { type CuttingProxy, startCuttingProxy } from "./cutting-proxy.suite.ts";
 import { applyConfig, createNamespaces, deleteConfig, LOOSE_CRD, openSource, QUICK } from "./kubernetes-place.suite.ts";
-import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
+import type { KubernetesSource, KubernetesSourceOptions, NamespaceScope } from "./kubernetes-source.ts";
 
 /** Longest wait for the source to catch up, in milliseconds. The machine may be busy with other servers. */
 const DEADLINE_MS = 40_000;
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 /** A source that reaches the API server through the proxy only, and notices silence after two seconds. */
-function open(scope: NamespaceScope = { kind: "all" }): KubernetesSource {
+function open(scope: NamespaceScope = { kind: "all" }, times: KubernetesSourceOptions["times"] = {}): KubernetesSource {
   const path = join(cluster.folder, "kubeconfig-proxied");
   const server = `https://127.0.0.1:${proxy.port}`;
   const parts = { cluster: "test", user: "admin" };
@@ -50,7 +50,11 @@ function open(scope: NamespaceScope = { kind: "all" }): KubernetesSource {
   return openSource(
     cluster,
     { changed: () => (changes += 1) },
-    { scope, connection: { kind: "kubeconfig", paths: [path] }, times: { ...QUICK, answerTimeoutMs: 2000, silenceTimeoutMs: 2000 } },
+    {
+      scope,
+      connection: { kind: "kubeconfig", paths: [path] },
+      times: { ...QUICK, answerTimeoutMs: 2000, silenceTimeoutMs: 2000, ...times },
+    },
   );
 }
 
@@ -149,6 +153,10 @@ describe("KubernetesSource, started", () => {
   });
 
   it("lists again when the history was compacted while it was cut off, and notices what went meanwhile", async () => {
+    await source.stop();
+    // So few attempts while the server is away that it goes on from the version that it has.
+    source = open({ kind: "all" }, { backoffInitialMs: 15_000, backoffMaxMs: 15_000, slowMs: 15_000 });
+    await source.start();
     const { lists, failures } = source.counts();
     proxy.block();
     await deleteConfig(cluster, "default/b");
@@ -172,6 +180,36 @@ describe("KubernetesSource, started", () => {
     cluster.startEtcd();
     await eventually("the API server to write again", () => apply("b", 6), DEADLINE_MS);
     await expectLimits({ a: 1, b: 6 });
+  });
+
+  it("follows a cluster that was restored from a backup, whose versions have yet to come", async () => {
+    const [etcd, backup] = [join(cluster.folder, "etcd"), join(cluster.folder, "etcd-backup")];
+    const stopAll = async (): Promise<void> => {
+      await cluster.killApiServer();
+      await cluster.killEtcd();
+    };
+    const startAll = async (): Promise<void> => {
+      cluster.startEtcd();
+      await cluster.startApiServer();
+    };
+    await source.stop();
+    // A watch that says nothing is not given up within this test.
+    source = open({ kind: "all" }, { silenceTimeoutMs: 10 * DEADLINE_MS });
+    await source.start();
+    await stopAll();
+    cpSync(etcd, backup, { recursive: true });
+    await startAll();
+    for (let edit = 100; edit < 150; edit += 1) await apply("a", edit);
+    await deleteConfig(cluster, "default/b");
+    await apply("c", 3);
+    await expectLimits({ a: 149, c: 3 });
+    await stopAll();
+    rmSync(etcd, { recursive: true });
+    renameSync(backup, etcd);
+    await startAll();
+    await expectLimits({ a: 1, b: 2 });
+    await apply("b", 20);
+    await expectLimits({ a: 1, b: 20 });
   });
 
   it("takes an object that was deleted and made again while it was cut off for another one", async () => {

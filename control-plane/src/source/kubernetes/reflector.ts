@@ -15,8 +15,11 @@ const PAGE_DIVISOR = 4;
 /** A watch that ends sooner is not healthy, whatever it brought, in milliseconds; who makes such watches must not do so in a tight circle. */
 export const SHORT_WATCH_MS = 5000;
 
-/** After so many watches in a row that the server answered with an error the resource version is in doubt, too. */
-const WATCH_ATTEMPTS_MAX = 8;
+/**
+ * After so many watches in a row that failed the resource version is in doubt, too: a server that was away for long may have been restored from a backup,
+ * and tells nothing at all to who watches from a version that it has not reached again.
+ */
+const WATCH_ATTEMPTS_MAX = 4;
 
 /** What has happened. */
 export type ReflectorEvent =
@@ -54,7 +57,7 @@ export type ReflectorState = { readonly pageLimit: number } & (
   | {
       readonly phase: "watching";
       readonly resourceVersion: string;
-      /** Watches in a row, this one included, that have brought nothing though the server was there. */
+      /** Watches in a row, this one included, that have brought nothing. */
       readonly attempts: number;
     }
   | { readonly phase: "waiting"; readonly next: Intent }
@@ -146,11 +149,7 @@ function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Failed)
 
 function waitAfter(state: Watching | Listing, failure: FailureKind, atLeastMs: number): ReflectorStep {
   switch (failure) {
-    case "unreachable": {
-      // Says nothing about the watch: however long the server is away, it may well go on from there.
-      const again = state.phase === "watching" ? retryWatch({ ...state, attempts: Math.max(0, state.attempts - 1) }) : LIST;
-      return wait(state, again, { pace: "back-off", atLeastMs });
-    }
+    case "unreachable":
     case "unavailable":
       return wait(state, state.phase === "watching" ? retryWatch(state) : LIST, { pace: "back-off", atLeastMs });
     case "refused":
