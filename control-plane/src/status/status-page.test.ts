@@ -58,6 +58,7 @@ describe("renderStatusPage()", () => {
       "Replica replica-1, reading limits, in step with it at 2026-01-31 12:00:00 UTC",
       "[good] 1 of 1 resources served",
       "[good] 2 of 2 pods current",
+      "Everything is shown. Narrow down",
       "Snapshots",
       "Fleet | Version | Resources | Bytes | Published | Pods",
       "every | 1d9ef20497bd | 1 | 204 | 2026-01-31 12:00:00 UTC | [good] 2 of 2 current",
@@ -105,6 +106,7 @@ describe("renderStatusPage()", () => {
       "[bad] 1 quarantined",
       "[bad] 1 unreadable",
       "[warning] 0 of 2 pods current",
+      "Everything is shown. Narrow down",
       "Not ready",
       "it is shutting down",
       "The source cannot be read",
@@ -162,12 +164,25 @@ describe("renderStatusPage()", () => {
     expect(page).toContain("No resource is served.");
   });
 
+  it("shows what it is narrowed down to, and has fields only while it stands still: typing would be lost", () => {
+    const view = { filter: { fleet: "a&b", namespace: undefined, name: "x" }, isRefreshing: true };
+    const page = renderStatusPage(reportOf(ONE, [], view.filter), view);
+    expect(wordsOf(page)).toContain("Only fleet a&b name x is shown. Narrow down Show all");
+    expect(page).toContain('<a href="/status?fleet=a%26b&#38;name=x&#38;refresh=off">Narrow down</a>');
+    expect(page).not.toMatch(/<form|<input/);
+  });
+
+  it("tells each cell its heading, for screens on which a row is a card", () => {
+    const page = renderStatusPage(reportOf(ONE));
+    expect(page).toContain('<td data-heading="Domain"><div>alpha</div></td><td data-heading="Fleets"><div>every</div></td>');
+    expect(page).toContain('<td class="number" data-heading="Bytes">204</td>');
+  });
+
   it("shows the filter it was asked for, keeps it in its links, and stands still when asked to", () => {
     const view = { filter: { fleet: "a&b", namespace: undefined, name: undefined }, isRefreshing: false };
     const page = renderStatusPage(reportOf(ONE, [], { fleet: "a&b" }), view);
     for (const text of [
       '<input name="fleet" value="a&#38;b">',
-      '<input type="hidden" name="refresh" value="off">',
       '<a href="/status">Show all</a>',
       'href="/status?fleet=a%26b&#38;format=json"',
       "This page stands still",
@@ -196,7 +211,7 @@ describe("renderStatusPage()", () => {
     ]) {
       expect(page).toContain(text);
     }
-    const order = [...page.matchAll(/<td><a href="[^"]*">([^<]+)<\/a>/g)].map(([, name]) => name);
+    const order = [...page.matchAll(/<td[^>]*><div><a href="[^"]*">([^<]+)<\/a>/g)].map(([, name]) => name);
     expect(order).toEqual(["default/b", "default/c", "default/a"]);
   });
 
@@ -205,5 +220,10 @@ describe("renderStatusPage()", () => {
     const page = renderStatusPage(reportOf(ONE, pods));
     expect(page.match(/node-\d+/g)).toHaveLength(1000);
     expect(page).toContain("And 200 more; narrow them down above.");
+    const report = reportOf(ONE);
+    const fleets = Array.from({ length: 1100 }, (_, index) => ({ ...report.fleets[0]!, fleet: `fleet-${index}` }));
+    const ofFleets = renderStatusPage({ ...report, fleets });
+    expect(ofFleets.match(/fleet-\d+/g)).toHaveLength(1000);
+    expect(ofFleets).toContain("And 100 more; narrow them down above.");
   });
 });

@@ -24,6 +24,9 @@ const VERSION_SHOWN = 12;
 /** Most rows of one table; what is beyond is counted, and found with the filter. */
 const ROWS_MAX = 1000;
 
+/** By what the page can be narrowed down. */
+const FILTERS = ["fleet", "namespace", "name"] as const;
+
 /** Forbids everything but the style in the page itself and its own form, so that not even a mistake in escaping could run or load anything. */
 export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -103,13 +106,17 @@ ${trouble.map(({ text, tone }) => markup`${badge(text, tone)}\n`)}
 ${pods.length === 0 ? "no pod connected" : badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
 }
 
+/** A page that loads itself again would take away what somebody types: fields are on the one that stands still only. */
 function renderFilter({ filter, isRefreshing }: StatusView): Markup {
-  const fields = (["fleet", "namespace", "name"] as const).map(
-    (name) => markup`<label>${name} <input name="${name}" value="${filter[name] ?? ""}"></label>\n`,
-  );
-  const isNarrow = Object.values(filter).some((value) => value !== undefined);
-  const refresh = isRefreshing ? NOTHING : markup`<input type="hidden" name="refresh" value="off">`;
-  return markup`<form action="/status" method="get">${fields}${refresh}<button>Show</button>${isNarrow ? markup` <a href="/status">Show all</a>` : NOTHING}</form>`;
+  const given = FILTERS.filter((name) => filter[name] !== undefined);
+  const all = given.length === 0 ? NOTHING : markup` <a href="/status">Show all</a>`;
+  if (isRefreshing) {
+    const shown = given.map((name) => markup`${name} <b>${filter[name] ?? ""}</b> `);
+    const what = given.length === 0 ? markup`Everything is shown. ` : markup`Only ${shown}is shown. `;
+    return markup`<p class="filter">${what}<a href="${linkTo("/status", filter, { refresh: "off" })}">Narrow down</a>${all}</p>`;
+  }
+  const fields = FILTERS.map((name) => markup`<label>${name} <input name="${name}" value="${filter[name] ?? ""}"></label>\n`);
+  return markup`<form action="/status" method="get">${fields}<button>Show</button>${all}</form>`;
 }
 
 function renderSourceError(error: string | null): Markup {
@@ -120,12 +127,14 @@ function renderSourceError(error: string | null): Markup {
 function renderQuarantine(resources: readonly ResourceReport[]): Markup {
   const quarantined = resources.filter(({ state }) => state === "quarantined");
   if (quarantined.length === 0) return NOTHING;
-  const rows = quarantined.map(({ resource, problems, servesLastGood }) => [
-    resource,
-    problems.map(({ message }) => markup`<pre>${message}</pre>`),
-    servesLastGood ? "its last accepted form is served" : "it is left out",
-  ]);
-  return markup`<section class="alarm"><h2>Rejected by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}</section>`;
+  const rows = quarantined
+    .slice(0, ROWS_MAX)
+    .map(({ resource, problems, servesLastGood }) => [
+      resource,
+      problems.map(({ message }) => markup`<pre>${message}</pre>`),
+      servesLastGood ? "its last accepted form is served" : "it is left out",
+    ]);
+  return markup`<section class="alarm"><h2>Rejected by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}${renderRest(quarantined.length)}</section>`;
 }
 
 function renderRefusals(refusals: readonly RefusalReport[]): Markup {
@@ -143,15 +152,17 @@ function renderRefusals(refusals: readonly RefusalReport[]): Markup {
 
 function renderFleets(fleets: readonly FleetReport[]): Markup {
   const everyOther = fleets.length === 1 ? "every" : "every other";
-  const rows = fleets.map((fleet) => [
-    fleet.fleet === "*" ? everyOther : fleet.fleet,
-    markup`${fleet.version === null ? "none yet" : renderVersion(fleet.version)} ${renderHold(fleet.heldBack)}`,
-    fleet.resources,
-    fleet.bytes,
-    fleet.publishedAt === null ? "" : renderTime(fleet.publishedAt),
-    renderPodStates(fleet),
-  ]);
-  return markup`<section><h2>Snapshots</h2>${table(["Fleet", "Version", "Resources", "Bytes", "Published", "Pods"], rows)}</section>`;
+  const rows = fleets
+    .slice(0, ROWS_MAX)
+    .map((fleet) => [
+      fleet.fleet === "*" ? everyOther : fleet.fleet,
+      markup`${fleet.version === null ? "none yet" : renderVersion(fleet.version)} ${renderHold(fleet.heldBack)}`,
+      fleet.resources,
+      fleet.bytes,
+      fleet.publishedAt === null ? "" : renderTime(fleet.publishedAt),
+      renderPodStates(fleet),
+    ]);
+  return markup`<section><h2>Snapshots</h2>${table(["Fleet", "Version", "Resources", "Bytes", "Published", "Pods"], rows)}${renderRest(fleets.length)}</section>`;
 }
 
 function renderHold(heldBack: FleetReport["heldBack"]): Markup {
