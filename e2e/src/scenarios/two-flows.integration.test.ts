@@ -1,4 +1,5 @@
 // Both flows with the real programs: manifests → control plane → mutual TLS → pod, and questions → pod → answers.
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { ServiceError } from "@grpc/grpc-js";
@@ -14,7 +15,7 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import type { Flow, Pod } from "../parts/flow.ts";
-import { manifestOf, startFlow } from "../parts/flow.ts";
+import { manifestOf, ROOT, startFlow } from "../parts/flow.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { ensureCertificates } from "../stack/certificates.ts";
 
@@ -80,6 +81,15 @@ describe("the two flows", () => {
     expect(troubles).toEqual([]);
     expect(pods).toHaveLength(1);
     expect(pods[0]).toMatchObject({ accepted: expect.stringMatching(/./) as string, rejected: undefined });
+  });
+
+  it("has a page that explains every metric of the control plane, and no other", async () => {
+    const told = [...(await flow.metrics()).matchAll(/^# TYPE (weir_\w+) /gm)].map(([, name]) => name);
+    const explained = [...readFileSync(join(ROOT, "docs/rollout.md"), "utf8").matchAll(/^\| (`weir_.*?) +\|/gm)];
+    const names = explained.flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    // Those of the Kubernetes source are not there when a folder is read.
+    const ofClusters = ["weir_source_lists_total", "weir_source_watches_total", "weir_source_failures_total"];
+    expect(names.toSorted()).toEqual([...told, ...ofClusters].toSorted());
   });
 
   it("takes an edited manifest into force within a second, under a new version", async () => {
