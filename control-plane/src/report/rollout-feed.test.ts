@@ -31,6 +31,7 @@ class Watcher {
 describe("createRolloutFeed()", () => {
   let pods: number;
   let reports: number;
+  let reportTakesMs: number;
   let feed: RolloutFeed;
 
   /** Another number of pods. */
@@ -43,8 +44,10 @@ describe("createRolloutFeed()", () => {
     vi.useFakeTimers();
     pods = 0;
     reports = 0;
+    reportTakesMs = 0;
     const report = (filter: RolloutFilter) => {
       reports += 1;
+      vi.setSystemTime(Date.now() + reportTakesMs);
       return reportOf(
         PUBLISHER,
         Array.from({ length: pods }, () => podOf({})),
@@ -113,6 +116,26 @@ describe("createRolloutFeed()", () => {
     await vi.advanceTimersByTimeAsync(1000);
     expect([first.pods, second.pods, reports]).toEqual([[0, 1], [0, 1], 2]);
   });
+
+  it.each([
+    { tookMs: 50, atMost: 3 },
+    { tookMs: 400, atMost: 1 },
+  ])(
+    "looks no more than a tenth of the time when a look takes $tookMs ms, with another filter either, and tells the last state",
+    async ({ tookMs, atMost }) => {
+      reportTakesMs = tookMs;
+      const watchers = [new Watcher(feed), new Watcher(feed, { fleet: "gateway" })];
+      await vi.advanceTimersByTimeAsync(5000);
+      const before = reports;
+      for (let count = 1; count <= 100; count += 1) {
+        change(count);
+        await vi.advanceTimersByTimeAsync(10);
+      }
+      expect(reports - before).toBeLessThanOrEqual(atMost);
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(watchers.map((watcher) => watcher.pods.at(-1))).toEqual([100, 100]);
+    },
+  );
 
   it("refuses one watcher too many, and takes another when one has gone", async () => {
     const first = new Watcher(feed);

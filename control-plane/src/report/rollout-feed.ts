@@ -12,6 +12,15 @@ import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
 /** Least time between two states for one watcher, in milliseconds: changes that come closer together are told once. */
 const INTERVAL_MIN_MS = 100;
 
+/**
+ * After a look that took some time, none follows for so many times as long, and no longer than that, in milliseconds: with thousands of resources and pods
+ * watchers are told less often, so that those who only watch do not keep pods from what they are sent. To put a state into bytes takes half as long as the
+ * look, for each watcher.
+ */
+const REST_FACTOR = 9;
+const BYTES_SHARE = 0.5;
+const REST_MAX_MS = 10_000;
+
 /** Most watchers at a time, over all transports. */
 const WATCHERS_MAX = 128;
 
@@ -73,6 +82,8 @@ class ReportingFeed implements RolloutFeed {
   #watchers = 0;
   /** Counts changes. */
   #revision = 0;
+  /** Until when there is no further look, for whatever filter. */
+  #restUntilMs = -Infinity;
 
   constructor(deps: RolloutFeedDeps, { intervalMinMs = INTERVAL_MIN_MS, watchersMax = WATCHERS_MAX }: RolloutFeedOptions) {
     this.#deps = deps;
@@ -134,12 +145,21 @@ class ReportingFeed implements RolloutFeed {
     const key = JSON.stringify([filter.fleet, filter.namespace, filter.name]);
     const nowMs = this.#deps.clock();
     const known = this.#looks.get(key);
-    if (known !== undefined && (known.revision === this.#revision || Math.abs(nowMs - known.atMs) < this.#intervalMinMs)) return known;
+    if (known !== undefined && (known.revision === this.#revision || this.#isTooSoon(known, nowMs))) return known;
     const report = this.#deps.report(filter);
     const look = { revision: this.#revision, atMs: nowMs, rollout: rolloutMessage(report), content: hashOf(report) };
     if (this.#looks.size >= LOOKS_MAX) this.#looks.clear();
     this.#looks.set(key, look);
+    const endedMs = this.#deps.clock();
+    const costMs = Math.max(0, endedMs - nowMs) * (1 + this.#watchers * BYTES_SHARE);
+    this.#restUntilMs = endedMs + Math.min(REST_MAX_MS, costMs * REST_FACTOR);
     return look;
+  }
+
+  /** A clock that is set back does not make the rest longer than it can be. */
+  #isTooSoon(known: Look, nowMs: number): boolean {
+    const restMs = this.#restUntilMs - nowMs;
+    return Math.abs(nowMs - known.atMs) < this.#intervalMinMs || (restMs > 0 && restMs <= REST_MAX_MS);
   }
 
   async #change(ended: AbortSignal): Promise<void> {
