@@ -69,6 +69,9 @@ spec:
 /** Longest time of the property test, in milliseconds: some seconds, on a machine that does much else. */
 const PROPERTY_TIMEOUT_MS = 60_000;
 
+/** Longest time of a text with hundreds of manifests, in milliseconds: a few seconds, where parsing it for each of them took minutes. */
+const MANY_TIMEOUT_MS = 40_000;
+
 const OPTIONS = { to: undefined, name: undefined, namespace: undefined };
 
 function convert(text: string, options: Partial<ConversionOptions> = {}): Conversion {
@@ -168,6 +171,33 @@ describe("convertText()", () => {
       "b: { domain: b }",
       "c: { domain: c }",
       "d: { domain: d }",
+    ]);
+  });
+
+  it(
+    "converts hundreds of manifests of one text in time that grows with the text, not with its square",
+    { timeout: MANY_TIMEOUT_MS },
+    () => {
+      const rules = Array.from(
+        { length: 20 },
+        (_, index) => `    - key: k${index} # each\n      rateLimit: {unit: day, requestsPerUnit: 5}\n`,
+      ).join("");
+      const one = (name: string): string =>
+        `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: ${name}}\nspec:\n  domain: ${name}\n  descriptors:\n${rules}`;
+      const { results } = convert(Array.from({ length: 400 }, (_, index) => one(`n${index}`)).join("---\n"));
+      expect(results.map(({ name }) => name)).toEqual(Array.from({ length: 400 }, (_, index) => `n${index}`));
+      expect(results[399]?.text).toContain("  - key: k19 # each\n");
+    },
+  );
+
+  it("tells which comments of several documents are lost", () => {
+    const one = (name: string): string =>
+      `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: ${name}} # name of ${name}\nspec:\n  domain: ${name} # domain of ${name}\n`;
+    const conversion = convert(`${one("a")}---\n${one("b")}`);
+    expect(conversion.results.map(({ text }) => text)).toEqual(["domain: a # domain of a\n", "domain: b # domain of b\n"]);
+    expect(told(conversion)).toEqual([
+      "in.yaml: a comment could not be kept: name of a",
+      "in.yaml: a comment could not be kept: name of b",
     ]);
   });
 

@@ -5,11 +5,11 @@ import {
   lostComments,
   manifestOfModel,
   manifestOfRules,
-  rulesOfManifest,
+  rulesOfManifests,
   rulesOfModel,
   withLowerUnits,
 } from "@weir/crds/rate-limit-config/convert";
-import type { ConvertedText, ManifestName } from "@weir/crds/rate-limit-config/convert";
+import type { ConvertedText, ManifestName, ManifestPlace } from "@weir/crds/rate-limit-config/convert";
 import { manifestsOf, readManifests } from "@weir/crds/rate-limit-config/manifest";
 import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate";
@@ -87,38 +87,40 @@ function convertRules(path: string, text: string, rules: CheckedRules, options: 
   });
   if (refused.length > 0) return { results: [], warnings: [], problems: refused };
   const chosen = choose(
-    text,
     plain,
     () => manifestOfRules(text, model, name),
     (candidate) => isSame(modelOfManifest(candidate), withLowerUnits(model)),
   );
   if (chosen === undefined) return inconvertible(path);
-  return { results: [{ form: "manifest", name: name.name, text: chosen.text }], warnings: warningsOf(path, chosen), problems: [] };
+  const warnings = [...notesOf(path, chosen), ...lostOf(path, text, chosen.text)];
+  return { results: [{ form: "manifest", name: name.name, text: chosen.text }], warnings, problems: [] };
 }
 
 function convertManifests(path: string, text: string, documents: readonly YamlDocument[]): Conversion {
   const places = documents.flatMap((document, index) => placesIn(document, index));
   const manifests = manifestsOf(documents);
+  // Parsed once: a text may hold hundreds of manifests.
+  const withLayout = attempt(() => rulesOfManifests(text));
   const conversions = manifests.map((manifest, index): Conversion => {
     const at = places[index];
     if (manifest.resource === undefined || at === undefined) return { results: [], warnings: [], problems: [] };
     const model = modelOfResource(manifest.resource);
     const [, name = ""] = model.name.split("/");
     const chosen = choose(
-      text,
       rulesOfModel(model),
-      () => rulesOfManifest(text, model, at),
+      () => withLayout?.(model, at),
       (candidate) => isSame(modelOfRules(candidate), model),
     );
     if (chosen === undefined) return inconvertible(path);
-    // Comments of a text with several resources are not told apart: what one result lacks another may have.
-    const told = manifests.length === 1 ? chosen : { ...chosen, lost: [] };
-    const left = leftOut(path, manifest);
-    return { results: [{ form: "rules", name, text: chosen.text }], warnings: [...left, ...warningsOf(path, told)], problems: [] };
+    // What one result lacks another may have: comments are counted for all of them together.
+    const warnings = [...leftOut(path, manifest), ...notesOf(path, chosen)];
+    return { results: [{ form: "rules", name, text: chosen.text }], warnings, problems: [] };
   });
+  const results = conversions.flatMap((conversion) => conversion.results);
+  const lost = lostOf(path, text, results.map((result) => result.text).join("---\n"));
   return {
-    results: conversions.flatMap(({ results }) => results),
-    warnings: conversions.flatMap(({ warnings }) => warnings),
+    results,
+    warnings: [...conversions.flatMap(({ warnings }) => warnings), ...lost],
     problems: conversions.flatMap(({ problems }) => problems),
   };
 }
@@ -126,11 +128,6 @@ function convertManifests(path: string, text: string, documents: readonly YamlDo
 function inconvertible(path: string): Conversion {
   const message = "cannot be converted: the other form would not mean the same";
   return { results: [], warnings: [], problems: [{ path, line: 0, column: 0, field: "", message }] };
-}
-
-interface ManifestPlace {
-  readonly document: number;
-  readonly path: readonly (string | number)[];
 }
 
 /** The places of the resources of a document, in the order in which they are read. */
@@ -156,25 +153,14 @@ function leftOut(path: string, manifest: ManifestDocument): readonly CheckProble
   }));
 }
 
-/** A text, and what it lacks. */
-interface Chosen extends ConvertedText {
-  readonly lost: readonly string[];
-}
-
 /** The text that keeps the layout if it means the same, else the one written anew; undefined when not even that one does. */
-function choose(
-  before: string,
-  plain: string,
-  withLayout: () => ConvertedText | undefined,
-  isRight: (text: string) => boolean,
-): Chosen | undefined {
+function choose(plain: string, withLayout: () => ConvertedText | undefined, isRight: (text: string) => boolean): ConvertedText | undefined {
   const kept = attempt(withLayout);
-  const chosen = kept !== undefined && isRight(kept.text) ? kept : { text: plain, notes: kept?.notes ?? [] };
-  if (!isRight(chosen.text)) return undefined;
-  return { ...chosen, lost: lostComments(before, chosen.text) };
+  if (kept !== undefined && isRight(kept.text)) return kept;
+  return isRight(plain) ? { text: plain, notes: kept?.notes ?? [] } : undefined;
 }
 
-function attempt(withLayout: () => ConvertedText | undefined): ConvertedText | undefined {
+function attempt<Result>(withLayout: () => Result | undefined): Result | undefined {
   try {
     return withLayout();
   } catch {
@@ -182,9 +168,18 @@ function attempt(withLayout: () => ConvertedText | undefined): ConvertedText | u
   }
 }
 
-function warningsOf(path: string, { notes, lost }: Chosen): readonly CheckProblem[] {
-  const comments = lost.map((comment) => ({ path, line: 0, column: 0, field: "", message: `a comment could not be kept: ${comment}` }));
-  return [...notes.map((note) => ({ path, field: "", ...note })), ...comments];
+function notesOf(path: string, { notes }: ConvertedText): readonly CheckProblem[] {
+  return notes.map((note) => ({ path, field: "", ...note }));
+}
+
+function lostOf(path: string, before: string, after: string): readonly CheckProblem[] {
+  return lostComments(before, after).map((comment) => ({
+    path,
+    line: 0,
+    column: 0,
+    field: "",
+    message: `a comment could not be kept: ${comment}`,
+  }));
 }
 
 function manifestProblems(text: string): ManifestDocument["problems"] {

@@ -56,18 +56,27 @@ export function manifestOfRules(text: string, model: RateLimitConfigModel, name:
   return printed(manifestTree(root, name), { above: document.commentBefore, header, below: document.comment }, placed(notes, lines));
 }
 
-/**
- * The rule file of one manifest. `at` is its place: which document of the text, and its path inside when it is an item of a list. Undefined when its
- * layout cannot be kept.
- */
-export function rulesOfManifest(
-  text: string,
-  model: RateLimitConfigModel,
-  at: { readonly document: number; readonly path: readonly (string | number)[] },
-): ConvertedText | undefined {
+/** The place of a manifest in a text: which document it is in, and its path inside when it is an item of a list. */
+export interface ManifestPlace {
+  readonly document: number;
+  readonly path: readonly (string | number)[];
+}
+
+/** Gives the rule file of a manifest, whose model somebody has read from the same text, once. Undefined when its layout cannot be kept. */
+export type RulesOfManifest = (model: RateLimitConfigModel, at: ManifestPlace) => ConvertedText | undefined;
+
+/** Parses a text of manifests, for the rule file of each. */
+export function rulesOfManifests(text: string): RulesOfManifest {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines });
-  const document = documents[at.document];
+  return (model, at) => rulesOf(documents[at.document], model, { at, lines });
+}
+
+function rulesOf(
+  document: Document | undefined,
+  model: RateLimitConfigModel,
+  { at, lines }: { readonly at: ManifestPlace; readonly lines: LineCounter },
+): ConvertedText | undefined {
   const resource = document?.getIn(at.path, true);
   if (document === undefined || !isMap(resource)) return undefined;
   const spec = resource.items.find((pair) => nameOf(pair) === "spec");
