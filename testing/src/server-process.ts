@@ -41,11 +41,10 @@ export class ServerProcess {
     }
   }
 
-  /** Throws, with the end of its log, when it is not running. */
-  insistOnRunning(): void {
-    if (this.pid !== undefined) return;
+  /** The end of its log, for failures. */
+  logTail(): string {
     const { name, logPath } = this.#options;
-    throw new Error(`${name} has ended:\n${readFileSync(logPath, "utf8").slice(-LOG_TAIL_LENGTH)}`);
+    return `The end of the log of ${name}:\n${readFileSync(logPath, "utf8").slice(-LOG_TAIL_LENGTH)}`;
   }
 
   /** Lets it neither read nor answer. */

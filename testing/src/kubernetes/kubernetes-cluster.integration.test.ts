@@ -1,4 +1,9 @@
 // The cluster of the tests: that it is a real one, and survives what tests do to it.
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../eventually.ts";
 import { type KubernetesCluster, startKubernetesCluster } from "./kubernetes-cluster.ts";
@@ -33,6 +38,21 @@ describe("KubernetesCluster", () => {
     await eventually("the namespace to be listed", async () => {
       expect((await cluster.kubectl(["get", "namespace", "shop", "--output=name"])).stdout).toBe("namespace/shop\n");
     });
+  });
+
+  it("startApiServer() waits for its port while somebody else has it", async () => {
+    await cluster.killApiServer();
+    const sockets: Socket[] = [];
+    const other = createServer((socket) => void sockets.push(socket)).listen(Number(new URL(cluster.url).port), "127.0.0.1");
+    await once(other, "listening");
+    const started = cluster.startApiServer();
+    await eventually("the first attempt to fail", () => {
+      expect(readFileSync(join(cluster.folder, "kube-apiserver.log"), "utf8")).toContain("address already in use");
+    });
+    other.close();
+    for (const socket of sockets) socket.destroy();
+    await started;
+    expect((await cluster.kubectl(["get", "namespaces"])).code).toBe(0);
   });
 
   it("compact() makes the server forget old revisions", async () => {

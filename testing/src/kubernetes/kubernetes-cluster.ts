@@ -15,6 +15,9 @@ import { type KubernetesPrograms, kubernetesPrograms } from "./kubernetes-progra
 /** Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle machine. */
 const READY_TIMEOUT_MS = 120_000;
 
+/** Longest wait for the answer to whether it is ready, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 5000;
+
 /** Days that its certificates last. */
 const VALID_DAYS = 7;
 
@@ -95,18 +98,21 @@ export class KubernetesCluster {
     await this.#etcd.kill();
   }
 
-  /** Starts the API server (again) on the same port and waits until it is ready. */
+  /**
+   * Starts the API server (again) on the same port and waits until it is ready. As often as necessary: while it was away another test may have been
+   * given that port.
+   */
   async startApiServer(): Promise<void> {
-    this.#apiServer.start();
-    await eventually(
-      "the API server to be ready",
-      async () => {
-        this.#apiServer.insistOnRunning();
-        const status = await getStatus(`${this.url}/readyz`, this.caPem);
-        if (status !== 200) throw new Error(`/readyz answered ${status}`);
-      },
-      READY_TIMEOUT_MS,
-    );
+    const attempt = async (): Promise<void> => {
+      if (this.#apiServer.pid === undefined) this.#apiServer.start();
+      const status = await getStatus(`${this.url}/readyz`, this.caPem);
+      if (status !== 200) throw new Error(`/readyz answered ${status}`);
+    };
+    try {
+      await eventually("the API server to be ready", attempt, READY_TIMEOUT_MS);
+    } catch (cause) {
+      throw new Error(`The API server does not start. ${this.#apiServer.logTail()}`, { cause });
+    }
   }
 
   /** Ends the API server at once, and with it every connection. */
@@ -240,7 +246,7 @@ function apiServerArguments(folder: string, port: number, etcdUrl: string): read
 
 async function getStatus(url: string, ca: string): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const call = request(url, { ca, agent: false }, (response) => {
+  const call = request(url, { ca, agent: false, signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) }, (response) => {
     response.resume();
     resolve(response.statusCode ?? 0);
   });
