@@ -172,6 +172,15 @@ describe("Quarantine among several pods", () => {
     ]);
   });
 
+  it("goes on with the rest for a pod that rejects without a name what it was asked about", () => {
+    const world = worldOf(A, B);
+    world.connect(rejecting("default/a=1"));
+    world.settle();
+    const wordless = world.connect(unnamed("default/a=1"));
+    world.settle();
+    expect([wordless.stream.responses.length, wordless.loaded]).toEqual([2, ["default/b=1"]]);
+  });
+
   it("lifts the quarantine when a pod accepts the content", () => {
     const world = worldOf(A, B);
     const old = world.connect(rejecting("default/a=1"));

@@ -1,7 +1,8 @@
 // Tests of reading manifests: which resources a text holds, and line, column and field of everything that is wrong.
 import { describe, expect, it } from "vitest";
 
-import { readManifests } from "./manifest.ts";
+import { manifestsOf, readManifests } from "./manifest.ts";
+import { readYamlDocuments } from "./yaml-documents.ts";
 
 function problemsOf(text: string): readonly string[] {
   return readManifests(text).flatMap(({ problems }) =>
@@ -56,12 +57,48 @@ describe("readManifests() on texts", () => {
   });
 });
 
+describe("manifestsOf() that skips other kinds", () => {
+  /** Whether each resource of the text is skipped, read or refused. */
+  function fates(text: string, otherKinds?: "skip"): readonly string[] {
+    const found = manifestsOf(readYamlDocuments(text), otherKinds === undefined ? {} : { otherKinds });
+    return found.map(({ isSkipped, resource, problems }) =>
+      isSkipped === true ? "skipped" : resource !== undefined && problems.length === 0 ? "read" : "refused",
+    );
+  }
+
+  it.each([
+    { text: "{apiVersion: v1, kind: ConfigMap}", fate: "skipped" },
+    { text: "{apiVersion: apps/v1, kind: Deployment, items: 5}", fate: "skipped" },
+    { text: "{apiVersion: ratelimit.example.org/v1, kind: RateLimitPolicy}", fate: "skipped" },
+    { text: "{apiVersion: ratelimit.example.org/v1, kind: RateLimitConfig}", fate: "refused" },
+    { text: "{apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConf}", fate: "refused" },
+    { text: "{apiVersion: ratelimit.weir.dev/v2, kind: RateLimitConf}", fate: "refused" },
+    { text: "{apiVersion: v1}", fate: "refused" },
+    { text: "{kind: ConfigMap}", fate: "refused" },
+    { text: "{apiVersion: '', kind: ConfigMap}", fate: "refused" },
+    { text: "{apiVersion: v1, kind: ''}", fate: "refused" },
+    { text: "{apiVersion: v1, kind: 5}", fate: "refused" },
+    { text: "{apiVersion: 1, kind: ConfigMap}", fate: "refused" },
+    { text: "{apiVersion: v1, kind: List}", fate: "refused" },
+    { text: "just a text", fate: "refused" },
+  ])("takes $text for $fate", ({ text, fate }) => {
+    expect([fates(text, "skip"), fates(text)]).toEqual([[fate], ["refused"]]);
+  });
+
+  it("judges the items of a list one by one", () => {
+    const ours = "{apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConfig, metadata: {name: a}, spec: {domain: a}}";
+    const list = `apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret}\n- ${ours}\n- {kind: Secret}\n`;
+    expect(fates(list, "skip")).toEqual(["skipped", "read", "refused"]);
+  });
+});
+
 describe("readManifests() on problems", () => {
   it("tells a problem of a list once, not once for each item", () => {
     expect(problemsOf("kind: List\nkind: List\nitems: [{a: 1}, {b: 2}]\n")).toEqual(['2:1: : duplicate key "kind", first on line 1']);
   });
 
   it("refuses a list of more items than it reads, in one problem", () => {
+    expect(problemsOf(`kind: List\nitems:\n${"- 1\n".repeat(10_000)}`)).toHaveLength(10_000);
     expect(problemsOf(`kind: List\nitems:\n${"- 1\n".repeat(10_001)}`)).toEqual(["10003:3: : the list holds more than 10000 items"]);
   });
 
