@@ -54,6 +54,41 @@ describe("the configuration flow from Kubernetes", () => {
     await eventually("the limit to be gone", async () => expect(await limitOf("search")).toBeUndefined(), EDIT_TIMEOUT_MS);
   });
 
+  it("keeps a mistake that no schema sees to its resource: its last good form stays in force, and others go on", async () => {
+    const rule = { key: "user", rateLimit: { unit: "day", requestsPerUnit: 9 } };
+    const questions = keepAsking(pod, "mail");
+    await limits.apply("mail", manifestOf("mail", "mail", [rule, rule]));
+    await eventually("the mistake to be told", async () => {
+      expect((await flow.status()).troubles).toMatchObject([
+        { field: "spec.descriptors[1].key", message: "duplicate descriptor composite key 'mail.user'", keepsOld: true },
+      ]);
+    });
+    await apply("search", 5);
+    await eventually("the other limit to hold", async () => expect(await limitOf("search")).toBe(5), EDIT_TIMEOUT_MS);
+    expect(await questions.end()).toBe("2");
+    await limits.apply("mail", manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } }]));
+    await eventually("the mistake to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
+    await limits.delete("search");
+  });
+
+  it("gives a domain to the oldest resource that claims it, and to the next when that is gone", async () => {
+    await apply("search", 6);
+    await eventually("the limit to hold", async () => expect(await limitOf("search")).toBe(6), EDIT_TIMEOUT_MS);
+    // The API server dates objects in whole seconds; of one second the first by name would own it.
+    const second = Math.floor(Date.now() / 1000);
+    await eventually("the next second", () => expect(Math.floor(Date.now() / 1000)).toBeGreaterThan(second));
+    await limits.apply("a-later", manifestOf("a-later", "search", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 7 } }]));
+    await eventually("the conflict to be told", async () => {
+      const [trouble] = (await flow.status()).troubles;
+      expect(trouble?.message).toContain('domain "search" belongs to shop/search');
+    });
+    expect(await limitOf("search")).toBe(6);
+    await limits.delete("search");
+    await eventually("the next one to own it", async () => expect(await limitOf("search")).toBe(7), EDIT_TIMEOUT_MS);
+    expect((await flow.status()).troubles).toEqual([]);
+    await limits.delete("a-later");
+  });
+
   it(
     "keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back",
     { timeout: OUTAGE_MS + 2 * RECOVERY_TIMEOUT_MS },
