@@ -1,5 +1,5 @@
 // What has changed between two pictures of the rollout, a line for each: for logs and pipes, where a table cannot be drawn anew. Pure.
-import { PodState } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { type Pod, PodState } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import { printable } from "../command-line/printable.ts";
 import { podName, resourceName } from "./merge.ts";
@@ -31,10 +31,21 @@ function stateOf({ fleets, pods, resources, replicas, unreadable }: MergedRollou
       `resource ${resourceName(resource)}`,
       `${resourceState(resource)}${resource.reason === "" ? "" : ` ${resource.reason}`}, accepted by ${accepted}/${total}`,
     ]),
-    ...pods.map(({ pod }): [string, string] => [
-      `pod ${podName(pod)} (${pod.fleet})`,
-      `${podState(pod)} ${shortVersion(pod.state === PodState.REJECTED ? pod.rejected?.version : pod.accepted?.version)}${pod.rejection === "" ? "" : `: ${pod.rejection}`}`,
+    ...[...Map.groupBy(pods, ({ pod }) => `pod ${podName(pod)} (${pod.fleet})`)].map(([what, all]): [string, string] => [
+      what,
+      statesOf(all.map(({ pod }) => pod)),
     ]),
     ...unreadable.map(({ location, message }): [string, string] => [`unreadable ${location}`, message]),
   ]);
+}
+
+/** How pods of one name stand: those of the reference service are all called "default". */
+function statesOf(pods: readonly Pod[]): string {
+  const groups = [...Map.groupBy(pods, podText)].toSorted(([left], [right]) => (left < right ? 1 : -1));
+  return groups.map(([text, same]) => (pods.length === 1 ? text : `${same.length} × ${text}`)).join("; ");
+}
+
+function podText(pod: Pod): string {
+  const version = shortVersion(pod.state === PodState.REJECTED ? pod.rejected?.version : pod.accepted?.version);
+  return `${podState(pod)} ${version}${pod.rejection === "" ? "" : `: ${pod.rejection}`}`;
 }
