@@ -61,10 +61,11 @@ export interface AdsServerOptions {
   readonly keepaliveIntervalMs?: number;
   readonly keepaliveTimeoutMs?: number;
   readonly handshakeTimeoutMs?: number;
+  readonly streamsMax?: number;
 }
 
-/** Why somebody was not let in: the connection came to nothing, or no name of the certificate is allowed. */
-export const ADS_REFUSALS = [...CONNECTION_FAILURES, "name-not-allowed"] as const;
+/** Why somebody was not let in: the connection came to nothing, no name of the certificate is allowed, or the replica is full. */
+export const ADS_REFUSALS = [...CONNECTION_FAILURES, "name-not-allowed", "too-many-streams"] as const;
 
 /** One of {@link ADS_REFUSALS}. */
 export type AdsRefusal = (typeof ADS_REFUSALS)[number];
@@ -272,7 +273,7 @@ class GrpcAdsServer implements AdsServer {
   #receive(call: Call, stream: PodStream, request: DiscoveryRequest): void {
     const violation = stream.receive(request);
     if (violation === undefined) return;
-    this.#deps.log.warn("Ended an ADS stream, the client broke the protocol", { peer: call.getPeer(), text: violation.message });
+    this.#warnings.warn("Ended an ADS stream, the client broke the protocol", { peer: call.getPeer(), text: violation.message });
     refuse(call, { code: status.INVALID_ARGUMENT, details: violation.message });
   }
 
@@ -293,8 +294,13 @@ class GrpcAdsServer implements AdsServer {
   #refusalFor(call: AnyCall): CallRefusal | undefined {
     const { security, refused } = this.#deps;
     if (this.#isStopping) return SHUTTING_DOWN;
-    if (this.#open.size >= STREAMS_MAX) {
-      return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${STREAMS_MAX} streams already` };
+    if (this.#open.size >= (this.#options.streamsMax ?? STREAMS_MAX)) {
+      refused?.("too-many-streams");
+      this.#warnings.warn("Refused a call on the port for pods, as many streams are open as one replica has", {
+        peer: call.getPeer(),
+        streams: this.#open.size,
+      });
+      return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${this.#open.size} streams already` };
     }
     const refusal = nameRefusal(call, security, this.#warnings);
     if (refusal !== undefined) refused?.("name-not-allowed");

@@ -17,7 +17,7 @@ import {
   until,
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
-import { type AdsRefusal, type AdsServer, createAdsServer } from "./ads-server.ts";
+import { type AdsRefusal, type AdsServer, type AdsServerOptions, createAdsServer } from "./ads-server.ts";
 import { createPodRegistry } from "../rollout/pod-registry.ts";
 import { FakeCounters } from "./fake-ads-stream.suite.ts";
 
@@ -47,7 +47,10 @@ describe("ConnectionListener", () => {
   });
 
   /** Opens the listener; answers its port. */
-  async function open(security: AdsSecurity = { kind: "mutual-tls", files, allowedNames: [] }, handshakeTimeoutMs = 300): Promise<number> {
+  async function open(
+    security: AdsSecurity = { kind: "mutual-tls", files, allowedNames: [] },
+    options: Partial<AdsServerOptions> = {},
+  ): Promise<number> {
     const log = createLog({ level: "debug", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
     const snapshots = { snapshotFor: () => undefined, onPublished: () => () => undefined };
     server = createAdsServer(
@@ -59,7 +62,7 @@ describe("ConnectionListener", () => {
         counters: new FakeCounters(),
         refused: (reason) => refusals.push(reason),
       },
-      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, handshakeTimeoutMs },
+      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, handshakeTimeoutMs: 300, ...options },
     );
     await server.start();
     return server.address()?.port ?? 0;
@@ -193,8 +196,45 @@ describe("ConnectionListener", () => {
     );
   });
 
+  it("refuses a stream too many, tells of it, and takes another when one has gone", async () => {
+    const port = await open({ kind: "plaintext" }, { streamsMax: 1 });
+    const [first, second] = [new RealPod(port), new RealPod(port)];
+    running.push(first, second);
+    first.request();
+    await until("the first stream", () => server.streams() === 1);
+    second.request();
+    expect(await second.ended()).toEqual({ code: 8, details: "this replica has 1 streams already" });
+    expect(refusals).toEqual(["too-many-streams"]);
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        level: "warning",
+        "@message": "Refused a call on the port for pods, as many streams are open as one replica has",
+        streams: 1,
+      }),
+    );
+    first.close();
+    await until("the end of the first", () => server.streams() === 0);
+    const third = new RealPod(port);
+    running.push(third);
+    third.request();
+    await until("the third stream", () => server.streams() === 1);
+  });
+
+  it("writes no more than five lines in a second of clients that break the protocol", async () => {
+    const port = await open({ kind: "plaintext" });
+    const clients = Array.from({ length: 20 }, () => new RealPod(port));
+    running.push(...clients);
+    const startedMs = performance.now();
+    for (const client of clients) client.request({ type: "" });
+    for (const client of clients) await client.ended();
+    const seconds = Math.ceil((performance.now() - startedMs) / 1000);
+    const told = lines.filter((line) => line["@message"] === "Ended an ADS stream, the client broke the protocol");
+    expect(told.length).toBeGreaterThan(0);
+    expect(told.length).toBeLessThanOrEqual(5 * (seconds + 1));
+  });
+
   it("ends connections in a handshake when it stops", async () => {
-    const port = await open(undefined, 600_000);
+    const port = await open(undefined, { handshakeTimeoutMs: 600_000 });
     const socket = connectPlain(port, "127.0.0.1");
     let isClosed = false;
     socket.on("close", () => (isClosed = true));
