@@ -19,6 +19,7 @@ import { requestPath } from "./api-resource.ts";
 import type { ClusterAccess, RequestAccess } from "./cluster-access.ts";
 import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./kubernetes-object.ts";
 import { createLineSplitter } from "./line-splitter.ts";
+import { Watchdog } from "./watchdog.ts";
 
 /** Longest list or page that is read, in bytes, unpacked: what is parsed in one go stops everything else. A single object has at most some 3 MiB. */
 const PAGE_MAX_BYTES = 16 * 1024 * 1024;
@@ -208,45 +209,6 @@ class HttpApiClient implements ApiClient {
     for (const agent of [this.#agent, this.#plainAgent]) {
       for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
     }
-  }
-}
-
-/** Calls when nothing was heard for too long. */
-class Watchdog {
-  /** What it called with, once it has. */
-  silence: Error | undefined;
-  #timeoutMs: number;
-  #timer: NodeJS.Timeout;
-  #call: (error: Error) => void = () => undefined;
-
-  constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs;
-    this.#timer = this.#start();
-  }
-
-  onSilence(call: (error: Error) => void): void {
-    this.#call = call;
-  }
-
-  heard(): void {
-    this.#timer.refresh();
-  }
-
-  guard(timeoutMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timeoutMs = timeoutMs;
-    this.#timer = this.#start();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #start(): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.silence = new Error(`nothing was heard for ${this.#timeoutMs / 1000} s`);
-      this.#call(this.silence);
-    }, this.#timeoutMs);
   }
 }
 

@@ -36,17 +36,22 @@ class ScriptedClient implements ApiClient {
   end: (end: WatchEnd) => void = () => undefined;
   /** Brings an object on the watch that is open. */
   bring: (kind: "put" | "delete", object: KubernetesObject) => void = () => undefined;
+  readonly #clock: () => number;
   #listener: WatchListener | undefined;
 
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
   list(_request: unknown, _page: unknown, signal: AbortSignal): ReturnType<ApiClient["list"]> {
-    this.requestsMs.push(Date.now());
+    this.requestsMs.push(this.#clock());
     this.signal = signal;
     if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, { verb: "list", resource: RESOURCE }, this.fails));
     return Promise.resolve(this.pages.shift() ?? { objects: [], resourceVersion: "1", continueToken: "" });
   }
 
   watch(_request: unknown, from: WatchFrom, listener: WatchListener, signal: AbortSignal): ReturnType<ApiClient["watch"]> {
-    this.requestsMs.push(Date.now());
+    this.requestsMs.push(this.#clock());
     this.watchesFrom.push(from);
     this.signal = signal;
     if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, { verb: "watch", resource: RESOURCE }, this.fails));
@@ -94,7 +99,7 @@ describe("runReflector()", () => {
     for (const list of [lines, told]) list.length = 0;
     counts = {};
     size = 0;
-    client = new ScriptedClient();
+    client = new ScriptedClient(Date.now);
     prepare(client);
     const log = createLog({
       level: "info",
