@@ -1,7 +1,5 @@
 // What is measured of the control plane, one function for each promise: each starts what it needs, measures, checks that every pod ended up with the same
 // version, and stops everything. Nothing is printed here.
-import { mkdtempSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { E2eError } from "../errors.ts";
@@ -10,7 +8,8 @@ import type { DevelopmentCertificates } from "../stack/certificates.ts";
 import { findFreePort } from "../stack/ports.ts";
 import { type Fleet, startFleet } from "./control-plane-fleet.ts";
 import type { PodsAnswer } from "./control-plane-pods.ts";
-import { type MeasuredControlPlane, type SetSize, startControlPlane, writeResource, writeSet } from "./control-plane-server.ts";
+import { type MeasuredControlPlane, startControlPlane } from "./control-plane-server.ts";
+import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./control-plane-sets.ts";
 
 /** A set as a larger company has it. */
 const USUAL_SET: SetSize = { resources: 500, longRules: 0 };
@@ -49,6 +48,9 @@ export interface Bench {
   readonly onStarted: (stop: () => Promise<void>) => void;
 }
 
+/** Where the resources of a measure are. */
+export type Place = "folder" | "cluster";
+
 /** What was measured. */
 export interface Measured {
   /** Samples in milliseconds, or numbers of pushes. */
@@ -59,13 +61,13 @@ export interface Measured {
 }
 
 /** Time from one edit in a set of 500 resources to its acceptance by each of 100 pods. */
-export async function measureEdits(bench: Bench): Promise<Measured> {
-  const { folder, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
+export async function measureEdits(bench: Bench, options: { readonly place: Place }): Promise<Measured> {
+  const { resources, controlPlane, fleet } = await start(bench, { ...options, set: USUAL_SET, pods: 100, isTls: true });
   const samples: number[] = [];
   for (let edit = 1; edit <= EDITS; edit++) {
     await delay(EDIT_PAUSE_MS);
     const editedMs = Date.now();
-    writeResource(folder, edit, { requestsPerUnit: 1 + edit, longRules: USUAL_SET.longRules });
+    await resources.write(edit, 1 + edit);
     const { arrivals } = await fleet.awaitResponse(edit + 1);
     samples.push(...arrivals.map(({ atMs }) => atMs - editedMs));
   }
@@ -73,8 +75,8 @@ export async function measureEdits(bench: Bench): Promise<Measured> {
 }
 
 /** Time from the start of the process over 5,000 resources to the first snapshot that a pod has. */
-export async function measureColdStart(bench: Bench): Promise<Measured> {
-  const { controlPlane, fleet } = await start(bench, { set: HUGE_SET, pods: 1, isTls: true });
+export async function measureColdStart(bench: Bench, options: { readonly place: Place }): Promise<Measured> {
+  const { controlPlane, fleet } = await start(bench, { ...options, set: HUGE_SET, pods: 1, isTls: true });
   const { arrivals } = await fleet.awaitResponse(1);
   return finish(
     controlPlane,
@@ -85,9 +87,9 @@ export async function measureColdStart(bench: Bench): Promise<Measured> {
 
 /** Time from one edit in a set of 2 MiB to the moment at which each of 1,000 streams has all of it. */
 export async function measureLargePush(bench: Bench, options: { readonly isTls: boolean; readonly isWide: boolean }): Promise<Measured> {
-  const { folder, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 1000, ...options });
+  const { resources, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 1000, ...options });
   const editedMs = Date.now();
-  writeResource(folder, 7, { requestsPerUnit: 2, longRules: LARGE_SET.longRules });
+  await resources.write(7, 2);
   const { arrivals } = await fleet.awaitResponse(2);
   for (const { sizeBytes } of arrivals) {
     if (sizeBytes < LARGE_SNAPSHOT_BYTES) throw new E2eError("BENCHMARK_FAILED", `A snapshot has only ${sizeBytes} bytes`);
@@ -101,12 +103,12 @@ export async function measureLargePush(bench: Bench, options: { readonly isTls: 
 
 /** Pushes that each of 100 pods gets from 1,000 edits, made at once or spread over some time. */
 export async function measureBurst(bench: Bench, options: { readonly overMs: number }): Promise<Measured> {
-  const { folder, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
+  const { resources, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
   const startedMs = performance.now();
   for (let edit = 0; edit < BURST_EDITS; edit++) {
     const aheadMs = startedMs + (options.overMs * edit) / BURST_EDITS - performance.now();
     if (aheadMs > 1) await delay(aheadMs);
-    writeResource(folder, edit % USUAL_SET.resources, { requestsPerUnit: 2 + edit, longRules: USUAL_SET.longRules });
+    void resources.write(edit % USUAL_SET.resources, 2 + edit); // In a folder: done when it returns.
   }
   let counts: readonly number[] = [];
   for (;;) {
@@ -125,8 +127,8 @@ export async function measureBurst(bench: Bench, options: { readonly overMs: num
 /** What a pod of a killed replica waits beyond its own back-off until another replica has served it. */
 export async function measureKilledReplica(bench: Bench): Promise<Measured> {
   const other = await findFreePort();
-  const { folder, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true, otherPort: other });
-  const second = await launch(bench, { folder, isTls: true, adsPort: other });
+  const { resources, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true, otherPort: other });
+  const second = await launch(bench, { resources, isTls: true, adsPort: other });
   await second.waitUntilReady();
   const killedMs = Date.now();
   controlPlane.kill();
@@ -136,6 +138,8 @@ export async function measureKilledReplica(bench: Bench): Promise<Measured> {
 }
 
 interface Setup {
+  /** A folder when it is not said. */
+  readonly place?: Place;
   readonly set: SetSize;
   readonly pods: number;
   readonly isTls: boolean;
@@ -147,10 +151,9 @@ interface Setup {
 
 async function start(
   bench: Bench,
-  { set, pods, isTls, isWide = false, otherPort }: Setup,
-): Promise<{ readonly folder: string; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
-  const folder = mkdtempSync(join(bench.folder, "set-"));
-  writeSet(folder, set);
+  { place = "folder", set, pods, isTls, isWide = false, otherPort }: Setup,
+): Promise<{ readonly resources: ResourceSet; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
+  const resources = place === "folder" ? makeFolderSet(bench.folder, set) : await makeClusterSet(bench, set);
   const { ca, rateLimit } = bench.certificates;
   const adsPort = await findFreePort();
   const fleet = await startFleet({
@@ -161,18 +164,18 @@ async function start(
     ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
   });
   bench.onStarted(() => fleet.stop());
-  const controlPlane = await launch(bench, { folder, isTls, adsPort });
+  const controlPlane = await launch(bench, { resources, isTls, adsPort });
   await fleet.awaitResponse(1);
-  return { folder, controlPlane, fleet };
+  return { resources, controlPlane, fleet };
 }
 
 async function launch(
   bench: Bench,
-  options: { readonly folder: string; readonly isTls: boolean; readonly adsPort: number },
+  options: { readonly resources: ResourceSet; readonly isTls: boolean; readonly adsPort: number },
 ): Promise<MeasuredControlPlane> {
   const { root, path } = bench;
   const certificates = options.isTls ? bench.certificates : undefined;
-  const source = { SOURCE: "directory", SOURCE_DIRECTORY: options.folder };
+  const { source } = options.resources;
   const controlPlane = await startControlPlane({ root, path, source, certificates, adsPort: options.adsPort });
   bench.onStarted(() => controlPlane.stop());
   return controlPlane;

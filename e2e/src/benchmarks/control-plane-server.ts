@@ -1,5 +1,5 @@
 // The control plane as its benchmark runs it: the real program as a child over a folder of manifests, with its default settings but for addresses.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { E2eError } from "../errors.ts";
@@ -11,9 +11,6 @@ import { cpuTimeMs } from "./cpu-time.ts";
 
 /** Longest wait for the program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 60_000;
-
-/** Characters of the value of a long rule. */
-const LONG_VALUE_LENGTH = 1000;
 
 /** A running control plane. */
 export interface MeasuredControlPlane {
@@ -82,49 +79,6 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<M
       await program.stop("SIGTERM", 5000);
     },
   };
-}
-
-/** How large a set of resources is. */
-export interface SetSize {
-  readonly resources: number;
-  /** Rules with values of a thousand characters, in each resource. */
-  readonly longRules: number;
-}
-
-/** Writes a set, one resource in each file, a hundred files in each folder. */
-export function writeSet(folder: string, { resources, longRules }: SetSize): void {
-  for (let index = 0; index < resources; index++) {
-    if (index % 100 === 0) mkdirSync(join(folder, `team-${Math.floor(index / 100)}`), { recursive: true });
-    writeResource(folder, index, { requestsPerUnit: 1, longRules });
-  }
-}
-
-/** Writes one resource of a set, as an editor that saves by renaming does. */
-export function writeResource(
-  folder: string,
-  index: number,
-  content: { readonly requestsPerUnit: number; readonly longRules: number },
-): void {
-  const path = join(folder, `team-${Math.floor(index / 100)}`, `limits-${index}.yaml`);
-  writeFileSync(`${path}.new`, manifestText(index, content));
-  renameSync(`${path}.new`, path);
-}
-
-/** The manifest of one resource of a set. */
-function manifestText(index: number, content: { readonly requestsPerUnit: number; readonly longRules: number }): string {
-  const longRules = Array.from({ length: content.longRules }, (_, rule) => {
-    const value = String(rule).padEnd(LONG_VALUE_LENGTH, "x");
-    return `    - { key: path, value: ${value}, rateLimit: { unit: hour, requestsPerUnit: 100 } }\n`;
-  });
-  return `apiVersion: ratelimit.weir.dev/v1alpha1
-kind: RateLimitConfig
-metadata:
-  name: limits-${index}
-spec:
-  domain: domain-${index}
-  descriptors:
-    - { key: user, rateLimit: { unit: minute, requestsPerUnit: ${content.requestsPerUnit} } }
-${longRules.join("")}`;
 }
 
 function peakMemoryMib(program: ProcessGroup): number {
