@@ -15,7 +15,7 @@ import type { ClientStatusFacts } from "./report/client-status.ts";
 import { clientStatusService } from "./report/client-status-grpc.ts";
 import { createPushFollower, type MarkFailed } from "./report/push-follower.ts";
 import { reportRollout } from "./report/report-rollout.ts";
-import { createRolloutFeed } from "./report/rollout-feed.ts";
+import { createRolloutFeed, type RolloutFeed } from "./report/rollout-feed.ts";
 import { rolloutGrpcService } from "./report/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout-route.ts";
@@ -105,10 +105,7 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
 
   const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
-  const look = createLook(
-    () => `${notReady()}\n${source.condition().problem}`,
-    () => feed.changed(),
-  );
+  const look = createLook(() => `${notReady()}\n${source.condition().problem}`, feed);
   // HTTP first, so that a start that waits can be looked at; pods last, when there is something to send.
   for (const part of [http, look, ...(tls === undefined ? [] : [tls]), source, publisher, follower, ads, feed]) lifecycle.add(part);
   return {
@@ -124,12 +121,7 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
       tls?.reload();
       publisher.changed();
     },
-    describe: () => ({
-      source: source.location,
-      ads: addressOf(ads),
-      security: settings.ads.security.kind,
-      status: `http://${addressOf(http)}/status`,
-    }),
+    describe: () => describeWhere({ source, ads, http }, settings),
   };
 }
 
@@ -138,15 +130,23 @@ function createSource(deps: DirectorySourceDeps, settings: SourceSettings): Sour
   return createKubernetesSource({ ...deps, random: Math.random }, settings);
 }
 
-/** Tells when what is looked at has changed: whether it is ready, and what keeps the source from following, change without an event. */
-function createLook(read: () => string, changed: () => void): Part {
+function describeWhere(
+  { source, ads, http }: { readonly source: Source; readonly ads: AdsServer; readonly http: AdminServer },
+  settings: Settings,
+): LogFields {
+  const status = `http://${addressOf(http)}/status`;
+  return { source: source.location, ads: addressOf(ads), security: settings.ads.security.kind, status };
+}
+
+/** Tells the feed when what is looked at has changed: whether it is ready, and what keeps the source from following, change without an event. */
+function createLook(read: () => string, feed: RolloutFeed): Part {
   let known = read();
   let timer: NodeJS.Timeout | undefined;
   const look = (): void => {
     const now = read();
     if (now === known) return;
     known = now;
-    changed();
+    feed.changed();
   };
   return {
     name: "look at the source",

@@ -74,8 +74,8 @@ class WrittenCluster implements LimitsCluster {
   }
 
   async stop(): Promise<void> {
-    this.#agent.destroy();
     await this.cluster.stop();
+    this.#agent.destroy();
   }
 
   async #send(method: string, path: string, body?: string): Promise<{ readonly status: number; readonly text: string }> {

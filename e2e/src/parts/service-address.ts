@@ -12,6 +12,7 @@ export interface ServiceAddress {
   cut(): void;
   /** Ends every connection, and refuses new ones until `restore`. */
   block(): void;
+  /** Lets connections pass again. */
   restore(): void;
   close(): Promise<void>;
 }
