@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { assemble } from "../assemble/assemble.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { createPodRegistry } from "../rollout/pod-registry.ts";
+import { standingOf } from "../rollout/pod-standing.ts";
 import { buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
 import { FakeAdsStream, FakeSnapshots, namesOf, requestOf } from "./fake-ads-stream.suite.ts";
 import { createSendBudget } from "./send-budget.ts";
@@ -213,6 +214,29 @@ describe("PodStream.receive()", () => {
     expect(pod.responses).toHaveLength(1);
     snapshots.publish(snapshotOf(B));
     expect(sentNames(pod)).toEqual([["default/a"], []]);
+  });
+
+  it("reports that a pod has what is in force when nothing that it wants is different there, and what it said of that", () => {
+    const snapshots = inForce(TWO);
+    const pods = createPodRegistry({ clock: () => 5 });
+    const [accepting, rejecting, silent] = [0, 1, 2].map(() => new FakeAdsStream(snapshots, pods)) as [
+      FakeAdsStream,
+      FakeAdsStream,
+      FakeAdsStream,
+    ];
+    for (const pod of [accepting, rejecting, silent]) pod.request({ names: ["default/a"] });
+    accepting.accept(["default/a"]);
+    rejecting.request({ names: ["default/a"], nonce: rejecting.last.nonce, error: { message: "no" } });
+    const next = snapshotOf(A, { ...B, requestsPerUnit: 9 });
+    snapshots.publish(next);
+    snapshots.publish(next);
+    expect([accepting, rejecting, silent].map(({ responses }) => responses.length)).toEqual([1, 1, 1]);
+    expect(pods.list().map((pod) => standingOf(pod, next.version))).toEqual(["current", "rejected", "pending"]);
+    // Its own resource changes: it is sent that, and stands anew.
+    const own = snapshotOf({ ...A, requestsPerUnit: 9 }, { ...B, requestsPerUnit: 9 });
+    snapshots.publish(own);
+    expect(pods.list().map((pod) => standingOf(pod, own.version))).toEqual(["pending", "pending", "pending"]);
+    expect(accepting.responses).toHaveLength(2);
   });
 
   it("sends nothing when the pod wants nothing any more", () => {

@@ -12,6 +12,7 @@ import { encodeSubset, type Snapshot } from "../snapshot/snapshot.ts";
 import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
 import type { SendBudget, SendShare } from "./send-budget.ts";
 import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
+import { isWildcard } from "./subscription.ts";
 
 /** Most names that one request may list; pods list none. */
 const NAMES_MAX = 10_000;
@@ -106,6 +107,8 @@ class SotwPodStream implements PodStream {
   /** The last response, until it is answered. */
   #unanswered: Answered | undefined;
   #responses = 0;
+  /** The last version that brought the pod nothing. */
+  #unaffectedVersion: string | undefined;
   /** Set from the moment a response is due until it is written. */
   #share: SendShare | undefined;
   #isEnded = false;
@@ -156,7 +159,8 @@ class SotwPodStream implements PodStream {
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });
-    const answers = this.#deps.quarantine?.joined({ ...identity, peer });
+    // Who has configuration says which at the beginning of every stream. Who has none is a new process, or one that could load nothing.
+    const answers = this.#deps.quarantine?.joined({ ...identity, peer, isFresh: request.versionInfo === "" });
     return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }), answers };
   }
 
@@ -189,7 +193,10 @@ class SotwPodStream implements PodStream {
   #send(): void {
     if (this.#share !== undefined || this.#isEnded) return;
     const due = this.#findDue();
-    if (due === undefined) return;
+    if (due === undefined) {
+      this.#noteUnaffected();
+      return;
+    }
     const share = this.#deps.budget.share(() => this.#write(share));
     this.#share = share;
     share.request();
@@ -202,6 +209,16 @@ class SotwPodStream implements PodStream {
     const snapshot = this.#pod.answers?.offer() ?? inForce;
     const next = nextResponse(this.#type, snapshot);
     return next.send ? { pod: this.#pod, snapshot, names: next.names } : undefined;
+  }
+
+  /** A pod that lists names is sent nothing when none of them has changed: what it said of them holds for the version in force. */
+  #noteUnaffected(): void {
+    const { sent, subscription } = this.#type;
+    if (this.#pod === undefined || sent?.isAnswered !== true || subscription === undefined || isWildcard(subscription)) return;
+    const inForce = this.#deps.snapshotFor(this.#pod.identity.fleet);
+    if (inForce === undefined || inForce.version === this.#unaffectedVersion) return;
+    this.#unaffectedVersion = inForce.version;
+    this.#pod.report.unaffected(inForce.version);
   }
 
   /** Sends what is due now; during the wait for the share it may have become something else, or nothing. */
@@ -217,6 +234,7 @@ class SotwPodStream implements PodStream {
     const body = names === undefined ? snapshot.body : encodeSubset(snapshot, (name) => names.has(name));
     this.#type = afterSending(this.#type, snapshot, { nonce, names });
     this.#unanswered = { snapshot, names };
+    this.#unaffectedVersion = snapshot.version;
     pod.report.sent(snapshot.version);
     this.#deps.counters.pushed();
     this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#options.identifier }), () => this.#finish(share));

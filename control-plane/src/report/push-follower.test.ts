@@ -253,6 +253,17 @@ describe("createPushFollower()", () => {
     expect(spans.at(-1)?.attributes).toMatchObject({ "weir.fleet": "gateway", "weir.pods": 0, "weir.outcome": "no pods" });
   });
 
+  it("does not wait for pods that the push brings nothing, and counts what they said of what they have", () => {
+    const [accepting, rejecting] = [connect("a"), connect("b")];
+    for (const pod of [accepting, rejecting]) pod.sent(version());
+    accepting.accepted(version());
+    rejecting.rejected(version(), "no");
+    publish({ name: "b", domain: "beta" });
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 2 });
+    for (const pod of [accepting, rejecting]) pod.unaffected(version());
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.outcome": "rejected", "weir.pods.accepted": 1, "weir.pods.rejected": 1 });
+  });
+
   it("waits no longer in the push of all others for a pod whose fleet is named for the first time", () => {
     const [gold, other] = [connect("gold", "gold"), connect("other", "other")];
     publish({ name: "b", domain: "beta" });

@@ -150,8 +150,9 @@ class SpanningFollower implements PushFollower {
     const push = this.#open.get(pod.fleet) ?? this.#open.get(OTHER_FLEETS);
     if (push?.waiting.delete(before) !== true) return;
     const { version } = push.snapshot;
-    if (kind === "accepted" && pod.accepted?.version === version) push.accepted += 1;
-    else if (kind === "rejected" && pod.rejected?.version === version) this.#noteRejection(push, pod);
+    const isAnswer = kind === "accepted" || kind === "rejected" || kind === "unaffected";
+    if (isAnswer && pod.rejected?.version === version) this.#noteRejection(push, pod);
+    else if (isAnswer && pod.accepted?.version === version) push.accepted += 1;
     else if (kind !== "left") push.waiting.add(pod);
     if (push.waiting.size === 0) this.#end(push, outcomeOf(push));
   }

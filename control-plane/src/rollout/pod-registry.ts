@@ -38,13 +38,15 @@ export interface PodReport {
   accepted(version: string): void;
   /** The pod has rejected this version, with its reason; what it accepted before stays in force there. */
   rejected(version: string, message: string): void;
+  /** Nothing of what the pod wants is different in this version: what it said of the one before holds for it. */
+  unaffected(version: string): void;
   /** The stream has ended; the entry goes. */
   left(): void;
 }
 
 /** Something that has happened to a pod. */
 export interface PodChange {
-  readonly kind: "connected" | "sent" | "accepted" | "rejected" | "left";
+  readonly kind: "connected" | "sent" | "accepted" | "rejected" | "unaffected" | "left";
   /** How the pod stood before; undefined when it has just connected. */
   readonly before: PodState | undefined;
   /** How the pod stands now; once it has left, how it stood in the end. */
@@ -87,6 +89,15 @@ export function createPodRegistry(deps: { readonly clock: () => number }): PodRe
         sent: (version) => change("sent", { sent: at(version), isAnswered: false }),
         accepted: (version) => change("accepted", { accepted: at(version), rejected: undefined, isAnswered: true }),
         rejected: (version, message) => change("rejected", { rejected: { ...at(version), message }, isAnswered: true }),
+        unaffected: (version) => {
+          const { sent, accepted, rejected } = entries.get(id) ?? initial;
+          if (sent === undefined) return;
+          change("unaffected", {
+            sent: { ...sent, version },
+            accepted: accepted?.version === sent.version ? { ...accepted, version } : accepted,
+            rejected: rejected?.version === sent.version ? { ...rejected, version } : rejected,
+          });
+        },
         left: () => {
           const before = entries.get(id);
           if (before === undefined) return;

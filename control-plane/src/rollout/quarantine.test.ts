@@ -224,6 +224,19 @@ describe("Quarantine among several pods", () => {
     expect([inForce(world), world.quarantine.rejections().resources]).toEqual([["default/a=1", "default/b=1"], []]);
   });
 
+  it("asks a pod again when it comes back as a new process, under the name that the one before it had", () => {
+    const world = worldOf(A, B);
+    const old = world.connect(rejecting("default/a=1"), "vm-1");
+    world.settle();
+    world.disconnect(old);
+    const upgraded = world.connect(EASY, "vm-1");
+    world.settle();
+    expect([upgraded.loaded, inForce(world)]).toEqual([
+      ["default/a=1", "default/b=1"],
+      ["default/a=1", "default/b=1"],
+    ]);
+  });
+
   it("tells of pods that reject what others accept as long as they are connected, and not when they accept it themselves", () => {
     const world = worldOf(A, B);
     world.connect();

@@ -17,7 +17,7 @@ export interface RejectedResource {
    * nothing. In the last two cases the resource is quarantined.
    */
   readonly serves: "present" | "last-good" | "nothing";
-  /** How many pods rejected it; beyond a thousand they are no longer told apart. */
+  /** How many of the connected pods have rejected it and not accepted it since; beyond a thousand they are no longer told apart. */
   readonly rejectingPods: number;
 }
 
