@@ -12,7 +12,7 @@ import { findDomain } from "./configured-domain.ts";
 import type { ConfiguredDomain } from "./configured-domain.ts";
 import { explainRequest, windowAt } from "./explain.ts";
 import type { ExplainedDescriptor } from "./explain.ts";
-import { explainText } from "./report.ts";
+import { explainJson, explainText } from "./report.ts";
 
 const RULES = `domain: shop
 descriptors:
@@ -209,6 +209,41 @@ describe("windowAt()", () => {
     { nowSeconds: 1_000_000, windowSeconds: 31_536_000, window: { startSeconds: 0, endSeconds: 31_536_000, resetSeconds: 30_536_000 } },
   ])("holds $nowSeconds in windows of $windowSeconds s", ({ nowSeconds, windowSeconds, window }) => {
     expect(windowAt(nowSeconds * 1000 + 999, windowSeconds)).toEqual(window);
+  });
+});
+
+describe("explainJson()", () => {
+  it("has the fields of the manual and no others", () => {
+    const domain = domainOf(RULES);
+    const explained = explainRequest(domain, ["path=/cart", "user=1"].map(entriesOf), { atMs: AT_MS, keyPrefix: "" });
+    const place = { path: "r.yaml", line: 1, column: 9 };
+    const json = JSON.parse(explainJson(domain, explained)) as { readonly descriptors: readonly Record<string, unknown>[] };
+    expect(json).toMatchObject({ domain: "shop", place });
+    expect(Object.keys(json)).toEqual(["domain", "place", "descriptors"]);
+    const [cart, user] = json.descriptors;
+    expect(cart).toMatchObject({ outcome: "replaced", replacedBy: { descriptor: 2, name: "cart" } });
+    expect({ ...user, levels: [] }).toEqual({
+      entries: [{ key: "user", value: "1" }],
+      outcome: "limit",
+      path: ["user"],
+      rule: {
+        path: "shop.user",
+        place: { path: "r.yaml", line: 14, column: 5 },
+        unlimited: false,
+        requestsPerUnit: 0,
+        unit: "second",
+        name: "",
+        replaces: ["cart"],
+        shadowMode: false,
+        quotaMode: false,
+        detailedMetric: false,
+        statistics: "ratelimit.service.rate_limit.shop.user",
+        counterKey: "shop_user_1_1769862896",
+        window: { startSeconds: 1_769_862_896, endSeconds: 1_769_862_897, resetSeconds: 1 },
+        sharesCounter: false,
+      },
+      levels: [],
+    });
   });
 });
 
