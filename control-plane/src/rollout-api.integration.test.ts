@@ -313,6 +313,7 @@ describe("rollout API", () => {
   });
 
   it("tells the status of clients over gRPC, once and on a stream", async () => {
+    save("g.yaml", manifest({ name: "g", domain: "gamma", fleets: ["gateway"] }));
     const { issueClient } = await startWithTls();
     const connected = connectPod(await issueClient());
     await connected.response(1);
@@ -321,10 +322,17 @@ describe("rollout API", () => {
       unary(client, ClientStatusDiscoveryService, "fetchClientStatus", create(ClientStatusRequestSchema));
     const before = (await fetchStatus()).config.map(({ node, genericXdsConfigs }) => [
       node?.id,
-      genericXdsConfigs[0]?.name,
-      genericXdsConfigs[0]?.configStatus,
+      genericXdsConfigs.map(({ name, configStatus }) => [name, configStatus]),
     ]);
-    expect(before).toEqual([["gateway/pod-7", "default/a", ConfigStatus.STALE]]);
+    expect(before).toEqual([
+      [
+        "gateway/pod-7",
+        [
+          ["default/a", ConfigStatus.STALE],
+          ["default/g", ConfigStatus.STALE],
+        ],
+      ],
+    ]);
     connected.accept();
     await until("SYNCED", async () => (await fetchStatus()).config[0]?.genericXdsConfigs[0]?.configStatus === ConfigStatus.SYNCED);
 
