@@ -28,38 +28,20 @@ import { type LimitedLog, limitLog } from "./limited-log.ts";
 import { identityOf } from "./node-identity.ts";
 import { type AdsCounters, createPodStream, isRateLimitConfig, type PodStream, type StreamKind } from "./pod-stream.ts";
 import { createSendBudget } from "./send-budget.ts";
+import { type ConnectionLife, serverOptionsOf } from "./server-options.ts";
 import { spreadDelaysMs } from "./spread.ts";
 import { writePieces } from "./write-pieces.ts";
 
-/** How often a silent connection is asked for a sign of life, and how long that may take, in milliseconds: a dead pod is gone within their sum. */
-const KEEPALIVE_INTERVAL_MS = 30_000;
-const KEEPALIVE_TIMEOUT_MS = 10_000;
-
-/** Longest age, in milliseconds, to which gRPC can add its tenth: a timer of Node takes 31 bits. */
-const CONNECTION_AGE_LIMIT_MS = 1_900_000_000;
-
-/** How long the streams of a connection that has reached its greatest age may go on, in milliseconds. */
-const CONNECTION_AGE_GRACE_MS = 5000;
-
-/** Largest request, in bytes: node, names and a rejection text. */
-const REQUEST_MAX_BYTES = 1024 * 1024;
-
-/** Most streams on one connection, and in all. A pod needs one. */
-const STREAMS_PER_CONNECTION_MAX = 100;
+/** Most streams in all. A pod needs one. */
 const STREAMS_MAX = 10_000;
 
 /** Where to listen and what to tell clients. */
-export interface AdsServerOptions {
+export interface AdsServerOptions extends ConnectionLife {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
   /** Tells clients which replica they talk to. */
   readonly identifier: string;
-  /** Connections are closed at this age, give or take a tenth, in milliseconds, so that pods spread over replicas that came later. */
-  readonly connectionAgeMaxMs: number;
-  readonly connectionAgeGraceMs?: number;
-  readonly keepaliveIntervalMs?: number;
-  readonly keepaliveTimeoutMs?: number;
   readonly handshakeTimeoutMs?: number;
   readonly streamsMax?: number;
 }
@@ -147,16 +129,7 @@ class GrpcAdsServer implements AdsServer {
   constructor(deps: AdsServerDeps, options: AdsServerOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#server = new Server({
-      "grpc.keepalive_time_ms": options.keepaliveIntervalMs ?? KEEPALIVE_INTERVAL_MS,
-      "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? KEEPALIVE_TIMEOUT_MS,
-      "grpc.max_connection_age_ms": Math.min(options.connectionAgeMaxMs, CONNECTION_AGE_LIMIT_MS),
-      "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs ?? CONNECTION_AGE_GRACE_MS,
-      "grpc.max_receive_message_length": REQUEST_MAX_BYTES,
-      // The bound is SNAPSHOT_MAX_BYTES; it is not looked at twice.
-      "grpc.max_send_message_length": -1,
-      "grpc.max_concurrent_streams": STREAMS_PER_CONNECTION_MAX,
-    });
+    this.#server = new Server(serverOptionsOf(options));
     // The incremental methods are not offered: grpc-js answers UNIMPLEMENTED for them.
     this.#server.addService(AGGREGATED, { streamAggregatedResources: (call: Call) => this.#accept(call, "aggregated") });
     this.#server.addService(SINGLE_TYPE, {

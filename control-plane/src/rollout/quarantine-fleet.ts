@@ -6,6 +6,7 @@
 // not asked again when it comes back, but it counts no more: the pods that take its place may be of another mind.
 import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.ts";
 import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
+import { makeRoom } from "./make-room.ts";
 import { addPod, countConnected, forgetPod, nameIn, newVerdict, type Verdict } from "./verdict.ts";
 
 /** How many connected pods must reject a content, none accepting it, until no further pod is asked about it. */
@@ -152,7 +153,10 @@ export class FleetQuarantine {
       if (good === undefined || (good !== wanted && (!isLate || resource.digest === wanted))) this.#good.set(resource.name, resource);
     }
     const isChanged = this.#contents.size > 0 || this.#versions.size > 0;
-    if (names === undefined) addBounded(this.#acceptedVersions, snapshot.version);
+    if (names === undefined) {
+      makeRoom(this.#acceptedVersions, VERSIONS_MAX);
+      this.#acceptedVersions.add(snapshot.version);
+    }
     if (isChanged) this.#settle();
     // Only now: what this made the candidate again is the newest, whenever it was wanted first.
     if (names === undefined && !this.#isLate(snapshot)) this.#accepted = snapshot;
@@ -283,7 +287,7 @@ export class FleetQuarantine {
 
   #rejectVersion(version: string, { pod, message, atMs }: { readonly pod: string; readonly message: string; readonly atMs: number }): void {
     const verdict = this.#versions.get(version) ?? newVerdict(atMs, message);
-    if (this.#versions.size >= VERSIONS_MAX && !this.#versions.has(version)) this.#versions.delete(first(this.#versions.keys()) ?? "");
+    if (!this.#versions.has(version)) makeRoom(this.#versions, VERSIONS_MAX);
     this.#versions.set(version, verdict);
     addPod(verdict, pod, message);
   }
@@ -292,14 +296,4 @@ export class FleetQuarantine {
     const verdict = this.#versions.get(version);
     return verdict !== undefined && this.#isKnown(verdict, pod);
   }
-}
-
-function addBounded(versions: Set<string>, version: string): void {
-  if (versions.size >= VERSIONS_MAX) versions.delete(first(versions) ?? "");
-  versions.add(version);
-}
-
-function first<Value>(values: Iterable<Value>): Value | undefined {
-  for (const value of values) return value;
-  return undefined;
 }

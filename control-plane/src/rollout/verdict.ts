@@ -1,4 +1,5 @@
 // Who rejects one content or one version, and in which words. What follows from that is quarantine-fleet.ts's.
+import { makeRoom } from "./make-room.ts";
 
 /** How many pods that rejected one thing are told apart; the first ones are forgotten, and asked again. */
 const REJECTERS_MAX = 1000;
@@ -22,8 +23,7 @@ export function newVerdict(sinceMs: number, message: string): Verdict {
 export function addPod(verdict: Verdict, pod: string, message: string): void {
   verdict.message = message;
   verdict.connected = undefined;
-  const [oldest] = verdict.pods;
-  if (verdict.pods.size >= REJECTERS_MAX && !verdict.pods.has(pod) && oldest !== undefined) verdict.pods.delete(oldest);
+  if (!verdict.pods.has(pod)) makeRoom(verdict.pods, REJECTERS_MAX);
   verdict.pods.add(pod);
 }
 
