@@ -12,7 +12,7 @@ const TROUBLE = {
 const POD = { id: "default/ratelimit-1", accepted: "aaaaaaaaaaaaaaaa", resources: 5, rejected: undefined };
 
 function state(changes: Partial<RolloutState>): RolloutState {
-  return { troubles: [], pods: [], ...changes };
+  return { isReadable: true, troubles: [], pods: [], ...changes };
 }
 
 describe("describeChanges()", () => {
@@ -69,6 +69,13 @@ describe("describeChanges()", () => {
     ]);
   });
 
+  it("says so when the manifests can be read again", () => {
+    expect(describeChanges(state({}), state({ isReadable: false }))).toEqual([]);
+    expect(describeChanges(state({ isReadable: false }), state({}))).toEqual([
+      { speaker: "control plane", text: "the manifests can be read again" },
+    ]);
+  });
+
   it("says so when all is good again", () => {
     expect(describeChanges(state({ troubles: [TROUBLE] }), state({}))).toEqual([
       { speaker: "control plane", text: "every manifest is good again" },
@@ -81,6 +88,7 @@ describe("readRolloutState()", () => {
     const version = "1f2e3d";
     const status = {
       replica: "r",
+      source: { location: "limits", error: null, syncedAt: "t" },
       fleets: [
         { fleet: "*", version, resources: 5, pods: 1 },
         { fleet: "edge", version: "other", resources: 7, pods: 1 },
@@ -111,7 +119,9 @@ describe("readRolloutState()", () => {
         { node: "default/three", fleet: "default", accepted: null, rejected: null },
       ],
     };
+    expect(readRolloutState({ ...status, source: { ...status.source, error: "gone" } }).isReadable).toBe(false);
     expect(readRolloutState(status)).toEqual({
+      isReadable: true,
       troubles: [
         { file: "a.yaml", place: "a.yaml:3:7", field: "spec.domain", message: "required", keepsOld: true },
         { file: "b.yaml", place: "b.yaml:1:1", field: "", message: "pods rejected it", keepsOld: true },

@@ -24,6 +24,8 @@ export interface PodState {
 
 /** The status in short. */
 export interface RolloutState {
+  /** Whether the manifests can be read at all. */
+  readonly isReadable: boolean;
   readonly troubles: readonly ManifestTrouble[];
   readonly pods: readonly PodState[];
 }
@@ -36,6 +38,7 @@ export interface Remark {
 
 /** The part of the control plane's `/status` that is read here. */
 interface StatusReport {
+  readonly source: { readonly error: string | null };
   readonly fleets: readonly { readonly fleet: string; readonly version: string | null; readonly resources: number }[];
   readonly refusals: readonly {
     readonly file: string;
@@ -69,12 +72,18 @@ const VERSION_SHOWN = 12;
 
 /** What to say when the state goes from `previous` (undefined at first) to `next`. */
 export function describeChanges(previous: RolloutState | undefined, next: RolloutState): readonly Remark[] {
-  return [...describeTroubles(previous?.troubles ?? [], next.troubles), ...next.pods.flatMap((pod) => describePod(previous, pod))];
+  // That they cannot be read is told by the log.
+  const isReadableAgain = next.isReadable && previous?.isReadable === false;
+  return [
+    ...(isReadableAgain ? [{ speaker: "control plane", text: "the manifests can be read again" }] : []),
+    ...describeTroubles(previous?.troubles ?? [], next.troubles),
+    ...next.pods.flatMap((pod) => describePod(previous, pod)),
+  ];
 }
 
 /** Reads the body of the control plane's `/status`, which comes from a program of the same build. */
 export function readRolloutState(status: unknown): RolloutState {
-  const { fleets, refusals, resources, pods } = status as StatusReport;
+  const { source, fleets, refusals, resources, pods } = status as StatusReport;
   const refused = refusals.map(({ file, line, column, field, message, keepsLastGood }) => {
     return { file, place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
   });
@@ -92,6 +101,7 @@ export function readRolloutState(status: unknown): RolloutState {
     )
     .filter(({ place, message }) => !refused.some((known) => known.place === place && known.message === message));
   return {
+    isReadable: source.error === null,
     troubles: [...refused, ...quarantined],
     pods: pods.map(({ node, fleet, accepted, rejected }) => {
       // "*" stands for every fleet that no manifest names.
