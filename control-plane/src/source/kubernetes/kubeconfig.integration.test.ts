@@ -115,6 +115,16 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(await access.forRequest()).toMatchObject({ server: "http://127.0.0.1:8001" });
   });
 
+  it("takes an empty text for what is not there, as kubectl writes it", async () => {
+    const cluster = { server: "https://10.0.0.1", "proxy-url": "", "certificate-authority": "" };
+    const nobody = { ...kubeconfig({}, cluster), contexts: [{ name: "here", context: { cluster: "there", user: "" } }] };
+    const access = await open(write("config", nobody));
+    expect(await authorizationOf(access)).toBeUndefined();
+    // An agent of its own is only for a proxy.
+    expect((await access.forRequest()).options.agent).toBeUndefined();
+    expect(await authorizationOf(await open(write("config", kubeconfig({ token: "here", tokenFile: "" }, cluster))))).toBe("Bearer here");
+  });
+
   it("runs a program once for all who ask meanwhile, found from the folder of its file", async () => {
     const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "made" } };
     write("make-token", `#!/bin/sh\necho run >> ${folder}/runs\necho '${JSON.stringify(credential)}'\n`);

@@ -34,16 +34,16 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
   const clusters = merge(files, "clusters");
   const users = merge(files, "users");
   const contexts = merge(files, "contexts");
-  const current = files.map((file) => file.content["current-context"]).find((name) => typeof name === "string" && name !== "");
-  if (typeof current !== "string") throw unusableKubeconfig(paths, "no current context is set");
+  const current = files.map((file) => file.content["current-context"]).find(isText);
+  if (current === undefined) throw unusableKubeconfig(paths, "no current context is set");
   const context = bodyOf(contexts, current, "context");
   if (context === undefined) throw unusableKubeconfig(paths, `there is no context "${current}", which is the current one`);
   const cluster = bodyOf(clusters, context["cluster"], "cluster");
-  if (typeof cluster?.["server"] !== "string") {
+  if (!isText(cluster?.["server"])) {
     throw unusableKubeconfig(paths, `the current context "${current}" names no cluster with a server`);
   }
   const user = bodyOf(users, context["user"], "user");
-  if (user === undefined && context["user"] !== undefined) {
+  if (user === undefined && isText(context["user"])) {
     throw unusableKubeconfig(paths, `the current context "${current}" names a user that is not there`);
   }
   const unsupported = UNSUPPORTED_FIELDS.find((field) => user?.[field] !== undefined);
@@ -52,8 +52,8 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
   return {
     text: JSON.stringify({ "current-context": current, clusters: clusters.map(allowPlain), users: users.map(preferTokenFile), contexts }),
     server: cluster["server"].replace(/\/+$/, ""),
-    isProxied: cluster["proxy-url"] !== undefined,
-    tokenFile: typeof tokenFile === "string" ? tokenFile : undefined,
+    isProxied: isText(cluster["proxy-url"]),
+    tokenFile: isText(tokenFile) ? tokenFile : undefined,
   };
 }
 
@@ -105,12 +105,12 @@ function withAbsolutePaths(entry: Mapping, folder: string, list: keyof typeof PA
   const body: Record<string, unknown> = { ...mappingOf(entry[kind]) };
   for (const field of PATH_FIELDS[list]) {
     const path = body[field];
-    if (typeof path === "string" && path !== "") body[field] = resolve(folder, path);
+    if (isText(path)) body[field] = resolve(folder, path);
   }
   const exec = mappingOf(body["exec"]);
   const command = exec?.["command"];
   // A bare name is looked for on the PATH.
-  if (typeof command === "string" && command.includes("/")) body["exec"] = { ...exec, command: resolve(folder, command) };
+  if (isText(command) && command.includes("/")) body["exec"] = { ...exec, command: resolve(folder, command) };
   return { ...entry, [kind]: body };
 }
 
@@ -121,18 +121,23 @@ function bodyOf(entries: readonly Mapping[], name: unknown, kind: string): Mappi
 /** The package wants this said before it uses a connection without TLS; kubectl does not, and there is nothing else to verify then. */
 function allowPlain(entry: Mapping): Mapping {
   const cluster = mappingOf(entry["cluster"]);
-  const isPlain = typeof cluster?.["server"] === "string" && cluster["server"].startsWith("http:");
+  const isPlain = isText(cluster?.["server"]) && cluster["server"].startsWith("http:");
   return isPlain ? { ...entry, cluster: { ...cluster, "insecure-skip-tls-verify": true } } : entry;
 }
 
 /** Of a token and a file with a token the file counts. */
 function preferTokenFile(entry: Mapping): Mapping {
   const user = mappingOf(entry["user"]);
-  if (typeof user?.["tokenFile"] !== "string") return entry;
+  if (!isText(user?.["tokenFile"])) return entry;
   const { token: _token, ...rest } = user;
   return { ...entry, user: rest };
 }
 
 function mappingOf(value: unknown): Mapping | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Mapping) : undefined;
+}
+
+/** kubectl writes an empty text for what is not there. */
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }

@@ -1,5 +1,8 @@
 // Tests of cluster-access.ts and of the roles in control-plane/rbac on a real API server: what the account may do is enough, and all of it is needed.
+import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { join } from "node:path";
 
 import { createLog } from "@weir/common/log/log";
@@ -11,7 +14,7 @@ import { createTestAuthority } from "../../ads/ads-client.suite.ts";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import type { ClusterConnection } from "./cluster-access.ts";
-import { applyConfig, callApi, CRD_YAML, createNamespaces, openSource } from "./kubernetes-place.suite.ts";
+import { applyConfig, callApi, CRD_YAML, createNamespaces, kubeconfigOf, openSource } from "./kubernetes-place.suite.ts";
 import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
 
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
@@ -234,6 +237,30 @@ describe("KubernetesSource", () => {
     const opened = await open({ kind: "all" }, { kind: "kubeconfig", paths: [users, rest] });
     await opened.start();
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
+  });
+
+  it("reaches the API server through the proxy of a kubeconfig", async () => {
+    const sockets: Socket[] = [];
+    const targets: (string | undefined)[] = [];
+    const proxy = createServer().on("connect", ({ url }, client: Socket) => {
+      targets.push(url);
+      const target = connect(Number(new URL(cluster.url).port), "127.0.0.1", () => client.write("HTTP/1.1 200 OK\r\n\r\n"));
+      sockets.push(client, target);
+      for (const socket of [client, target]) socket.on("error", () => undefined); // Both ends are cut when the test ends.
+      target.pipe(client).pipe(target);
+    });
+    await once(proxy.listen(0, "127.0.0.1"), "listening");
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, "config");
+    const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    writeFileSync(path, kubeconfigOf(cluster, { "proxy-url": proxyUrl }, await createToken()));
+    const opened = await open({ kind: "all" }, { kind: "kubeconfig", paths: [path] });
+    await opened.start();
+    expect(keysOf(await opened.read())).toEqual(["team/a"]);
+    expect([...new Set(targets)]).toEqual([new URL(cluster.url).host]);
+    await opened.stop();
+    for (const socket of sockets) socket.destroy();
+    await once(proxy.close(), "close");
   });
 
   it("tells what a selector is wrong in", async () => {

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import { type CuttingProxy, startCuttingProxy } from "./cutting-proxy.suite.ts";
-import { applyConfig, createNamespaces, deleteConfig, LOOSE_CRD, openSource, QUICK } from "./kubernetes-place.suite.ts";
+import { applyConfig, createNamespaces, deleteConfig, kubeconfigOf, LOOSE_CRD, openSource, QUICK } from "./kubernetes-place.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions, NamespaceScope } from "./kubernetes-source.ts";
 
 /** Longest wait for the source to catch up, in milliseconds. The machine may be busy with other servers. */
@@ -36,17 +36,7 @@ afterAll(async () => {
 /** A source that reaches the API server through the proxy only, and notices silence after two seconds. */
 function open(scope: NamespaceScope = { kind: "all" }, times: KubernetesSourceOptions["times"] = {}): KubernetesSource {
   const path = join(cluster.folder, "kubeconfig-proxied");
-  const server = `https://127.0.0.1:${proxy.port}`;
-  const parts = { cluster: "test", user: "admin" };
-  writeFileSync(
-    path,
-    JSON.stringify({
-      "current-context": "test",
-      clusters: [{ name: "test", cluster: { server, "certificate-authority-data": Buffer.from(cluster.caPem).toString("base64") } }],
-      users: [{ name: "admin", user: { token: cluster.adminToken } }],
-      contexts: [{ name: "test", context: parts }],
-    }),
-  );
+  writeFileSync(path, kubeconfigOf(cluster, { server: `https://127.0.0.1:${proxy.port}` }));
   return openSource(
     cluster,
     { changed: () => (changes += 1) },

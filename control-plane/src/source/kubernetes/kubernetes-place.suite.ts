@@ -79,6 +79,17 @@ export async function createNamespaces(cluster: KubernetesCluster, ...names: rea
   await cluster.apply(names.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"));
 }
 
+/** A kubeconfig of one user, by default the one who may do everything, with further fields of its cluster. */
+export function kubeconfigOf(cluster: KubernetesCluster, fields: object = {}, token: string = cluster.adminToken): string {
+  const server = { server: cluster.url, "certificate-authority-data": Buffer.from(cluster.caPem).toString("base64"), ...fields };
+  return JSON.stringify({
+    "current-context": "test",
+    clusters: [{ name: "test", cluster: server }],
+    users: [{ name: "user", user: { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
+  });
+}
+
 /** A source as the user who may do everything. */
 export function openSource(
   cluster: KubernetesCluster,
