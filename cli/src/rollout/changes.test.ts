@@ -1,6 +1,6 @@
 // Tests of changes.ts: which lines tell what has changed between two pictures.
-import { create } from "@bufbuild/protobuf";
-import { RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { describe, expect, it } from "vitest";
 
 import { changedLines } from "./changes.ts";
@@ -8,8 +8,12 @@ import { type MergedRollout, mergeRollouts } from "./merge.ts";
 import { CONNECTED_MS, rolloutOf, type RolloutInit } from "./rollout.suite.ts";
 
 /** One replica in this state. */
-function pictureOf(rollout: RolloutInit, error?: string): MergedRollout {
-  return mergeRollouts([{ server: "http://cp", rollout: create(RolloutSchema, rollout), ...(error === undefined ? {} : { error }) }]);
+async function pictureOf(state: RolloutInit, error?: string): Promise<MergedRollout> {
+  const transport = createRouterTransport((router) => {
+    router.service(RolloutService, { getRollout: () => ({ rollout: state }) });
+  });
+  const { rollout } = await createClient(RolloutService, transport).getRollout({});
+  return mergeRollouts([{ server: "http://cp", ...(rollout === undefined ? {} : { rollout }), ...(error === undefined ? {} : { error }) }]);
 }
 
 /** The lines without their time. */
@@ -30,8 +34,8 @@ const ACCEPTED = { state: 1, accepted: { version: "0123456789abcdef" } };
 const REJECTED = { state: 2, rejected: { version: "0123456789abcdef" }, rejection: "no" };
 
 describe("changedLines()", () => {
-  it("tells everything of the first picture", () => {
-    expect(lines(undefined, pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([
+  it("tells everything of the first picture", async () => {
+    expect(lines(undefined, await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([
       "server http://cp answers",
       "fleet * serves 0123456789ab with 1 resources",
       "resource default/shop served, accepted by 1/1",
@@ -40,15 +44,15 @@ describe("changedLines()", () => {
     ]);
   });
 
-  it("tells nothing when nothing has changed", () => {
-    const picture = pictureOf(rolloutOf("cp-0", { "gateway-1": 1 }));
-    expect(lines(picture, pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([]);
+  it("tells nothing when nothing has changed", async () => {
+    const picture = await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 }));
+    expect(lines(picture, await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([]);
   });
 
-  it("tells what is new, other or gone, with reasons", () => {
-    const before = pictureOf(rolloutOf("cp-0", { "gateway-1": 1, "gateway-2": 1 }));
+  it("tells what is new, other or gone, with reasons", async () => {
+    const before = await pictureOf(rolloutOf("cp-0", { "gateway-1": 1, "gateway-2": 1 }));
     const shop = { namespace: "default", name: "shop", domain: "shop", state: 2, reason: "InvalidSpec", pods: { total: 2 } };
-    const after = pictureOf(
+    const after = await pictureOf(
       rolloutOf(
         "cp-0",
         { "gateway-1": 2, "gateway-3": 3 },
@@ -67,12 +71,12 @@ describe("changedLines()", () => {
     ]);
   });
 
-  it("tells of every one of several pods that have the same name", () => {
-    const both = pictureOf(unnamed(ACCEPTED, ACCEPTED));
+  it("tells of every one of several pods that have the same name", async () => {
+    const both = await pictureOf(unnamed(ACCEPTED, ACCEPTED));
     expect(lines(undefined, both)).toContain("pod default (default) 2 × accepted 0123456789ab");
-    const one = pictureOf(unnamed(REJECTED, ACCEPTED));
+    const one = await pictureOf(unnamed(REJECTED, ACCEPTED));
     expect(lines(both, one).slice(0, 1)).toEqual(["pod default (default) 1 × rejected 0123456789ab: no; 1 × accepted 0123456789ab"]);
-    expect(lines(one, pictureOf(unnamed(ACCEPTED, REJECTED)))).toEqual([]);
-    expect(lines(one, pictureOf(unnamed(REJECTED))).slice(0, 1)).toEqual(["pod default (default) rejected 0123456789ab: no"]);
+    expect(lines(one, await pictureOf(unnamed(ACCEPTED, REJECTED)))).toEqual([]);
+    expect(lines(one, await pictureOf(unnamed(REJECTED))).slice(0, 1)).toEqual(["pod default (default) rejected 0123456789ab: no"]);
   });
 });
