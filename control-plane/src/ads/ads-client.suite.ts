@@ -179,6 +179,11 @@ export class RealPod {
     this.#stream.resume();
   }
 
+  /** Says that it has nothing more to say, and goes on listening. */
+  finish(): void {
+    this.#stream.end();
+  }
+
   close(): void {
     this.#stream.cancel();
     this.#client.close();

@@ -278,6 +278,20 @@ describe("AdsServer in plaintext", () => {
   });
 });
 
+describe("AdsServer and a pod that has nothing more to say", () => {
+  it("ends the stream with OK and forgets the pod", async () => {
+    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
+    const pod = new RealPod(port);
+    running.push({ stop: () => pod.close() });
+    pod.request();
+    await pod.response(1);
+    pod.accept();
+    pod.finish();
+    expect((await pod.ended()).code).toBe(status.OK);
+    await until("no stream is left", () => server.streams() === 0 && pods.list().length === 0);
+  });
+});
+
 describe("AdsServer and the incremental protocol", () => {
   it("answers UNIMPLEMENTED, so that a client knows at once that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
