@@ -67,6 +67,12 @@ describe("weir", () => {
     expect(run("main", ["check", "examples/limits"])).toMatchObject({ code: 0, stderr: "" });
   });
 
+  it("checks what comes through the path that a shell makes of a command", () => {
+    const command = '"$0" --conditions=source cli/src/main.ts check <(cat examples/limits/shop-routes.yaml)';
+    const { status, stdout } = spawnSync("bash", ["-c", command, process.execPath], { cwd: ROOT, encoding: "utf8" });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "1 file with 1 resource and 0 rule files: no problems\n" });
+  });
+
   it("checks standard input and ends with 1 when it is wrong", () => {
     expect(run("main", ["check", "-"], "domain: ''\n")).toEqual({
       code: 1,

@@ -100,7 +100,8 @@ async function findBelow(folder: string, depthLeft: number, search: Search): Pro
 }
 
 async function wasSeen(path: string, search: Search): Promise<boolean> {
-  const identity = await realpath(path);
+  // Pipes have none, such as the one behind the path that a shell makes of <(command).
+  const identity = await realpath(path).catch(() => path);
   const isKnown = search.seen.has(identity);
   search.seen.add(identity);
   return isKnown;

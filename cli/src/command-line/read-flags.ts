@@ -44,7 +44,7 @@ function repeatable(table: FlagTable): Record<string, { type: "string" | "boolea
 /** `-o=json` is written like `-ojson`. */
 function joinShortValues(args: readonly string[]): string[] {
   const end = args.indexOf("--");
-  return args.map((arg, index) => (end !== -1 && index > end ? arg : arg.replace(/^(-[a-z])=/, "$1")));
+  return args.map((arg, index) => (end !== -1 && index > end ? arg : arg.replace(/^(-[A-Za-z])=/, "$1")));
 }
 
 function problemOf(message: string, table: FlagTable): string {
@@ -52,6 +52,13 @@ function problemOf(message: string, table: FlagTable): string {
   if (unknown !== undefined) {
     const known = Object.entries(table).flatMap(([name, { short }]) => (short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`]));
     return `unknown flag ${JSON.stringify(unknown)}, known are: ${[...known, "--help"].join(", ")}`;
+  }
+  const [, ambiguous] = /^Option '(.*)' argument is ambiguous/.exec(message) ?? [];
+  if (ambiguous !== undefined) {
+    const name = Object.entries(table).find(([long, { short }]) =>
+      [`--${long}`, `-${short ?? ""}`].includes(ambiguous.split(/[, ]/)[0] ?? ""),
+    )?.[0];
+    return `a value that begins with a dash must be written as --${name ?? "flag"}=VALUE`;
   }
   const [first = message] = message.split(/[.\n]/);
   return `${first.charAt(0).toLowerCase()}${first.slice(1)}`;

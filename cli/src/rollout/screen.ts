@@ -8,8 +8,8 @@ const CLEAR_BELOW = "\u001b[J";
 /** What a terminal is sent before the first text. */
 export const CLEAR_SCREEN = "\u001b[2J";
 
-/** Fewest rows on which anything can be shown. */
-const ROWS_MIN = 3;
+/** Fewest columns on which anything can be shown. */
+const COLUMNS_MIN = 20;
 
 /** The size of a terminal, in characters. */
 export interface ScreenSize {
@@ -19,19 +19,27 @@ export interface ScreenSize {
 
 /**
  * What draws the text anew. What has no room is left out, because a screen that scrolls cannot be drawn over: ends of lines, and lines before the last
- * one, which sums up.
+ * one, which sums up and is shown in full.
  */
 export function drawn(text: string, { columns, rows }: ScreenSize): string {
   const lines = text.trimEnd().split("\n");
+  const width = Math.max(COLUMNS_MIN, columns);
+  const end = folded(lines.at(-1) ?? "", width);
+  const body = lines.slice(0, -1);
   // The cursor stands below the last line.
-  const room = Math.max(ROWS_MIN, rows) - 1;
-  const hidden = lines.length - room + 1;
-  const shown =
-    lines.length <= room ? lines : [...lines.slice(0, room - 2), `… ${hidden} more lines, for which there is no room`, lines.at(-1) ?? ""];
-  return `${CURSOR_HOME}${shown.map((line) => `${cut(line, columns)}${CLEAR_LINE_END}\n`).join("")}${CLEAR_BELOW}`;
+  const room = Math.max(1, rows - 1 - end.length);
+  const hidden = body.length - room + 1;
+  const shown = body.length <= room ? body : [...body.slice(0, room - 1), `… ${hidden} more lines, for which there is no room`];
+  return `${CURSOR_HOME}${[...shown.map((line) => cut(line, width)), ...end].map((line) => `${line}${CLEAR_LINE_END}\n`).join("")}${CLEAR_BELOW}`;
 }
 
-function cut(line: string, columns: number): string {
+function cut(line: string, width: number): string {
   const characters = Array.from(line);
-  return characters.length <= columns ? line : `${characters.slice(0, Math.max(0, columns - 1)).join("")}…`;
+  return characters.length <= width ? line : `${characters.slice(0, width - 1).join("")}…`;
+}
+
+function folded(line: string, width: number): readonly string[] {
+  const characters = Array.from(line);
+  const count = Math.max(1, Math.ceil(characters.length / width));
+  return Array.from({ length: count }, (_, index) => characters.slice(index * width, (index + 1) * width).join(""));
 }

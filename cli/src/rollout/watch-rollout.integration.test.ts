@@ -159,9 +159,9 @@ describe("weir rollout --watch", () => {
       "POD                  FLEET   …",
       "default/gateway-0    default …",
       "default/gateway-1    default …",
-      "default/gateway-10   default …",
-      "… 21 more lines, for which th…",
-      "1 resource served and accepte…",
+      "… 22 more lines, for which th…",
+      "1 resource served and accepted",
+      " by all 20 pods",
       "",
     ]);
     const dumb = run(["-w", "-s", url], { screen: () => small, env: { TERM: "dumb" } });

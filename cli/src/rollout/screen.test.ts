@@ -1,0 +1,51 @@
+// Tests of how a text is fitted into a terminal.
+import { describe, expect, it } from "vitest";
+
+import { drawn, type ScreenSize } from "./screen.ts";
+
+/** What is drawn, without what moves the cursor. */
+function linesOf(text: string, size: ScreenSize): readonly string[] {
+  const [before, ...lines] = drawn(text, size).replace("\u001b[H", "\n").replace("\u001b[J", "").trimEnd().split("\n");
+  expect(before).toBe("");
+  return lines.map((line) => line.replace(/.\[K$/, ""));
+}
+
+const TEXT = "one\ntwo is a line of some length\nthree\nfour\nall is well with everything here\n";
+
+describe("drawn()", () => {
+  it("draws everything where there is room", () => {
+    expect(linesOf(TEXT, { columns: 80, rows: 6 })).toEqual([
+      "one",
+      "two is a line of some length",
+      "three",
+      "four",
+      "all is well with everything here",
+    ]);
+  });
+
+  it("cuts long lines, folds the last one, and says how many lines have no room", () => {
+    expect(linesOf(TEXT, { columns: 20, rows: 6 })).toEqual([
+      "one",
+      "two is a line of so…",
+      "… 2 more lines, for…",
+      "all is well with eve",
+      "rything here",
+    ]);
+    expect(linesOf(TEXT, { columns: 20, rows: 7 })).toEqual([
+      "one",
+      "two is a line of so…",
+      "three",
+      "four",
+      "all is well with eve",
+      "rything here",
+    ]);
+  });
+
+  it("shows the last line however small the terminal is, or however little it tells of itself", () => {
+    expect(linesOf(TEXT, { columns: 0, rows: 0 })).toEqual(["… 4 more lines, for…", "all is well with eve", "rything here"]);
+  });
+
+  it("draws a single line", () => {
+    expect(drawn("done\n", { columns: 80, rows: 24 })).toBe("\u001b[Hdone\u001b[K\n\u001b[J");
+  });
+});
