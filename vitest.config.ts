@@ -1,4 +1,6 @@
 // How the tests run: two projects, so that unit tests can be asked for alone, and coverage over the sources of every workspace.
+import { availableParallelism } from "node:os";
+
 import { defineConfig } from "vitest/config";
 
 /** The condition under which workspaces resolve to each other's sources instead of their build. */
@@ -7,8 +9,12 @@ const conditions = ["source"];
 /** Longest time of an integration test, in milliseconds: real servers start within it even on a busy machine. */
 const INTEGRATION_TIMEOUT_MS = 60_000;
 
+/** Test files that run at a time: two even on two processors, because most of their time is waiting for servers. */
+const WORKERS = Math.max(2, availableParallelism() - 1);
+
 export default defineConfig({
   test: {
+    maxWorkers: WORKERS,
     coverage: {
       provider: "v8",
       include: ["*/src/**/*.ts", "tools/*.ts"],
