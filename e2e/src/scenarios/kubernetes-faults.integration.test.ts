@@ -72,7 +72,7 @@ describe("real pods behind an API server with faults", () => {
     await limits.delete("odd");
     await expectLimit("even", CUTS.count, RECOVERY_TIMEOUT_MS);
     await expectLimit("odd", undefined, RECOVERY_TIMEOUT_MS);
-    expect(address.connections() - before).toBeGreaterThan(CUTS.count / 2);
+    expect(address.connections() - before).toBeGreaterThan(3); // It waits longer each time.
   });
 
   it("lose no change and no deletion when its history was compacted meanwhile", async () => {
