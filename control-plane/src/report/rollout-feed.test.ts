@@ -47,7 +47,7 @@ describe("createRolloutFeed()", () => {
     reportTakesMs = 0;
     const report = (filter: RolloutFilter) => {
       reports += 1;
-      vi.setSystemTime(Date.now() + reportTakesMs);
+      vi.setSystemTime((vi.getMockedSystemTime()?.getTime() ?? 0) + reportTakesMs);
       return reportOf(
         PUBLISHER,
         Array.from({ length: pods }, () => podOf({})),

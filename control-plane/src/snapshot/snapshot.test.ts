@@ -80,7 +80,10 @@ describe("buildSnapshots()", () => {
 describe("encodeResponse()", () => {
   it("gives a response that protobuf reads: version, type, resources, nonce and replica", () => {
     const { others } = build({ name: "b", domain: "beta" }, { name: "a", domain: "alpha" });
-    const response = fromBinary(DiscoveryResponseSchema, Buffer.concat(encodeResponse(others.body, { nonce: "7", identifier: "replica-1" })));
+    const response = fromBinary(
+      DiscoveryResponseSchema,
+      Buffer.concat(encodeResponse(others.body, { nonce: "7", identifier: "replica-1" })),
+    );
     expect(response).toMatchObject({
       versionInfo: others.version,
       typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,

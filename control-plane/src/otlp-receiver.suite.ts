@@ -1,12 +1,12 @@
 // A receiver of OTLP in another language, made of OpenTelemetry's published messages: what programs under test export, as others read it. The receiver itself
-// is a program in Python, which `node tools/test-setup.ts` makes ready.
+// is a program in Python, which `node tools/test-setup.ts` makes ready. Only integration tests import it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { eventually } from "./eventually.ts";
+import { eventually } from "@weir/testing/eventually";
 
 const RECEIVER = fileURLToPath(new URL("../../ratelimit/oracle/otlp-receiver/receiver.py", import.meta.url));
 
