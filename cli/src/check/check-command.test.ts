@@ -1,4 +1,5 @@
 // Tests of `weir check` on real files: what it finds, in which order, and how it ends.
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -105,6 +106,12 @@ describe("runCheck() on files", () => {
     symlinkSync("..2026_01_31", join(folder, "..data"));
     symlinkSync("..data/rules.yaml", join(folder, "rules.yaml"));
     expect((await check([""])).stdout).toBe("1 file with 0 resources and 1 rule file: no problems\n");
+  });
+
+  it("reads no pipe that stands in a folder, where nobody may ever write into it", async () => {
+    write({ "a.yaml": manifest("a", "shop") });
+    execFileSync("mkfifo", [join(folder, "b.yaml")]);
+    expect((await check([""])).stdout).toBe("1 file with 1 resource and 0 rule files: no problems\n");
   });
 
   it("minds a link to nowhere only when its name is that of a manifest", async () => {

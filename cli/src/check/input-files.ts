@@ -82,8 +82,10 @@ async function findBelow(folder: string, depthLeft: number, search: Search): Pro
     }
     try {
       // Follows links, as a mounted ConfigMap is made of them.
-      const isFolder = (await stat(path)).isDirectory();
-      if (!isFolder && !FILE_ENDING.test(name)) continue;
+      const found = await stat(path);
+      const isFolder = found.isDirectory();
+      // Pipes and devices, which may have no end, are read only when they are named themselves.
+      if (!isFolder && !(found.isFile() && FILE_ENDING.test(name))) continue;
       if (await wasSeen(path, search)) holdsAny ||= !isFolder;
       else if (isFolder) holdsAny = (await findBelow(path, depthLeft - 1, search)) || holdsAny;
       else {
