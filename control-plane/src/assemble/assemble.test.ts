@@ -1,10 +1,19 @@
 // Tests of assemble.ts, ownership.ts and canonical.ts.
-import { modelOfMessage } from "@weir/proto/rate-limit-config/message";
-import { describe, expect, it } from "vitest";
+import { messageOfModel, modelOfMessage } from "@weir/proto/rate-limit-config/message";
+import { findProblems } from "@weir/proto/rate-limit-config/validate";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { Assembly } from "./assembly.ts";
 import { assemble } from "./assemble.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "./manifests.suite.ts";
+
+// The real functions; their calls are counted.
+vi.mock("@weir/proto/rate-limit-config/message", { spy: true });
+vi.mock("@weir/proto/rate-limit-config/validate", { spy: true });
+
+beforeEach(() => {
+  vi.clearAllMocks();
+});
 
 /** Names of what is served, and `reason: resource` of what is not. */
 function shown({ accepted, refusals }: Assembly): readonly [readonly string[], readonly string[]] {
@@ -257,5 +266,22 @@ describe("assemble()", () => {
     });
     expect(first).toBe('{"a":{"c":null,"d":1},"b":[{"v":2,"w":1},0,null]}');
     expect(second).toBe(first);
+  });
+
+  it("checks and translates only the resources that are new, and gives what it gave of the others", () => {
+    const before = stateOfManifests(...Array.from({ length: 50 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })), {
+      name: "late",
+      domain: "d7",
+    });
+    const first = assemble(before);
+    const [changed] = stateOfManifests({ name: "n3", domain: "elsewhere" }).resources;
+    if (changed === undefined) throw new Error("No resource");
+    vi.clearAllMocks();
+    const after = assemble({ ...before, resources: before.resources.with(3, changed) });
+    expect([vi.mocked(findProblems).mock.calls.length, vi.mocked(messageOfModel).mock.calls.length]).toEqual([1, 1]);
+    expect(after.accepted.find(({ key }) => key === "default/n3")?.domain).toBe("elsewhere");
+    const others = ({ accepted }: Assembly): Assembly["accepted"] => accepted.filter(({ key }) => key !== "default/n3");
+    expect(others(after).every((resource, index) => resource === others(first)[index])).toBe(true);
+    expect([others(after).length, after.refusals]).toEqual([49, first.refusals]);
   });
 });

@@ -1,8 +1,8 @@
 // From resources to what is served: validation, one owner for each domain, translation to messages. Pure: the same resources in any order give the same
-// assembly.
+// assembly. What it remembers of resources saves time and changes nothing.
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
 import { messageOfModel } from "@weir/proto/rate-limit-config/message";
-import { findProblems } from "@weir/proto/rate-limit-config/validate";
+import { type ConfigProblem, findProblems } from "@weir/proto/rate-limit-config/validate";
 
 import { compareCodeUnits } from "../source/code-unit-order.ts";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";
@@ -10,6 +10,13 @@ import { formatPlace, resourceKey } from "../source/source.ts";
 import type { AcceptedResource, Assembly, Refusal } from "./assembly.ts";
 import { canonicalModel } from "./canonical.ts";
 import { createOwnership } from "./ownership.ts";
+
+/**
+ * What was made of each resource that the source still holds. A source gives the same object for as long as the resource is the same, and of thousands
+ * usually one is another: to check and to translate all of them for each edit would take most of its time.
+ */
+const problemsOf = new WeakMap<SourceResource, readonly ConfigProblem[]>();
+const translations = new WeakMap<SourceResource, AcceptedResource>();
 
 /** Assembles what a source knows. */
 export function assemble(state: SourceState): Assembly {
@@ -40,8 +47,16 @@ function duplicateMessage(key: string, known: SourceResource, resource: SourceRe
   return `${key} is defined twice: ${formatPlace(known.place)} stands, ${formatPlace(resource.place)} is refused; rename one of them`;
 }
 
+function remembered<T>(memory: WeakMap<SourceResource, T>, resource: SourceResource, make: (resource: SourceResource) => T): T {
+  const known = memory.get(resource);
+  if (known !== undefined) return known;
+  const made = make(resource);
+  memory.set(resource, made);
+  return made;
+}
+
 function isValid(resource: SourceResource, refusals: Refusal[]): boolean {
-  const problems = findProblems(modelOfResource(resource.resource));
+  const problems = remembered(problemsOf, resource, (each) => findProblems(modelOfResource(each.resource)));
   for (const { path, message } of problems) refuse(resource, ["spec", ...path], { reason: "InvalidSpec", message }, refusals);
   return problems.length === 0;
 }
@@ -50,7 +65,7 @@ function isValid(resource: SourceResource, refusals: Refusal[]): boolean {
 function settleOwnership(resources: readonly SourceResource[], refusals: Refusal[]): readonly AcceptedResource[] {
   const ownership = createOwnership();
   return resources.flatMap((resource) => {
-    const candidate = translate(resource);
+    const candidate = remembered(translations, resource, translate);
     const conflict = ownership.claim(candidate);
     if (conflict === undefined) return [candidate];
     const fleet = conflict.fleet === undefined ? "" : ` in fleet ${JSON.stringify(conflict.fleet)}`;
