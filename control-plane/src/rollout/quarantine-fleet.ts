@@ -266,11 +266,12 @@ export class FleetQuarantine {
     if (names.length === 0) return this.#wanted;
     const excluded = new Set(names);
     const resources = this.#wanted.resources.filter(({ name }) => !excluded.has(name));
-    const domains = new Set(resources.map(({ domain }) => domain));
+    // A domain is its owner's, also while the owner itself is served in its last good form or not at all.
+    const owners = new Map(this.#wanted.resources.map(({ name, domain }) => [domain, name]));
     for (const name of names.toSorted()) {
       const good = this.#good.get(name);
-      if (good === undefined || domains.has(good.domain)) continue;
-      domains.add(good.domain);
+      if (good === undefined || (owners.get(good.domain) ?? name) !== name) continue;
+      owners.set(good.domain, name);
       resources.push(good);
     }
     return buildSnapshot(resources.toSorted((left, right) => (left.name < right.name ? -1 : 1)));

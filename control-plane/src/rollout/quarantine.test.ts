@@ -104,6 +104,38 @@ describe("Quarantine of a resource", () => {
     expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "nothing" }]);
   });
 
+  it("serves the last good form of a domain's owner, and never that of who has left the domain, when both are rejected", () => {
+    const world = worldOf(A, B);
+    world.connect(rejecting("default/a=2", "default/c=2"));
+    world.settle();
+    const moved = { ...A2, domain: "moved" };
+    const taken = { ...C, domain: "alpha" };
+    world.want(moved, B, taken);
+    world.settle();
+    world.want(moved, B, { ...taken, requestsPerUnit: 2 });
+    world.settle();
+    expect(inForce(world)).toEqual(["default/b=1", "default/c=1"]);
+    expect(world.quarantine.rejections().resources.map(({ resource, serves }) => [resource, serves])).toEqual([
+      ["default/a", "nothing"],
+      ["default/c", "last-good"],
+    ]);
+  });
+
+  it("serves one of two last good forms whose domain nobody wants any more", () => {
+    const world = worldOf(A, B);
+    const pod = world.connect(rejecting("default/a=2", "default/c=2"));
+    world.settle();
+    const moved = { ...A2, domain: "moved" };
+    world.want(moved, B, { ...C, domain: "alpha" });
+    world.settle();
+    world.want(moved, B, { ...C, domain: "moved-too", requestsPerUnit: 2 });
+    world.settle();
+    expect([inForce(world), pod.loaded]).toEqual([
+      ["default/a=1", "default/b=1"],
+      ["default/a=1", "default/b=1"],
+    ]);
+  });
+
   it("cuts the text of a rejection", () => {
     const world = worldOf(A);
     const pod = world.connect();
