@@ -30,7 +30,11 @@ export function rolloutGrpcService({ feed, log }: RolloutGrpcDeps): GrpcService 
     definition: serviceDefinition(RolloutService),
     implementation: {
       getRollout: (call: ServerUnaryCall<GetRolloutRequest, GetRolloutResponse>, answer: sendUnaryData<GetRolloutResponse>) => {
-        answer(null, create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(call.request.filter)) }));
+        try {
+          answer(null, create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(call.request.filter)) }));
+        } catch (error) {
+          answer(grpcErrorOf(error, log));
+        }
       },
       watchRollout: (call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>) => {
         void follow(call, feed, log);
