@@ -68,6 +68,13 @@ export const objectMetadata = z.object({
   selfLink: z.string().optional(),
 });
 
+/** The same of an object that an API server has taken already, by rules that may be newer than these: only what is used is looked at. */
+export const storedObjectMetadata = objectMetadata.extend({
+  labels: texts.optional(),
+  annotations: texts.optional(),
+  finalizers: z.unknown().optional(),
+});
+
 /** What is wrong with a name, placed at the name and not at what it holds. */
 function nameIssue(name: string): { code: "custom"; path: string[]; message: string; input: string; params: { about: string } } {
   return { code: "custom", path: [name], message: QUALIFIED_NAME_MESSAGE, input: name, params: { about: "name" } };

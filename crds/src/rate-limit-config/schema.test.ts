@@ -228,6 +228,12 @@ describe("parseRateLimitConfigResource() with unknownFields: ignore", () => {
     });
   });
 
+  it("leaves labels, annotations and finalizers to the API server, whose rules may be newer", () => {
+    const value = withMetadata({ labels: { "a b": "c d" }, annotations: { "a b": "c" }, finalizers: ["a b"] });
+    expect(parseRateLimitConfigResource(value, { unknownFields: "ignore" }).ok).toBe(true);
+    expect(parseRateLimitConfigResource(value).ok).toBe(false);
+  });
+
   it("still refuses what is wrong", () => {
     expect(parseRateLimitConfigResource(withSpec({ domain: "" }), { unknownFields: "ignore" }).ok).toBe(false);
   });

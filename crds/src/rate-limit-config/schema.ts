@@ -6,7 +6,7 @@ import * as z from "zod";
 import { DESCRIPTOR_VALIDATIONS, LIMIT_ALTERNATIVES, LIMIT_VALIDATIONS } from "./constraints.ts";
 import { limitSchema, text } from "./limit-schema.ts";
 import type { LimitSpec } from "./limit-schema.ts";
-import { objectMetadata } from "./object-metadata.ts";
+import { objectMetadata, storedObjectMetadata } from "./object-metadata.ts";
 import { omitUnknown, problemOfIssue } from "./problems.ts";
 import type { ManifestProblem } from "./problems.ts";
 
@@ -148,8 +148,10 @@ const resource = identity.extend({
   status: z.unknown().optional(),
 });
 
+const storedResource = resource.extend({ metadata: storedObjectMetadata });
+
 /** A RateLimitConfig custom resource, as a manifest or the API server gives it. */
-export type RateLimitConfigResource = z.infer<typeof resource>;
+export type RateLimitConfigResource = z.infer<typeof storedResource>;
 
 /** A resource, or what is wrong with it. */
 export type ParsedResource =
@@ -157,7 +159,7 @@ export type ParsedResource =
 
 /**
  * Checks a value against the schema. Null fields count as absent, as the API server has it. Unknown fields are refused, unless `unknownFields` says
- * to ignore them: for values that come from an API server, which may be newer than this program.
+ * to ignore them: for values that come from an API server, which may be newer than this program, and has checked labels and the like by itself.
  */
 export function parseRateLimitConfigResource(
   value: unknown,
@@ -166,8 +168,9 @@ export function parseRateLimitConfigResource(
   const named = identity.safeParse(value, { reportInput: true });
   // What is not a RateLimitConfig at all would only collect unknown fields.
   if (!named.success) return { ok: false, problems: named.error.issues.map((issue) => problemOfIssue(issue)) };
-  const known = omitUnknown(value, resource, { ends: { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` } });
-  const parsed = resource.safeParse(known.value, { reportInput: true });
+  const schema = options.unknownFields === "ignore" ? storedResource : resource;
+  const known = omitUnknown(value, schema, { ends: { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` } });
+  const parsed = schema.safeParse(known.value, { reportInput: true });
   const problems = options.unknownFields === "ignore" ? [] : [...known.problems];
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => problemOfIssue(issue)));
   return parsed.success && problems.length === 0 ? { ok: true, resource: parsed.data } : { ok: false, problems };
