@@ -123,7 +123,8 @@ export class FakeCounters implements AdsCounters {
 
 /** A pod and its stream. */
 export class FakeAdsStream implements PodChannel {
-  readonly peer = "192.0.2.1:4711";
+  /** Its address; to be changed before the first request only. */
+  peer = "192.0.2.1:4711";
   readonly counters = new FakeCounters();
   readonly responses: DiscoveryResponse[] = [];
   readonly #stream: PodStream;

@@ -108,6 +108,8 @@ export class QuarantineWorld implements SnapshotsOfTest {
   connect(taste: Taste = EASY, nodeId = `pod-${this.#connections}`, fleet = "any", version = ""): TastePod {
     this.#connections += 1;
     const stream = new FakeAdsStream(this, this.registry, this.quarantine);
+    // Every connection has a port of its own, also that of a pod that comes back.
+    stream.peer = `192.0.2.1:${40_000 + this.#connections}`;
     const pod = new TastePod(stream, taste);
     this.pods.push(pod);
     stream.request({ node: { id: nodeId, metadata: { fleet } }, version });

@@ -308,6 +308,21 @@ describe("Quarantine among several pods", () => {
     expect([world.publications - before, inForce(world)]).toEqual([0, ["default/b=1"]]);
   });
 
+  it("is heard when a pod that rejects something leaves, and not when another one does", () => {
+    const world = worldOf(A, B);
+    const [rejects, accepts] = [world.connect(rejecting("default/a=1")), world.connect()];
+    world.settle();
+    let told = 0;
+    const end = world.quarantine.onChanged(() => (told += 1));
+    world.disconnect(accepts);
+    expect(told).toBe(0);
+    world.disconnect(rejects);
+    expect(told).toBe(1);
+    end();
+    world.connect(rejecting("default/b=1")).answer();
+    expect(told).toBe(1);
+  });
+
   it("case A11: tells apart what two streams with the same node id say", () => {
     const world = worldOf(A, B);
     const [first, second] = [world.connect(rejecting("default/a=1"), "default"), world.connect(EASY, "default")];
