@@ -142,6 +142,19 @@ describe("runReflector()", () => {
     expect(lines).toEqual([]);
   });
 
+  it("tells nobody to grant what is refused once after the API server was away, and does when it is refused again", async () => {
+    client.fails = "unreachable";
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(2500);
+    expect(lines.length).toBe(1);
+    const { length } = client.requestsMs;
+    client.fails = "refused";
+    while (client.requestsMs.length === length) await vi.advanceTimersByTimeAsync(1);
+    expect([lines.length, reflector.condition().problem?.slice(-7)]).toEqual([1, "refused"]);
+    while (client.requestsMs.length === length + 1) await vi.advanceTimersByTimeAsync(1);
+    expect(lines.length).toBe(2);
+  });
+
   it("asks ever more rarely, and tells it once, while it is refused, and from the beginning after it was well", async () => {
     client.fails = "refused";
     client.cut("refused");

@@ -3,7 +3,7 @@ import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import type { Log } from "@weir/common/log/log";
 
 import type { ApiClient } from "./api-client.ts";
-import { ApiFailure } from "./api-failure.ts";
+import { ApiFailure, type FailureKind } from "./api-failure.ts";
 import { type ApiResource, describeResource } from "./api-resource.ts";
 import type { KubernetesObject } from "./kubernetes-object.ts";
 import type { ProblemLog } from "./problem-log.ts";
@@ -73,7 +73,7 @@ export interface ReflectorCounters {
   /** A watch has begun. */
   watched(): void;
   /** A request has failed. */
-  failed(kind: ApiFailure["kind"]): void;
+  failed(kind: FailureKind): void;
 }
 
 /** A reflector that was started. */
@@ -103,8 +103,8 @@ class ReflectorRun implements RunningReflector {
   #isSynced = false;
   #syncedMs: number | undefined;
   #problem: string | undefined;
-  /** Failures since all was well. */
-  #failures = 0;
+  /** How the last attempt failed; undefined since all was well. */
+  #failedBefore: FailureKind | undefined;
   #timer: NodeJS.Timeout | undefined;
   #calmTimer: NodeJS.Timeout | undefined;
   #openedMs: number | undefined;
@@ -221,7 +221,7 @@ class ReflectorRun implements RunningReflector {
    */
   #calm(): void {
     for (const backoff of Object.values(this.#backoffs)) backoff.reset();
-    this.#failures = 0;
+    this.#failedBefore = undefined;
     this.#deps.problems.following(describeResource(this.#resource));
   }
 
@@ -257,10 +257,12 @@ class ReflectorRun implements RunningReflector {
       this.#deps.log.debug("Listing again", { resource, reason: failure.message });
       return;
     }
-    this.#failures += 1;
+    const before = this.#failedBefore;
+    this.#failedBefore = failure.kind;
     this.#problem = failure.message;
-    // The first one means little: a connection that was cut is made anew, and an API server that has just started refuses what it allows until it has
-    // read its roles.
-    if (this.#failures > 1 || !this.#isSynced) this.#deps.problems.failed(resource, failure);
+    // The first one means little: a connection that was cut is made anew. An API server that has just started refuses what it allows until it has read its
+    // roles, and nobody should grant them for that.
+    const isInDoubt = before === undefined || (failure.kind === "refused" && before !== "refused");
+    if (!isInDoubt || !this.#isSynced) this.#deps.problems.failed(resource, failure);
   }
 }
