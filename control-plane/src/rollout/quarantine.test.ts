@@ -1,6 +1,7 @@
 // Tests of quarantine.ts and quarantine-fleet.ts, through the streams of pods. Case numbers are those of the protocol's test list.
 import { describe, expect, it } from "vitest";
 
+import { FakeAdsStream } from "../ads/fake-ads-stream.suite.ts";
 import type { ManifestText } from "../assemble/manifests.suite.ts";
 import { contentsOf, EASY, QuarantineWorld, rejecting, type Taste } from "./quarantine.suite.ts";
 
@@ -361,6 +362,32 @@ describe("Quarantine among several pods", () => {
     ]);
     slow.answer();
     expect(inForce(world)).toEqual(["default/a=3", "default/b=1"]);
+  });
+});
+
+describe("Quarantine and pods that ask for some resources by name", () => {
+  /** The stream of a pod that wants only this resource. */
+  function connectFor(world: QuarantineWorld, name: string): FakeAdsStream {
+    const stream = new FakeAdsStream(world, world.registry, world.quarantine);
+    stream.request({ names: [name], node: { id: `only-${name}` } });
+    return stream;
+  }
+
+  it("takes their acceptance for that of what they were sent, and of nothing else", () => {
+    const world = worldOf(A, B);
+    connectFor(world, "default/a").accept(["default/a"]);
+    world.connect(HOSTILE).answer();
+    expect(world.quarantine.rejections().resources.map(({ resource, serves }) => [resource, serves])).toEqual([["default/a", "present"]]);
+    world.connect(rejecting("default/b=1")).answer();
+    expect(inForce(world)).toEqual(["default/a=1"]);
+  });
+
+  it("takes their rejection for that of what they were sent, and of nothing else", () => {
+    const world = worldOf(A, B);
+    connectFor(world, "default/b").reject("default/a: no");
+    expect([inForce(world), world.quarantine.rejections().resources]).toEqual([["default/a=1", "default/b=1"], []]);
+    connectFor(world, "default/a").reject("default/a: no");
+    expect(inForce(world)).toEqual(["default/b=1"]);
   });
 });
 

@@ -119,7 +119,7 @@ describe("createMetrics()", () => {
     process.metrics.counters.rejected("default/a: no again");
     process.metrics.counters.rejected("something else: no");
     pod.sent(snapshotIn(process.publisher).version); // Asked for again.
-    pod.rejected(VERSION, "default/a: no"); // Of what is not in force any more.
+    for (let count = 0; count < 2; count += 1) pod.rejected(VERSION, "default/a: no"); // Of what is not in force any more.
     pod.sent(VERSION); // Asked about something else than is in force: it waited for nothing.
 
     const lines = await process.scrape();
@@ -161,6 +161,10 @@ describe("createMetrics()", () => {
     ]) {
       expect(lines).toContain(line);
     }
+  });
+
+  it("tells that the source cannot be read", async () => {
+    expect(await new Process(reportOf({ ...ONE, sourceError: "gone" })).scrape()).toContain("weir_source_unreadable 1");
   });
 
   it("tells of the process, too", async () => {
