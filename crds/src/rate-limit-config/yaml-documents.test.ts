@@ -189,4 +189,9 @@ describe("readYamlDocuments() on problems", () => {
   it("refuses a text that is too large before parsing it", () => {
     expect(problemsOf(`a: ${"x".repeat(TEXT_MAX_BYTES)}`)).toEqual(["1:1: the text has 1048579 bytes, at most 1048576 are read"]);
   });
+
+  it("tells one syntax error of a document, not every token behind it", () => {
+    const [document] = readYamlDocuments('{"a": 1}\n{"b": [1, {"c": 2}]}\n');
+    expect(document?.problems).toEqual([{ line: 2, column: 1, message: "not valid YAML: unexpected flow-map-start at node end" }]);
+  });
 });

@@ -72,9 +72,11 @@ function failedDocument(problem: YamlProblem): YamlDocument {
 
 function convertDocument(document: Document, lines: LineCounter): YamlDocument {
   const start = position(lines, document.contents?.range?.[0] ?? document.range?.[0] ?? 0);
-  if (document.errors.length > 0) {
-    const problems = document.errors.map((error) => ({ ...position(lines, error.pos[0]), message: syntaxMessage(error.message) }));
-    return { start, value: undefined, problems: firstOf(problems), locate: () => start };
+  // The parser goes on behind a mistake and stumbles over each token that follows: only the first error is one of the text.
+  const [error] = document.errors.toSorted((left, right) => left.pos[0] - right.pos[0]);
+  if (error !== undefined) {
+    const problems = [{ ...position(lines, error.pos[0]), message: syntaxMessage(error.message) }];
+    return { start, value: undefined, problems, locate: () => start };
   }
   const problems: YamlProblem[] = [];
   const read = readValue(document.contents, {
