@@ -28,6 +28,17 @@ describe("buildSnapshots()", () => {
     expect(vi.mocked(encodeResource)).toHaveBeenCalledTimes(3);
     expect(byFleet.get("gold")?.resources[0]?.bytes).toBe(others.resources[0]?.bytes);
   });
+
+  it("serialises only what is new when the rest of an assembly is the same as before", () => {
+    const { accepted, ...rest } = assemble(stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }));
+    const before = buildSnapshots({ ...rest, accepted });
+    const changed = assemble(stateOfManifests({ name: "b", domain: "beta", requestsPerUnit: 7 })).accepted;
+    vi.clearAllMocks();
+    const after = buildSnapshots({ ...rest, accepted: [...accepted.slice(0, 1), ...changed] });
+    expect(encodeResource).toHaveBeenCalledTimes(1);
+    expect(after.others.resources[0]).toBe(before.others.resources[0]);
+    expect(after.others.version).not.toBe(before.others.version);
+  });
 });
 
 describe("PodStream", () => {

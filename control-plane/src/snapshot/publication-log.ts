@@ -22,8 +22,9 @@ export function logRefusals(log: Log, before: Assembly | undefined, after: Assem
     const { place, field, message, reason, resource, keepsLastGood } = refusal;
     log.warn(keepsLastGood ? "Refused a manifest, its last good resources stay in force" : "Refused a manifest", {
       file: place.file,
-      line: place.line,
-      column: place.column,
+      // Objects of a cluster have none.
+      line: place.line === 0 ? undefined : place.line,
+      column: place.column === 0 ? undefined : place.column,
       field: field === "" ? undefined : field,
       message,
       reason,

@@ -258,6 +258,19 @@ describe("Publisher", () => {
     expect(logged()).toEqual([{ level: "info", "@message": "All manifests are good again", resources: 1 }]);
   });
 
+  it("names no line of an object of a cluster, which has none", async () => {
+    await publisher.start();
+    logged();
+    const { resources, refusals } = stateOf({ "a.yaml": manifest({ ...A, unit: "fortnight" }) });
+    const place = { file: "ratelimitconfigs/default/a", line: 0, column: 0 };
+    source.state = { resources, refusals: refusals.map((refusal) => ({ ...refusal, place })) };
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+    const [line] = logged();
+    expect(line).toMatchObject({ file: "ratelimitconfigs/default/a" });
+    expect(Object.keys(line ?? {})).not.toContain("line");
+  });
+
   it("says that the last good resources stay when they do", async () => {
     await publisher.start();
     logged();

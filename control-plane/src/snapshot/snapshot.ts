@@ -47,7 +47,7 @@ export interface Restoration {
   readonly message: string;
 }
 
-/** Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is for. */
+/** Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is for and however often others change. */
 export function buildSnapshots(assembly: Assembly): SnapshotSet {
   const resources = assembly.accepted.map((resource) => ({ resource, built: buildResource(resource) }));
   const build = (isFor: (resource: AcceptedResource) => boolean): Snapshot =>
@@ -66,9 +66,16 @@ export function encodeSubset(snapshot: Snapshot, isWanted: (name: string) => boo
   return encodeBody(snapshot.version, bytes);
 }
 
+/** What was built of a message, which is the same object as long as its manifest does not change: an edit among thousands serialises one. */
+const builtResources = new WeakMap<AcceptedResource["message"], SnapshotResource>();
+
 function buildResource({ key, domain, message }: AcceptedResource): SnapshotResource {
+  const known = builtResources.get(message);
+  if (known?.name === key && known.domain === domain) return known;
   const bytes = encodeResource(message);
-  return { name: key, bytes, digest: hashOf([bytes]), domain };
+  const built = { name: key, bytes, digest: hashOf([bytes]), domain };
+  builtResources.set(message, built);
+  return built;
 }
 
 /** A snapshot of these resources, which must be sorted by name. */
