@@ -6,6 +6,9 @@ import { defineConfig } from "vitest/config";
 /** The condition under which workspaces resolve to each other's sources instead of their build. */
 const conditions = ["source"];
 
+/** Longest time of a unit test, in milliseconds: none waits for anything, but some calculate for seconds when the processors are shared. */
+const UNIT_TIMEOUT_MS = 30_000;
+
 /** Longest time of an integration test, in milliseconds: real servers start within it even on a busy machine. */
 const INTEGRATION_TIMEOUT_MS = 60_000;
 
@@ -30,6 +33,7 @@ export default defineConfig({
           name: "unit",
           include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"],
           exclude: ["**/*.integration.test.ts", "**/node_modules/**"],
+          testTimeout: UNIT_TIMEOUT_MS,
         },
       },
       {
