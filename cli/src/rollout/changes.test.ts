@@ -38,7 +38,7 @@ describe("changedLines()", () => {
     expect(lines(undefined, await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([
       "server http://cp answers",
       "fleet * serves 0123456789ab with 1 resources",
-      "resource default/shop served, accepted by 1/1",
+      "resource default/shop served",
       "pod default/gateway-1 (default) accepted 0123456789ab",
       "1 resource served and accepted by the only pod",
     ]);
@@ -62,7 +62,7 @@ describe("changedLines()", () => {
     );
     expect(lines(before, after)).toEqual([
       "server http://cp fails: Cannot reach http://cp",
-      "resource default/shop refused InvalidSpec, accepted by 0/2",
+      "resource default/shop refused InvalidSpec",
       "pod default/gateway-1 (default) rejected 0123456789ab: invalid rate limit unit 'X'",
       "pod default/gateway-3 (default) pending -",
       "unreadable x.yaml:1:1 is empty",

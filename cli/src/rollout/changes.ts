@@ -27,9 +27,10 @@ function stateOf({ fleets, pods, resources, replicas, unreadable }: MergedRollou
       `fleet ${name}`,
       `serves ${versions.map(shortVersion).join(",") || "nothing"} with ${count} resources`,
     ]),
-    ...resources.map(({ resource, pods: { accepted, total } }): [string, string] => [
+    // Without the pods that have accepted it: each push would have lines for every resource. The pods' own lines tell.
+    ...resources.map(({ resource }): [string, string] => [
       `resource ${resourceName(resource)}`,
-      `${resourceState(resource)}${resource.reason === "" ? "" : ` ${resource.reason}`}, accepted by ${accepted}/${total}`,
+      `${resourceState(resource)}${resource.reason === "" ? "" : ` ${resource.reason}`}`,
     ]),
     ...[...Map.groupBy(pods, ({ pod }) => `pod ${podName(pod)} (${pod.fleet})`)].map(([what, all]): [string, string] => [
       what,

@@ -78,6 +78,9 @@ const HOLD_TEXT: Readonly<Record<Hold, string>> = {
   [Hold.REJECTED]: "pods rejected it without naming a resource",
 };
 
+/** Line and column behind the path of a file. */
+const PLACE_IN_FILE = /:\d+:\d+$/;
+
 /** Why a fleet's newer content is kept back, in words; empty when it is not. */
 export function holdText(hold: Hold): string {
   return HOLD_TEXT[hold] ?? "for a reason that this program does not know";
@@ -166,7 +169,10 @@ function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] 
     ...holds.map((hold) => `newer content of the fleet ${name} is kept back: ${holdText(hold)}`),
   ]);
   const refused = merged.resources.filter(({ resource }) => resource.state !== ResourceState.SERVED).length;
-  const stale = merged.resources.filter(({ resource }) => resource.state === ResourceState.SERVED && resource.servesLastGood).length;
+  const served = merged.resources.filter(({ resource }) => resource.state === ResourceState.SERVED);
+  const stale = served.filter(({ resource }) => resource.servesLastGood).length;
+  const contested = served.filter(({ resource }) => !resource.servesLastGood && resource.reason !== "").length;
+  const unreadable = new Set(merged.unreadable.map(({ location }) => location.replace(PLACE_IN_FILE, ""))).size;
   const rejecting = merged.pods.filter(({ pod }) => pod.state === PodState.REJECTED).length;
   const waiting = merged.pods.filter(({ pod }) => pod.state !== PodState.REJECTED && pod.state !== PodState.ACCEPTED).length;
   return [
@@ -174,9 +180,8 @@ function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] 
     ...fleets,
     ...(refused === 0 ? [] : [`${resourcesText(refused)} not served as written`]),
     ...(stale === 0 ? [] : [`${resourcesText(stale)} served in an earlier form`]),
-    ...(merged.unreadable.length === 0
-      ? []
-      : [`${merged.unreadable.length} ${merged.unreadable.length === 1 ? "file or object" : "files or objects"} cannot be read`]),
+    ...(contested === 0 ? [] : [`${resourcesText(contested)} served, but another manifest of the same name is refused`]),
+    ...(unreadable === 0 ? [] : [`${unreadable} ${unreadable === 1 ? "file or object" : "files or objects"} cannot be read`]),
     ...(rejecting === 0 ? [] : [`${podsText(rejecting)} rejected the version in force`]),
     ...(waiting === 0 ? [] : [`${podsText(waiting)} not yet accepted the version in force`]),
   ];

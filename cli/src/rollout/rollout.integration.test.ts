@@ -80,6 +80,17 @@ default/shop   shop     served   2/2    -
     });
   });
 
+  it("is not content with a resource of which another manifest is refused, and counts a file once that cannot be read", async () => {
+    const twice = { namespace: "web", name: "x", state: 1, reason: "DuplicateResource", problems: [{ message: "is defined twice" }] };
+    const unreadable = ["x.yaml:1:1", "x.yaml:7:3", "y.yaml:1:1"].map((location) => ({ location, message: "broken" }));
+    const { url } = await start(rolloutOf("cp-0", {}, { resources: [twice], unreadable }));
+    const { ended, output } = run(["-s", url, "-o", "json"]);
+    expect(await ended).toBe(1);
+    expect(JSON.parse(output.stdout)).toMatchObject({
+      problems: ["1 resource is served, but another manifest of the same name is refused", "2 files or objects cannot be read"],
+    });
+  });
+
   it("prints the fields of the manual and no others", async () => {
     const { url } = await start(
       rolloutOf("cp-0", { "gateway-1": 2 }, { unreadable: [{ location: "x.yaml", message: "broken" }], fleets: [{ name: "*", version: "0123", resources: 1, bytes: 9n, pods: {}, hold: 2 }] }), // prettier-ignore
