@@ -41,6 +41,10 @@ export const RESOURCE_ERRORS = {
     meaning: "The domain belongs to another resource: the oldest one that claims it, by creation time, then namespace, then name.",
     remedy: "Use another domain, or move the rules into the resource that the message names.",
   },
+  TooManyFleets: {
+    meaning: "With this resource more than 256 fleets would have a name; the oldest resources have theirs.",
+    remedy: "Name fewer fleets, for example one for all gateways of a kind, or leave spec.fleets out.",
+  },
   TooLarge: {
     meaning: "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the configuration before it stays in force.",
     remedy: "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods.",

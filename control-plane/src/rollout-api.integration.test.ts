@@ -168,6 +168,7 @@ describe("rollout API", () => {
       message: /larger than configured readMaxBytes 65536$/,
     },
     { what: "a wrong field", body: '{"filter":{"fleet":7}}', status: 400, code: "invalid_argument", message: /fleet/ },
+    { what: "a filter that is not known", body: '{"filter":{"nme":"a"}}', status: 400, code: "invalid_argument", message: /"nme"/ },
     {
       what: "a method that is not there",
       body: "{}",
@@ -183,6 +184,14 @@ describe("rollout API", () => {
       status: 415,
       code: "unknown",
       message: /^POST a message to this path with the header content-type: application\/json/,
+    },
+    {
+      what: "plain JSON for a method that streams",
+      body: "{}",
+      path: "/weir.rollout.v1.RolloutService/WatchRollout",
+      status: 415,
+      code: "unknown",
+      message: /^this method streams: .* application\/connect\+json, .*; GetRollout takes plain JSON$/,
     },
   ])("says what is wrong with $what", async ({ body, path, headers, status, code, message }) => {
     await start();

@@ -49,6 +49,33 @@ describe("assemble()", () => {
     ]);
   });
 
+  it("refuses the youngest resources when all together name more than 256 fleets, and goes on with those that name fewer", () => {
+    const fleetsOf = (from: number, count: number): readonly string[] => Array.from({ length: count }, (_, index) => `f${from + index}`);
+    const manifests = [
+      ...[0, 64, 128, 192].map((from, year) => ({
+        from,
+        count: year === 3 ? 63 : 64,
+        name: `old-${year}`,
+        created: `202${year}-01-01T00:00:00Z`,
+      })),
+      { from: 254, count: 3, name: "two-new", created: "2024-01-01T00:00:00Z" },
+      { from: 254, count: 2, name: "one-new", created: "2025-01-01T00:00:00Z" },
+      { from: 0, count: 64, name: "none-new", created: "2026-01-01T00:00:00Z" },
+    ].map(({ from, count, name, created }) => ({ name, created, domain: name, fleets: fleetsOf(from, count) }));
+    const assembly = assemble(stateOfManifests(...manifests));
+    expect(shown(assembly)).toEqual([
+      ["default/none-new", "default/old-0", "default/old-1", "default/old-2", "default/old-3", "default/one-new"],
+      ["TooManyFleets: default/two-new"],
+    ]);
+    expect(assembly.fleets).toHaveLength(256);
+    expect(assembly.refusals).toMatchObject([
+      {
+        field: "spec.fleets",
+        message: "names 2 new fleets where 255 have a name already; all resources together may name 256",
+      },
+    ]);
+  });
+
   it("refuses the second of two resources with one name, by path, and names both places", () => {
     const { accepted, refusals } = assemble(
       stateOf({ "b.yaml": manifest({ name: "a", domain: "one" }), "a.yaml": manifest({ name: "a", domain: "two" }) }),

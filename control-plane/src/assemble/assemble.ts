@@ -11,6 +11,9 @@ import type { AcceptedResource, Assembly, Refusal } from "./assembly.ts";
 import { canonicalModel } from "./canonical.ts";
 import { createOwnership } from "./ownership.ts";
 
+/** Most fleets that all resources together may name: each has a snapshot and a version of its own, as large as everything that is for all fleets. */
+const FLEETS_MAX = 256;
+
 /**
  * What was made of each resource that the source still holds. A source gives the same object for as long as the resource is the same, and of thousands
  * usually one is another: to check and to translate all of them for each edit would take most of its time.
@@ -23,7 +26,7 @@ export function assemble(state: SourceState): Assembly {
   const refusals: Refusal[] = state.refusals.map((refusal) => ({ ...refusal, reason: "InvalidSpec" }));
   const unique = refuseDuplicates(state.resources, refusals);
   const valid = unique.filter((resource) => isValid(resource, refusals));
-  const accepted = settleOwnership(valid.toSorted(compareAge), refusals);
+  const accepted = settleOwnership(boundFleets(valid.toSorted(compareAge), refusals), refusals);
   return {
     accepted: accepted.toSorted((left, right) => compareCodeUnits(left.key, right.key)),
     refusals: refusals.toSorted(comparePlaces),
@@ -59,6 +62,21 @@ function isValid(resource: SourceResource, refusals: Refusal[]): boolean {
   const problems = remembered(problemsOf, resource, (each) => findProblems(modelOfResource(each.resource)));
   for (const { path, message } of problems) refuse(resource, ["spec", ...path], { reason: "InvalidSpec", message }, refusals);
   return problems.length === 0;
+}
+
+/** Walks from the oldest to the youngest: a resource that would bring the fleets above what all may name together is refused. */
+function boundFleets(resources: readonly SourceResource[], refusals: Refusal[]): readonly SourceResource[] {
+  const fleets = new Set<string>();
+  return resources.filter((resource) => {
+    const named = fleets.union(new Set(resource.resource.spec.fleets));
+    if (named.size > FLEETS_MAX) {
+      const message = `names ${named.size - fleets.size} new fleets where ${fleets.size} have a name already; all resources together may name ${FLEETS_MAX}`;
+      refuse(resource, ["spec", "fleets"], { reason: "TooManyFleets", message }, refusals);
+      return false;
+    }
+    for (const fleet of resource.resource.spec.fleets ?? []) fleets.add(fleet);
+    return true;
+  });
 }
 
 /** Walks from the oldest to the youngest; a resource gets its domain in all of its fleets or is refused. */

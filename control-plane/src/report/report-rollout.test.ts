@@ -421,6 +421,7 @@ describe("rolloutMessage()", () => {
         "a.yaml": manifest({ name: "a", domain: "alpha" }),
         "b.yaml": manifest({ name: "b", domain: "alpha" }),
         "c.yaml": "",
+        "d.yaml": "kind: Limit",
       }),
       "last-good",
     );
@@ -451,7 +452,11 @@ describe("rolloutMessage()", () => {
           problems: [{ field: "spec.domain", location: "b.yaml:6:11" }],
         },
       ],
-      unreadable: [{ location: "c.yaml:1:1" }],
+      unreadable: [
+        { location: "c.yaml:1:1", message: "the file is empty; delete it if there should be nothing" },
+        { location: "d.yaml:1:1", message: 'apiVersion: is required: must be "ratelimit.weir.dev/v1alpha1"' },
+        { location: "d.yaml:1:7", message: 'kind: must be "RateLimitConfig", is "Limit"' },
+      ],
       pods: [
         {
           nodeId: "gateway/pod-7",

@@ -23,8 +23,12 @@ const CONNECT_CODE = {
   CLIENT_STATUS_REFUSED: Code.InvalidArgument,
 } as const satisfies Record<ReportErrorCode, Code>;
 
-/** What somebody hears who does not speak the protocol. */
-const HOW_TO_ASK = "POST a message to this path with the header content-type: application/json (or use Connect or gRPC-web)";
+/** What somebody hears who does not speak the protocol: a method that answers once takes plain JSON, one that streams takes it in envelopes. */
+const HOW_TO_ASK = {
+  unary: "POST a message to this path with the header content-type: application/json (or use Connect or gRPC-web)",
+  stream:
+    "this method streams: POST an enveloped message to this path with the header content-type: application/connect+json, or use Connect or gRPC-web; GetRollout takes plain JSON",
+} as const;
 
 /** Answers a request to a method of the service. */
 export type RolloutHandler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -36,6 +40,8 @@ export function createRolloutHandler(deps: { readonly feed: RolloutFeed; readonl
     grpc: false,
     acceptCompression: [compressionGzip],
     readMaxBytes: REQUEST_MAX_BYTES,
+    // A filter that is not known would otherwise narrow nothing, and say nothing of it.
+    jsonOptions: { ignoreUnknownFields: false },
     interceptors: [translateErrors(log)],
   };
   const router = createConnectRouter(options);
@@ -57,7 +63,7 @@ export function createRolloutHandler(deps: { readonly feed: RolloutFeed; readonl
       .then((answer) => {
         if (answer.body !== undefined) return universalResponseToNodeResponse(answer, response);
         // Of a request that is none of the protocol Connect says nothing but the status; people with curl want to know more.
-        respondError(response, answer.status, "unknown", HOW_TO_ASK);
+        respondError(response, answer.status, "unknown", handler.method.methodKind === "unary" ? HOW_TO_ASK.unary : HOW_TO_ASK.stream);
         return undefined;
       })
       .catch((error: unknown) => {

@@ -63,9 +63,13 @@ export function rolloutMessage(report: RolloutReport): Rollout {
     resources: resources.map(resourceMessage),
     unreadable: refusals
       .filter(({ resource }) => resource === null)
-      .map((refusal) => ({ location: locationOf(refusal), message: refusal.message })),
+      .map((refusal) => ({ location: locationOf(refusal), message: wordsOf(refusal) })),
     pods: pods.map(podMessage),
   });
+}
+
+function wordsOf({ field, message }: RolloutReport["refusals"][number]): string {
+  return field === "" ? message : `${field}: ${message}`;
 }
 
 /** What a request narrows to; empty fields narrow nothing. */

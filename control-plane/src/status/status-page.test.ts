@@ -162,6 +162,8 @@ describe("renderStatusPage()", () => {
     const page = renderStatusPage(reportOf(publisherOf({})));
     expect(page).toContain("No rate limit pod is connected to this replica.");
     expect(page).toContain("No resource is served.");
+    const filter = { fleet: undefined, namespace: undefined, name: "x" };
+    expect(renderStatusPage(reportOf(publisherOf({}), [], filter), { filter, isRefreshing: true })).toContain("No resource matches.");
   });
 
   it("shows what it is narrowed down to, and has fields only while it stands still: typing would be lost", () => {

@@ -62,7 +62,7 @@ ${renderQuarantine(report.resources)}
 ${renderRefusals(report.refusals)}
 ${renderFleets(report.fleets)}
 ${renderPods(report.pods)}
-${renderResources(report.resources)}
+${renderResources(report.resources, view.filter)}
 </main>
 <footer>${renderFooter(view)} The same as data: <a href="${linkTo("/status", view.filter, { format: "json" })}">JSON</a>, <a href="/metrics">metrics</a>. Pods are those that are connected to this replica.</footer>
 </body>
@@ -201,8 +201,11 @@ function renderPods(pods: readonly PodReportEntry[]): Markup {
   return markup`<section><h2>Pods (${pods.length})</h2>${table(headings, rows)}${renderRest(pods.length)}</section>`;
 }
 
-function renderResources(resources: readonly ResourceReport[]): Markup {
-  if (resources.length === 0) return markup`<section><h2>Resources</h2><p>No resource is served.</p></section>`;
+function renderResources(resources: readonly ResourceReport[], filter: RolloutFilter): Markup {
+  if (resources.length === 0) {
+    const isNarrowed = FILTERS.some((name) => filter[name] !== undefined);
+    return markup`<section><h2>Resources</h2><p>${isNarrowed ? "No resource matches." : "No resource is served."}</p></section>`;
+  }
   const rows = resources
     .toSorted((left, right) => RESOURCE_ORDER[left.state] - RESOURCE_ORDER[right.state])
     .slice(0, ROWS_MAX)

@@ -395,7 +395,7 @@ export type Resource = Message<"weir.rollout.v1.Resource"> & {
   state: ResourceState;
 
   /**
-   * Why it is not served as it is written: `InvalidSpec`, `DomainConflict`, `DuplicateResource`, `TooLarge`, `RejectedByDataPlane`; empty when it is.
+   * Why it is not served as it is written: `InvalidSpec`, `DomainConflict`, `DuplicateResource`, `TooManyFleets`, `TooLarge`, `RejectedByDataPlane`; empty when it is.
    *
    * @generated from field: string reason = 7;
    */
