@@ -5,7 +5,7 @@
 const SENDS_MAX = 32;
 
 /** How long a response counts at most, in milliseconds: pods that read have read it by then, and hundreds that hang do not delay the others for long. */
-const SHARE_MAX_MS = 100;
+const SHARE_MAX_MS = 250;
 
 /** How many shares there are and how long a share is held at most. */
 export interface SendBudgetOptions {
