@@ -292,6 +292,30 @@ describe("AdsServer and a pod that has nothing more to say", () => {
   });
 });
 
+describe("AdsServer and a client that asks once", () => {
+  it("sends all of what is in force, and then OK, to a client that has ended its side already", async () => {
+    const { port } = await serve(largeSnapshot(1), { security: { kind: "plaintext" } });
+    const pod = new RealPod(port);
+    running.push({ stop: () => pod.close() });
+    pod.request();
+    pod.finish();
+    expect((await pod.ended()).code).toBe(status.OK);
+    expect(pod.responses.map(namesOf)).toEqual([["default/large"]]);
+  });
+
+  it("sends the whole of what is under way before it says that it shuts down", async () => {
+    const { port, server, publish } = await serve(undefined, { security: { kind: "plaintext" } });
+    const pod = new RealPod(port);
+    running.push({ stop: () => pod.close() });
+    pod.request();
+    await until("the stream is open", () => server.streams() === 1 && pods.list().length === 1);
+    publish(largeSnapshot(1));
+    server.drain(0);
+    expect((await pod.ended()).code).toBe(status.UNAVAILABLE);
+    expect(pod.responses.map(namesOf)).toEqual([["default/large"]]);
+  });
+});
+
 describe("AdsServer and the incremental protocol", () => {
   it("answers UNIMPLEMENTED, so that a client knows at once that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });

@@ -30,7 +30,7 @@ import { type AdsCounters, createPodStream, isRateLimitConfig, type PodStream, t
 import { createSendBudget } from "./send-budget.ts";
 import { type ConnectionLife, serverOptionsOf } from "./server-options.ts";
 import { spreadDelaysMs } from "./spread.ts";
-import { writePieces } from "./write-pieces.ts";
+import { createPieceSender } from "./write-pieces.ts";
 
 /** Most streams in all. A pod needs one. */
 const STREAMS_MAX = 10_000;
@@ -214,10 +214,7 @@ class GrpcAdsServer implements AdsServer {
       return;
     }
     const { snapshots, pods, quarantine, counters, log } = this.#deps;
-    const channel = {
-      peer: call.getPeer(),
-      send: (response: readonly Buffer[], written: () => void): void => writePieces(call, response, written),
-    };
+    const channel = { peer: call.getPeer(), send: createPieceSender(call) };
     const stream = createPodStream(
       {
         channel,

@@ -46,6 +46,21 @@ describe("SendShare", () => {
     expect(begun).toEqual(["a", "b", "c", "d", "next", "e", "f", "g"]);
   });
 
+  it("goes through ten thousand that have nothing to send any more when their turn comes", () => {
+    const first = ["a", "b", "c", "d"].map((name) => ask(name))[0];
+    let released = 0;
+    for (let count = 0; count < 10_000; count += 1) {
+      const share = budget.share(() => {
+        released += 1;
+        share.release();
+      });
+      share.request();
+    }
+    ask("last");
+    first?.();
+    expect([released, begun.at(-1)]).toEqual([10_000, "last"]);
+  });
+
   it("forgets one that stops waiting", () => {
     const first = ["a", "b", "c", "d"].map((name) => ask(name))[0];
     const gone = ask("gone");

@@ -38,6 +38,7 @@ class QueuedBudget implements SendBudget {
   readonly #waiting = new Set<QueuedShare>();
   /** Those that count, with the timer that ends it. */
   readonly #counting = new Map<QueuedShare, NodeJS.Timeout>();
+  #isGranting = false;
 
   constructor(bounds: Required<SendBudgetOptions>) {
     this.#bounds = bounds;
@@ -62,15 +63,24 @@ class QueuedBudget implements SendBudget {
   }
 
   #grant(): void {
-    for (const share of this.#waiting) {
-      if (this.#counting.size >= this.#bounds.sends) return;
-      this.#waiting.delete(share);
-      this.#counting.set(
-        share,
-        setTimeout(() => this.release(share), this.#bounds.shareMaxMs),
-      );
-      share.start();
+    // Who has nothing to send any more gives the share back at once: thousands in a row must not nest.
+    if (this.#isGranting) return;
+    this.#isGranting = true;
+    try {
+      for (const share of this.#waiting) {
+        if (this.#counting.size >= this.#bounds.sends) return;
+        this.#start(share);
+      }
+    } finally {
+      this.#isGranting = false;
     }
+  }
+
+  #start(share: QueuedShare): void {
+    this.#waiting.delete(share);
+    const timer = setTimeout(() => this.release(share), this.#bounds.shareMaxMs);
+    this.#counting.set(share, timer);
+    share.start();
   }
 }
 

@@ -2,7 +2,7 @@
 import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { http2StreamOf, writePieces } from "./write-pieces.ts";
+import { createPieceSender, http2StreamOf } from "./write-pieces.ts";
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
@@ -41,18 +41,23 @@ afterEach(() => {
   for (const stop of running.splice(0)) stop();
 });
 
-describe("writePieces() on a server of grpc-js", () => {
+describe("createPieceSender() on a server of grpc-js", () => {
   it("sends messages that share a piece, whole and in order, and then the status", async () => {
     const shared = Buffer.alloc(3_000_000, "s");
     const found: boolean[] = [];
     const client = await start((call) => {
       found.push(http2StreamOf(call) !== undefined);
-      writePieces(call, [shared, Buffer.from("one")], () => writePieces(call, [shared, Buffer.from("two")], () => call.end()));
+      const send = createPieceSender(call);
+      send([shared, Buffer.from("one")], () => send([shared, Buffer.from("two")], () => undefined));
+      call.on("data", () => call.end()); // The message that is under way goes first.
     });
     const messages: Buffer[] = [];
     const call = client.makeBidiStreamRequest(METHOD.path, asIs, asIs);
     const status = await new Promise<number>((resolve, reject) => {
-      call.on("data", (message: Buffer) => messages.push(message));
+      call.on("data", (message: Buffer) => {
+        messages.push(message);
+        if (messages.length === 1) call.write(Buffer.from("end"));
+      });
       call.on("error", reject);
       call.on("status", ({ code }: { readonly code: number }) => resolve(code));
     });

@@ -1,6 +1,7 @@
 // Writes a message that is in pieces to a gRPC stream without joining them. grpc-js copies every message into a buffer of its own; for a snapshot of megabytes
 // and a thousand streams that is gigabytes of short-lived buffers, and collecting them costs more than sending. The pieces are handed to HTTP/2 as they are.
 import type { ServerHttp2Stream } from "node:http2";
+import type { Writable } from "node:stream";
 
 import { Metadata, type ServerDuplexStream } from "@grpc/grpc-js";
 
@@ -13,24 +14,36 @@ const SLICE_BYTES = 64 * 1024;
 /** What grpc-js sends when nothing is set. */
 const NO_METADATA = new Metadata();
 
-/**
- * Sends one message, whose pieces must not be changed before `written` is called, which is when the system has taken in all of them. Like grpc-js, it calls
- * nothing when the stream ends before.
- */
-export function writePieces<Request>(call: ServerDuplexStream<Request, Buffer>, pieces: readonly Buffer[], written: () => void): void {
+/** Sends one message, whose pieces must not be changed before `written` is called: it is when the system has taken in all of them. */
+export type SendPieces = (pieces: readonly Buffer[], written: () => void) => void;
+
+/** Makes what sends the messages of a stream. Like grpc-js it calls nothing when the stream ends before; an end waits for the message that is under way. */
+export function createPieceSender<Request>(call: ServerDuplexStream<Request, Buffer>): SendPieces {
   const stream = http2StreamOf(call);
   if (stream === undefined) {
-    call.write(Buffer.concat(pieces), written);
-    return;
+    return (pieces, written) => {
+      call.write(Buffer.concat(pieces), written);
+    };
   }
-  const slices = [prefixOf(pieces), ...pieces].flatMap(slicesOf);
+  const writable: Writable = call;
+  // An end that grpc-js makes of its own accord, as when a deadline is over, does not wait.
+  writable._write = (pieces: readonly Buffer[], _encoding, done) => {
+    call.sendMetadata(NO_METADATA); // Only the first time: messages need it before them.
+    writeSlices(stream, [prefixOf(pieces), ...pieces].flatMap(slicesOf), done);
+  };
+  return (pieces, written) => {
+    writable.write(pieces, written);
+  };
+}
+
+function writeSlices(stream: ServerHttp2Stream, slices: readonly Buffer[], done: () => void): void {
+  const left = slices.values();
   const writeNext = (error?: Error | null): void => {
     if (error || stream.closed || stream.destroyed || stream.writableEnded) return;
-    const slice = slices.shift();
-    if (slice === undefined) written();
+    const { value: slice } = left.next();
+    if (slice === undefined) done();
     else stream.write(slice, writeNext);
   };
-  call.sendMetadata(NO_METADATA); // Only the first time: messages need it before them.
   writeNext();
 }
 
