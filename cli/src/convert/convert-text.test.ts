@@ -174,6 +174,14 @@ describe("convertText()", () => {
     ]);
   });
 
+  it("converts each item of a list that has a spec beside its items, as every other reader takes it", () => {
+    const item = (name: string): string =>
+      `  - apiVersion: ratelimit.weir.dev/v1alpha1\n    kind: RateLimitConfig\n    metadata: {name: ${name}}\n    spec:\n      domain: ${name} # ${name}\n`;
+    const conversion = convert(`---\n---\napiVersion: v1\nkind: List\nspec: {}\nitems:\n${item("a")}${item("b")}`);
+    expect(conversion.results.map(({ text }) => text)).toEqual(["domain: a # a\n", "domain: b # b\n"]);
+    expect(told(conversion)).toEqual([]);
+  });
+
   it(
     "converts hundreds of manifests of one text in time that grows with the text, not with its square",
     { timeout: MANY_TIMEOUT_MS },

@@ -9,7 +9,7 @@ import {
   rulesOfModel,
   withLowerUnits,
 } from "@weir/crds/rate-limit-config/convert";
-import type { ConvertedText, ManifestName, ManifestPlace } from "@weir/crds/rate-limit-config/convert";
+import type { ConvertedText, ManifestName } from "@weir/crds/rate-limit-config/convert";
 import { manifestsOf, readManifests } from "@weir/crds/rate-limit-config/manifest";
 import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate";
@@ -97,18 +97,16 @@ function convertRules(path: string, text: string, rules: CheckedRules, options: 
 }
 
 function convertManifests(path: string, text: string, documents: readonly YamlDocument[]): Conversion {
-  const places = documents.flatMap((document, index) => placesIn(document, index));
   const manifests = manifestsOf(documents);
   // Parsed once: a text may hold hundreds of manifests.
   const withLayout = attempt(() => rulesOfManifests(text));
-  const conversions = manifests.map((manifest, index): Conversion => {
-    const at = places[index];
-    if (manifest.resource === undefined || at === undefined) return { results: [], warnings: [], problems: [] };
+  const conversions = manifests.map((manifest): Conversion => {
+    if (manifest.resource === undefined) return { results: [], warnings: [], problems: [] };
     const model = modelOfResource(manifest.resource);
     const [, name = ""] = model.name.split("/");
     const chosen = choose(
       rulesOfModel(model),
-      () => withLayout?.(model, at),
+      () => withLayout?.(model, manifest.place),
       (candidate) => isSame(modelOfRules(candidate), model),
     );
     if (chosen === undefined) return inconvertible(path);
@@ -128,13 +126,6 @@ function convertManifests(path: string, text: string, documents: readonly YamlDo
 function inconvertible(path: string): Conversion {
   const message = "cannot be converted: the other form would not mean the same";
   return { results: [], warnings: [], problems: [{ path, line: 0, column: 0, field: "", message }] };
-}
-
-/** The places of the resources of a document, in the order in which they are read. */
-function placesIn({ value }: YamlDocument, document: number): readonly ManifestPlace[] {
-  if (value === null) return [];
-  const items = typeof value === "object" && "items" in value && !("spec" in value) ? value["items"] : undefined;
-  return Array.isArray(items) ? items.map((_, index) => ({ document, path: ["items", index] })) : [{ document, path: [] }];
 }
 
 /** What a manifest says that a rule file cannot. */

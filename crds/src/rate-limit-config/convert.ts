@@ -4,6 +4,7 @@ import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@wei
 import { Document, isMap, isNode, isScalar, Lexer, LineCounter, Pair, parseAllDocuments, Scalar, YAMLMap } from "yaml";
 import type { DocumentOptions, ParseOptions, SchemaOptions, Tags } from "yaml";
 
+import type { ManifestPlace } from "./manifest.ts";
 import { rewriteRules, spelled } from "./rewrite-tree.ts";
 import type { RewriteNotes, Spelling } from "./rewrite-tree.ts";
 import { API_VERSION, KIND } from "./schema.ts";
@@ -54,12 +55,6 @@ export function manifestOfRules(text: string, model: RateLimitConfigModel, name:
   const root = document.contents;
   const header = takeHeader(root);
   return printed(manifestTree(root, name), { above: document.commentBefore, header, below: document.comment }, placed(notes, lines));
-}
-
-/** The place of a manifest in a text: which document it is in, and its path inside when it is an item of a list. */
-export interface ManifestPlace {
-  readonly document: number;
-  readonly path: readonly (string | number)[];
 }
 
 /** Gives the rule file of a manifest, whose model somebody has read from the same text, once. Undefined when its layout cannot be kept. */

@@ -37,10 +37,19 @@ export interface ManifestIdentity {
   readonly namespace?: string;
 }
 
+/** The place of a manifest in a text. */
+export interface ManifestPlace {
+  /** Position of its document, from 0, empty ones included. */
+  readonly document: number;
+  /** Its path inside when it is an item of a list. */
+  readonly path: readonly (string | number)[];
+}
+
 /** One resource of a text, or what should have been one. */
 export interface ManifestDocument {
   /** Position among the resources of the text, from 0; the items of a list count one by one. */
   readonly index: number;
+  readonly place: ManifestPlace;
   /** Line on which it begins. */
   readonly line: number;
   /** Present when the schema accepts it, also when the rules inside have problems. */
@@ -69,8 +78,7 @@ export function manifestsOf(
 ): readonly ManifestDocument[] {
   const isSkipped = otherKinds === "skip" ? isOtherKind : (): boolean => false;
   return documents
-    .filter((document) => document.value !== null)
-    .flatMap((document) => (isSkipped(document.value) ? [{ document, value: document.value, path: [] }] : candidatesOf(document)))
+    .flatMap((document, number) => (document.value === null ? [] : candidatesOf(document, number, isSkipped(document.value))))
     .map((candidate, index) => readCandidate(candidate, index, isSkipped(candidate.value)));
 }
 
@@ -78,19 +86,22 @@ export function manifestsOf(
 interface Candidate {
   readonly document: YamlDocument;
   readonly value: PlainValue | undefined;
-  readonly path: readonly (string | number)[];
+  readonly place: ManifestPlace;
 }
 
-function candidatesOf(document: YamlDocument): readonly Candidate[] {
+function candidatesOf(document: YamlDocument, number: number, isSkipped: boolean): readonly Candidate[] {
   const { value } = document;
-  const items = isMapping(value) && value["kind"] !== KIND ? value["items"] : undefined;
+  const whole: ManifestPlace = { document: number, path: [] };
+  const items = !isSkipped && isMapping(value) && value["kind"] !== KIND ? value["items"] : undefined;
   // Of a document that is not understood, nobody knows whether it is a list; its problems are told once.
-  if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0) return [{ document, value, path: [] }];
+  if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0) return [{ document, value, place: whole }];
   if (items.length > ITEMS_MAX) {
     const problem = { ...document.locate(["items", ITEMS_MAX], "value"), message: `the list holds more than ${ITEMS_MAX} items` };
-    return [{ document: { ...document, problems: [problem] }, value: undefined, path: [] }];
+    return [{ document: { ...document, problems: [problem] }, value: undefined, place: whole }];
   }
-  return (items as readonly PlainValue[]).map((item, index) => ({ document, value: withKindOfList(item, value), path: ["items", index] }));
+  return (items as readonly PlainValue[]).map((item, index) => {
+    return { document, value: withKindOfList(item, value), place: { document: number, path: ["items", index] } };
+  });
 }
 
 /** The items of a typed list may leave out what the list says already. */
@@ -107,14 +118,14 @@ function isOtherKind(value: PlainValue | undefined): boolean {
   return apiVersion.split("/")[0] !== API_VERSION.split("/")[0] && kind !== KIND;
 }
 
-function readCandidate({ document, value, path }: Candidate, index: number, isSkipped: boolean): ManifestDocument {
-  const locate = (inner: readonly (string | number)[]): Position => document.locate([...path, ...inner], "value");
+function readCandidate({ document, value, place }: Candidate, index: number, isSkipped: boolean): ManifestDocument {
+  const locate = (inner: readonly (string | number)[]): Position => document.locate([...place.path, ...inner], "value");
   const located = (problem: ManifestProblem): LocatedProblem => {
-    const whole = [...path, ...problem.path];
-    const place = document.locate(whole, problem.about === "name" ? "key" : "value");
-    return { ...place, field: excerpt(fieldPath(whole)), message: excerpt(problem.message) };
+    const whole = [...place.path, ...problem.path];
+    const position = document.locate(whole, problem.about === "name" ? "key" : "value");
+    return { ...position, field: excerpt(fieldPath(whole)), message: excerpt(problem.message) };
   };
-  const found = { index, line: locate([]).line, locate };
+  const found = { index, place, line: locate([]).line, locate };
   if (isSkipped) return { ...found, problems: [], isSkipped };
   const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] => {
     const sorted = problems.map(located).toSorted((left, right) => left.line - right.line || left.column - right.column);
