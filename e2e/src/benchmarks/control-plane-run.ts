@@ -162,9 +162,9 @@ async function benchControlPlane(context: ProgramContext): Promise<number> {
     await interruption; // What fails because it is being stopped is no news, and must not end the process before everything is stopped.
     throw error;
   } finally {
-    await stopAll();
-    // What was measured before a failure is worth reading.
+    // What was measured before a failure is worth reading, also when something cannot be stopped.
     if (rows.length > 0) context.stdout(`${formatTable(["Measure", "Bar", "p50", "p99", "max", "CPU", "Peak RSS", "Result"], rows)}\n`);
+    await stopAll();
   }
   return 0;
 }

@@ -45,10 +45,17 @@ export function makeFolderSet(parent: string, { resources, longRules }: SetSize)
 export async function makeClusterSet(
   { folder, onStarted }: { readonly folder: string; readonly onStarted: (stop: () => Promise<void>) => void },
   { resources, longRules }: SetSize,
+  startCluster: typeof startLimitsCluster = startLimitsCluster,
 ): Promise<ResourceSet> {
-  const starting = startLimitsCluster();
-  // Known before it is there: whoever interrupts the start leaves no server behind.
-  onStarted(() => starting.then((started) => started.stop()));
+  const starting = startCluster();
+  // Known before it is there: whoever interrupts the start leaves no server behind. A start that fails has cleaned up by itself and is told once,
+  // below: a stop that failed with it would end the benchmark before it has told what it measured.
+  onStarted(() =>
+    starting.then(
+      (started) => started.stop(),
+      () => undefined,
+    ),
+  );
   const limits = await starting;
   const write = (index: number, requestsPerUnit: number): Promise<void> =>
     limits.apply(`limits-${index}`, manifestText(index, { requestsPerUnit, longRules }));
