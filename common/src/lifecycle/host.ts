@@ -25,13 +25,16 @@ export interface ProgramHost {
   onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
   /** Calls the listener with every error that nobody caught, thrown or rejected. */
   onUncaught(listener: (error: unknown) => void): void;
-  /** Ends the process; with 0 only once the output is out, which may turn the 0 into a 1. */
+  /** Ends the process once its output is out; output that could not be written turns a 0 into a 1. */
   exit(code: number): void;
+  /** Ends the process at once, whatever becomes of its output. */
+  exitNow(code: number): void;
 }
 
 /** The real process. */
 export function nodeHost(): ProgramHost {
-  process.stdout.on("error", endWithoutOutput);
+  let pendingCode = 0;
+  process.stdout.on("error", (error) => endWithoutOutput(error, pendingCode));
   return {
     args: process.argv.slice(2),
     env: process.env,
@@ -43,18 +46,20 @@ export function nodeHost(): ProgramHost {
     onSignal: (name, listener) => void process.on(name, listener),
     onUncaught: (listener) => void process.on("uncaughtException", listener).on("unhandledRejection", listener),
     exit(code) {
-      if (code !== 0) process.exit(code);
-      // What went wrong with the output is told only after this turn: success must wait for it.
-      process.stdout.write("", () => setImmediate(() => process.exit(0)));
+      pendingCode = code;
+      process.stderr.on("error", () => process.exit(code)); // Nobody is left who could be told.
+      // A pipe takes no more than its reader has room for, and what went wrong with the output is told only after this turn.
+      process.stdout.write("", () => process.stderr.write("", () => setImmediate(() => process.exit(code))));
     },
+    exitNow: (code) => process.exit(code),
   };
 }
 
 /** A reader that went away, as in `program | head`, is no failure of the program; output that could not be written, as on a full disk, is one. */
-function endWithoutOutput(error: NodeJS.ErrnoException): never {
-  if (error.code === "EPIPE") process.exit(0);
+function endWithoutOutput(error: NodeJS.ErrnoException, pendingCode: number): never {
+  if (error.code === "EPIPE") process.exit(pendingCode);
   process.stderr.write(`cannot write to standard output: ${error.message}\n`);
-  process.exit(1);
+  process.exit(pendingCode === 0 ? 1 : pendingCode);
 }
 
 /** The version in the nearest package.json at or above the folder of a script; links are followed. */

@@ -13,10 +13,11 @@ import { versionOf } from "./host.ts";
 /** A program in a folder of its own: prints "ready", waits for its signal, and does as its first argument says. */
 const SCRIPT = `
 import { runProgram } from ${JSON.stringify(fileURLToPath(new URL("./program.ts", import.meta.url)))};
-runProgram({ name: "fixture", summary: "Waits.", usage: "WHAT" }, async ({ args, signal, signalName, stdout, onHangup }) => {
+runProgram({ name: "fixture", summary: "Waits.", usage: "WHAT" }, async ({ args, signal, signalName, stdout, stderr, onHangup }) => {
   if (args[0] === "throw") throw new TypeError("broken");
   if (args[0] === "reject") { void Promise.reject(new TypeError("nobody caught this")); await new Promise(() => setInterval(() => {}, 1000)); }
   if (args[0] === "flood") { for (let line = 0; line < 100000; line++) stdout("a line of text\\n"); return 0; }
+  if (args[0] === "fail") { stdout("x".repeat(1_000_000)); stderr("y".repeat(1_000_000)); return 3; }
   onHangup(() => stdout("hangup\\n"));
   const keepAlive = setInterval(() => {}, 1000);
   stdout("ready\\n");
@@ -107,6 +108,19 @@ describe("runProgram() in a real process", () => {
     run.child.stdout?.destroy();
     expect(await run.exit).toEqual([0, null]);
     expect(run.errors()).toBe("");
+  });
+
+  it("runProgram() lets all of its output out when it fails and a slow reader lies behind a pipe", () => {
+    // Each reader begins only when the pipe has long been full.
+    const command = '{ { "$0" "$1" fail; echo $? >&3; } 2>&4 | { sleep 1; wc -c >&3; }; } 4>&1 >/dev/null | { sleep 2; wc -c; }';
+    const ended = spawnSync("bash", ["-c", `exec 3>&1; ${command}`, process.execPath, script], { encoding: "utf8", timeout: 60_000 });
+    expect(ended.stdout.trim().split(/\s+/).toSorted()).toEqual(["1000000", "1000000", "3"]);
+  });
+
+  it("runProgram() keeps its exit code when the reader goes away before the end of the output", () => {
+    const command = '{ "$0" "$1" fail 2>/dev/null; echo $? >&3; } | head -c 10';
+    const ended = spawnSync("bash", ["-c", `exec 3>&1; ${command}`, process.execPath, script], { encoding: "utf8", timeout: 60_000 });
+    expect(ended.stdout.replace("xxxxxxxxxx", "")).toBe("3\n");
   });
 
   it("runProgram() exits with 1 when its output cannot be written", () => {

@@ -56,6 +56,10 @@ class FakeHost implements ProgramHost {
     this.exited.resolve(code); // The first exit is the one that counts.
   }
 
+  exitNow(code: number): void {
+    this.exit(code);
+  }
+
   /** Sends a signal, which ends a process that does not listen. */
   kill(name: string): void {
     const listener = this.listeners.get(name);

@@ -67,13 +67,20 @@ export function runProgram(
   }
   const state: ProgramState = { log: undefined, received: undefined };
   const context = createContext(host, state);
-  const fail = (error: unknown): void => {
-    reportEnd(program.name, error, host, state.log);
-    host.exit(EXIT_FAILURE);
-  };
-  host.onUncaught(fail);
+  const report = (error: unknown): void => reportEnd(program.name, error, host, state.log);
+  host.onUncaught((error) => {
+    report(error);
+    // What is left of the program is in no state to go on, not even for as long as its output takes.
+    host.exitNow(EXIT_FAILURE);
+  });
   // An async function, so that a main that throws before its first await fails the same way.
-  void (async () => main(context))().then((code) => host.exit(code ?? 0), fail);
+  void (async () => main(context))().then(
+    (code) => host.exit(code ?? 0),
+    (error: unknown) => {
+      report(error);
+      host.exit(EXIT_FAILURE);
+    },
+  );
 }
 
 function answerEarly(program: Program, host: ProgramHost): number | undefined {
@@ -151,7 +158,7 @@ function listenToStopSignals(host: ProgramHost, state: ProgramState): AbortContr
       state.received = { name, atMs };
       abort.abort();
     } else if (atMs - state.received.atMs >= FORCE_AFTER_MS) {
-      host.exit(EXIT_BY_SIGNAL[name]);
+      host.exitNow(EXIT_BY_SIGNAL[name]);
     }
   };
   host.onSignal("SIGINT", () => stop("SIGINT"));
