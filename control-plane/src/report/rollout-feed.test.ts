@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { manifest } from "../assemble/manifests.suite.ts";
 import { createRolloutFeed, type RolloutFeed } from "./rollout-feed.ts";
 import { podOf, publisherOf, reportOf } from "./rollout-facts.suite.ts";
-import type { RolloutFilter } from "./rollout-report.ts";
+import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
 const PUBLISHER = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 
@@ -34,6 +34,16 @@ describe("createRolloutFeed()", () => {
   let reportTakesMs: number;
   let feed: RolloutFeed;
 
+  function report(filter: RolloutFilter): RolloutReport {
+    reports += 1;
+    vi.setSystemTime((vi.getMockedSystemTime()?.getTime() ?? 0) + reportTakesMs);
+    return reportOf(
+      PUBLISHER,
+      Array.from({ length: pods }, () => podOf({})),
+      filter,
+    );
+  }
+
   /** Another number of pods. */
   function change(to: number): void {
     pods = to;
@@ -45,15 +55,6 @@ describe("createRolloutFeed()", () => {
     pods = 0;
     reports = 0;
     reportTakesMs = 0;
-    const report = (filter: RolloutFilter) => {
-      reports += 1;
-      vi.setSystemTime((vi.getMockedSystemTime()?.getTime() ?? 0) + reportTakesMs);
-      return reportOf(
-        PUBLISHER,
-        Array.from({ length: pods }, () => podOf({})),
-        filter,
-      );
-    };
     feed = createRolloutFeed({ report, clock: Date.now }, { intervalMinMs: 100, watchersMax: 2 });
   });
 
@@ -132,10 +133,45 @@ describe("createRolloutFeed()", () => {
         await vi.advanceTimersByTimeAsync(10);
       }
       expect(reports - before).toBeLessThanOrEqual(atMost);
-      await vi.advanceTimersByTimeAsync(10_000);
+      await vi.advanceTimersByTimeAsync(20_000);
       expect(watchers.map((watcher) => watcher.pods.at(-1))).toEqual([100, 100]);
     },
   );
+
+  it("looks no more than a tenth of the time when forty watch with filters of their own, and each has its turn", async () => {
+    const crowded = createRolloutFeed({ report, clock: Date.now }, { intervalMinMs: 100, watchersMax: 40 });
+    reportTakesMs = 20;
+    const watchers = Array.from({ length: 40 }, (_, index) => new Watcher(crowded, { namespace: `team-${index}` }));
+    await vi.advanceTimersByTimeAsync(0);
+    const before = reports;
+    for (let count = 1; count <= 400; count += 1) {
+      pods = count;
+      crowded.changed();
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    const looks = reports - before;
+    expect(looks).toBeGreaterThan(120);
+    expect(looks).toBeLessThanOrEqual(200); // 20 ms each in 40 s.
+    const told = watchers.map((watcher) => watcher.pods.length);
+    expect(Math.max(...told) - Math.min(...told)).toBeLessThanOrEqual(1);
+    crowded.stop();
+  });
+
+  it("lets the next one look when one leaves that waits for its turn", async () => {
+    reportTakesMs = 400;
+    const first = new Watcher(feed, { namespace: "first" });
+    await vi.advanceTimersByTimeAsync(0);
+    first.gone.abort();
+    await first.done;
+    const second = new Watcher(feed, { namespace: "second" });
+    const third = new Watcher(feed, { namespace: "third" });
+    await vi.advanceTimersByTimeAsync(0);
+    second.gone.abort();
+    await second.done;
+    expect([second.pods, third.pods]).toEqual([[], []]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(third.pods).toEqual([0]);
+  });
 
   it("refuses one watcher too many, and takes another when one has gone", async () => {
     const first = new Watcher(feed);

@@ -15,7 +15,7 @@ const INTERVAL_MIN_MS = 100;
 /**
  * After a look that took some time, none follows for so many times as long, and no longer than that, in milliseconds: with thousands of resources and pods
  * watchers are told less often, so that those who only watch do not keep pods from what they are sent. To put a state into bytes takes half as long as the
- * look, for each watcher.
+ * look, for each who watches with the same filter.
  */
 const REST_FACTOR = 9;
 const BYTES_SHARE = 0.5;
@@ -24,15 +24,12 @@ const REST_MAX_MS = 10_000;
 /** Most watchers at a time, over all transports. */
 const WATCHERS_MAX = 128;
 
-/** Most filters whose state is kept for the next watcher with the same one. */
-const LOOKS_MAX = 16;
-
 /** The feed; a part that is stopped before the listeners, so that watchers hear why they are left. */
 export interface RolloutFeed extends Part {
   /** The state at this moment. */
   get(filter: RolloutFilter): Rollout;
   /**
-   * The state at once, and after each change that the filter lets through. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and at
+   * The state as soon as it may be looked at, and after each change that the filter lets through. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and at
    * the first step with WATCHERS_EXCEEDED when there are too many.
    */
   watch(filter: RolloutFilter, signal: AbortSignal): AsyncIterable<Rollout>;
@@ -61,7 +58,16 @@ export function createRolloutFeed(deps: RolloutFeedDeps, options: RolloutFeedOpt
   return new ReportingFeed(deps, options);
 }
 
-/** The state as it was found, shared by all who watch with the same filter. */
+/** All who watch with the same filter: many cost no more than one. */
+interface Audience {
+  readonly key: string;
+  readonly filter: RolloutFilter;
+  watchers: number;
+  /** What the last look found. */
+  look: Look | undefined;
+}
+
+/** The state as it was found. */
 interface Look {
   readonly revision: number;
   readonly atMs: number;
@@ -76,7 +82,8 @@ class ReportingFeed implements RolloutFeed {
   readonly #intervalMinMs: number;
   readonly #watchersMax: number;
   readonly #stopping = new AbortController();
-  readonly #looks = new Map<string, Look>();
+  /** By filter; there are no more of them than watchers. */
+  readonly #audiences = new Map<string, Audience>();
   /** Those that wait for a change. */
   readonly #waiting = new Set<() => void>();
   #watchers = 0;
@@ -84,6 +91,8 @@ class ReportingFeed implements RolloutFeed {
   #revision = 0;
   /** Until when there is no further look, for whatever filter. */
   #restUntilMs = -Infinity;
+  /** Resolves when all have looked who wanted to so far: with many filters each has its turn. */
+  #turns = Promise.resolve();
 
   constructor(deps: RolloutFeedDeps, { intervalMinMs = INTERVAL_MIN_MS, watchersMax = WATCHERS_MAX }: RolloutFeedOptions) {
     this.#deps = deps;
@@ -118,48 +127,75 @@ class ReportingFeed implements RolloutFeed {
       const message = `Cannot watch the rollout: this replica has ${this.#watchersMax} watchers already`;
       throw new ReportError("WATCHERS_EXCEEDED", message, { transient: true });
     }
-    this.#watchers += 1;
+    const audience = this.#join(filter);
     try {
-      yield* this.#follow(filter, AbortSignal.any([signal, this.#stopping.signal]));
+      yield* this.#follow(audience, AbortSignal.any([signal, this.#stopping.signal]));
     } finally {
-      this.#watchers -= 1;
+      this.#leave(audience);
     }
     if (!signal.aborted) this.#refuseWhenStopping();
   }
 
-  async *#follow(filter: RolloutFilter, ended: AbortSignal): AsyncGenerator<Rollout, void, undefined> {
+  #join(filter: RolloutFilter): Audience {
+    const key = JSON.stringify([filter.fleet, filter.namespace, filter.name]);
+    const audience = this.#audiences.get(key) ?? { key, filter, watchers: 0, look: undefined };
+    this.#audiences.set(key, audience);
+    audience.watchers += 1;
+    this.#watchers += 1;
+    return audience;
+  }
+
+  #leave(audience: Audience): void {
+    this.#watchers -= 1;
+    audience.watchers -= 1;
+    if (audience.watchers === 0) this.#audiences.delete(audience.key);
+  }
+
+  async *#follow(audience: Audience, ended: AbortSignal): AsyncGenerator<Rollout, void, undefined> {
     let told: string | undefined;
     while (!ended.aborted) {
-      const { revision, rollout, content } = this.#look(filter);
-      if (content !== told) {
-        told = content;
-        yield rollout;
+      const look = await this.#look(audience, ended);
+      if (look === undefined) return;
+      if (look.content !== told) {
+        told = look.content;
+        yield look.rollout;
       }
       await pause(this.#intervalMinMs, ended);
-      if (this.#revision === revision) await this.#change(ended);
+      if (this.#revision === look.revision) await this.#change(ended);
     }
   }
 
-  /** The state now, or a moment ago if somebody has just looked: many watchers cost no more than one. */
-  #look(filter: RolloutFilter): Look {
-    const key = JSON.stringify([filter.fleet, filter.namespace, filter.name]);
-    const nowMs = this.#deps.clock();
-    const known = this.#looks.get(key);
-    if (known !== undefined && (known.revision === this.#revision || this.#isTooSoon(known, nowMs))) return known;
-    const report = this.#deps.report(filter);
-    const look = { revision: this.#revision, atMs: nowMs, rollout: rolloutMessage(report), content: hashOf(report) };
-    if (this.#looks.size >= LOOKS_MAX) this.#looks.clear();
-    this.#looks.set(key, look);
-    const endedMs = this.#deps.clock();
-    const costMs = Math.max(0, endedMs - nowMs) * (1 + this.#watchers * BYTES_SHARE);
-    this.#restUntilMs = endedMs + Math.min(REST_MAX_MS, costMs * REST_FACTOR);
-    return look;
+  /** The state now, or a moment ago if somebody has just looked; waits for its turn and for the end of the rest. Undefined when the watch has ended. */
+  async #look(audience: Audience, ended: AbortSignal): Promise<Look | undefined> {
+    const known = audience.look;
+    if (known !== undefined && (known.revision === this.#revision || this.#isFresh(known))) return known;
+    const before = this.#turns;
+    const { promise, resolve: pass } = Promise.withResolvers<void>();
+    this.#turns = before.then(() => promise);
+    try {
+      await settled(before, ended);
+      if (audience.look !== known) return audience.look; // Somebody with the same filter has looked meanwhile.
+      const restMs = this.#restUntilMs - this.#deps.clock();
+      // A clock that is set back does not make the rest longer than it can be.
+      if (restMs > 0 && restMs <= REST_MAX_MS) await pause(restMs, ended);
+      return ended.aborted ? undefined : this.#lookNow(audience);
+    } finally {
+      pass();
+    }
   }
 
-  /** A clock that is set back does not make the rest longer than it can be. */
-  #isTooSoon(known: Look, nowMs: number): boolean {
-    const restMs = this.#restUntilMs - nowMs;
-    return Math.abs(nowMs - known.atMs) < this.#intervalMinMs || (restMs > 0 && restMs <= REST_MAX_MS);
+  #isFresh({ atMs }: Look): boolean {
+    return Math.abs(this.#deps.clock() - atMs) < this.#intervalMinMs;
+  }
+
+  #lookNow(audience: Audience): Look {
+    const atMs = this.#deps.clock();
+    const report = this.#deps.report(audience.filter);
+    audience.look = { revision: this.#revision, atMs, rollout: rolloutMessage(report), content: hashOf(report) };
+    const endedMs = this.#deps.clock();
+    const costMs = Math.max(0, endedMs - atMs) * (1 + audience.watchers * BYTES_SHARE);
+    this.#restUntilMs = endedMs + Math.min(REST_MAX_MS, costMs * REST_FACTOR);
+    return audience.look;
   }
 
   async #change(ended: AbortSignal): Promise<void> {
@@ -197,4 +233,15 @@ async function pause(ms: number, ended: AbortSignal): Promise<void> {
   await promise;
   clearTimeout(timer);
   ended.removeEventListener("abort", onAbort);
+}
+
+/** Resolves when the promise has resolved, or when the signal aborts. */
+async function settled(awaited: Promise<void>, ended: AbortSignal): Promise<void> {
+  if (ended.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const go = (): void => resolve();
+  void awaited.then(go);
+  ended.addEventListener("abort", go, { once: true });
+  await promise;
+  ended.removeEventListener("abort", go);
 }
