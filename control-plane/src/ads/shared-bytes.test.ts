@@ -39,6 +39,17 @@ describe("buildSnapshots()", () => {
     expect(after.others.resources[0]).toBe(before.others.resources[0]);
     expect(after.others.version).not.toBe(before.others.version);
   });
+
+  it("keeps the snapshot of a fleet for which nothing is new", () => {
+    const state = stateOfManifests({ name: "g", domain: "gold", fleets: ["gold"] }, { name: "i", domain: "iron", fleets: ["iron"] });
+    const assembly = assemble(state);
+    const before = buildSnapshots(assembly);
+    const changed = assemble(stateOfManifests({ name: "i", domain: "iron", fleets: ["iron"], requestsPerUnit: 7 })).accepted;
+    const after = buildSnapshots({ ...assembly, accepted: [...assembly.accepted.slice(0, 1), ...changed] }, before);
+    expect([after.byFleet.get("gold"), after.others]).toEqual([before.byFleet.get("gold"), before.others]);
+    expect(after.byFleet.get("gold")).toBe(before.byFleet.get("gold"));
+    expect(after.byFleet.get("iron")?.version).not.toBe(before.byFleet.get("iron")?.version);
+  });
 });
 
 describe("PodStream", () => {

@@ -71,9 +71,25 @@ describe("assemble()", () => {
     expect(assembly.refusals).toMatchObject([
       {
         field: "spec.fleets",
-        message: "names 2 new fleets where 255 have a name already; all resources together may name 256",
+        message: "brings the fleets that have a name from 255 to 257, of at most 256 for all resources together",
       },
     ]);
+  });
+
+  it("counts no fleet of a resource that is refused for its domain", () => {
+    const fleetsOf = (from: number): readonly string[] => Array.from({ length: 64 }, (_, index) => `f${from + index}`);
+    const manifests = [
+      { name: "owner", domain: "shared", created: "2020-01-01T00:00:00Z" },
+      ...[0, 64, 128, 192].map((from) => ({
+        name: `copy-${from}`,
+        domain: "shared",
+        fleets: fleetsOf(from),
+        created: "2021-01-01T00:00:00Z",
+      })),
+      { name: "other", domain: "other", fleets: ["gateway"], created: "2022-01-01T00:00:00Z" },
+    ];
+    const { accepted, fleets } = assemble(stateOfManifests(...manifests));
+    expect([accepted.map(({ name }) => name), fleets]).toEqual([["other", "owner"], ["gateway"]]);
   });
 
   it("refuses the second of two resources with one name, by path, and names both places", () => {

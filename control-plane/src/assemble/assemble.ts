@@ -9,7 +9,7 @@ import type { Place, SourceResource, SourceState } from "../source/source.ts";
 import { formatPlace, resourceKey } from "../source/source.ts";
 import type { AcceptedResource, Assembly, Refusal } from "./assembly.ts";
 import { canonicalModel } from "./canonical.ts";
-import { createOwnership } from "./ownership.ts";
+import { type Conflict, createOwnership } from "./ownership.ts";
 
 /** Most fleets that all resources together may name: each has a snapshot and a version of its own, as large as everything that is for all fleets. */
 const FLEETS_MAX = 256;
@@ -26,7 +26,7 @@ export function assemble(state: SourceState): Assembly {
   const refusals: Refusal[] = state.refusals.map((refusal) => ({ ...refusal, reason: "InvalidSpec" }));
   const unique = refuseDuplicates(state.resources, refusals);
   const valid = unique.filter((resource) => isValid(resource, refusals));
-  const accepted = settleOwnership(boundFleets(valid.toSorted(compareAge), refusals), refusals);
+  const accepted = settleOwnership(valid.toSorted(compareAge), refusals);
   return {
     accepted: accepted.toSorted((left, right) => compareCodeUnits(left.key, right.key)),
     refusals: refusals.toSorted(comparePlaces),
@@ -64,34 +64,31 @@ function isValid(resource: SourceResource, refusals: Refusal[]): boolean {
   return problems.length === 0;
 }
 
-/** Walks from the oldest to the youngest: a resource that would bring the fleets above what all may name together is refused. */
-function boundFleets(resources: readonly SourceResource[], refusals: Refusal[]): readonly SourceResource[] {
+/** Walks from the oldest to the youngest; a resource gets its domain in all of its fleets or is refused. What is refused has no claim on anything. */
+function settleOwnership(resources: readonly SourceResource[], refusals: Refusal[]): readonly AcceptedResource[] {
+  const ownership = createOwnership();
   const fleets = new Set<string>();
-  return resources.filter((resource) => {
-    const named = fleets.union(new Set(resource.resource.spec.fleets));
-    if (named.size > FLEETS_MAX) {
-      const message = `names ${named.size - fleets.size} new fleets where ${fleets.size} have a name already; all resources together may name ${FLEETS_MAX}`;
+  return resources.flatMap((resource) => {
+    const candidate = remembered(translations, resource, translate);
+    const more = (candidate.fleets ?? []).filter((fleet) => !fleets.has(fleet));
+    if (fleets.size + more.length > FLEETS_MAX) {
+      const message = `brings the fleets that have a name from ${fleets.size} to ${fleets.size + more.length}, of at most ${FLEETS_MAX} for all resources together`;
       refuse(resource, ["spec", "fleets"], { reason: "TooManyFleets", message }, refusals);
-      return false;
+      return [];
     }
-    for (const fleet of resource.resource.spec.fleets ?? []) fleets.add(fleet);
-    return true;
+    const conflict = ownership.claim(candidate);
+    if (conflict !== undefined) {
+      refuse(resource, ["spec", "domain"], { reason: "DomainConflict", message: conflictMessage(candidate, conflict) }, refusals);
+      return [];
+    }
+    for (const fleet of more) fleets.add(fleet);
+    return [candidate];
   });
 }
 
-/** Walks from the oldest to the youngest; a resource gets its domain in all of its fleets or is refused. */
-function settleOwnership(resources: readonly SourceResource[], refusals: Refusal[]): readonly AcceptedResource[] {
-  const ownership = createOwnership();
-  return resources.flatMap((resource) => {
-    const candidate = remembered(translations, resource, translate);
-    const conflict = ownership.claim(candidate);
-    if (conflict === undefined) return [candidate];
-    const fleet = conflict.fleet === undefined ? "" : ` in fleet ${JSON.stringify(conflict.fleet)}`;
-    const owner = `${conflict.owner.key} (${formatPlace(conflict.owner.place)})`;
-    const message = `domain ${JSON.stringify(candidate.domain)} belongs to ${owner}${fleet}: the oldest resource owns a domain, then the first by namespace and name`;
-    refuse(resource, ["spec", "domain"], { reason: "DomainConflict", message }, refusals);
-    return [];
-  });
+function conflictMessage({ domain }: AcceptedResource, { owner, fleet }: Conflict): string {
+  const where = fleet === undefined ? "" : ` in fleet ${JSON.stringify(fleet)}`;
+  return `domain ${JSON.stringify(domain)} belongs to ${owner.key} (${formatPlace(owner.place)})${where}: the oldest resource owns a domain, then the first by namespace and name`;
 }
 
 function translate(resource: SourceResource): AcceptedResource {

@@ -197,7 +197,7 @@ class SourcePublisher implements Publisher {
       return;
     }
     const assembly = assemble(state);
-    const wanted = buildSnapshots(assembly);
+    const wanted = buildSnapshots(assembly, this.#wanted);
     // Only now: a state that cannot be assembled is not taken, and fails again at the next look.
     this.#noteReadable();
     this.#read = state;

@@ -47,16 +47,24 @@ export interface Restoration {
   readonly message: string;
 }
 
-/** Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is for and however often others change. */
-export function buildSnapshots(assembly: Assembly): SnapshotSet {
+/**
+ * Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is for and however often others change; a fleet for which
+ * nothing is new since `before` keeps its snapshot.
+ */
+export function buildSnapshots(assembly: Assembly, before?: SnapshotSet): SnapshotSet {
   const resources = assembly.accepted.map((resource) => ({ resource, built: buildResource(resource) }));
-  const build = (isFor: (resource: AcceptedResource) => boolean): Snapshot =>
-    buildSnapshot(resources.filter(({ resource }) => isFor(resource)).map(({ built }) => built));
+  const build = (known: Snapshot | undefined, isFor: (resource: AcceptedResource) => boolean): Snapshot => {
+    const wanted = resources.filter(({ resource }) => isFor(resource)).map(({ built }) => built);
+    return known !== undefined && areSame(known.resources, wanted) ? known : buildSnapshot(wanted);
+  };
   return {
     byFleet: new Map(
-      assembly.fleets.map((fleet) => [fleet, build(({ fleets }) => fleets === undefined || fleets.includes(fleet))] as const),
+      assembly.fleets.map((fleet) => {
+        const isFor = ({ fleets }: AcceptedResource): boolean => fleets === undefined || fleets.includes(fleet);
+        return [fleet, build(before?.byFleet.get(fleet), isFor)] as const;
+      }),
     ),
-    others: build(({ fleets }) => fleets === undefined),
+    others: build(before?.others, ({ fleets }) => fleets === undefined),
   };
 }
 
@@ -89,6 +97,10 @@ export function buildSnapshot(resources: readonly SnapshotResource[]): Snapshot 
     digests: new Map(resources.map(({ name, digest }) => [name, digest])),
     body: encodeBody(version, bytes),
   };
+}
+
+function areSame(left: readonly SnapshotResource[], right: readonly SnapshotResource[]): boolean {
+  return left.length === right.length && left.every((resource, index) => resource === right[index]);
 }
 
 function hashOf(parts: readonly Uint8Array[]): string {
