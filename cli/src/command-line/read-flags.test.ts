@@ -13,6 +13,7 @@ describe("readFlags()", () => {
   it.each([
     { args: ["-f", "a", "-f=b", "-fc", "--file", "d", "--file=e"], files: ["a", "b", "c", "d", "e"], words: [] },
     { args: ["x", "-f=a=b", "y"], files: ["a=b"], words: ["x", "y"] },
+    { args: ["-f=", "y", "-fa=b", "-qf=c", "-f=-d"], files: ["", "a=b", "c", "-d"], words: ["y"] },
     { args: ["--file=-a", "-"], files: ["-a"], words: ["-"] },
     { args: ["--", "-f=a", "--file"], files: [], words: ["-f=a", "--file"] },
   ])("reads $args", ({ args, files, words }) => {
@@ -34,6 +35,8 @@ describe("readFlags()", () => {
     { args: ["-x"], message: 'unknown flag "-x", known are: -f, --file, -H, --header, -q, --quick, --help' },
     { args: ["--file"], message: "option '-f, --file <value>' argument missing" },
     { args: ["--quick=yes"], message: "option '-q, --quick' does not take an argument" },
+    { args: ["-q=yes"], message: "option '-q, --quick' does not take an argument" },
+    { args: ["-x=yes"], message: 'unknown flag "-x", known are: -f, --file, -H, --header, -q, --quick, --help' },
     { args: ["-f", "-a"], message: "a value that begins with a dash must be written as --file=VALUE" },
     { args: ["--file", "-a"], message: "a value that begins with a dash must be written as --file=VALUE" },
   ])("refuses $args", ({ args, message }) => {

@@ -24,7 +24,7 @@ export type ReadFlags =
 /** Reads the arguments behind the name of a command. Flags may stand anywhere; behind `--` nothing is a flag. */
 export function readFlags(args: readonly string[], table: FlagTable): ReadFlags {
   try {
-    const { values, positionals } = parseArgs({ args: joinShortValues(args), options: repeatable(table), allowPositionals: true });
+    const { values, positionals } = parseArgs({ args: namedInFull(args, table), options: repeatable(table), allowPositionals: true });
     const all = (name: string): readonly string[] => (values[name] as readonly string[] | undefined) ?? [];
     return { ok: true, words: positionals, all, last: (name) => all(name).at(-1), has: (name) => values[name] === true };
   } catch (error) {
@@ -41,10 +41,21 @@ function repeatable(table: FlagTable): Record<string, { type: "string" | "boolea
   );
 }
 
-/** `-o=json` is written like `-ojson`. */
-function joinShortValues(args: readonly string[]): string[] {
+/** `-o=json` is written as `--output=json`, and `-wo=json` as `-w --output=json`: the parser would take the `=` into the value. */
+function namedInFull(args: readonly string[], table: FlagTable): readonly string[] {
   const end = args.indexOf("--");
-  return args.map((arg, index) => (end !== -1 && index > end ? arg : arg.replace(/^(-[A-Za-z])=/, "$1")));
+  return args.flatMap((arg, index) => (end !== -1 && index > end ? [arg] : splitShort(arg, table)));
+}
+
+function splitShort(arg: string, table: FlagTable): readonly string[] {
+  const [, before, letter, value] = /^-([A-Za-z]*)([A-Za-z])(=.*)$/s.exec(arg) ?? [];
+  if (before === undefined || letter === undefined || value === undefined) return [arg];
+  const flagOf = (short: string): [string, FlagTable[string]] | undefined =>
+    Object.entries(table).find((entry) => entry[1].short === short);
+  const name = flagOf(letter)?.[0];
+  // Behind a flag with a value, everything is its value: `-fa=b`.
+  if (name === undefined || !Array.from(before).every((short) => flagOf(short)?.[1].type === "boolean")) return [arg];
+  return [...(before === "" ? [] : [`-${before}`]), `--${name}${value}`];
 }
 
 function problemOf(message: string, table: FlagTable): string {

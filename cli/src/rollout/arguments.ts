@@ -103,11 +103,13 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
 }
 
 function resourceFilter(flags: Extract<ReadFlags, { readonly ok: true }>): RolloutFilter | string {
-  const [word = ""] = flags.words;
-  const [, inWord = "", name = ""] = /^(?:([^/]*)\/)?([^/]*)$/.exec(word) ?? [];
-  if (word !== "" && name === "") return `a resource must be NAME or NAMESPACE/NAME, is ${JSON.stringify(word)}`;
+  // An empty text is a variable that is not set: it does not mean everything.
+  for (const flag of ["fleet", "namespace"]) if (flags.last(flag) === "") return `--${flag} must not be empty`;
+  const [word] = flags.words;
+  const [, inWord = "", name = ""] = /^(?:([^/]+)\/)?([^/]+)$/.exec(word ?? "") ?? [];
+  if (word !== undefined && name === "") return `a resource must be NAME or NAMESPACE/NAME, is ${JSON.stringify(word)}`;
   const namespace = flags.last("namespace") ?? inWord;
-  if (inWord !== "" && namespace !== inWord) return `the resource ${word} is not in the namespace ${JSON.stringify(namespace)}`;
+  if (inWord !== "" && namespace !== inWord) return `the resource ${inWord}/${name} is not in the namespace ${JSON.stringify(namespace)}`;
   const generation = flags.last("generation");
   if (generation !== undefined && name === "") return "--generation is for one RESOURCE, name it";
   if (generation !== undefined && !/^[1-9]\d{0,14}$/.test(generation)) {
