@@ -56,11 +56,7 @@ export function parseConvertArguments(args: readonly string[]): ConvertArguments
   if (flags.words.length === 0) return "no file given: name files or directories, or - for standard input";
   const to = flags.last("to");
   if (to !== undefined && to !== "manifest" && to !== "rules") return `--to must be manifest or rules, is ${JSON.stringify(to)}`;
-  return {
-    paths: flags.words,
-    to,
-    name: flags.last("name"),
-    namespace: flags.last("namespace"),
-    outputFolder: flags.last("output-dir"),
-  };
+  const outputFolder = flags.last("output-dir");
+  if (outputFolder === "") return "--output-dir must name a directory, is empty";
+  return { paths: flags.words, to, name: flags.last("name"), namespace: flags.last("namespace"), outputFolder };
 }

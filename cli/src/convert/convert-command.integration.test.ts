@@ -1,13 +1,18 @@
 // Tests of `weir convert` on real files: what it writes where, and how it ends.
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { runConvert } from "./convert-command.ts";
 
 const RULES = "# Above.\ndomain: NAME\ndescriptors:\n  - key: user # each\n    rate_limit: { unit: minute, requests_per_unit: 5 }\n";
+
+/** Longest time of one run of the program, in milliseconds. */
+const PROGRAM_TIMEOUT_MS = 15_000;
 
 let folder: string;
 beforeEach(() => {
@@ -27,6 +32,13 @@ async function convert(args: readonly string[], input = ""): Promise<{ code: num
     yield await Promise.resolve(Buffer.from(input));
   });
   return { code, stdout: output.stdout.replaceAll(`${folder}/`, ""), stderr: output.stderr.replaceAll(`${folder}/`, "") };
+}
+
+/** Runs the program, in a shell that does something before; ends it when it takes too long. */
+function runProgram(args: readonly string[], script = 'exec "$@"'): { status: number | null; stdout: string; stderr: string } {
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+  const command = [process.execPath, "--conditions=source", main, "convert", ...args];
+  return spawnSync("sh", ["-c", script, "sh", ...command], { encoding: "utf8", timeout: PROGRAM_TIMEOUT_MS, killSignal: "SIGKILL" });
 }
 
 function manifest(name: string, namespace = ""): string {
@@ -75,6 +87,41 @@ describe("weir convert", () => {
     expect(readFileSync(join(folder, "out/two.yaml"), "utf8")).toBe(manifest("two"));
   });
 
+  it("makes the folders around the one that it writes to", async () => {
+    expect(await convert(["@one.yaml", "--output-dir", "@out/deep/../deeper/"])).toMatchObject({ code: 0, stderr: "" });
+    expect(readdirSync(join(folder, "out/deeper"))).toEqual(["one.yaml"]);
+  });
+
+  it("says that it cannot write where a file stands in the place of the folder", async () => {
+    expect(await convert(["@one.yaml", "--output-dir", "@two.yaml"])).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "weir convert: cannot write: ENOTDIR: not a directory, open 'two.yaml/one.yaml'\n",
+    });
+  });
+
+  it("leaves no file behind when there is no room for all of one", () => {
+    // Files may have one block; the second result is larger, as on a disk that is full.
+    writeFileSync(join(folder, "two.yaml"), `${RULES.replace("NAME", "two")}# ${"x".repeat(100_000)}\n`);
+    const out = join(folder, "out");
+    const paths = ["one", "two"].map((name) => join(folder, `${name}.yaml`));
+    const { status, stdout, stderr } = runProgram(["--output-dir", out, ...paths], 'ulimit -f 1; exec "$@"');
+    expect({ status, stdout, stderr }).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: "weir convert: cannot write: EFBIG: file too large, write\n",
+    });
+    expect(readdirSync(out)).toEqual([]);
+  });
+
+  it("ends where no folder can be made", () => {
+    const { status, stderr } = runProgram(["--output-dir", "/proc/x/y", join(folder, "one.yaml")]);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "weir convert: cannot write: ENOENT: no such file or directory, mkdir '/proc/x'\n",
+    });
+  });
+
   it("tells which documents of a rule file it leaves out, because a pod does not read them", async () => {
     const { code, stdout, stderr } = await convert(["-"], `${RULES.replace("NAME", "one")}---\ndomain: two\n`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: manifest("one") });
@@ -107,6 +154,7 @@ describe("weir convert", () => {
   it.each([
     { args: [], stderr: "no file given: name files or directories, or - for standard input; weir convert --help tells more" },
     { args: ["--to", "yaml", "-"], stderr: '--to must be manifest or rules, is "yaml"; weir convert --help tells more' },
+    { args: ["--output-dir", "", "@one.yaml"], stderr: "--output-dir must name a directory, is empty; weir convert --help tells more" },
     {
       args: ["--name", "x", "@one.yaml", "@two.yaml"],
       stderr: "--name is for one rule file, there are more; weir convert --help tells more",
