@@ -29,7 +29,7 @@ export interface RolloutFeed extends Part {
   /** The state at this moment. */
   get(filter: RolloutFilter): Rollout;
   /**
-   * The state as soon as it may be looked at, and after each change that the filter lets through. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and at
+   * The state at once, and after each change that the filter lets through. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and at
    * the first step with WATCHERS_EXCEEDED when there are too many.
    */
   watch(filter: RolloutFilter, signal: AbortSignal): AsyncIterable<Rollout>;
@@ -89,7 +89,7 @@ class ReportingFeed implements RolloutFeed {
   #watchers = 0;
   /** Counts changes. */
   #revision = 0;
-  /** Until when there is no further look, for whatever filter. */
+  /** Until when there is no further look, for whatever filter, but the first of one who comes. */
   #restUntilMs = -Infinity;
   /** Resolves when all have looked who wanted to so far: with many filters each has its turn. */
   #turns = Promise.resolve();
@@ -154,7 +154,7 @@ class ReportingFeed implements RolloutFeed {
   async *#follow(audience: Audience, ended: AbortSignal): AsyncGenerator<Rollout, void, undefined> {
     let told: string | undefined;
     while (!ended.aborted) {
-      const look = await this.#look(audience, ended);
+      const look = await (told === undefined ? this.#firstLook(audience) : this.#look(audience, ended));
       if (look === undefined) return;
       if (look.content !== told) {
         told = look.content;
@@ -165,37 +165,55 @@ class ReportingFeed implements RolloutFeed {
     }
   }
 
+  /** For one who comes: the state now, or what those see whom it joins. */
+  #firstLook(audience: Audience): Look {
+    const known = audience.look;
+    if (known !== undefined && (this.#isFresh(known) || (this.#restMs() > 0 && this.#ageMs(known) < REST_MAX_MS))) return known;
+    return this.#lookNow(audience);
+  }
+
   /** The state now, or a moment ago if somebody has just looked; waits for its turn and for the end of the rest. Undefined when the watch has ended. */
   async #look(audience: Audience, ended: AbortSignal): Promise<Look | undefined> {
     const known = audience.look;
-    if (known !== undefined && (known.revision === this.#revision || this.#isFresh(known))) return known;
+    if (known !== undefined && this.#isFresh(known)) return known;
     const before = this.#turns;
     const { promise, resolve: pass } = Promise.withResolvers<void>();
     this.#turns = before.then(() => promise);
     try {
       await settled(before, ended);
       if (audience.look !== known) return audience.look; // Somebody with the same filter has looked meanwhile.
-      const restMs = this.#restUntilMs - this.#deps.clock();
-      // A clock that is set back does not make the rest longer than it can be.
-      if (restMs > 0 && restMs <= REST_MAX_MS) await pause(restMs, ended);
+      const restMs = this.#restMs();
+      // Once only: those who come meanwhile, and are told at once, do not put it off for ever.
+      if (restMs > 0) await pause(restMs, ended);
       return ended.aborted ? undefined : this.#lookNow(audience);
     } finally {
       pass();
     }
   }
 
-  #isFresh({ atMs }: Look): boolean {
-    return Math.abs(this.#deps.clock() - atMs) < this.#intervalMinMs;
-  }
-
   #lookNow(audience: Audience): Look {
     const atMs = this.#deps.clock();
+    const restMs = this.#restMs();
     const report = this.#deps.report(audience.filter);
     audience.look = { revision: this.#revision, atMs, rollout: rolloutMessage(report), content: hashOf(report) };
     const endedMs = this.#deps.clock();
     const costMs = Math.max(0, endedMs - atMs) * (1 + audience.watchers * BYTES_SHARE);
-    this.#restUntilMs = endedMs + Math.min(REST_MAX_MS, costMs * REST_FACTOR);
+    this.#restUntilMs = endedMs + Math.min(REST_MAX_MS, restMs + costMs * REST_FACTOR);
     return audience.look;
+  }
+
+  #isFresh(look: Look): boolean {
+    return look.revision === this.#revision || this.#ageMs(look) < this.#intervalMinMs;
+  }
+
+  #ageMs({ atMs }: Look): number {
+    return Math.abs(this.#deps.clock() - atMs);
+  }
+
+  /** What is left of the rest. A clock that is set back does not make it longer than it can be. */
+  #restMs(): number {
+    const restMs = this.#restUntilMs - this.#deps.clock();
+    return restMs > 0 && restMs <= REST_MAX_MS ? restMs : 0;
   }
 
   async #change(ended: AbortSignal): Promise<void> {
