@@ -20,4 +20,12 @@ describe("LimitedLog.warn()", () => {
       ["No", { count: 11 }],
     ]);
   });
+
+  it("writes a line when there are too many of another kind", () => {
+    const lines: unknown[] = [];
+    const log = limitLog({ ...silentLog(), warn: (message, fields) => lines.push([message, fields]) }, () => 10);
+    for (let count = 1; count <= 8; count += 1) log.warn("Could not connect", { count });
+    log.warn("Not allowed", { count: 9 });
+    expect(lines.slice(5)).toEqual([["Not allowed", { count: 9 }]]);
+  });
 });
