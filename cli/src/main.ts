@@ -3,9 +3,7 @@ import { nodeHost } from "@weir/common/lifecycle/host";
 import { runProgram } from "@weir/common/lifecycle/program";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 
-/** Exit codes: all is well, and for a command line that is not understood. */
-const EXIT_OK = 0;
-const EXIT_USAGE = 2;
+import { EXIT_OK, EXIT_USAGE } from "./command-line/exit-codes.ts";
 
 /** A command: what the help says of it, and how it is run with the arguments behind its name. */
 interface Command {

@@ -1,11 +1,13 @@
 // The command line of `weir check`. Pure.
 
+import { readOutputFormat } from "../command-line/output-format.ts";
+import type { OutputFormat } from "../command-line/output-format.ts";
 import { readFlags } from "../command-line/read-flags.ts";
 
 /** What is to be done. */
 export interface CheckArguments {
   readonly paths: readonly string[];
-  readonly format: "text" | "json";
+  readonly format: OutputFormat;
   readonly mergeDomains: boolean;
   readonly skipOtherKinds: boolean;
 }
@@ -46,7 +48,7 @@ export function parseCheckArguments(args: readonly string[]): CheckArguments | s
   });
   if (!flags.ok) return flags.message;
   if (flags.words.length === 0) return "no file given: name files or directories, or - for standard input";
-  const format = flags.last("output") ?? "text";
-  if (format !== "text" && format !== "json") return `the output must be text or json, is ${JSON.stringify(format)}`;
-  return { paths: flags.words, format, mergeDomains: flags.has("merge-domains"), skipOtherKinds: flags.has("skip-other-kinds") };
+  const output = readOutputFormat(flags.last("output"));
+  if ("wrong" in output) return output.wrong;
+  return { paths: flags.words, ...output, mergeDomains: flags.has("merge-domains"), skipOtherKinds: flags.has("skip-other-kinds") };
 }

@@ -2,15 +2,12 @@
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
 
+import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { parseCheckArguments } from "./arguments.ts";
 import { checkFiles } from "./check-files.ts";
 import { readInputFiles } from "./input-files.ts";
 import type { InputStream } from "./read-bounded.ts";
 import { formatJson, formatText } from "./report.ts";
-
-const EXIT_OK = 0;
-const EXIT_PROBLEMS = 1;
-const EXIT_USAGE = 2;
 
 /** Runs the command with the arguments behind its name; gives the exit code. */
 export async function runCheck(

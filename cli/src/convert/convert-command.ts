@@ -9,13 +9,10 @@ import { readInputFiles } from "../check/input-files.ts";
 import type { InputFile } from "../check/input-files.ts";
 import type { InputStream } from "../check/read-bounded.ts";
 import { formatProblem, formatWarning } from "../check/report.ts";
+import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { parseConvertArguments } from "./arguments.ts";
 import { convertText } from "./convert-text.ts";
 import type { Conversion, ConversionOptions, Converted } from "./convert-text.ts";
-
-const EXIT_OK = 0;
-const EXIT_PROBLEMS = 1;
-const EXIT_USAGE = 2;
 
 /** Runs the command with the arguments behind its name; gives the exit code. */
 export async function runConvert(

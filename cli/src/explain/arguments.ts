@@ -1,4 +1,6 @@
 // The command line of `weir explain`. Pure.
+import { readOutputFormat } from "../command-line/output-format.ts";
+import type { OutputFormat } from "../command-line/output-format.ts";
 import { readFlags } from "../command-line/read-flags.ts";
 
 /** One pair of a request's descriptor. */
@@ -15,7 +17,7 @@ export interface ExplainArguments {
   readonly descriptors: readonly (readonly RequestEntry[])[];
   readonly fleet: string | undefined;
   readonly atMs: number;
-  readonly format: "text" | "json";
+  readonly format: OutputFormat;
   readonly keyPrefix: string;
   readonly mergeDomains: boolean;
   readonly skipOtherKinds: boolean;
@@ -87,8 +89,8 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
   }
   if (descriptors.length === 0) return "no descriptor given: write one as --descriptor key=value,key=value";
   if (descriptors.length > DESCRIPTORS_MAX) return `a request has at most ${DESCRIPTORS_MAX} descriptors`;
-  const format = flags.last("output") ?? "text";
-  if (format !== "text" && format !== "json") return `the output must be text or json, is ${JSON.stringify(format)}`;
+  const output = readOutputFormat(flags.last("output"));
+  if ("wrong" in output) return output.wrong;
   const at = flags.last("at");
   const atMs = at === undefined ? nowMs : parseTime(at);
   if (atMs === undefined) return `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is ${JSON.stringify(at)}`;
@@ -99,7 +101,7 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
     descriptors,
     fleet: flags.last("fleet"),
     atMs,
-    format,
+    ...output,
     keyPrefix: flags.last("key-prefix") ?? "",
     mergeDomains: flags.has("merge-domains"),
     skipOtherKinds: flags.has("skip-other-kinds"),

@@ -6,14 +6,11 @@ import { checkFiles } from "../check/check-files.ts";
 import { readInputFiles } from "../check/input-files.ts";
 import type { InputStream } from "../check/read-bounded.ts";
 import { formatProblem, formatWarning } from "../check/report.ts";
+import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { parseExplainArguments } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
 import { explainRequest } from "./explain.ts";
 import { explainJson, explainText } from "./report.ts";
-
-const EXIT_OK = 0;
-const EXIT_PROBLEMS = 1;
-const EXIT_USAGE = 2;
 
 /** Runs the command with the arguments behind its name; gives the exit code. */
 export async function runExplain(
