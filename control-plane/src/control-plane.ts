@@ -1,4 +1,5 @@
 // The parts of the control plane, put together in the order of the flow. The one place where implementations are chosen; main.ts runs it.
+import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
@@ -66,6 +67,7 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
   publisher.use(source);
   const pods = createPodRegistry({ clock });
   const replica = hostname();
+  const instance = randomUUID();
   let isDraining = false;
   const notReady = (): string | undefined => {
     if (isDraining) return "it is shutting down";
@@ -73,7 +75,10 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
     return ads.address() === undefined ? "the ADS listener is not open" : undefined;
   };
   const report = (filter: RolloutFilter = {}): RolloutReport =>
-    reportRollout({ replica, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() }, filter);
+    reportRollout(
+      { replica, instance, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() },
+      filter,
+    );
   const feed = createRolloutFeed({ report, clock });
   publisher.onChanged(() => feed.changed());
   pods.onChanged(() => feed.changed());

@@ -135,6 +135,7 @@ describe("rollout API", () => {
     });
     expect(answer.rollout).toMatchObject({
       replica: expect.stringMatching(/./) as unknown,
+      instance: expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown,
       ready: true,
       source: { location: folder },
       fleets: [{ name: "*", version: connected.last.versionInfo, resources: 1, pods: { total: 1, accepted: 1 } }],

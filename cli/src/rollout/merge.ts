@@ -126,9 +126,11 @@ export function resourceName(resource: Resource): string {
 function withoutTwins(answers: readonly ReplicaAnswer[]): readonly ReplicaAnswer[] {
   const seen = new Set<string>();
   return answers.filter(({ rollout }) => {
-    if (rollout === undefined || rollout.replica === "") return true;
-    const isTwin = seen.has(rollout.replica);
-    seen.add(rollout.replica);
+    // Servers from before the field are told apart by their names only.
+    const process = rollout === undefined || rollout.instance === "" ? rollout?.replica : `instance ${rollout.instance}`;
+    if (process === undefined || process === "") return true;
+    const isTwin = seen.has(process);
+    seen.add(process);
     return !isTwin;
   });
 }

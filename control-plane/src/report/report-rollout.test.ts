@@ -27,6 +27,7 @@ describe("reportRollout()", () => {
   it("tells what is served, and which pod has accepted which version", () => {
     expect(reportOf(ONE, [podOf({ sent: EVENT, accepted: EVENT })])).toEqual({
       replica: "replica-1",
+      instance: "process-1",
       observedAt: AT,
       ready: true,
       notReady: null,
@@ -102,7 +103,15 @@ describe("reportRollout()", () => {
 
   it("says why it is not ready, and what keeps the source from following", () => {
     const source = { location: "limits", condition: () => ({ syncedMs: undefined, problem: "the server is away" }) };
-    const facts = { replica: "replica-1", nowMs: AT_MS, notReady: "it is shutting down", source, publisher: ONE, pods: [] };
+    const facts = {
+      replica: "replica-1",
+      instance: "process-1",
+      nowMs: AT_MS,
+      notReady: "it is shutting down",
+      source,
+      publisher: ONE,
+      pods: [],
+    };
     expect(reportRollout(facts)).toMatchObject({
       ready: false,
       notReady: "it is shutting down",
@@ -428,6 +437,7 @@ describe("rolloutMessage()", () => {
     const rejected = podOf({ sent: EVENT, rejected: { ...EVENT, message: "default/a: no" } });
     expect(toJson(RolloutSchema, rolloutMessage(reportOf(publisher, [rejected])))).toMatchObject({
       replica: "replica-1",
+      instance: "process-1",
       observedAt: "2026-01-31T12:00:00Z",
       ready: true,
       source: { location: "limits", syncedAt: "2026-01-31T12:00:00Z" },
@@ -475,9 +485,18 @@ describe("rolloutMessage()", () => {
 
   it("counts pods for which nothing is in force as pending, and leaves out times that are not known", () => {
     const source = { location: "limits", condition: () => ({ syncedMs: undefined, problem: undefined }) };
-    const report = reportRollout({ replica: "r", nowMs: AT_MS, notReady: "starting", source, publisher: UNREAD, pods: [podOf({})] });
+    const report = reportRollout({
+      replica: "r",
+      instance: "i",
+      nowMs: AT_MS,
+      notReady: "starting",
+      source,
+      publisher: UNREAD,
+      pods: [podOf({})],
+    });
     expect(toJson(RolloutSchema, rolloutMessage(report))).toEqual({
       replica: "r",
+      instance: "i",
       observedAt: "2026-01-31T12:00:00Z",
       source: { location: "limits", error: "Cannot read the folder x" },
       pods: [

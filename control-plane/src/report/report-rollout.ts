@@ -20,6 +20,7 @@ import type {
 /** What a report is made of. */
 export interface RolloutFacts {
   readonly replica: string;
+  readonly instance: string;
   readonly nowMs: number;
   /** Why the replica is not ready; undefined when it is. */
   readonly notReady: string | undefined;
@@ -39,7 +40,7 @@ interface FleetStanding {
 
 /** Makes the report. */
 export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): RolloutReport {
-  const { replica, nowMs, notReady, publisher } = facts;
+  const { replica, instance, nowMs, notReady, publisher } = facts;
   const { syncedMs, problem } = facts.source.condition();
   const { publication, publishedMs } = publisher;
   const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
@@ -47,6 +48,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   const resources = reportResources(publisher, fleets, filter);
   return {
     replica,
+    instance,
     observedAt: formatTime(nowMs),
     ready: notReady === undefined,
     notReady: notReady ?? null,

@@ -77,5 +77,5 @@ export function podOf(difference: Partial<PodState>): PodState {
 /** The report of a replica that is ready. */
 export function reportOf(publisher: PublisherState, pods: readonly PodState[] = [], filter: RolloutFilter = {}): RolloutReport {
   const source = { location: "limits", condition: () => ({ syncedMs: AT_MS, problem: undefined }) };
-  return reportRollout({ replica: "replica-1", nowMs: AT_MS, notReady: undefined, source, publisher, pods }, filter);
+  return reportRollout({ replica: "replica-1", instance: "process-1", nowMs: AT_MS, notReady: undefined, source, publisher, pods }, filter);
 }

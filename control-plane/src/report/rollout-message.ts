@@ -49,9 +49,10 @@ const RESOURCE_STATES = {
 
 /** The report as a message. */
 export function rolloutMessage(report: RolloutReport): Rollout {
-  const { replica, observedAt, ready, source, fleets, resources, refusals, pods } = report;
+  const { replica, instance, observedAt, ready, source, fleets, resources, refusals, pods } = report;
   return create(RolloutSchema, {
     replica,
+    instance,
     observedAt: timeOf(observedAt),
     ready,
     source: {

@@ -117,6 +117,8 @@ export interface PodReportEntry {
 export interface RolloutReport {
   /** Name of the replica: what it knows of pods is true of those that are connected to it. */
   readonly replica: string;
+  /** Tells this process from every other, of the same name too. */
+  readonly instance: string;
   readonly observedAt: string;
   readonly ready: boolean;
   /** Why it is not ready; null when it is. */
