@@ -34,4 +34,17 @@ describe("mergeRollouts()", () => {
     const { replicas, pods } = mergeRollouts(await answersOf(rolloutOf("cp", { a: 1 }, more), rolloutOf("cp", { a: 1 }, more)));
     expect([replicas.length, pods.length]).toEqual([1, 1]);
   });
+
+  it.each([
+    { what: "a refused resource", worse: { state: 2 }, better: { state: 1, reason: "DuplicateResource" } },
+    { what: "an earlier form", worse: { state: 1, servesLastGood: true }, better: { state: 1, reason: "DuplicateResource" } },
+    { what: "a reason", worse: { state: 1, reason: "DuplicateResource", generation: 7n }, better: { state: 1 } },
+    { what: "the lower generation", worse: { state: 1, generation: 6n }, better: { state: 1, generation: 7n } },
+  ])("shows $what, whichever replica answers first", async ({ worse, better }) => {
+    const replicas = [worse, better].map((resource, index) =>
+      rolloutOf(`cp-${index}`, {}, { resources: [{ namespace: "web", name: "shop", ...resource }] }),
+    );
+    const answers = await answersOf(...replicas);
+    for (const order of [answers, answers.toReversed()]) expect(mergeRollouts(order).resources).toMatchObject([{ resource: worse }]);
+  });
 });

@@ -65,10 +65,10 @@ const NOTHING_WANTED: WantedResource = { namespace: "", name: "", generation: 0 
 
 /** How far a resource is from being served, so that the worst answer is shown. */
 const SEVERITY: Readonly<Record<ResourceState, number>> = {
-  [ResourceState.UNSPECIFIED]: 1,
+  [ResourceState.UNSPECIFIED]: 3,
   [ResourceState.SERVED]: 0,
-  [ResourceState.REFUSED]: 3,
-  [ResourceState.QUARANTINED]: 2,
+  [ResourceState.REFUSED]: 5,
+  [ResourceState.QUARANTINED]: 4,
 };
 
 const HOLD_TEXT: Readonly<Record<Hold, string>> = {
@@ -146,13 +146,17 @@ function mergeFleet(fleets: readonly Fleet[]): MergedFleet {
 }
 
 function mergeResource(resources: readonly Resource[]): MergedResource {
-  const [worst] = resources.toSorted((left, right) => severityOf(right) - severityOf(left));
+  const [worst] = resources.toSorted(
+    (left, right) =>
+      severityOf(right) - severityOf(left) || Number(left.generation - right.generation) || compare(left.reason, right.reason),
+  );
   if (worst === undefined) throw new Error("A group of resources is empty");
   return { resource: worst, pods: sum(resources.map(({ pods }) => pods)) };
 }
 
-function severityOf({ state }: Resource): number {
-  return SEVERITY[state] ?? 1;
+function severityOf({ state, reason, servesLastGood }: Resource): number {
+  if (state === ResourceState.SERVED) return servesLastGood ? 2 : reason === "" ? 0 : 1;
+  return SEVERITY[state] ?? 3;
 }
 
 function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] {
