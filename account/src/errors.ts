@@ -3,7 +3,7 @@
 import type { ErrorTable } from "@weir/common/errors/service-error";
 import { ServiceError } from "@weir/common/errors/service-error";
 
-/** Codes that end a call; `code` in the body of an answer. */
+/** The error codes of calls to the account service: `code` in the body of an answer. */
 export const CALL_ERRORS = {
   malformed_json: {
     meaning: "The body is not one JSON object.",
@@ -50,7 +50,7 @@ export const CALL_ERRORS = {
   busy: { meaning: "More work is waiting than the service takes on.", remedy: "Try again after Retry-After; add replicas or CPU." },
 } as const satisfies ErrorTable;
 
-/** Codes that end the start of the service. */
+/** The error codes with which the account service refuses to start. */
 export const START_ERRORS = {
   TOKEN_KEYS_INVALID: { meaning: "The key file or a kept secret cannot be used.", remedy: "Correct the file that the message names." },
   DATA_DIRECTORY_UNUSABLE: {
@@ -62,9 +62,6 @@ export const START_ERRORS = {
     remedy: "Check the file that the message names, or run the version that wrote it.",
   },
 } as const satisfies ErrorTable;
-
-/** All errors of this workspace, for the table of the documentation. */
-export const ACCOUNT_ERRORS = { ...CALL_ERRORS, ...START_ERRORS } as const satisfies ErrorTable;
 
 /** Codes of errors that end a call. */
 export type CallErrorCode = keyof typeof CALL_ERRORS;

@@ -2,7 +2,7 @@
 // codes live in their own rooms, and each transport maps the codes of a decision to its wire.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 
-/** Meaning and remedy of each code that this workspace throws or answers. */
+/** The error codes of the rate limit service. */
 export const RATELIMIT_ERRORS = {
   REQUEST_INVALID: {
     meaning: "A rate limit request has no domain, no descriptors, too many of them, or an override with an unknown unit",
