@@ -55,7 +55,7 @@ Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESP
   --fleet NAME
       Only this fleet.
   -n, --namespace NAMESPACE
-      Only resources of this namespace.
+      Only resources of this namespace. It is missed where a replica knows none in it.
   -o, --output table|json
       table (default) for people, json: one object with everything.
 ${ACCESS_HELP}  --help

@@ -58,7 +58,7 @@ export interface MergedRollout {
   readonly problems: readonly string[];
 }
 
-/** A resource that is asked for by its name; an empty name asks for none. */
+/** A resource that is asked for by its name; an empty name asks for any of the namespace, and without that for none. */
 export type WantedResource = Pick<RolloutFilter, "namespace" | "name" | "generation">;
 
 const NOTHING_WANTED: WantedResource = { namespace: "", name: "", generation: 0 };
@@ -86,7 +86,7 @@ export function holdText(hold: Hold): string {
   return HOLD_TEXT[hold] ?? "for a reason that this program does not know";
 }
 
-/** Merges answers. Two addresses of one replica count once. A resource that is asked for by name must be there. */
+/** Merges answers. Two addresses of one replica count once. What is asked for by name, a resource or a namespace, must be there. */
 export function mergeRollouts(answers: readonly ReplicaAnswer[], wanted: WantedResource = NOTHING_WANTED): MergedRollout {
   const replicas = withoutTwins(answers);
   const rollouts = replicas.flatMap(({ rollout }) => (rollout === undefined ? [] : [rollout]));
@@ -195,7 +195,10 @@ function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] 
 
 /** What replicas do not know, or not yet as it was applied: all that they say of it may be about the time before. */
 function missing(rollouts: readonly Rollout[], { namespace, name, generation }: WantedResource): readonly string[] {
-  if (name === "") return [];
+  if (name === "") {
+    const unaware = rollouts.filter(({ resources }) => namespace !== "" && !resources.some((resource) => resource.namespace === namespace));
+    return unaware.map(({ replica }) => `the replica ${replica} knows no resource in the namespace ${namespace}`);
+  }
   return rollouts.flatMap(({ replica, resources }) => {
     const known = resources.find((resource) => resource.namespace === namespace && resource.name === name);
     if (known === undefined) return [`the replica ${replica} knows no resource ${namespace}/${name}`];

@@ -206,4 +206,12 @@ default/shop   shop     served   2/2    -
     expect(await absent.ended).toBe(1);
     expect(absent.output.stdout).toContain("\nnot there yet: the replica cp-1 knows no resource web/shop\n");
   });
+
+  it("misses a namespace that a replica does not know", async () => {
+    const { url } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
+    expect(await run(["-s", url, "-n", "default"]).ended).toBe(0);
+    const absent = run(["-s", url, "-n", "typo"]);
+    expect(await absent.ended).toBe(1);
+    expect(absent.output.stdout).toContain("\nnot there yet: the replica cp-0 knows no resource in the namespace typo\n");
+  });
 });
