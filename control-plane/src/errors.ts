@@ -8,8 +8,8 @@ export const CONTROL_PLANE_ERRORS = {
     remedy: "Correct what the message names. A running control plane goes on serving what it read last, and tries again by itself.",
   },
   WATCHERS_EXCEEDED: {
-    meaning: "As many clients watch the rollout as one replica allows.",
-    remedy: "End watches that nobody reads, or ask with GetRollout now and then.",
+    meaning: "As many clients watch the rollout, or have a stream of client status open, as one replica allows.",
+    remedy: "End watches that nobody reads, or ask with GetRollout (FetchClientStatus) now and then.",
   },
   SHUTTING_DOWN: {
     meaning: "The replica is stopping and ends what goes on.",

@@ -11,6 +11,10 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import type { GrpcService } from "../ads/grpc-service.ts";
 import { clientStatus, type ClientStatusFacts } from "./client-status.ts";
 import { grpcErrorOf } from "./grpc-error.ts";
+import { ReportError } from "./report-error.ts";
+
+/** Most streams at a time: for each that does not read there may be an answer of many megabytes. */
+const STREAMS_MAX = 16;
 
 /** What the service works with. */
 export interface ClientStatusDeps {
@@ -20,6 +24,7 @@ export interface ClientStatusDeps {
 
 /** The service for the listener. */
 export function clientStatusService({ facts, log }: ClientStatusDeps): GrpcService {
+  const open = new Set<Stream>();
   return {
     definition: serviceDefinition(ClientStatusDiscoveryService),
     implementation: {
@@ -33,24 +38,30 @@ export function clientStatusService({ facts, log }: ClientStatusDeps): GrpcServi
           answer(grpcErrorOf(error, log));
         }
       },
-      streamClientStatus: (call: ServerDuplexStream<ClientStatusRequest, ClientStatusResponse>) => {
+      streamClientStatus: (call: Stream) => {
         call.on("error", (error) => log.debug("A stream of client status failed", { peer: call.getPeer(), error }));
+        if (open.size >= STREAMS_MAX) {
+          const message = `Cannot stream client status: this replica has ${STREAMS_MAX} such streams already`;
+          call.emit("error", grpcErrorOf(new ReportError("WATCHERS_EXCEEDED", message, { transient: true }), log));
+          return;
+        }
+        open.add(call);
+        for (const end of ["cancelled", "close", "finish"]) call.on(end, () => open.delete(call));
         call.on("data", (request: ClientStatusRequest) => answerOnStream(call, request, { facts, log }));
-        call.on("drain", () => call.resume());
         call.on("end", () => call.end());
       },
     },
   };
 }
 
-function answerOnStream(
-  call: ServerDuplexStream<ClientStatusRequest, ClientStatusResponse>,
-  request: ClientStatusRequest,
-  { facts, log }: ClientStatusDeps,
-): void {
+type Stream = ServerDuplexStream<ClientStatusRequest, ClientStatusResponse>;
+
+function answerOnStream(call: Stream, request: ClientStatusRequest, { facts, log }: ClientStatusDeps): void {
   try {
-    // The next request is read when the client has read this answer.
-    if (!call.write(clientStatus(facts(), request))) call.pause();
+    const answer = clientStatus(facts(), request);
+    // The next request is read when this answer is on its way to the client. `drain` would let 16 of them queue up.
+    call.pause();
+    call.write(answer, () => call.resume());
   } catch (error) {
     call.emit("error", grpcErrorOf(error, log));
   }
