@@ -144,15 +144,19 @@ export class FleetQuarantine {
     const isForgiven = this.#forgive({ pod, snapshot, names });
     if (names === undefined && this.#acceptedVersions.has(snapshot.version)) return isForgiven;
     const isLate = this.#isLate(snapshot);
+    let isChanged = isForgiven || (names === undefined && this.#versions.size > 0);
     for (const resource of snapshot.resources) {
       if (names !== undefined && !names.has(resource.name)) continue;
       const wanted = this.#wanted.digests.get(resource.name);
       if (wanted === undefined) continue;
       const good = this.#good.get(resource.name)?.digest;
       // A late answer to an older version tells of older forms, which do not displace newer ones.
-      if (good === undefined || (good !== wanted && (!isLate || resource.digest === wanted))) this.#good.set(resource.name, resource);
+      const isNews = good === undefined || (good !== wanted && good !== resource.digest && (!isLate || resource.digest === wanted));
+      if (!isNews) continue;
+      this.#good.set(resource.name, resource);
+      // What is good of a resource that nobody rejects is served already.
+      isChanged ||= this.#contents.has(resource.name);
     }
-    const isChanged = this.#contents.size > 0 || this.#versions.size > 0;
     if (names === undefined) {
       makeRoom(this.#acceptedVersions, VERSIONS_MAX);
       this.#acceptedVersions.add(snapshot.version);

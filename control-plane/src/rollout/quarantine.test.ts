@@ -382,6 +382,41 @@ describe("Quarantine and pods that ask for some resources by name", () => {
     expect(inForce(world)).toEqual(["default/a=1"]);
   });
 
+  it("is heard when their acceptance says something new of what is rejected, and never again for the same", () => {
+    const world = worldOf(A, B);
+    world.connect(rejecting("default/a=2"));
+    world.settle();
+    world.want(A2, B);
+    world.settle();
+    let told = 0;
+    world.quarantine.onChanged(() => (told += 1));
+    const pods = ["default/b", "default/a", "default/b", "default/a"].map((name) => ({ name, stream: connectFor(world, name) }));
+    // In the end all have what is wanted, which was offered to those of a.
+    const heard = pods.map(({ name, stream }) => {
+      stream.accept([name]);
+      return told;
+    });
+    expect([heard, inForce(world)]).toEqual([
+      [0, 1, 1, 1],
+      ["default/a=2", "default/b=1"],
+    ]);
+  });
+
+  it("is not heard when they accept the last good form of what is rejected once more", () => {
+    const world = worldOf(A, B);
+    world.connect(rejecting("default/a=2"));
+    world.settle();
+    world.want(A2, B);
+    world.settle();
+    const snapshot = world.snapshotFor("any");
+    if (snapshot === undefined) throw new Error("Nothing is in force");
+    let told = 0;
+    world.quarantine.onChanged(() => (told += 1));
+    const only = world.quarantine.joined({ nodeId: "only-default/a", fleet: "any", peer: "192.0.2.2:1" });
+    for (let count = 1; count <= 2; count += 1) only.accepted({ snapshot, names: new Set(["default/a"]) });
+    expect([told, contentsOf(snapshot)]).toEqual([0, ["default/a=1", "default/b=1"]]);
+  });
+
   it("takes their rejection for that of what they were sent, and of nothing else", () => {
     const world = worldOf(A, B);
     connectFor(world, "default/b").reject("default/a: no");
