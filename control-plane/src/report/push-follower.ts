@@ -41,7 +41,7 @@ export interface PushFollowerDeps {
 /** Follows pushes from start on. */
 export interface PushFollower extends Part {
   start(): void;
-  /** Ends the spans that are open. */
+  /** Ends the spans that are open, and begins no more. May be called more than once. */
   stop(): void;
 }
 
@@ -67,7 +67,7 @@ interface Push {
 class SpanningFollower implements PushFollower {
   readonly name = "push follower";
   readonly #deps: PushFollowerDeps;
-  /** The push that each fleet is in, or was in last with an empty set of waiting pods. */
+  /** The push that each fleet is in. */
   readonly #open = new Map<string, Push>();
   readonly #last = new Map<string, Snapshot>();
   readonly #unsubscribe: (() => void)[] = [];
