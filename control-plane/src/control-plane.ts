@@ -119,6 +119,8 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
     http,
     drain: (overMs) => {
       isDraining = true;
+      // Before pods are sent away: that they leave does not end a push.
+      follower.stop();
       ads.drain(overMs);
       feed.changed();
     },
