@@ -16,9 +16,17 @@ export interface FleetPods {
   readonly standings: PodStandings;
 }
 
+/** What the reports of resources are made of. */
+export interface ResourceSources {
+  readonly publisher: PublisherState;
+  /** Of the assembly, and of what is too large. */
+  readonly refusals: readonly Refusal[];
+  readonly fleets: readonly FleetPods[];
+}
+
 /** Every resource that the filter lets through, sorted by namespace and name. */
-export function reportResources(publisher: PublisherState, fleets: readonly FleetPods[], filter: RolloutFilter): readonly ResourceReport[] {
-  return [...collectFacts(publisher).values()]
+export function reportResources({ publisher, refusals, fleets }: ResourceSources, filter: RolloutFilter): readonly ResourceReport[] {
+  return [...collectFacts(publisher, refusals).values()]
     .filter((facts) => isWanted(facts, filter))
     .toSorted((left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name))
     .map((facts) => reportResource(facts, publisher, fleets));
@@ -82,7 +90,7 @@ interface ResourceFacts {
   readonly withheld: Withheld[];
 }
 
-function collectFacts(publisher: PublisherState): ReadonlyMap<string, ResourceFacts> {
+function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): ReadonlyMap<string, ResourceFacts> {
   const known = new Map<string, ResourceFacts>();
   const factsOf = (key: string): ResourceFacts => {
     const found = known.get(key);
@@ -103,8 +111,8 @@ function collectFacts(publisher: PublisherState): ReadonlyMap<string, ResourceFa
   };
   for (const resource of publisher.read?.resources ?? []) factsOf(resourceKey(resource)).written ??= resource;
   for (const accepted of publisher.assembly?.accepted ?? []) factsOf(accepted.key).accepted = accepted;
-  const unnamed = refusalsOfFiles(publisher);
-  for (const refusal of [...(publisher.assembly?.refusals ?? []), ...tooLargeRefusals(publisher)]) {
+  const unnamed = refusalsOfFiles(refused);
+  for (const refusal of refused) {
     if (refusal.resource !== undefined) factsOf(refusal.resource).refusals.push(refusal);
   }
   for (const rejected of publisher.rejections.resources) factsOf(rejected.resource).rejected.push(rejected);
@@ -116,8 +124,8 @@ function collectFacts(publisher: PublisherState): ReadonlyMap<string, ResourceFa
   return known;
 }
 
-function refusalsOfFiles({ assembly }: PublisherState): ReadonlyMap<string, readonly Refusal[]> {
-  const unnamed = (assembly?.refusals ?? []).filter(({ resource, keepsLastGood }) => resource === undefined && keepsLastGood);
+function refusalsOfFiles(refusals: readonly Refusal[]): ReadonlyMap<string, readonly Refusal[]> {
+  const unnamed = refusals.filter(({ resource, keepsLastGood }) => resource === undefined && keepsLastGood);
   return Map.groupBy(unnamed, ({ place }) => place.file);
 }
 

@@ -282,6 +282,21 @@ describe("reportRollout()", () => {
     ]);
   });
 
+  it("works out once what a snapshot that is too large keeps back", () => {
+    const large = publisherOf({ "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) }, { snapshotMaxBytes: 500 });
+    let times = 0;
+    const accepted = large.assembly?.accepted ?? [];
+    const counted = accepted.map((resource) => ({
+      ...resource,
+      get place() {
+        times += 1;
+        return resource.place;
+      },
+    }));
+    const report = reportOf({ ...large, assembly: { refusals: [], fleets: [], ...large.assembly, accepted: counted } });
+    expect([report.refusals.length, report.resources.length, times]).toEqual([1, 1, 2]); // Once for the refusal, once for the resource.
+  });
+
   it("says of an edit that has to wait with a snapshot that is too large that it is not served", () => {
     const small = manifest({ name: "a", domain: "alpha", requestsPerUnit: 100_000 });
     const before = publisherOf({ "a.yaml": small }, { snapshotMaxBytes: 500 });

@@ -1,4 +1,5 @@
 // Makes the rollout report from what the publisher has published and what the pods have answered. Pure.
+import type { Refusal } from "../assemble/assembly.ts";
 import type { PodState, VersionEvent } from "../rollout/pod-registry.ts";
 import { type PodStanding, standingOf } from "../rollout/pod-standing.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
@@ -45,7 +46,8 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   const { publication, publishedMs } = publisher;
   const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
   const fleets = fleetStandings(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
-  const resources = reportResources(publisher, fleets, filter);
+  const refusals = [...(publisher.assembly?.refusals ?? []), ...tooLargeRefusals(publisher)];
+  const resources = reportResources({ publisher, refusals, fleets }, filter);
   return {
     replica,
     instance,
@@ -59,7 +61,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
     },
     fleets: fleets.map((standing) => reportFleet(standing, publishedMs.get(standing.fleet))),
     resources,
-    refusals: reportRefusals(publisher, new Set(resources.map(({ resource }) => resource)), filter),
+    refusals: reportRefusals(refusals, new Set(resources.map(({ resource }) => resource)), filter),
     pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
   };
 }
@@ -110,9 +112,9 @@ function reportFleet(
 }
 
 /** Refusals of the resources that are told of; what has no name is told of unless something narrows the resources. */
-function reportRefusals(publisher: PublisherState, shown: ReadonlySet<string>, filter: RolloutFilter): readonly RefusalReport[] {
+function reportRefusals(refusals: readonly Refusal[], shown: ReadonlySet<string>, filter: RolloutFilter): readonly RefusalReport[] {
   const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
-  return [...(publisher.assembly?.refusals ?? []), ...tooLargeRefusals(publisher)]
+  return refusals
     .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))
     .map(({ place, resource, reason, field, message, keepsLastGood }) => ({
       reason,
