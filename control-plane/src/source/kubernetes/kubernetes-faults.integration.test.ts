@@ -182,10 +182,6 @@ describe("KubernetesSource, started", () => {
       cluster.startEtcd();
       await cluster.startApiServer();
     };
-    await source.stop();
-    // A watch that says nothing is not given up within this test.
-    source = open({ kind: "all" }, { silenceTimeoutMs: 10 * DEADLINE_MS });
-    await source.start();
     await stopAll();
     cpSync(etcd, backup, { recursive: true });
     await startAll();

@@ -289,6 +289,18 @@ describe("runReflector()", () => {
     expect(reflector.condition().syncedMs).toBe(30_000);
   });
 
+  it("lists again at once, and tells nothing of it, when four watches in a row were silent: the server may not know their version", async () => {
+    for (let watch = 1; watch <= 4; watch += 1) {
+      expect(counts).toEqual({ lists: 1, watches: watch });
+      await vi.advanceTimersByTimeAsync(100_000);
+      client.pages = [{ objects: [B], resourceVersion: "5", continueToken: "" }];
+      client.end("silent");
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    expect([told, lines, counts]).toEqual([["all ", "all b"], [], { lists: 2, watches: 5 }]);
+    expect(client.watchesFrom.at(-1)?.resourceVersion).toBe("5");
+  });
+
   it.each([
     { random: 0, waits: [125, 250, 500, 1000], timeoutSeconds: 300 },
     { random: 0.5, waits: [187.5, 375, 750, 1500], timeoutSeconds: 450 },
@@ -313,7 +325,8 @@ describe("runReflector()", () => {
       client.cut("unreachable");
       while (client.requestsMs.length === index + 1) await vi.advanceTimersByTimeAsync(1);
     }
-    expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125]);
+    // The fourth watch in a row that brought nothing is followed by a list, and that by a watch at once.
+    expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125, 0]);
   });
 
   it("lists again without a word when the server has forgotten the version", async () => {

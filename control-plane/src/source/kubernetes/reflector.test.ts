@@ -158,6 +158,29 @@ describe("stepReflector()", () => {
     play(...WATCHING, ...attempts, [failed(failure), [BACK_OFF]], [WAITED, [LIST]], [failed(failure), [BACK_OFF]], [WAITED, [LIST]]);
   });
 
+  it.each<{ how: string; ends: ReflectorEvent; then: readonly ReflectorAction[] }>([
+    { how: "ended after a long silence", ends: { kind: "closed", livedMs: 100_000 }, then: [CALM] },
+    { how: "been cut after a long silence", ends: failed("unreachable", { livedMs: 60_000 }), then: [CALM, BACK_OFF] },
+  ])(
+    "lists again when four watches in a row that brought nothing have $how, and not when one of them brought something",
+    ({ ends, then }) => {
+      const waits = then.includes(BACK_OFF);
+      const end = (next: ReflectorAction): readonly (readonly [ReflectorEvent, readonly ReflectorAction[]])[] =>
+        waits
+          ? [
+              [ends, then],
+              [WAITED, [next]],
+            ]
+          : [[ends, [...then, next]]];
+      const bookmark = [{ kind: "bookmark", resourceVersion: "20" }, [CALM]] as const;
+      const again = end(watchFrom("20"));
+      play(...WATCHING, ...again, ...again, ...again, bookmark, ...again, ...again, ...again, ...again, ...end(LIST), [
+        ONE_PAGE,
+        [{ kind: "replace", objects: [A] }, watchFrom("20")],
+      ]);
+    },
+  );
+
   it("changes nothing when an event does not belong to the phase", () => {
     const watching = play(...WATCHING);
     for (const event of [START, WAITED, ONE_PAGE]) expect(stepReflector(watching, event)).toEqual({ state: watching, actions: [] });

@@ -16,7 +16,7 @@ const PAGE_DIVISOR = 4;
 export const SHORT_WATCH_MS = 5000;
 
 /**
- * After so many watches in a row that failed the resource version is in doubt, too: a server that was away for long may have been restored from a backup,
+ * After so many watches in a row that brought nothing, however they ended, the resource version is in doubt: the server may have been restored from a backup,
  * and tells nothing at all to who watches from a version that it has not reached again.
  */
 const WATCH_ATTEMPTS_MAX = 4;
@@ -91,7 +91,7 @@ export function stepReflector(state: ReflectorState, event: ReflectorEvent): Ref
       return fail(state, event);
     case "waited":
       if (state.phase !== "waiting") return stay(state);
-      return state.next.kind === "list" ? startList(state.pageLimit) : startWatch(state, state.next);
+      return goOn(state, state.next);
   }
 }
 
@@ -115,6 +115,10 @@ function startWatch(state: ReflectorState, from: Omit<Watching, "phase" | "pageL
   };
 }
 
+function goOn(state: ReflectorState, next: Intent): ReflectorStep {
+  return next.kind === "list" ? startList(state.pageLimit) : startWatch(state, next);
+}
+
 function takePage(state: Listing, page: ObjectPage): ReflectorStep {
   const objects = [...state.objects, ...page.objects];
   if (page.continueToken !== "") {
@@ -134,7 +138,7 @@ function progress(state: Watching, resourceVersion: string, actions: readonly Re
 
 function closeWatch(state: Watching, livedMs: number): ReflectorStep {
   if (livedMs < SHORT_WATCH_MS) return wait(state, retryWatch(state), { pace: "back-off", atLeastMs: 0 });
-  const step = startWatch(state, { resourceVersion: state.resourceVersion, attempts: 0 });
+  const step = goOn(state, retryWatch(state));
   return { state: step.state, actions: [{ kind: "calm" }, ...step.actions] };
 }
 
@@ -142,8 +146,7 @@ function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Failed)
   if (state.phase !== "listing" && state.phase !== "watching") return stay(state);
   const isHealthy = state.phase === "watching" && livedMs >= SHORT_WATCH_MS;
   const calm: readonly ReflectorAction[] = isHealthy ? [{ kind: "calm" }] : [];
-  const afterwards = isHealthy ? { ...state, attempts: 0 } : state;
-  const step = waitAfter(afterwards, failure, retryAfterMs);
+  const step = waitAfter(state, failure, retryAfterMs);
   return { state: step.state, actions: [...calm, ...step.actions] };
 }
 
