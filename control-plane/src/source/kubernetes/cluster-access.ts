@@ -17,6 +17,12 @@ const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 /** How long kubeconfig files, and what their programs answered, are taken to be as they were, in milliseconds. */
 const KUBECONFIG_AGE_MAX_MS = 60_000;
 
+/** After so long a program of a kubeconfig is taken to hang, and the next one who asks has another one run, in milliseconds. */
+const HANGING_MS = 30_000;
+
+/** Most programs that may be at work: those that hang stay, because ending them is not for who did not write them. */
+const PROGRAMS_MAX = 3;
+
 /** How to find the API server. */
 export type ClusterConnection =
   | {
@@ -80,11 +86,20 @@ interface LoadedConfig {
   readonly loadedMs: number;
 }
 
+/** What a request needs, in the making. */
+interface Preparation {
+  readonly startedMs: number;
+  readonly access: Promise<RequestAccess>;
+}
+
 class KubeconfigAccess implements ClusterAccess {
   readonly #paths: readonly string[];
   readonly #clock: () => number;
   #loaded: LoadedConfig | undefined;
-  #pending: Promise<RequestAccess> | undefined;
+  /** The newest one that is under way. */
+  #pending: Preparation | undefined;
+  /** How many are under way. */
+  #preparations = 0;
 
   constructor(paths: readonly string[], clock: () => number) {
     this.#paths = paths;
@@ -108,12 +123,24 @@ class KubeconfigAccess implements ClusterAccess {
 
   /** All who ask while a program of the kubeconfig is at work get what that one answers: a hundred namespaces are not a hundred programs. */
   async forRequest(): Promise<RequestAccess> {
-    this.#pending ??= this.#prepare().finally(() => (this.#pending = undefined));
-    return await this.#pending;
+    const nowMs = this.#clock();
+    const isHanging = this.#pending !== undefined && nowMs - this.#pending.startedMs >= HANGING_MS && this.#preparations < PROGRAMS_MAX;
+    if (this.#pending === undefined || isHanging) this.#pending = this.#startPreparation(nowMs);
+    return await this.#pending.access;
   }
 
   renew(): void {
     this.#loaded = undefined;
+  }
+
+  #startPreparation(startedMs: number): Preparation {
+    this.#preparations += 1;
+    const access = this.#prepare().finally(() => {
+      this.#preparations -= 1;
+      if (this.#pending === preparation) this.#pending = undefined;
+    });
+    const preparation = { startedMs, access };
+    return preparation;
   }
 
   async #prepare(): Promise<RequestAccess> {

@@ -1,5 +1,5 @@
 // Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and programs: what a request to the API server would carry.
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -153,6 +153,52 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     appendFileSync(fifo, "");
     await eventually("the token", async () => expect(await authorizationOf(access)).toBe("Bearer late"));
     client.close();
+  });
+
+  it("runs a program again when one hangs for half a minute, at most three at a time, and each answers those who wait for it", async () => {
+    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "made" } };
+    const [runs, go] = [join(folder, "runs"), join(folder, "go")];
+    const script = `echo run >> ${runs}; while [ ! -e ${go} ]; do sleep 0.02; done; echo '${JSON.stringify(credential)}'`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
+    const access = await open(write("config", kubeconfig({ exec })));
+    write("runs", "");
+    const asked: Promise<unknown>[] = [];
+    const runsAfter = async (atMs: number, expected: number): Promise<void> => {
+      nowMs = atMs;
+      asked.push(authorizationOf(access));
+      await eventually(`${expected} programs`, () => expect(readFileSync(runs, "utf8")).toBe("run\n".repeat(expected)));
+    };
+    await runsAfter(0, 1);
+    await runsAfter(29_999, 1);
+    await runsAfter(30_000, 2);
+    await runsAfter(59_999, 2);
+    await runsAfter(60_000, 3);
+    await runsAfter(300_000, 3);
+    write("go", "");
+    expect(await Promise.all(asked)).toEqual(Array.from({ length: 6 }, () => "Bearer made"));
+    await runsAfter(360_000, 4);
+    expect(await asked.at(-1)).toBe("Bearer made");
+    expect(readFileSync(runs, "utf8")).toBe("run\n".repeat(4));
+  });
+
+  it("gets on with what another program answers while the one before it hangs", async () => {
+    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "second" } };
+    const [held, go] = [join(folder, "held"), join(folder, "go")];
+    const hang = `if mkdir ${held} 2>&-; then while [ ! -e ${go} ]; do sleep 0.02; done; exit 1; fi`;
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "sh",
+      args: ["-c", `${hang}; echo '${JSON.stringify(credential)}'`],
+    };
+    const access = await open(write("config", kubeconfig({ exec })));
+    const hanging = authorizationOf(access);
+    hanging.catch(() => undefined); // Looked at below.
+    await eventually("the first program", () => expect(existsSync(held)).toBe(true));
+    nowMs = 30_000;
+    expect(await authorizationOf(access)).toBe("Bearer second");
+    write("go", "");
+    await expect(hanging).rejects.toThrow();
+    expect(await authorizationOf(access)).toBe("Bearer second");
   });
 
   it.each([
