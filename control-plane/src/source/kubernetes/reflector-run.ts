@@ -173,7 +173,7 @@ class ReflectorRun implements RunningReflector {
     }
   }
 
-  /** Never rejects. */
+  /** Rejects only with a fault of this program. */
   async #list(limit: number, continueToken: string): Promise<void> {
     if (continueToken === "") this.#deps.counters.listed();
     try {
@@ -187,7 +187,7 @@ class ReflectorRun implements RunningReflector {
     }
   }
 
-  /** Never rejects. */
+  /** Rejects only with a fault of this program. */
   async #watch(resourceVersion: string): Promise<void> {
     this.#deps.counters.watched();
     this.#openedMs = undefined;
