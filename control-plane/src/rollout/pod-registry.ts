@@ -1,6 +1,8 @@
 // What every connected pod has made of what it was sent. One entry for each stream: two pods may say that they have the same node id. Kept in memory, for
 // this replica, as long as the stream lasts.
 
+import { compareCodeUnits } from "../source/code-unit-order.ts";
+
 /** Who connected. */
 export interface ConnectedPod {
   readonly nodeId: string;
@@ -107,7 +109,7 @@ export function createPodRegistry(deps: { readonly clock: () => number }): PodRe
       };
     },
     // Sorting is stable, and a map remembers the order in which streams came.
-    list: () => [...entries.values()].toSorted((left, right) => (left.nodeId < right.nodeId ? -1 : left.nodeId > right.nodeId ? 1 : 0)),
+    list: () => [...entries.values()].toSorted((left, right) => compareCodeUnits(left.nodeId, right.nodeId)),
     onChanged: (listener) => {
       listeners.add(listener);
       return () => {

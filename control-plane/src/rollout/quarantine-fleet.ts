@@ -6,6 +6,7 @@
 // not asked again when it comes back, but it counts no more: the pods that take its place may be of another mind.
 import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.ts";
 import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
+import { compareCodeUnits } from "../source/code-unit-order.ts";
 import { makeRoom } from "./make-room.ts";
 import { addPod, countConnected, forgetPod, nameIn, newVerdict, type Verdict } from "./verdict.ts";
 
@@ -192,7 +193,7 @@ export class FleetQuarantine {
   rejections(fleet: string): { readonly resources: readonly RejectedResource[]; readonly versions: readonly RejectedVersion[] } {
     const { snapshot, restored } = this.served();
     const resources = [...this.#contents]
-      .toSorted(([left], [right]) => (left < right ? -1 : 1))
+      .toSorted(([left], [right]) => compareCodeUnits(left, right))
       .map(([name, verdict]): RejectedResource => {
         const { digest, sinceMs, message } = verdict;
         const inForce = snapshot.digests.get(name);
@@ -278,7 +279,7 @@ export class FleetQuarantine {
       owners.set(good.domain, name);
       resources.push(good);
     }
-    return buildSnapshot(resources.toSorted((left, right) => (left.name < right.name ? -1 : 1)));
+    return buildSnapshot(resources.toSorted((left, right) => compareCodeUnits(left.name, right.name)));
   }
 
   #offerWithout(names: readonly string[]): Snapshot | undefined {

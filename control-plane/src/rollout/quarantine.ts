@@ -3,6 +3,7 @@
 import { NO_REJECTIONS, type Quarantine, type Rejections } from "../snapshot/rejections.ts";
 import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Restoration, Snapshot, SnapshotSet } from "../snapshot/snapshot.ts";
+import { compareCodeUnits } from "../source/code-unit-order.ts";
 import { type Answered, FleetQuarantine } from "./quarantine-fleet.ts";
 
 /** A pod, as far as it matters here. */
@@ -70,7 +71,9 @@ class FleetsQuarantine implements PodQuarantine {
   }
 
   rejections(): Rejections {
-    const all = [...this.#fleets].toSorted(([left], [right]) => (left < right ? -1 : 1)).map(([name, fleet]) => fleet.rejections(name));
+    const all = [...this.#fleets]
+      .toSorted(([left], [right]) => compareCodeUnits(left, right))
+      .map(([name, fleet]) => fleet.rejections(name));
     const [resources, versions] = [all.flatMap((one) => one.resources), all.flatMap((one) => one.versions)];
     return resources.length === 0 && versions.length === 0 ? NO_REJECTIONS : { resources, versions };
   }
