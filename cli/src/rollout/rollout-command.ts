@@ -77,14 +77,18 @@ async function show(context: RolloutContext, options: RolloutArguments, environm
 
 async function watch(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
   let before: MergedRollout | undefined;
+  let written = "";
   const done = new AbortController();
   const screen = (): ScreenSize | undefined =>
     options.format === "json" || context.env["TERM"] === "dumb" ? undefined : environment.screen();
   if (screen() !== undefined) context.stdout(CLEAR_SCREEN);
   const tell = (merged: MergedRollout): void => {
     const size = screen();
-    if (options.format === "json") context.stdout(formatRolloutJson(merged, false));
-    else if (size !== undefined) context.stdout(drawn(formatTable(merged, environment.nowMs()), size));
+    if (options.format === "json") {
+      const object = formatRolloutJson(merged, false);
+      if (object !== written) context.stdout(object);
+      written = object;
+    } else if (size !== undefined) context.stdout(drawn(formatTable(merged, environment.nowMs()), size));
     else
       context.stdout(
         changedLines(before, merged, environment.nowMs())

@@ -100,6 +100,11 @@ export class FakeControlPlane {
     this.#wake = Promise.withResolvers();
   }
 
+  /** Breaks every connection and goes on serving, as a proxy does with what is idle. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
   /** Breaks every connection and serves no more. */
   async stop(): Promise<void> {
     this.#server.closeAllConnections();

@@ -42,6 +42,36 @@ describe("weir rollout --watch", () => {
     expect(output.stdout.split("\n").every((line) => line === "" || line.startsWith("2026-01-31T12:21:30.000Z "))).toBe(true);
   });
 
+  it("says nothing of a connection that is cut and stands again at once", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
+    const { ended, output, abort } = run(["--watch", "-s", url]);
+    for (const connections of [1, 2, 3]) {
+      await eventually("a connection", () => expect(server.filters).toHaveLength(connections), WAIT_MS);
+      await eventually("a picture", () => expect(output.stdout).toContain("accepted by the only pod\n"), WAIT_MS);
+      if (connections < 3) server.cut();
+    }
+    server.change(rolloutOf("cp-0", { "gateway-1": 3 }));
+    await eventually("the change", () => expect(output.stdout).toContain("not there yet"), WAIT_MS);
+    abort.abort();
+    await ended;
+    expect(output.stdout).not.toMatch(/fails|is gone/);
+    expect(output.stdout.match(/answers/g)).toHaveLength(1);
+  });
+
+  it("tells of a server that answered and then takes connections and says nothing", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
+    const { ended, output, abort } = run(["--watch", "-s", url]);
+    await eventually("a picture", () => expect(output.stdout).toContain("accepted by the only pod\n"), WAIT_MS);
+    const mute = createServer(() => undefined);
+    await server.stop();
+    mute.listen(Number(new URL(url).port), "127.0.0.1");
+    await eventually("the failure", () => expect(output.stdout).toContain(`server ${url} fails: `), WAIT_MS / 2);
+    abort.abort();
+    expect(await ended).toBe(2);
+    mute.closeAllConnections();
+    mute.close();
+  });
+
   it("ends as soon as all is accepted with --wait", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 3 }));
     const { ended, output } = run(["--wait", "-s", url]);
@@ -118,6 +148,38 @@ describe("weir rollout --watch", () => {
     expect(output).toEqual({ stdout: "", stderr: `weir rollout: no answer yet from ${silent}\n` });
     mute.closeAllConnections();
     mute.close();
+  });
+
+  it("ends when it is interrupted or the time is up, though a name is still looked up", async () => {
+    const resolve = async (): Promise<readonly string[]> => await new Promise(() => undefined);
+    const silent = "http://control-plane.example:8090";
+    const said = { stdout: "", stderr: `weir rollout: no answer yet from ${silent}\n` };
+    const watching = run(["--watch", "-s", silent], { resolve });
+    watching.abort.abort();
+    expect([await watching.ended, watching.output]).toEqual([2, said]);
+    const waiting = run(["--wait", "--timeout", "1", "-s", silent], { resolve });
+    expect([await waiting.ended, waiting.output]).toEqual([2, said]);
+  });
+
+  it("writes an object again only when something has changed", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
+    let lookups = 0;
+    const resolve = (): Promise<readonly string[]> => {
+      lookups += 1;
+      return Promise.resolve([]);
+    };
+    const named = url.replace("127.0.0.1", "localhost");
+    const { ended, output, abort } = run(["-w", "-o", "json", "-s", named], { resolve, lookupIntervalMs: 20 });
+    await eventually("the first state", () => expect(output.stdout).toMatch(/\n$/), WAIT_MS);
+    server.cut();
+    await eventually("another connection", () => expect(server.filters).toHaveLength(2), WAIT_MS);
+    const before = lookups;
+    await eventually("time to gather changes", () => expect(lookups).toBeGreaterThan(before + 10), WAIT_MS);
+    server.change(rolloutOf("cp-0", { "gateway-1": 2 }));
+    await eventually("the change", () => expect(output.stdout).toContain('"state":"rejected"'), WAIT_MS);
+    abort.abort();
+    await ended;
+    expect(output.stdout.trimEnd().split("\n")).toHaveLength(2);
   });
 
   it("follows a name whose replicas are replaced by others at new addresses", async () => {

@@ -15,6 +15,9 @@ const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as con
 /** Changes that come closer together than this, in milliseconds, are told once: replicas learn of one edit within moments. */
 const GATHER_MS = 50;
 
+/** How long a connection that had answered may be gone before that is told, in milliseconds: proxies cut what is idle, and the next one stands at once. */
+const TELL_GONE_AFTER_MS = 1_000;
+
 /** What watching needs. */
 export interface WatchDeps {
   readonly signal: AbortSignal;
@@ -75,8 +78,10 @@ export async function watchRollout(
     }
     for (const target of targets) if (!followed.has(target.label)) begin(target);
   };
+  const aborted = new Promise((resolve) => deps.signal.addEventListener("abort", resolve, { once: true }));
   while (!deps.signal.aborted) {
-    await look();
+    // Nothing interrupts a resolver that is slow.
+    await Promise.race([look(), aborted]);
     await sleep(deps.lookupIntervalMs, deps.signal);
   }
   await Promise.all([...followed.values()].map(async ({ done }) => done));
@@ -100,15 +105,23 @@ async function follow(
 ): Promise<void> {
   const backoff = createBackoff({ ...BACKOFF, random: deps.random });
   const { signal } = question;
+  let gone: NodeJS.Timeout | undefined;
   while (!signal.aborted) {
+    let answers = 0;
     const error = await listen(target, question, (rollout) => {
+      answers += 1;
+      clearTimeout(gone);
       backoff.reset();
       deps.note({ server: target.label, rollout });
     });
     // The pods of a replica that is gone connect to another: its old picture would count them twice.
-    deps.note({ server: target.label, error });
+    const tell = (): void => deps.note({ server: target.label, error });
+    clearTimeout(gone);
+    if (answers > 0) gone = setTimeout(tell, TELL_GONE_AFTER_MS);
+    else tell();
     await sleep(backoff.nextMs(), signal);
   }
+  clearTimeout(gone);
 }
 
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {
