@@ -66,8 +66,7 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
   const source = createSource({ log, listener: publisher, clock }, settings.source);
   publisher.use(source);
   const pods = createPodRegistry({ clock });
-  const replica = hostname();
-  const instance = randomUUID();
+  const self = { replica: hostname(), instance: randomUUID() };
   let isDraining = false;
   const notReady = (): string | undefined => {
     if (isDraining) return "it is shutting down";
@@ -75,10 +74,7 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
     return ads.address() === undefined ? "the ADS listener is not open" : undefined;
   };
   const report = (filter: RolloutFilter = {}): RolloutReport =>
-    reportRollout(
-      { replica, instance, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() },
-      filter,
-    );
+    reportRollout({ ...self, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() }, filter);
   const feed = createRolloutFeed({ report, clock });
   publisher.onChanged(() => feed.changed());
   pods.onChanged(() => feed.changed());
@@ -103,7 +99,7 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
       refused: (reason) => metrics.refused(reason),
       services,
     },
-    { ...settings.ads, identifier: replica },
+    { ...settings.ads, identifier: self.replica },
   );
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
   for (const route of [...statusRoutes({ report, metrics }), rolloutRoute({ feed, log })]) http.route(route);
