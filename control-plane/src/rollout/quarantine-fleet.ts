@@ -8,7 +8,7 @@ import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.t
 import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
 import { compareCodeUnits } from "../source/code-unit-order.ts";
 import { makeRoom } from "./make-room.ts";
-import { addPod, countConnected, forgetPod, nameIn, newVerdict, type Verdict } from "./verdict.ts";
+import { addPod, countConnected, cutMessage, forgetPod, nameIn, newVerdict, type Verdict } from "./verdict.ts";
 
 /** How many connected pods must reject a content, none accepting it, until no further pod is asked about it. */
 const ASKED_MAX = 100;
@@ -19,9 +19,6 @@ const QUARANTINED_MAX = 200;
 /** Most versions whose fate is remembered, and most different offers that are kept. */
 const VERSIONS_MAX = 32;
 const OFFERS_MAX = 16;
-
-/** Longest text that is kept of a rejection, in characters. */
-const MESSAGE_MAX = 4096;
 
 /** What a pod was sent and answers to. */
 export interface Answered {
@@ -147,13 +144,11 @@ export class FleetQuarantine {
     const isLate = this.#isLate(snapshot);
     let isChanged = isForgiven || (names === undefined && this.#versions.size > 0);
     for (const resource of snapshot.resources) {
-      if (names !== undefined && !names.has(resource.name)) continue;
       const wanted = this.#wanted.digests.get(resource.name);
-      if (wanted === undefined) continue;
+      if (wanted === undefined || (names !== undefined && !names.has(resource.name))) continue;
       const good = this.#good.get(resource.name)?.digest;
       // A late answer to an older version tells of older forms, which do not displace newer ones.
-      const isNews = good === undefined || (good !== wanted && good !== resource.digest && (!isLate || resource.digest === wanted));
-      if (!isNews) continue;
+      if (good !== undefined && (good === wanted || good === resource.digest || (isLate && resource.digest !== wanted))) continue;
       this.#good.set(resource.name, resource);
       // What is good of a resource that nobody rejects is served already.
       isChanged ||= this.#contents.has(resource.name);
@@ -170,7 +165,7 @@ export class FleetQuarantine {
 
   /** Takes in that a pod rejected what it was sent; tells whether that changed anything. */
   reject({ pod, snapshot, names }: AnswerOfPod, text: string, atMs: number): boolean {
-    const message = text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
+    const message = cutMessage(text);
     const name = nameIn(message);
     const digest = names === undefined || names.has(name) ? snapshot.digests.get(name) : undefined;
     if (digest === undefined || (!this.#contents.has(name) && this.#quarantined().length >= QUARANTINED_MAX)) {
