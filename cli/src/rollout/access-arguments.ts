@@ -9,6 +9,9 @@ const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\u0020-\u007e]*)$/;
 /** Headers that the protocol needs for itself. */
 const OWN_HEADERS = /^(content-.*|transfer-encoding|connection|upgrade|te|trailer|expect|accept-encoding|connect-.*|grpc-.*)$/i;
 
+/** Headers that let in whoever reads them on the way. */
+const SECRET_HEADERS = /^(authorization|proxy-authorization|cookie)$/i;
+
 /** How the servers are reached. */
 export interface ServerAccess {
   /** Certificates of the authorities to trust instead of the public ones. */
@@ -45,7 +48,8 @@ export const ACCESS_HELP = `  --ca-file FILE
       Sends what the file holds as bearer token, over https:// or to this machine only. The file is
       read again for every connection.
   -H, --header 'NAME: VALUE'
-      Sends a header with every request. May be repeated.
+      Sends a header with every request. May be repeated. Authorization and Cookie are sent as a token is:
+      over https:// or to this machine only.
 `;
 
 /** What the flags say about servers, given as URLs; a text says what is wrong. */
@@ -67,12 +71,14 @@ export function readAccess(flags: Extract<ReadFlags, { readonly ok: true }>, ser
   const headers: (readonly [string, string])[] = [];
   for (const text of flags.all("header")) {
     const [, name, value] = HEADER.exec(text) ?? [];
-    // The value may be a secret: it is not repeated.
+    // The value may be a secret: it is not repeated, nor is a text without a colon, which may be all secret.
     if (name === undefined || value === undefined)
-      return `a header must be 'NAME: VALUE', is ${JSON.stringify(text.replace(/:.*/s, ": …"))}`;
+      return `a header must be 'NAME: VALUE', ${text.includes(":") ? `is ${JSON.stringify(text.replace(/:.*/s, ": …"))}` : "one has no colon"}`;
     if (OWN_HEADERS.test(name)) return `the header ${name} is the protocol's own`;
     if (tokenFile !== undefined && name.toLowerCase() === "authorization")
       return "--token-file and the header authorization do not go together";
+    if (open !== undefined && SECRET_HEADERS.test(name))
+      return `the header ${name} is for servers with https:// or on this machine: ${open} would get it in the clear`;
     headers.push([name, value.trimEnd()]);
   }
   const caFile = given("ca-file");

@@ -78,7 +78,17 @@ describe("parseRolloutArguments()", () => {
       args: [...S, "-s", "cp", "--token-file", "t"],
       message: "--token-file is for servers with https:// or on this machine: http://cp would get the token in the clear",
     },
-    { args: ["-H", "secret"], message: `a header must be 'NAME: VALUE', is "secret"` },
+    { args: ["-s", "http://x/?token=secret"], message: 'a server must be like http://name:8090, is "http://x/?…"' },
+    { args: ["-s", "http://u:p?a/ss@x#secret"], message: 'a server must be like http://name:8090, is "http://…@x#…"' },
+    { args: ["-H", "Authorization Bearer secret"], message: "a header must be 'NAME: VALUE', one has no colon" },
+    {
+      args: [...S, "-s", "cp", "-H", "authorization: Bearer secret"],
+      message: "the header authorization is for servers with https:// or on this machine: http://cp would get it in the clear",
+    },
+    {
+      args: ["-s", "cp", "-H", "Cookie: session=secret"],
+      message: "the header Cookie is for servers with https:// or on this machine: http://cp would get it in the clear",
+    },
     { args: ["-H", "na me: secret"], message: `a header must be 'NAME: VALUE', is "na me: …"` },
     { args: ["-H", "a: b\r\nc: d"], message: `a header must be 'NAME: VALUE', is "a: …"` },
     { args: ["-H", "Content-Type: text/plain"], message: "the header Content-Type is the protocol's own" },

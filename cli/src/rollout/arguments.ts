@@ -90,8 +90,9 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   const servers: string[] = [];
   for (const text of flags.all("server").length === 0 ? [DEFAULT_SERVER] : flags.all("server")) {
     const server = serverUrl(text);
-    // What stands before an @ may be a password.
-    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(text.replace(/[^/]*@/s, "…@"))}`;
+    // What stands before an @ may be a password, and what stands behind a ? or # a token.
+    const shown = text.replace(/^(\w+:\/\/)?.*@/s, "$1…@").replace(/([?#]).*/s, "$1…");
+    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(shown)}`;
     servers.push(server);
   }
   const access = readAccess(flags, servers);
