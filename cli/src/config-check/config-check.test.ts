@@ -147,6 +147,15 @@ describe("runConfigCheck()", () => {
     expect(stdout).toContain("error loading rate limit configs: DIR/a.yaml: error loading config file: ");
   });
 
+  it("lets no name of a file or text in it reach the terminal as it is", async () => {
+    writeFileSync(join(folder, "a\u001b[2J.yaml"), VALID.replace("minute", '"\\e]0;x\\a"'));
+    const { code, stdout } = await check(["-config_dir", folder]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("opening config file: DIR/a\\u001b[2J.yaml\n");
+    expect(stdout).toContain("invalid rate limit unit '\\u001b]0;x\\u0007'");
+    expect(stdout).not.toContain("\u001b");
+  });
+
   it("refuses a folder inside the directory", async () => {
     mkdirSync(join(folder, "sub"));
     expect((await check(["-config_dir", folder])).stdout).toContain("error reading file DIR/sub: read DIR/sub: is a directory\n");

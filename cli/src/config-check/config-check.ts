@@ -15,6 +15,7 @@ import { checkManifests, type CheckedResource, type CheckProblem, isManifestText
 import { checkResources } from "../check/check-together.ts";
 import { readBounded } from "../check/read-bounded.ts";
 import type { InputStream } from "../check/read-bounded.ts";
+import { printable } from "../command-line/printable.ts";
 import { parseConfigCheckFlags } from "./flags.ts";
 
 const EXIT_OK = 0;
@@ -46,8 +47,9 @@ export async function runConfigCheck(context: Pick<ProgramContext, "args" | "std
     context.stderr(`weir-config-check: ${flags.message}; weir-config-check --help tells more\n`);
     return EXIT_USAGE;
   }
+  // Names and texts of files are what nobody has checked.
   const print = (line: string): void => {
-    context.stdout(`${line}\n`);
+    context.stdout(`${printable(line)}\n`);
   };
   print("checking rate limit configs...");
   print(`loading config directory: ${flags.directory}`);

@@ -37,7 +37,7 @@ describe("changedLines()", () => {
   it("tells everything of the first picture", async () => {
     expect(lines(undefined, await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([
       "server http://cp answers",
-      "fleet * serves 0123456789ab with 1 resources",
+      "fleet * serves 0123456789ab with 1 resource",
       "resource default/shop served",
       "pod default/gateway-1 (default) accepted 0123456789ab",
       "1 resource served and accepted by the only pod",

@@ -1,7 +1,7 @@
 // What has changed between two pictures of the rollout, a line for each: for logs and pipes, where a table cannot be drawn anew. Pure.
 import { type Pod, PodState } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
-import { printable } from "../command-line/printable.ts";
+import { counted, printable } from "../command-line/printable.ts";
 import { podName, resourceName } from "./merge.ts";
 import type { MergedRollout } from "./merge.ts";
 import { podState, resourceState, shortVersion, summary } from "./report.ts";
@@ -25,7 +25,7 @@ function stateOf({ fleets, pods, resources, replicas, unreadable }: MergedRollou
     ...replicas.map(({ server, error }): [string, string] => [`server ${server}`, error === undefined ? "answers" : `fails: ${error}`]),
     ...fleets.map(({ name, versions, resources: count }): [string, string] => [
       `fleet ${name}`,
-      `serves ${versions.map(shortVersion).join(",") || "nothing"} with ${count} resources`,
+      `serves ${versions.map(shortVersion).join(",") || "nothing"} with ${counted(count, "resource")}`,
     ]),
     // Without the pods that have accepted it: each push would have lines for every resource. The pods' own lines tell.
     ...resources.map(({ resource }): [string, string] => [

@@ -1,6 +1,7 @@
 // The command `weir rollout`: asks the replicas, once or until it is interrupted, and prints how far the configuration has come.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 
+import { printable } from "../command-line/printable.ts";
 import { parseRolloutArguments } from "./arguments.ts";
 import type { RolloutArguments } from "./arguments.ts";
 import { changedLines } from "./changes.ts";
@@ -9,7 +10,7 @@ import { mergeRollouts } from "./merge.ts";
 import type { MergedRollout } from "./merge.ts";
 import { formatRolloutJson, formatTable } from "./report.ts";
 import { askOnce, findTargets, resolveAll } from "./rollout-client.ts";
-import { CLEAR_SCREEN, drawn, type ScreenSize } from "./screen.ts";
+import { CLEAR_SCREEN, drawn, screenOf, type ScreenSize } from "./screen.ts";
 import { watchRollout } from "./watch-rollout.ts";
 
 const EXIT_DONE = 0;
@@ -34,7 +35,7 @@ export interface RolloutEnvironment {
 }
 
 const PROCESS: RolloutEnvironment = {
-  screen: () => (process.stdout.isTTY ? { columns: process.stdout.columns, rows: process.stdout.rows } : undefined),
+  screen: () => screenOf(process.stdout),
   nowMs: Date.now,
   random: Math.random,
   answerTimeoutMs: ANSWER_TIMEOUT_MS,
@@ -69,7 +70,7 @@ async function show(context: RolloutContext, options: RolloutArguments, environm
   const question = { filter: options.filter, access: options.access, signal: context.signal, answerTimeoutMs: environment.answerTimeoutMs };
   const answers = await Promise.all(targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question)) })));
   const merged = mergeRollouts(answers, options.filter);
-  const failures = merged.replicas.flatMap(({ error }) => (error === undefined ? [] : [`weir rollout: ${error}\n`]));
+  const failures = merged.replicas.flatMap(({ error }) => (error === undefined ? [] : [`weir rollout: ${printable(error)}\n`]));
   if (failures.length < merged.replicas.length || options.format === "json") context.stdout(printed(merged, options, environment));
   context.stderr(failures.join(""));
   return exitCode(merged);

@@ -184,6 +184,18 @@ default/shop   shop     served   2/2    -
     );
   });
 
+  it("lets no text of a server reach the terminal as it is", async () => {
+    const error = JSON.stringify({ code: "permission_denied", message: "no\u001b]0;x\u0007\nweir: all is well" });
+    const other = createServer((_, response) => response.writeHead(403, { "content-type": "application/json" }).end(error));
+    other.listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const { ended, output } = run(["-s", url]);
+    expect(await ended).toBe(2);
+    other.close();
+    expect(output.stderr).toBe(`weir rollout: ${url} does not let this user ask (no\\u001b]0;x\\u0007 weir: all is well)\n`);
+  });
+
   it("tells what is wrong with its flags, and ends with 2", async () => {
     const { ended, output } = run(["-o", "text"]);
     expect(await ended).toBe(2);

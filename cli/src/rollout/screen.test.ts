@@ -1,7 +1,7 @@
 // Tests of how a text is fitted into a terminal.
 import { describe, expect, it } from "vitest";
 
-import { drawn, type ScreenSize } from "./screen.ts";
+import { drawn, screenOf, type ScreenSize } from "./screen.ts";
 
 /** What is drawn, without what moves the cursor. */
 function linesOf(text: string, size: ScreenSize): readonly string[] {
@@ -47,5 +47,16 @@ describe("drawn()", () => {
 
   it("draws a single line", () => {
     expect(drawn("done\n", { columns: 80, rows: 24 })).toBe("\u001b[Hdone\u001b[K\n\u001b[J");
+  });
+});
+
+describe("screenOf()", () => {
+  it.each([
+    { stream: { isTTY: true, columns: 80, rows: 24 }, size: { columns: 80, rows: 24 } },
+    { stream: { isTTY: true, columns: 0, rows: 0 }, size: undefined },
+    { stream: { isTTY: true }, size: undefined },
+    { stream: { columns: 80, rows: 24 }, size: undefined },
+  ])("gives $size for $stream", ({ stream, size }) => {
+    expect(screenOf(stream)).toEqual(size);
   });
 });

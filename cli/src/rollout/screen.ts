@@ -17,6 +17,12 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
+/** The size of what is written to; undefined when it is no terminal, or one that tells no size, as in a container without one. */
+export function screenOf(stream: { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }): ScreenSize | undefined {
+  const { isTTY = false, columns = 0, rows = 0 } = stream;
+  return isTTY && columns > 0 && rows > 0 ? { columns, rows } : undefined;
+}
+
 /**
  * What draws the text anew. What has no room is left out, because a screen that scrolls cannot be drawn over: ends of lines, and lines before the last
  * one, which sums up and is shown in full.
