@@ -95,6 +95,21 @@ describe("createRolloutFeed()", () => {
     expect(watcher.pods).toEqual([0]);
   });
 
+  it("tells the state again when nothing has changed for 25 s, so that proxies do not take the stream for dead", async () => {
+    const watcher = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(watcher.pods).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(watcher.pods).toEqual([0, 0]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    change(1);
+    await vi.advanceTimersByTimeAsync(24_900);
+    expect(watcher.pods).toEqual([0, 0, 1]);
+    await vi.advanceTimersByTimeAsync(600);
+    expect(watcher.pods).toEqual([0, 0, 1, 1]);
+    expect(reports).toBe(2);
+  });
+
   it("keeps nothing for a slow watcher but the latest state", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const watcher = new Watcher(feed, {}, () => promise);

@@ -21,6 +21,9 @@ const REST_FACTOR = 9;
 const BYTES_SHARE = 0.5;
 const REST_MAX_MS = 10_000;
 
+/** After so much time without a change a watcher is told the state again, in milliseconds: proxies cut streams on which nothing comes for a minute. */
+const REPEAT_MS = 25_000;
+
 /** Most watchers at a time, over all transports. */
 const WATCHERS_MAX = 128;
 
@@ -29,7 +32,7 @@ export interface RolloutFeed extends Part {
   /** The state at this moment. */
   get(filter: RolloutFilter): Rollout;
   /**
-   * The state at once, and after each change that the filter lets through. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and at
+   * The state at once, after each change that the filter lets through, and again when nothing has changed for a while. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and at
    * the first step with WATCHERS_EXCEEDED when there are too many.
    */
   watch(filter: RolloutFilter, signal: AbortSignal): AsyncIterable<Rollout>;
@@ -153,11 +156,13 @@ class ReportingFeed implements RolloutFeed {
 
   async *#follow(audience: Audience, ended: AbortSignal): AsyncGenerator<Rollout, void, undefined> {
     let told: string | undefined;
+    let toldMs = -Infinity;
     while (!ended.aborted) {
       const look = await (told === undefined ? this.#firstLook(audience) : this.#look(audience, ended));
       if (look === undefined) return;
-      if (look.content !== told) {
+      if (look.content !== told || Math.abs(this.#deps.clock() - toldMs) >= REPEAT_MS) {
         told = look.content;
+        toldMs = this.#deps.clock();
         yield look.rollout;
       }
       await pause(this.#intervalMinMs, ended);
@@ -216,13 +221,16 @@ class ReportingFeed implements RolloutFeed {
     return restMs > 0 && restMs <= REST_MAX_MS ? restMs : 0;
   }
 
+  /** Waits for a change, not for ever. */
   async #change(ended: AbortSignal): Promise<void> {
     if (ended.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const wake = (): void => resolve();
     this.#waiting.add(wake);
+    const timer = setTimeout(wake, REPEAT_MS);
     ended.addEventListener("abort", wake, { once: true });
     await promise;
+    clearTimeout(timer);
     this.#waiting.delete(wake);
     ended.removeEventListener("abort", wake);
   }
