@@ -158,7 +158,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
   it("runs a program again when one hangs for half a minute, at most three at a time, and each answers those who wait for it", async () => {
     const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "made" } };
     const [runs, go] = [join(folder, "runs"), join(folder, "go")];
-    const script = `echo run >> ${runs}; while [ ! -e ${go} ]; do sleep 0.02; done; echo '${JSON.stringify(credential)}'`;
+    const script = `echo run >> ${runs}; while [ -d ${folder} -a ! -e ${go} ]; do sleep 0.02; done; echo '${JSON.stringify(credential)}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const access = await open(write("config", kubeconfig({ exec })));
     write("runs", "");
@@ -184,7 +184,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
   it("gets on with what another program answers while the one before it hangs", async () => {
     const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "second" } };
     const [held, go] = [join(folder, "held"), join(folder, "go")];
-    const hang = `if mkdir ${held} 2>&-; then while [ ! -e ${go} ]; do sleep 0.02; done; exit 1; fi`;
+    const hang = `if mkdir ${held} 2>&-; then while [ -d ${folder} -a ! -e ${go} ]; do sleep 0.02; done; exit 1; fi`;
     const exec = {
       apiVersion: "client.authentication.k8s.io/v1",
       command: "sh",
