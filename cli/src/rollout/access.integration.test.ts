@@ -104,6 +104,18 @@ describe("weir rollout over TLS", () => {
     expect(named).toMatchObject({ code: 0, stderr: "" });
   });
 
+  it("checks the certificate against the name in the URL, whatever the header host says", async () => {
+    const { url, server } = await start({ tls: await serverTls(["127.0.0.1", "localhost"]) });
+    const more = ["--ca-file", at("ca.pem"), "-H", "Host: other.example"];
+    for (const named of [url, url.replace("127.0.0.1", "localhost")])
+      expect(await outcome(["-s", named, ...more])).toMatchObject({ code: 0 });
+    expect(server.headers.map(({ host }) => host)).toEqual(["other.example", "other.example"]);
+    const other = await start({ tls: await serverTls(["other.example"]) });
+    const { code, stderr } = await outcome(["-s", other.url, ...more]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`Cannot reach ${other.url}: its certificate is for DNS:other.example, which --server-name can say (`);
+  });
+
   it("says that a certificate has expired", async () => {
     const { url } = await start({ tls: await serverTls(["127.0.0.1"], new Date(NOW.getTime() - 2 * DAY_MS)) });
     const { code, stderr } = await outcome(["-s", url, "--ca-file", at("ca.pem")]);

@@ -8,6 +8,8 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/ENOTFOUND|EAI_AGAIN/, "its name has no address"],
   [/EHOSTUNREACH|ENETUNREACH/, "no route to it"],
   [/ETIMEDOUT/, "connecting took too long"],
+  [/Parse Error: Expected HTTP/, "it does not answer in HTTP/1.1, is it the HTTP port of a control plane?"],
+  [/unsupported content type/, "it does not answer as a rollout API, is it the HTTP port of a control plane?"],
   [
     /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i,
     "no authority that is trusted here vouches for its certificate, name one with --ca-file",

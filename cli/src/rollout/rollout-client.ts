@@ -129,13 +129,12 @@ function headersOf({ named }: Target, credentials: Credentials): Headers {
 
 /** A client with a connection of its own, which `close` ends. */
 function connect({ url, named }: Target, access: ServerAccess, { secureContext }: Credentials): Connection {
-  const servername = access.serverName ?? named?.name;
+  const { hostname } = new URL(url);
+  // Always said, because Node would take it from a header `host`. An address is no name to ask for; the certificate must be for it all the same.
+  const servername = access.serverName ?? named?.name ?? (isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? hostname : "");
   // So that a machine that is gone without a word is noticed some day.
   const options = { keepAlive: true };
-  const agent =
-    secureContext === undefined
-      ? new HttpAgent(options)
-      : new HttpsAgent({ ...options, secureContext, ...(servername !== undefined && { servername }) });
+  const agent = secureContext === undefined ? new HttpAgent(options) : new HttpsAgent({ ...options, secureContext, servername });
   const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { agent }, readMaxBytes: ANSWER_MAX_BYTES });
   return { client: createClient(RolloutService, transport), close: () => agent.destroy() };
 }

@@ -1,6 +1,7 @@
 // Tests of `weir rollout` against servers of the rollout API: what it prints and how it ends.
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 
 import { afterEach, describe, expect, it } from "vitest";
@@ -182,6 +183,27 @@ default/shop   shop     served   2/2    -
     expect(output.stderr).toBe(
       `weir rollout: ${url} answers, but not as a rollout API: is it the HTTP port of a control plane? (HTTP 404)\n`,
     );
+  });
+
+  it.each([
+    {
+      what: "a port that speaks HTTP/2 only",
+      listen: () => createHttp2Server(),
+      reason: "it does not answer in HTTP/1.1, is it the HTTP port of a control plane?",
+    },
+    {
+      what: "another API",
+      listen: () => createServer((_, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}")),
+      reason: "it does not answer as a rollout API, is it the HTTP port of a control plane?",
+    },
+  ])("asks whether it is the right port when $what answers", async ({ listen, reason }) => {
+    const other = listen().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const { ended, output } = run(["-s", url]);
+    expect(await ended).toBe(2);
+    other.close();
+    expect(output.stderr).toContain(`weir rollout: Cannot reach ${url}: ${reason} (`);
   });
 
   it("lets no text of a server reach the terminal as it is", async () => {
