@@ -22,6 +22,8 @@ export interface ServerAccess {
   /** The name that a server's certificate must be for, instead of the one in the URL. */
   readonly serverName?: string;
   readonly tokenFile?: string;
+  /** What was read of `tokenFile`, when it cannot be read again. */
+  readonly token?: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
@@ -45,8 +47,8 @@ export const ACCESS_HELP = `  --ca-file FILE
       The name that the server's certificate must be for, where the URL says another one: behind
       kubectl port-forward, for example.
   --token-file FILE
-      Sends what the file holds as bearer token, over https:// or to this machine only. The file is
-      read again for every connection.
+      Sends what the file holds as bearer token, over https:// or to this machine only. A file is
+      read again for every connection, a pipe once.
   -H, --header 'NAME: VALUE'
       Sends a header with every request. May be repeated. Authorization and Cookie are sent as a token is:
       over https:// or to this machine only.

@@ -1,7 +1,9 @@
 // Tests of `weir rollout` against servers with TLS and against proxies that want to know who asks: what is trusted, what is shown, what is told.
+import { spawn } from "node:child_process";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { type Authority, createAuthority } from "@weir/common/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
@@ -211,6 +213,18 @@ describe("weir rollout through a proxy", () => {
     expect(await outcome([...args, "-H", "Authorization: Bearer abc.DEF-123_~+/=="])).toMatchObject({ code: 0 });
   });
 
+  it("sends the token of a pipe, which is read once, with every connection", async () => {
+    const { url, server } = await start({});
+    const command = '"$0" --conditions=source "$1" rollout --watch -s "$2" --token-file <(echo secret)';
+    const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+    const child = spawn("bash", ["-c", `exec ${command}`, process.execPath, main, url], { stdio: "ignore" });
+    await eventually("a connection", () => expect(server.headers).toHaveLength(1), WAIT_MS);
+    server.cut();
+    await eventually("another connection", () => expect(server.headers).toHaveLength(2), WAIT_MS);
+    child.kill("SIGKILL");
+    expect(server.headers.map(({ authorization }) => authorization)).toEqual(["Bearer secret", "Bearer secret"]);
+  });
+
   it("says that a user may not ask", async () => {
     const { url } = await start({ refuse: () => 403 });
     expect((await outcome(["-s", url])).stderr).toBe(`weir rollout: ${url} does not let this user ask (HTTP 403)\n`);
@@ -252,6 +266,7 @@ describe("weir rollout refuses files", () => {
       message: "Cannot use the token file @ca.pem: it must hold one token of letters, digits and -._~+/ and nothing else",
     },
     { args: ["--token-file", "@big"], message: "Cannot use the token file @big: it has 16385 bytes, at most 16384 are read" },
+    { args: ["--token-file", "/dev/zero"], message: "Cannot use the token file /dev/zero: it has more than the 16384 bytes that are read" },
     { args: ["--token-file", "@"], message: "Cannot use the token file @: EISDIR: illegal operation on a directory, read" },
   ])("$args", async ({ args, message }) => {
     write("empty", "");

@@ -1,6 +1,6 @@
 // What a connection to a server shows and trusts, read from the files that the command line names. They are read for every connection: tokens and
 // certificates of a cluster last for an hour or a day, and a watch may last longer.
-import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 
 import { describeError } from "@weir/common/errors/service-error";
@@ -19,11 +19,22 @@ export interface Credentials {
   readonly secureContext?: SecureContext;
 }
 
+/** The access with the token of a pipe read, as of `--token-file <(…)`: unlike a file it can be read only once. A text says what is wrong. */
+export function readPipedToken(access: ServerAccess): ServerAccess | string {
+  const { tokenFile } = access;
+  try {
+    if (tokenFile === undefined || statSync(tokenFile, { throwIfNoEntry: false })?.isFile() !== false) return access;
+    return { ...access, token: readToken(tokenFile) };
+  } catch (error) {
+    return describeError(error);
+  }
+}
+
 /** Reads what is needed for a URL; a text says what is wrong with a file. */
 export function readCredentials(access: ServerAccess, url: string): Credentials | string {
   try {
-    const token = access.tokenFile === undefined ? [] : [["authorization", `Bearer ${readToken(access.tokenFile)}`] as const];
-    const headers = [...access.headers, ...token];
+    const token = access.token ?? (access.tokenFile === undefined ? undefined : readToken(access.tokenFile));
+    const headers = [...access.headers, ...(token === undefined ? [] : [["authorization", `Bearer ${token}`] as const])];
     return url.startsWith("https:") ? { headers, secureContext: readContext(access) } : { headers };
   } catch (error) {
     return describeError(error);
@@ -62,7 +73,12 @@ function readSmall(path: string): string {
   try {
     const { size } = fstatSync(file);
     if (size > TOKEN_MAX_BYTES) throw new RangeError(`it has ${size} bytes, at most ${TOKEN_MAX_BYTES} are read`);
-    return readFileSync(file, "utf8");
+    // A pipe has no size, and perhaps no end.
+    const bytes = Buffer.alloc(TOKEN_MAX_BYTES + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < bytes.length; length += read) read = readSync(file, bytes, { offset: length });
+    if (length > TOKEN_MAX_BYTES) throw new RangeError(`it has more than the ${TOKEN_MAX_BYTES} bytes that are read`);
+    return bytes.toString("utf8", 0, length);
   } finally {
     closeSync(file);
   }

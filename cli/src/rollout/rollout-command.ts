@@ -5,7 +5,7 @@ import { printable } from "../command-line/printable.ts";
 import { parseRolloutArguments } from "./arguments.ts";
 import type { RolloutArguments } from "./arguments.ts";
 import { changedLines } from "./changes.ts";
-import { readCredentials } from "./credentials.ts";
+import { readCredentials, readPipedToken } from "./credentials.ts";
 import { mergeRollouts } from "./merge.ts";
 import type { MergedRollout } from "./merge.ts";
 import { formatRolloutJson, formatTable } from "./report.ts";
@@ -57,12 +57,17 @@ export async function runRollout(
     context.stderr(`weir rollout: ${parsed}; weir rollout --help tells more\n`);
     return EXIT_FAILURE;
   }
-  const unusable = parsed.servers.map((server) => readCredentials(parsed.access, server)).find((found) => typeof found === "string");
-  if (unusable !== undefined) {
+  const access = readPipedToken(parsed.access);
+  const unusable =
+    typeof access === "string"
+      ? access
+      : parsed.servers.map((server) => readCredentials(access, server)).find((found) => typeof found === "string");
+  if (typeof access === "string" || unusable !== undefined) {
     context.stderr(`weir rollout: ${unusable}\n`);
     return EXIT_FAILURE;
   }
-  return parsed.until === "once" ? await show(context, parsed, environment) : await watch(context, parsed, environment);
+  const options = { ...parsed, access };
+  return options.until === "once" ? await show(context, options, environment) : await watch(context, options, environment);
 }
 
 async function show(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
