@@ -13,6 +13,7 @@ class FakeHost implements ProgramHost {
   readonly env: Env;
   readonly listeners = new Map<string, () => void>();
   readonly exited = Promise.withResolvers<number>();
+  isHurried = false;
   timeMs = 0;
   out = "";
   err = "";
@@ -57,6 +58,7 @@ class FakeHost implements ProgramHost {
   }
 
   exitNow(code: number): void {
+    this.isHurried = true;
     this.exit(code);
   }
 
@@ -208,7 +210,7 @@ describe("runProgram() signals", () => {
     host.timeMs = 1000;
     host.kill(second);
     host.exit(99);
-    expect(await exited).toBe(code);
+    expect([await exited, host.isHurried]).toEqual([code, true]);
   });
 
   it("runProgram() takes an early second signal for an echo when main still stops", async () => {
