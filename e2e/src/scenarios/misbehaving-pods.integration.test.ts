@@ -73,8 +73,8 @@ describe("pods that reject everything or never answer", () => {
         await expectLimit(domain, edit, EDIT_TIMEOUT_MS);
       }
     }
-    // Ten edits: each may be offered once, and once more without what was rejected of it.
-    others.forEach(({ nodeId, responses }, index) => expect(responses.length - before[index]!, nodeId).toBeLessThanOrEqual(20));
+    // Ten edits: each is offered; when a rejection comes before the sound pod's answer, what was in force before comes again, and then the edit, accepted.
+    others.forEach(({ nodeId, responses }, index) => expect(responses.length - before[index]!, nodeId).toBeLessThanOrEqual(30));
   });
 
   it("are told from those that follow, each with what it said", async () => {
