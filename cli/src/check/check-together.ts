@@ -1,4 +1,5 @@
 // What is wrong between files: domains and resources that are claimed twice, and rules that collide. Pure.
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 
 import { ruleField } from "./check-text.ts";
@@ -57,12 +58,7 @@ function nameOf({ namespace, name }: CheckedResource): string {
 }
 
 function byAge(left: CheckedResource, right: CheckedResource): number {
-  return left.createdMs - right.createdMs || byText(left.namespace, right.namespace) || byText(left.name, right.name);
-}
-
-/** By code units: the same on every machine. */
-function byText(left: string, right: string): number {
-  return left < right ? -1 : Number(left > right);
+  return left.createdMs - right.createdMs || compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name);
 }
 
 function placeText(place: { readonly path: string; readonly line: number; readonly column: number }): string {

@@ -1,4 +1,5 @@
 // The answers of several replicas as one picture: each replica knows all resources and only its own pods. Pure.
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import {
   type Fleet,
   Hold,
@@ -92,7 +93,9 @@ export function mergeRollouts(answers: readonly ReplicaAnswer[], wanted: WantedR
   const rollouts = replicas.flatMap(({ rollout }) => (rollout === undefined ? [] : [rollout]));
   const pods = rollouts
     .flatMap((rollout) => rollout.pods.map((pod) => ({ pod, replica: rollout.replica })))
-    .toSorted((left, right) => compare(left.pod.fleet, right.pod.fleet) || compare(podName(left.pod), podName(right.pod)));
+    .toSorted(
+      (left, right) => compareCodeUnits(left.pod.fleet, right.pod.fleet) || compareCodeUnits(podName(left.pod), podName(right.pod)),
+    );
   const merged = {
     replicas,
     fleets: groups(
@@ -148,7 +151,7 @@ function mergeFleet(fleets: readonly Fleet[]): MergedFleet {
 function mergeResource(resources: readonly Resource[]): MergedResource {
   const [worst] = resources.toSorted(
     (left, right) =>
-      severityOf(right) - severityOf(left) || Number(left.generation - right.generation) || compare(left.reason, right.reason),
+      severityOf(right) - severityOf(left) || Number(left.generation - right.generation) || compareCodeUnits(left.reason, right.reason),
   );
   if (worst === undefined) throw new Error("A group of resources is empty");
   return { resource: worst, pods: sum(resources.map(({ pods }) => pods)) };
@@ -230,9 +233,5 @@ function sum(counts: readonly (PodCounts | undefined)[]): Counts {
 /** Items with the same name, in the order of the names. */
 function groups<Item>(items: readonly Item[], nameOf: (item: Item) => string): readonly (readonly Item[])[] {
   const byName = Map.groupBy(items, nameOf);
-  return [...byName.entries()].toSorted(([left], [right]) => compare(left, right)).map(([, group]) => group);
-}
-
-function compare(left: string, right: string): number {
-  return left < right ? -1 : Number(left > right);
+  return [...byName.entries()].toSorted(([left], [right]) => compareCodeUnits(left, right)).map(([, group]) => group);
 }

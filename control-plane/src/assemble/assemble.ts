@@ -4,7 +4,7 @@ import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/transla
 import { messageOfModel } from "@weir/proto/rate-limit-config/message";
 import { type ConfigProblem, findProblems } from "@weir/proto/rate-limit-config/validate";
 
-import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";
 import { formatPlace, resourceKey } from "../source/source.ts";
 import type { AcceptedResource, Assembly, Refusal } from "./assembly.ts";

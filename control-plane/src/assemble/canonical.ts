@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 
-import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 /** The same rules with the keys of all metadata sorted. The order of rules means something and stays. */
 export function canonicalModel(model: RateLimitConfigModel): RateLimitConfigModel {

@@ -3,7 +3,7 @@ import type { AcceptedResource, Refusal } from "../assemble/assembly.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import type { RejectedResource } from "../snapshot/rejections.ts";
-import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { type Place, resourceKey, type SourceResource } from "../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
 import type { PodStandings, ProblemReport, ResourceReport, ResourceStanding, RolloutFilter } from "./rollout-report.ts";

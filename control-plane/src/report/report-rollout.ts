@@ -5,7 +5,7 @@ import { type PodStanding, standingOf } from "../rollout/pod-standing.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../source/source.ts";
 import { reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type {

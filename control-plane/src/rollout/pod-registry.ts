@@ -1,7 +1,7 @@
 // What every connected pod has made of what it was sent. One entry for each stream: two pods may say that they have the same node id. Kept in memory, for
 // this replica, as long as the stream lasts.
 
-import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 /** Who connected. */
 export interface ConnectedPod {

@@ -6,7 +6,7 @@
 // not asked again when it comes back, but it counts no more: the pods that take its place may be of another mind.
 import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.ts";
 import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
-import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { makeRoom } from "./make-room.ts";
 import { addPod, countConnected, cutMessage, forgetPod, nameIn, newVerdict, type Verdict } from "./verdict.ts";
 

@@ -3,7 +3,7 @@
 import { NO_REJECTIONS, type Quarantine, type Rejections } from "../snapshot/rejections.ts";
 import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Restoration, Snapshot, SnapshotSet } from "../snapshot/snapshot.ts";
-import { compareCodeUnits } from "../source/code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { type Answered, FleetQuarantine } from "./quarantine-fleet.ts";
 
 /** A pod, as far as it matters here. */

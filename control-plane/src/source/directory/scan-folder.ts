@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
 import type { ControlPlaneErrorCode } from "../../errors.ts";
-import { compareCodeUnits } from "../code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 /** Names of files that are read. */
 const MANIFEST_NAME = /\.(yaml|yml|json)$/;

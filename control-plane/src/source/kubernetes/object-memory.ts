@@ -8,7 +8,7 @@ import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
 import { findProblems } from "@weir/proto/rate-limit-config/validate";
 
-import { compareCodeUnits } from "../code-unit-order.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { Place, SourceRefusal, SourceResource } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { KubernetesObject } from "./kubernetes-object.ts";
