@@ -1,4 +1,8 @@
-// Makes sense of what vitest leaves behind: counts of passed and failed tests, and coverage per workspace. Runs nothing.
+// Makes sense of what vitest leaves behind: counts of passed and failed tests, which failed, and coverage per workspace. Runs nothing.
+import { stripVTControlCharacters } from "node:util";
+
+/** Failed tests that the end of the output names. */
+const FAILURES_MAX = 20;
 
 /** What the last line of a run says. */
 export interface Tally {
@@ -13,7 +17,20 @@ export interface VitestReport {
   readonly numFailedTests: number;
   readonly numPendingTests: number;
   readonly numTodoTests: number;
-  readonly testResults: readonly { readonly name: string; readonly status: string; readonly assertionResults: readonly unknown[] }[];
+  readonly testResults: readonly FileReport[];
+}
+
+/** What vitest says of one file: its absolute path, why it failed as a whole (else empty), and its tests. */
+interface FileReport {
+  readonly name: string;
+  readonly status: string;
+  readonly message: string;
+  readonly assertionResults: readonly {
+    readonly status: string;
+    readonly ancestorTitles: readonly string[];
+    readonly title: string;
+    readonly failureMessages: readonly string[];
+  }[];
 }
 
 /** The part of a coverage summary that is read here: path of a file → its counts. */
@@ -37,6 +54,30 @@ export function tallyTests(report: VitestReport | undefined, exitCode: number): 
     failed: failed === 0 && exitCode !== 0 ? 1 : failed,
     skipped: report.numPendingTests + report.numTodoTests,
   };
+}
+
+/**
+ * The failed tests of one vitest run, two lines each: where it is and what it is called, then the first line of what it said. For the end of the output,
+ * where they are still seen when only the tail of a log is kept. Files that could not be loaded or cleaned up after are among them. At most {@link FAILURES_MAX}, then a count.
+ */
+export function formatFailures({ testResults }: VitestReport, root: string): string {
+  const failures = testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const file = name.slice(root.length + 1);
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    const failedAsWhole = assertionResults.length === 0 || (status === "failed" && failed.length === 0);
+    return failedAsWhole
+      ? [formatFailure([file], message)]
+      : failed.map(({ ancestorTitles, title, failureMessages }) =>
+          formatFailure([file, ...ancestorTitles, title], failureMessages[0] ?? ""),
+        );
+  });
+  const untold = failures.length - FAILURES_MAX;
+  return [...failures.slice(0, FAILURES_MAX), ...(untold > 0 ? [`    and ${untold} more`] : [])].join("\n");
+}
+
+function formatFailure(names: readonly string[], message: string): string {
+  const [line = ""] = stripVTControlCharacters(message).split("\n", 1);
+  return `    ${names.join(" > ")}\n        ${line === "" ? "no message" : line}`;
 }
 
 /** All of `tallies` together. */

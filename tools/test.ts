@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { formatGateResult, listGates, runGates } from "./gates.ts";
 import { runCommand } from "./run-command.ts";
 import type { CoverageSummary, Tally, VitestReport } from "./test-report.ts";
-import { addTallies, formatCoverage, formatTally, tallyTests } from "./test-report.ts";
+import { addTallies, formatCoverage, formatFailures, formatTally, tallyTests } from "./test-report.ts";
 import { SetupError, setUpTests } from "./test-setup.ts";
 
 /** Where vitest leaves its report for this program. */
@@ -42,6 +42,7 @@ async function check(): Promise<Tally> {
   return { passed: results.length - failed, failed, skipped: 0 };
 }
 
+/** Runs all tests. The names of those that failed come last: nobody should have to search the output for them. */
 async function test(): Promise<Tally> {
   console.log("==> Testing");
   rmSync(REPORT_FILE, { force: true });
@@ -51,7 +52,10 @@ async function test(): Promise<Tally> {
   const { code } = await runCommand(["vitest", "run", "--coverage", ...reporters], { output: "pass" });
   if (existsSync(COVERAGE_FILE))
     console.log(`\n${formatCoverage(JSON.parse(readFileSync(COVERAGE_FILE, "utf8")) as CoverageSummary, process.cwd())}\n`);
-  return tallyTests(existsSync(REPORT_FILE) ? (JSON.parse(readFileSync(REPORT_FILE, "utf8")) as VitestReport) : undefined, code);
+  const report = existsSync(REPORT_FILE) ? (JSON.parse(readFileSync(REPORT_FILE, "utf8")) as VitestReport) : undefined;
+  const failures = report === undefined ? "" : formatFailures(report, process.cwd());
+  if (failures !== "") console.log(`==> Failed\n${failures}`);
+  return tallyTests(report, code);
 }
 
 const startedMs = performance.now();
