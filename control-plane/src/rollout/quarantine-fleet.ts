@@ -7,16 +7,14 @@
 import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.ts";
 import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import { type ContentVerdict, FleetVerdicts } from "./fleet-verdicts.ts";
 import { makeRoom } from "./make-room.ts";
-import { addPod, countConnected, cutMessage, forgetPod, nameIn, newVerdict, type Verdict } from "./verdict.ts";
-
-/** How many connected pods must reject a content, none accepting it, until no further pod is asked about it. */
-const ASKED_MAX = 100;
+import { cutMessage, nameIn } from "./verdict.ts";
 
 /** Most resources that are quarantined in a fleet: pods that reject more reject the whole, and each further one costs a push. */
 const QUARANTINED_MAX = 200;
 
-/** Most versions whose fate is remembered, and most different offers that are kept. */
+/** Most versions of which it is remembered that a pod accepted them, or that they could be served, and most different offers that are kept. */
 const VERSIONS_MAX = 32;
 const OFFERS_MAX = 16;
 
@@ -38,11 +36,6 @@ export interface Served {
   readonly restored: Restoration | undefined;
 }
 
-/** The rejections of a content that is wanted now. */
-interface ContentVerdict extends Verdict {
-  readonly digest: string;
-}
-
 /** What a fleet needs to know. */
 export interface FleetQuarantineDeps {
   readonly snapshotMaxBytes: number;
@@ -56,10 +49,7 @@ export class FleetQuarantine {
   #wanted: Snapshot;
   /** The forms that a pod accepted last, by name; only of resources that are wanted. */
   #good: Map<string, SnapshotResource>;
-  /** By name; only of contents that are wanted. */
-  #contents: Map<string, ContentVerdict>;
-  /** Versions that were rejected with no resource named, since something else was wanted last. */
-  readonly #versions = new Map<string, Verdict>();
+  readonly #verdicts: FleetVerdicts;
   /** Versions that a pod accepted, since something else was wanted last. */
   readonly #acceptedVersions = new Set<string>();
   /** The snapshot that a pod accepted last. */
@@ -77,12 +67,7 @@ export class FleetQuarantine {
     this.#wanted = wanted;
     this.#candidate = wanted;
     this.#good = new Map(origin === undefined ? [] : origin.#good);
-    this.#contents = new Map(
-      [...(origin === undefined ? [] : origin.#contents)].map(([name, verdict]) => [
-        name,
-        { ...verdict, pods: new Set(verdict.pods), connected: undefined },
-      ]),
-    );
+    this.#verdicts = new FleetVerdicts(deps.isConnected, origin === undefined ? undefined : origin.#verdicts);
     this.#accepted = origin === undefined ? undefined : origin.#accepted;
     this.#forget();
   }
@@ -91,7 +76,7 @@ export class FleetQuarantine {
   want(wanted: Snapshot): void {
     if (wanted.version === this.#wanted.version) return;
     this.#wanted = wanted;
-    this.#versions.clear();
+    this.#verdicts.forgetVersions();
     this.#acceptedVersions.clear();
     this.#forget();
   }
@@ -99,7 +84,7 @@ export class FleetQuarantine {
   /** What may be served. */
   served(): Served {
     const candidate = this.#candidate;
-    const verdict = this.#versions.get(candidate.version);
+    const verdict = this.#verdicts.versions.get(candidate.version);
     const isRestored =
       verdict !== undefined &&
       !this.#acceptedVersions.has(candidate.version) &&
@@ -113,36 +98,36 @@ export class FleetQuarantine {
   /** What this pod should be sent instead of what is in force, because others rejected it and this pod has not been asked; undefined: what is in force. */
   offerFor(pod: string): Snapshot | undefined {
     const quarantined = this.#quarantined();
-    const known = quarantined.filter(([, verdict]) => this.#isKnown(verdict, pod)).map(([name]) => name);
+    const known = quarantined.filter(([, verdict]) => this.#verdicts.isKnown(verdict, pod)).map(([name]) => name);
     if (known.length < quarantined.length) {
       const offer = this.#offerWithout(known);
-      if (offer !== undefined && !this.#hasRejected(pod, offer.version)) return offer;
+      if (offer !== undefined && !this.#verdicts.hasRejectedVersion(pod, offer.version)) return offer;
     }
-    const isAsked = this.served().restored === undefined || this.#hasRejected(pod, this.#candidate.version);
+    const isAsked = this.served().restored === undefined || this.#verdicts.hasRejectedVersion(pod, this.#candidate.version);
     return isAsked ? undefined : this.#candidate;
   }
 
   /** Other pods are connected than before. */
   membersChanged(): void {
-    for (const verdict of this.#verdicts()) verdict.connected = undefined;
+    this.#verdicts.membersChanged();
   }
 
   /** Whether the pod has rejected something that is not settled. */
   hasRejections(pod: string): boolean {
-    return this.#verdicts().some(({ pods }) => pods.has(pod));
+    return this.#verdicts.hasRejections(pod);
   }
 
   /** The pod begins anew: what it said was said by another process. */
   forget(pod: string): void {
-    for (const verdict of this.#verdicts()) forgetPod(verdict, pod);
+    this.#verdicts.forgetPod(pod);
   }
 
   /** Takes in that a pod accepted what it was sent; tells whether that changed anything. */
   accept({ pod, snapshot, names }: AnswerOfPod): boolean {
-    const isForgiven = this.#forgive({ pod, snapshot, names });
+    const isForgiven = this.#verdicts.forgive(pod, snapshot, names);
     if (names === undefined && this.#acceptedVersions.has(snapshot.version)) return isForgiven;
     const isLate = this.#isLate(snapshot);
-    let isChanged = isForgiven || (names === undefined && this.#versions.size > 0);
+    let isChanged = isForgiven || (names === undefined && this.#verdicts.versions.size > 0);
     for (const resource of snapshot.resources) {
       const wanted = this.#wanted.digests.get(resource.name);
       if (wanted === undefined || (names !== undefined && !names.has(resource.name))) continue;
@@ -151,7 +136,7 @@ export class FleetQuarantine {
       if (good !== undefined && (good === wanted || good === resource.digest || (isLate && resource.digest !== wanted))) continue;
       this.#good.set(resource.name, resource);
       // What is good of a resource that nobody rejects is served already.
-      isChanged ||= this.#contents.has(resource.name);
+      isChanged ||= this.#verdicts.contents.has(resource.name);
     }
     if (names === undefined) {
       makeRoom(this.#acceptedVersions, VERSIONS_MAX);
@@ -168,18 +153,12 @@ export class FleetQuarantine {
     const message = cutMessage(text);
     const name = nameIn(message);
     const digest = names === undefined || names.has(name) ? snapshot.digests.get(name) : undefined;
-    if (digest === undefined || (!this.#contents.has(name) && this.#quarantined().length >= QUARANTINED_MAX)) {
-      this.#rejectVersion(snapshot.version, { pod, message, atMs });
+    if (digest === undefined || (!this.#verdicts.contents.has(name) && this.#quarantined().length >= QUARANTINED_MAX)) {
+      this.#verdicts.rejectVersion(snapshot.version, { pod, message, atMs });
     } else {
       // An older form was rejected: what the pod is sent next is another one.
       if (digest !== this.#wanted.digests.get(name)) return false;
-      const known = this.#contents.get(name);
-      const verdict = known ?? { digest, ...newVerdict(atMs, message) };
-      addPod(verdict, pod, message);
-      if (known === undefined) {
-        this.#contents.set(name, verdict);
-        this.#settle();
-      }
+      if (this.#verdicts.rejectContent(name, digest, { pod, message, atMs })) this.#settle();
     }
     return true;
   }
@@ -187,39 +166,24 @@ export class FleetQuarantine {
   /** What is rejected at present, resources by name. */
   rejections(fleet: string): { readonly resources: readonly RejectedResource[]; readonly versions: readonly RejectedVersion[] } {
     const { snapshot, restored } = this.served();
-    const resources = [...this.#contents]
+    const resources = [...this.#verdicts.contents]
       .toSorted(([left], [right]) => compareCodeUnits(left, right))
       .map(([name, verdict]): RejectedResource => {
         const { digest, sinceMs, message } = verdict;
         const inForce = snapshot.digests.get(name);
         const serves = inForce === undefined ? "nothing" : inForce === digest ? "present" : "last-good";
-        return { fleet, resource: name, sinceMs, message, serves, rejectingPods: countConnected(verdict, this.#deps.isConnected) };
+        return { fleet, resource: name, sinceMs, message, serves, rejectingPods: this.#verdicts.countConnected(verdict) };
       })
       // What is in force and rejected only by pods that are gone troubles nobody.
       .filter(({ serves, rejectingPods }) => serves !== "present" || rejectingPods > 0);
-    const verdict = this.#versions.get(this.#candidate.version);
+    const verdict = this.#verdicts.versions.get(this.#candidate.version);
     if (verdict === undefined) return { resources, versions: [] };
     const { sinceMs, message } = verdict;
     const version = this.#candidate.version;
     const instead = restored === undefined ? undefined : snapshot.version;
-    const rejectingPods = countConnected(verdict, this.#deps.isConnected);
+    const rejectingPods = this.#verdicts.countConnected(verdict);
     if (instead === undefined && rejectingPods === 0) return { resources, versions: [] };
     return { resources, versions: [{ fleet, version, sinceMs, message, restored: instead, rejectingPods }] };
-  }
-
-  /** A pod that accepts what it rejected is no longer among those that reject it; tells whether it was. */
-  #forgive({ pod, snapshot, names }: AnswerOfPod): boolean {
-    const version = names === undefined ? this.#versions.get(snapshot.version) : undefined;
-    let isForgiven = version !== undefined && forgetPod(version, pod);
-    for (const [name, verdict] of this.#contents) {
-      if ((names !== undefined && !names.has(name)) || snapshot.digests.get(name) !== verdict.digest) continue;
-      isForgiven = forgetPod(verdict, pod) || isForgiven;
-    }
-    return isForgiven;
-  }
-
-  #verdicts(): readonly Verdict[] {
-    return [...this.#contents.values(), ...this.#versions.values()];
   }
 
   /** Whether the answer to the snapshot comes after that to a newer one. */
@@ -227,16 +191,11 @@ export class FleetQuarantine {
     return this.#accepted !== undefined && this.#ageOf(version) > this.#ageOf(this.#accepted.version);
   }
 
-  /** Whether nobody needs to ask the pod what it makes of it. */
-  #isKnown(verdict: Verdict, pod: string): boolean {
-    return verdict.pods.has(pod) || countConnected(verdict, this.#deps.isConnected) >= ASKED_MAX;
-  }
-
   /** Drops what is known of content that is no longer wanted. */
   #forget(): void {
     const { digests } = this.#wanted;
     this.#good = new Map([...this.#good].filter(([name]) => digests.has(name)));
-    this.#contents = new Map([...this.#contents].filter(([name, { digest }]) => digests.get(name) === digest));
+    this.#verdicts.keepContents(digests);
     this.#settle();
   }
 
@@ -257,8 +216,9 @@ export class FleetQuarantine {
 
   /** The contents that were rejected and that nobody accepted. */
   #quarantined(): readonly (readonly [string, ContentVerdict])[] {
-    if (this.#contents.size === 0) return [];
-    return [...this.#contents].filter(([name, { digest }]) => this.#good.get(name)?.digest !== digest);
+    const { contents } = this.#verdicts;
+    if (contents.size === 0) return [];
+    return [...contents].filter(([name, { digest }]) => this.#good.get(name)?.digest !== digest);
   }
 
   /** What is wanted, with the last good forms of these resources, or without them where another resource has their domain now. */
@@ -284,17 +244,5 @@ export class FleetQuarantine {
     const offer = made.body.length > this.#deps.snapshotMaxBytes ? undefined : made;
     this.#offers.set(key, offer);
     return offer;
-  }
-
-  #rejectVersion(version: string, { pod, message, atMs }: { readonly pod: string; readonly message: string; readonly atMs: number }): void {
-    const verdict = this.#versions.get(version) ?? newVerdict(atMs, message);
-    if (!this.#versions.has(version)) makeRoom(this.#versions, VERSIONS_MAX);
-    this.#versions.set(version, verdict);
-    addPod(verdict, pod, message);
-  }
-
-  #hasRejected(pod: string, version: string): boolean {
-    const verdict = this.#versions.get(version);
-    return verdict !== undefined && this.#isKnown(verdict, pod);
   }
 }
