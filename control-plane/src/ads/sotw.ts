@@ -5,7 +5,7 @@ import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/disco
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { growthOf, isWildcard, nextSubscription, type Subscription } from "./subscription.ts";
 
-/** Longest rejection text that is taken in, in characters: it goes to the log and to the status page. */
+/** Longest rejection text that is taken in, in characters: it goes to the log and to the status page, and is kept in several places. Cut here and nowhere else. */
 const MESSAGE_MAX = 4096;
 
 /** A response that was sent. */

@@ -9,7 +9,7 @@ import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource }
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { type ContentVerdict, FleetVerdicts } from "./fleet-verdicts.ts";
 import { makeRoom } from "./make-room.ts";
-import { cutMessage, nameIn } from "./verdict.ts";
+import { nameIn } from "./verdict.ts";
 
 /** Most resources that are quarantined in a fleet: pods that reject more reject the whole, and each further one costs a push. */
 const QUARANTINED_MAX = 200;
@@ -149,8 +149,7 @@ export class FleetQuarantine {
   }
 
   /** Takes in that a pod rejected what it was sent; tells whether that changed anything. */
-  reject({ pod, snapshot, names }: AnswerOfPod, text: string, atMs: number): boolean {
-    const message = cutMessage(text);
+  reject({ pod, snapshot, names }: AnswerOfPod, message: string, atMs: number): boolean {
     const name = nameIn(message);
     const digest = names === undefined || names.has(name) ? snapshot.digests.get(name) : undefined;
     if (digest === undefined || (!this.#verdicts.contents.has(name) && this.#quarantined().length >= QUARANTINED_MAX)) {

@@ -22,7 +22,7 @@ export interface PodAnswers {
   offer(): Snapshot | undefined;
   /** It has accepted what it was sent. */
   accepted(sent: Answered): void;
-  /** It has rejected what it was sent. */
+  /** It has rejected what it was sent, in these words, which are kept as they are: the stream cuts what is too long. */
   rejected(sent: Answered, message: string): void;
   /** The stream has ended. What the pod said stays known, so that it is not asked the same again when it comes back. */
   left(): void;

@@ -4,9 +4,6 @@ import { makeRoom } from "./make-room.ts";
 /** How many pods that rejected one thing are told apart; the first ones are forgotten, and asked again. */
 const REJECTERS_MAX = 1000;
 
-/** Longest text that is kept of a rejection, in characters. */
-const MESSAGE_MAX = 4096;
-
 /** Rejections of one content or of one version. */
 export interface Verdict {
   readonly sinceMs: number;
@@ -40,11 +37,6 @@ export function forgetPod(verdict: Verdict, pod: string): boolean {
 export function countConnected(verdict: Verdict, isConnected: (pod: string) => boolean): number {
   verdict.connected ??= verdict.pods.values().reduce((count, pod) => (isConnected(pod) ? count + 1 : count), 0);
   return verdict.connected;
-}
-
-/** As much of the text of a rejection as is kept. */
-export function cutMessage(text: string): string {
-  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
 }
 
 /** The resource that a rejection names: what stands before the first colon, because the name of a resource on the wire holds none. */
