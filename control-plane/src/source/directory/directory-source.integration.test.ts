@@ -1,15 +1,31 @@
 // Tests of directory-source.ts on real folders: the behaviour of every source, and what only folders do.
-import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { silentLog } from "@weir/common/log/log";
 import { eventually } from "@weir/testing/eventually";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
+import type { SourceState } from "../source.ts";
 import { describeSource, keysOf, limitOf, type SourcePlace, watchSource, type WatchedSource } from "../source.suite.ts";
 import { createDirectorySource } from "./directory-source.ts";
+import { readFileText } from "./read-manifest-file.ts";
+
+// The real functions; their calls are counted.
+vi.mock("./read-manifest-file.ts", { spy: true });
 
 /** A look at the folder that no test waits for: changes must be noticed by watching. */
 const NEVER_MS = 3_600_000;
@@ -238,6 +254,59 @@ describe("DirectorySource.read()", () => {
     symlinkSync("v2", join(elsewhere, "next"));
     renameSync(join(elsewhere, "next"), join(elsewhere, "current"));
     await until("the change", (state) => limitOf(state, "default/a") === 2);
+    rmSync(elsewhere, { recursive: true });
+  });
+
+  it("reads no file while nothing changes, and exactly those that have changed", async () => {
+    const elsewhere = newFolder();
+    for (const version of [1, 2]) {
+      mkdirSync(join(elsewhere, `v${version}`));
+      writeFileSync(
+        join(elsewhere, `v${version}`, "linked.yaml"),
+        manifest({ name: "linked", domain: "linked", requestsPerUnit: version }),
+      );
+    }
+    symlinkSync("v1", join(elsewhere, "current"));
+    symlinkSync(join(elsewhere, "current", "linked.yaml"), join(folder, "linked.yaml"));
+    for (let index = 0; index < 20; index++)
+      write(`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}`, requestsPerUnit: 1 }));
+    const { source } = await watch();
+    const look = async (): Promise<{ state: SourceState; read: readonly string[] }> => {
+      vi.mocked(readFileText).mockClear();
+      const state = await source.read();
+      return { state, read: vi.mocked(readFileText).mock.calls.map(([path]) => path.slice(folder.length + 1)) };
+    };
+    const rest = (): Promise<void> => eventually("rest", async () => expect((await look()).read).toEqual([]));
+    const changes: readonly { file: string; change: () => void; limit: number }[] = [
+      { file: "3.yaml", change: () => write("3.yaml", manifest({ name: "n3", domain: "d3", requestsPerUnit: 2 })), limit: 2 },
+      {
+        file: "3.yaml",
+        change: () => {
+          // Of the same size, under the modification time that the other one has.
+          write("new", manifest({ name: "n3", domain: "d3", requestsPerUnit: 3 }));
+          utimesSync(join(folder, "new"), new Date(0), new Date(0));
+          utimesSync(join(folder, "3.yaml"), new Date(0), new Date(0));
+          renameSync(join(folder, "new"), join(folder, "3.yaml"));
+        },
+        limit: 3,
+      },
+      {
+        file: "linked.yaml",
+        change: () => {
+          symlinkSync("v2", join(elsewhere, "next"));
+          renameSync(join(elsewhere, "next"), join(elsewhere, "current"));
+        },
+        limit: 2,
+      },
+      { file: "4.yaml", change: () => chmodSync(join(folder, "4.yaml"), 0o400), limit: 1 },
+    ];
+    for (const { file, change, limit } of changes) {
+      await rest();
+      change();
+      const { state, read } = await look();
+      expect(read).toEqual([file]);
+      expect(limitOf(state, `default/${file === "linked.yaml" ? "linked" : `n${Number.parseInt(file)}`}`)).toBe(limit);
+    }
     rmSync(elsewhere, { recursive: true });
   });
 

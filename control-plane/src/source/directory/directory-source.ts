@@ -7,14 +7,11 @@ import type { Log } from "@weir/common/log/log";
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
 import { createManifestMemory } from "./manifest-memory.ts";
 import type { FileText } from "./read-manifest-file.ts";
-import { readFileText } from "./read-manifest-file.ts";
 import { type FolderScan, scanFolder } from "./scan-folder.ts";
+import { createTextCache, type TextCache } from "./text-cache.ts";
 
 /** How often the folder is looked at when nothing was seen to happen, in milliseconds. */
 const POLL_INTERVAL_MS = 5000;
-
-/** Files that are read at the same time: enough to hide the latency of a disk, few enough for every limit on open files. */
-const READ_CONCURRENCY = 16;
 
 /** How often a folder is read that changes meanwhile, before the next event is waited for. */
 const ATTEMPTS_MAX = 10;
@@ -44,7 +41,10 @@ class DirectorySource implements Source {
   readonly #listener: SourceListener;
   readonly #clock: () => number;
   readonly #pollIntervalMs: number;
+  readonly #texts: TextCache;
   readonly #memory = createManifestMemory();
+  /** What was made of which texts at last. */
+  #taken: { readonly texts: ReadonlyMap<string, FileText>; readonly state: SourceState } | undefined;
   readonly #watch: FolderWatch;
   #pollTimer: NodeJS.Timeout | undefined;
   #isWatching = false;
@@ -56,6 +56,7 @@ class DirectorySource implements Source {
     this.#listener = deps.listener;
     this.#clock = deps.clock;
     this.#pollIntervalMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
+    this.#texts = createTextCache({ clock: deps.clock });
     this.#watch = createFolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
   }
 
@@ -92,30 +93,27 @@ class DirectorySource implements Source {
     let scan = await scanFolder(this.location);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (this.#isWatching && this.#watch.watch(scan.folders)) this.#listener.changed();
-      const texts = await readAll(scan.files);
+      const texts = await this.#texts.read(scan.files);
+      // Every file says what it said when all were taken.
+      if (texts === this.#taken?.texts) return this.#taken.state;
       // Where a link was swapped meanwhile, files are missing or come from two versions.
       const after = await scanFolder(this.location);
-      if (isSameScan(scan, after)) return this.#memory.update(texts);
+      if (isSameScan(scan, after)) return this.#take(texts);
       scan = after;
     }
     throw new ServiceError("SOURCE_UNREADABLE", `Cannot read the folder ${this.location}: it changes while it is read`, {
       transient: true,
     });
   }
+
+  #take(texts: ReadonlyMap<string, FileText>): SourceState {
+    const state = this.#memory.update(texts);
+    this.#taken = { texts, state };
+    return state;
+  }
 }
 
 /** Whether both looks found the same files in the same folders. That a single file was written in between is a matter of that file, and makes an event. */
 function isSameScan(before: FolderScan, after: FolderScan): boolean {
   return before.files.join("\0") === after.files.join("\0") && before.folders.join("\0") === after.folders.join("\0");
-}
-
-/** The texts of all files, in the order of `paths`. */
-async function readAll(paths: readonly string[]): Promise<ReadonlyMap<string, FileText>> {
-  const texts = new Map<string, FileText>();
-  for (let first = 0; first < paths.length; first += READ_CONCURRENCY) {
-    const batch = paths.slice(first, first + READ_CONCURRENCY);
-    const read = await Promise.all(batch.map((path) => readFileText(path)));
-    batch.forEach((path, index) => texts.set(path, read[index] ?? { kind: "gone" }));
-  }
-  return texts;
 }

@@ -4,7 +4,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import type { SourceRefusal, SourceResource, SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { FileContent, FileText } from "./read-manifest-file.ts";
-import { readContent, refusedFile } from "./read-manifest-file.ts";
+import { isSameText, readContent, refusedFile } from "./read-manifest-file.ts";
 
 /** Remembers files from one look at the folder to the next. */
 export interface ManifestMemory {
@@ -89,15 +89,4 @@ function keysOf(resources: readonly SourceResource[]): ReadonlySet<string> {
 
 function without(resources: readonly SourceResource[], keys: ReadonlySet<string>): readonly SourceResource[] {
   return resources.filter((resource) => !keys.has(resourceKey(resource)));
-}
-
-function isSameText(left: FileText, right: FileText): boolean {
-  switch (left.kind) {
-    case "text":
-      return right.kind === "text" && left.text === right.text;
-    case "unreadable":
-      return right.kind === "unreadable" && left.message === right.message;
-    case "gone":
-      return right.kind === "gone";
-  }
 }

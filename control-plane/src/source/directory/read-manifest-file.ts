@@ -17,6 +17,22 @@ const DEFAULT_NAMESPACE = "default";
 export type FileText =
   { readonly kind: "text"; readonly text: string } | { readonly kind: "gone" } | { readonly kind: "unreadable"; readonly message: string };
 
+/** What tells the content of a file from any other content that the same path may lead to, as long as the times of the file system can. */
+export interface FileVersion {
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly size: bigint;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+}
+
+/** A file that was read. */
+export interface ReadFile {
+  readonly text: FileText;
+  /** Of the very file that was read, taken before its text was; absent when it could not be opened. */
+  readonly version?: FileVersion;
+}
+
 /** What is wrong in a file; whether older forms stay is not known here. */
 export type FileProblem = Omit<SourceRefusal, "keepsLastGood">;
 
@@ -28,18 +44,32 @@ export interface FileContent {
 }
 
 /** Reads the text of a file. Never rejects: what is wrong with one file is a matter of that file. */
-export async function readFileText(path: string): Promise<FileText> {
+export async function readFileText(path: string): Promise<ReadFile> {
   try {
     const file = await open(path, "r");
     try {
-      const { size } = await file.stat();
-      if (size > TEXT_MAX_BYTES) return { kind: "unreadable", message: `the file has ${size} bytes, at most ${TEXT_MAX_BYTES} are read` };
-      return { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile()) };
+      const version = await file.stat({ bigint: true });
+      if (version.size > TEXT_MAX_BYTES) {
+        return { text: { kind: "unreadable", message: `the file has ${version.size} bytes, at most ${TEXT_MAX_BYTES} are read` } };
+      }
+      return { text: { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile()) }, version };
     } finally {
       await file.close();
     }
   } catch (error) {
-    return textOfFailure(path, error);
+    return { text: await textOfFailure(path, error) };
+  }
+}
+
+/** Whether two looks at a file have found the same. */
+export function isSameText(left: FileText, right: FileText): boolean {
+  switch (left.kind) {
+    case "text":
+      return right.kind === "text" && left.text === right.text;
+    case "unreadable":
+      return right.kind === "unreadable" && left.message === right.message;
+    case "gone":
+      return right.kind === "gone";
   }
 }
 
