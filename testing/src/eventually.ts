@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 const RETRY_INTERVAL_MS = 25;
 
 /** Longest wait when none is named, in milliseconds: generous, because the machine of a test may be busy. */
-const DEFAULT_TIMEOUT_MS = 20_000;
+const DEFAULT_TIMEOUT_MS = 40_000;
 
 /**
  * Repeats `attempt` until it does not throw, and returns what it returned. After `timeoutMs` throws the last error with `what` was waited for in front.

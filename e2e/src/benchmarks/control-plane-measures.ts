@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { E2eError } from "../errors.ts";
 import { eventually } from "@weir/testing/eventually";
 import type { DevelopmentCertificates } from "../stack/certificates.ts";
-import { findFreePort } from "../stack/ports.ts";
+import { findFreePort } from "../parts/ports.ts";
 import { type Fleet, startFleet } from "./control-plane-fleet.ts";
 import type { PodsAnswer } from "./control-plane-pods.ts";
 import { type MeasuredControlPlane, startControlPlane } from "./control-plane-server.ts";

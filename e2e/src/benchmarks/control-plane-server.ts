@@ -4,7 +4,8 @@ import { join } from "node:path";
 
 import { E2eError } from "../errors.ts";
 import type { DevelopmentCertificates } from "../stack/certificates.ts";
-import { findFreePort, STACK_HOST } from "../stack/ports.ts";
+import { findFreePort } from "../parts/ports.ts";
+import { STACK_HOST } from "../stack/ports.ts";
 import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
 import { waitUntilReady } from "../stack/ready.ts";
 import { cpuTimeMs } from "./cpu-time.ts";

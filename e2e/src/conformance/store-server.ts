@@ -5,8 +5,9 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import { createAuthority } from "@weir/common/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
+import { findFreePort } from "../parts/ports.ts";
 import { runCommand } from "../parts/shell.ts";
-import { STACK_HOST, findFreePort } from "../stack/ports.ts";
+import { STACK_HOST } from "../stack/ports.ts";
 import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
 import { waitUntilReadyOrEnded } from "./ready-or-ended.ts";
 

@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { ensureCertificates } from "../stack/certificates.ts";
-import { STACK_HOST, claimPorts } from "../stack/ports.ts";
+import { STACK_HOST } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { startProcess } from "../stack/process-group.ts";
 import type { ProgramPlan, StackPlace } from "../stack/programs.ts";
@@ -12,16 +12,16 @@ import { planPrograms } from "../stack/programs.ts";
 import { waitUntilReady } from "../stack/ready.ts";
 import type { RolloutState } from "../stack/rollout-state.ts";
 import { readRolloutState } from "../stack/rollout-state.ts";
-import type { StackPorts } from "../stack/settings.ts";
+import { anyPorts } from "./ports.ts";
 
 /** Root of the repository. */
 export const ROOT = join(import.meta.dirname, "..", "..", "..");
 
-/** Longest wait for a program to be ready, in milliseconds. */
-const READY_TIMEOUT_MS = 30_000;
+/** Longest wait for a program to be ready, in milliseconds: also when what it waits for is still being started, on a busy machine. */
+const READY_TIMEOUT_MS = 120_000;
 
 /** How long a program may take to stop, in milliseconds. */
-const STOP_GRACE_MS = 5000;
+const STOP_GRACE_MS = 30_000;
 
 /** A rule as it stands in a manifest. */
 export interface Rule {
@@ -133,20 +133,6 @@ export async function startPlanned(plan: ProgramPlan): Promise<ProcessGroup> {
 /** The path of a program. */
 export function launcher(name: string): string {
   return join(ROOT, "node_modules", ".bin", name);
-}
-
-/** Eight free ports, so that no two things of a test meet. */
-export function anyPorts(): Promise<StackPorts> {
-  return claimPorts({
-    ads: 0,
-    controlPlaneHttp: 0,
-    rateLimitGrpc: 0,
-    rateLimitHttp: 0,
-    rateLimitDebug: 0,
-    rateLimitMetrics: 0,
-    accountHttp: 0,
-    accountMetrics: 0,
-  });
 }
 
 class ProcessFlow implements Flow {

@@ -1,10 +1,11 @@
 // A real redis-server for scenarios and benchmarks: nothing on disk, a folder of its own, stopped by pid.
 import { createConnection } from "node:net";
 import { join } from "node:path";
-import { STACK_HOST, findFreePort } from "../stack/ports.ts";
+import { STACK_HOST } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { startProcess } from "../stack/process-group.ts";
 import { eventually } from "@weir/testing/eventually";
+import { findFreePort } from "./ports.ts";
 
 /** A running redis-server, reachable over TCP and over a unix socket. */
 export interface Redis {

@@ -4,7 +4,8 @@ import { STACK_HOST } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { planPrograms } from "../stack/programs.ts";
 import type { StackPorts } from "../stack/settings.ts";
-import { anyPorts, startPlanned } from "./flow.ts";
+import { startPlanned } from "./flow.ts";
+import { anyPorts } from "./ports.ts";
 
 /** A running replica. */
 export interface Replica {

@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT, anyPorts, startPlanned } from "../parts/flow.ts";
+import { ROOT, startPlanned } from "../parts/flow.ts";
+import { anyPorts } from "../parts/ports.ts";
 import type { CommandResult } from "../parts/shell.ts";
 import { runCommand } from "../parts/shell.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";

@@ -6,7 +6,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import { ROOT, anyPorts } from "../parts/flow.ts";
+import { ROOT } from "../parts/flow.ts";
+import { anyPorts } from "../parts/ports.ts";
 import { childrenOf, commandOf, isRunning } from "../parts/processes.ts";
 import { runCommand } from "../parts/shell.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
@@ -132,6 +133,7 @@ describe("make run", () => {
       message: "Cannot serve manifests: SOURCE_DIRECTORY is /nonexistent, which is not a folder",
     },
     { setting: "RUN_DIRECTORY", value: "/dev/null", message: "Cannot use RUN_DIRECTORY: " },
+    { setting: "RUN_DIRECTORY", value: "/proc/weir/run", message: "Cannot use RUN_DIRECTORY: Cannot make the folder /proc/weir: " },
     { setting: "GRPC_PORT", value: "99999", message: "GRPC_PORT" },
   ])("refuses $setting=$value by its name, and starts nothing", async ({ setting, value, message }) => {
     const { process: refused, lines } = await spawnStack({ ...env, [setting]: value });

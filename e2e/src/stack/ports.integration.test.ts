@@ -1,7 +1,8 @@
 import type { Server } from "node:net";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { claimPorts, findFreePort } from "./ports.ts";
+import { findFreePort } from "../parts/ports.ts";
+import { claimPorts } from "./ports.ts";
 import type { StackPorts } from "./settings.ts";
 
 const ANY: StackPorts = {

@@ -45,14 +45,6 @@ export async function claimPorts(wanted: StackPorts): Promise<StackPorts> {
   return ports;
 }
 
-/** A free port of this machine, for tests and benchmarks. Nothing keeps others from taking it before it is used. */
-export async function findFreePort(): Promise<number> {
-  const probe = await openFreeProbe();
-  if (typeof probe === "string") throw new E2eError("STACK_PORT_IN_USE", `Cannot find a free port: ${probe}`);
-  await probe.release();
-  return probe.port;
-}
-
 interface PortProblem {
   readonly owner: PortOwner;
   readonly reason: string;
