@@ -11,6 +11,8 @@ export interface CuttingProxy {
   cut(): void;
   /** Refuses new connections, and ends the open ones, until `restore`. */
   block(): void;
+  /** Ends the open connections, and lets new ones wait, taken but not answered, until `restore`. */
+  hold(): void;
   /** Swallows everything both ways without ending anything, as a network does that lost its way, until `restore`; what was swallowed is lost. */
   swallow(): void;
   restore(): void;
@@ -25,16 +27,14 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
   let connections = 0;
   let isBlocked = false;
   let isSwallowing = false;
+  /** What lets held connections go on; undefined while none are held. */
+  let held: (() => void)[] | undefined;
   let bytesOf = (): number => 0;
   const cut = (): void => {
     for (const socket of sockets) socket.resetAndDestroy();
   };
-  const server = createServer((client) => {
-    connections += 1;
-    if (isBlocked) {
-      client.resetAndDestroy();
-      return;
-    }
+  const open = (client: Socket): void => {
+    if (client.destroyed) return;
     const target = connect(targetPort, "127.0.0.1");
     let left = bytesOf() || Infinity;
     const forward = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
@@ -55,6 +55,17 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
       left -= bytes;
       if (left <= 0) client.resetAndDestroy();
     });
+  };
+  const server = createServer((client) => {
+    connections += 1;
+    if (isBlocked) {
+      client.resetAndDestroy();
+    } else if (held === undefined) {
+      open(client);
+    } else {
+      client.on("error", () => undefined); // It may not wait so long.
+      held.push(() => open(client));
+    }
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -67,12 +78,18 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
       isBlocked = true;
       cut();
     },
+    hold: () => {
+      held ??= [];
+      cut();
+    },
     swallow: () => {
       isSwallowing = true;
     },
     restore: () => {
       isBlocked = false;
       isSwallowing = false;
+      for (const goOn of held ?? []) goOn();
+      held = undefined;
     },
     cutAfter: (bytes) => {
       bytesOf = bytes;

@@ -85,7 +85,8 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
     cut: () => {
       request.socket.destroy();
     },
-    closed: once(request.socket, "close"),
+    // By whatever, also by an error.
+    closed: new Promise((resolve) => request.socket.once("close", resolve)),
   };
 }
 

@@ -14,10 +14,22 @@ import { createTestAuthority } from "../../ads/ads-client.suite.ts";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import type { ClusterConnection } from "./cluster-access.ts";
-import { applyConfig, callApi, CRD_YAML, createNamespaces, kubeconfigOf, openSource } from "./kubernetes-place.suite.ts";
+import {
+  applyConfig,
+  callApi,
+  CRD_YAML,
+  createNamespaces,
+  installConfigs,
+  kubeconfigOf,
+  openSource,
+  RESTARTS_TIMEOUT_MS,
+} from "./kubernetes-place.suite.ts";
 import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
 
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
+
+/** Longest wait for the source after the API server was started again, in milliseconds. */
+const DEADLINE_MS = 60_000;
 
 /** The user that the account is to the API server. */
 const ACCOUNT = "system:serviceaccount:weir-system:weir-control-plane";
@@ -33,13 +45,12 @@ function rbac(name: string): string {
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await cluster.apply(CRD_YAML);
-  await cluster.kubectl(["wait", "--for=condition=Established", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
+  await installConfigs(cluster, CRD_YAML);
   await createNamespaces(cluster, "default", "weir-system", "team");
   await cluster.apply(rbac("service-account.yaml"));
   await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" }));
   folder = join(cluster.folder, "account");
-});
+}, RESTARTS_TIMEOUT_MS);
 
 afterAll(async () => {
   await cluster.stop();
@@ -52,6 +63,27 @@ async function revokeAll(): Promise<void> {
     ...["weir-control-plane", "weir-control-plane-namespaces"],
   ]);
   await cluster.kubectl(["delete", "--ignore-not-found", "--namespace=team", "rolebinding", "weir-control-plane"]);
+  for (const verb of ["list", "watch"]) {
+    for (const resource of ["ratelimitconfigs", "namespaces"])
+      await expectRight(false, verb, resource, resource === "namespaces" ? "" : "team");
+  }
+}
+
+/** Waits until the API server lets the account, or not: it takes changed roles in somewhat later than it stores them. */
+async function expectRight(isAllowed: boolean, verb: string, resource: string, namespace = ""): Promise<void> {
+  const group = resource === "namespaces" ? "" : "ratelimit.weir.dev";
+  const text = JSON.stringify({
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    spec: { user: ACCOUNT, resourceAttributes: { verb, resource, group, namespace } },
+  });
+  await eventually(`the right to ${verb} ${resource} to be ${String(isAllowed)}`, async () => {
+    const { body } = await callApi(cluster, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+      type: "application/json",
+      text,
+    });
+    expect(JSON.parse(body)).toMatchObject({ status: { allowed: isAllowed } });
+  });
 }
 
 /** A token of the account, as kubelet asks for it. */
@@ -115,6 +147,7 @@ describe("the roles of the control plane", () => {
     await opened.start();
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
     await opened.stop();
+    await expectRight(false, "list", "ratelimitconfigs", "default");
     expect(await problemOfStart({ kind: "named", names: ["team", "default"] })).toContain(
       'lacks the verb "list" on "ratelimitconfigs" of API group ratelimit.weir.dev in namespace default, grant it with a role',
     );
@@ -138,6 +171,7 @@ describe("the roles of the control plane", () => {
       ["list", "configmaps"],
       ["create", "leases.coordination.k8s.io"],
     ];
+    for (const verb of ["list", "watch"]) await expectRight(true, verb, "ratelimitconfigs");
     for (const question of asked) {
       const { stdout } = await cluster.kubectl(["auth", "can-i", ...question, `--as=${ACCOUNT}`, "--namespace=team"]);
       expect([question, stdout.trim()]).toEqual([question, "no"]);
@@ -159,6 +193,12 @@ describe("the roles of the control plane", () => {
     const without = rbac(role).replace("verbs: [list, watch]", `verbs: [${other}]`);
     expect(without).not.toBe(rbac(role));
     await cluster.apply(roles.map((name) => (name === role ? without : rbac(name))).join("---\n"));
+    for (const [name, right] of [
+      ["cluster-role.yaml", "ratelimitconfigs"],
+      ["namespace-reader.yaml", "namespaces"],
+    ] as const) {
+      for (const each of ["list", "watch"]) await expectRight(name !== role || each !== verb, each, right);
+    }
     expect(await cluster.kubectl(["label", "--overwrite", "namespace", "team", "limits=on"])).toMatchObject({ code: 0 });
     const problem = await problemOfStart({ kind: "labelled", selector: "limits=on" });
     expect(problem).toContain(
@@ -176,7 +216,7 @@ describe("the roles of the control plane", () => {
   });
 });
 
-describe("KubernetesSource", () => {
+describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   beforeEach(async () => {
     await cluster.apply(`${rbac("cluster-role.yaml")}---\n${rbac("cluster-role-binding.yaml")}`);
   });
@@ -185,7 +225,7 @@ describe("KubernetesSource", () => {
     const connection = await mountAccount("not.a.token");
     const opened = await open({ kind: "all" }, connection);
     const started = opened.start();
-    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"));
+    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"), DEADLINE_MS);
     writeFileSync(join(folder, "token"), `${await createToken()}\n`);
     await started;
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
@@ -193,11 +233,11 @@ describe("KubernetesSource", () => {
     writeFileSync(join(folder, "token"), "not.a.token");
     await cluster.killApiServer();
     await cluster.startApiServer();
-    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"));
+    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"), DEADLINE_MS);
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
     writeFileSync(join(folder, "token"), await createToken());
     await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team", requestsPerUnit: 47 }));
-    await eventually("the change", async () => expect(limitOf(await opened.read(), "team/a")).toBe(47));
+    await eventually("the change", async () => expect(limitOf(await opened.read(), "team/a")).toBe(47), DEADLINE_MS);
   });
 
   it("tells that there is no token, and goes on when there is one", async () => {
@@ -265,6 +305,7 @@ describe("KubernetesSource", () => {
 
   it("tells what a selector is wrong in", async () => {
     await cluster.apply(rbac("namespace-reader.yaml"));
+    for (const resource of ["namespaces", "ratelimitconfigs"]) await expectRight(true, "list", resource);
     const problem = await problemOfStart({ kind: "labelled", selector: "a in b" });
     expect(problem).toContain("Cannot list namespaces with labels a in b: the server says");
   });

@@ -4,7 +4,9 @@ import { request } from "node:https";
 import { join } from "node:path";
 
 import { type Log, silentLog } from "@weir/common/log/log";
+import { eventually } from "@weir/testing/eventually";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { expect } from "vitest";
 
 import type { SourceListener } from "../source.ts";
 import type { SourcePlace } from "../source.suite.ts";
@@ -37,6 +39,12 @@ export const LOOSE_CRD = JSON.stringify({
 /** Short times, so that tests of failures do not take minutes. */
 export const QUICK = { backoffInitialMs: 50, backoffMaxMs: 500, slowMs: 200 } as const;
 
+/** Longest time of a test that starts servers again, in milliseconds: they may need long, and so may the source to find them. */
+export const RESTARTS_TIMEOUT_MS = 240_000;
+
+/** Longest wait for the answer to one request, in milliseconds: an API server that loses etcd meanwhile may not answer at all. */
+const ANSWER_MAX_MS = 20_000;
+
 /** What the API server answered. */
 export interface ApiAnswer {
   readonly status: number;
@@ -52,7 +60,8 @@ export async function callApi(
 ): Promise<ApiAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<ApiAnswer>();
   const headers = { authorization: `Bearer ${cluster.adminToken}`, ...(body === undefined ? {} : { "content-type": body.type }) };
-  const sent = request(cluster.url + path, { method, ca: cluster.caPem, headers, agent: false }, (response) => {
+  const signal = AbortSignal.timeout(ANSWER_MAX_MS);
+  const sent = request(cluster.url + path, { method, ca: cluster.caPem, headers, agent: false, signal }, (response) => {
     let text = "";
     response.on("data", (chunk: Buffer) => (text += chunk.toString()));
     response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
@@ -71,7 +80,16 @@ export async function applyConfig(cluster: KubernetesCluster, text: string): Pro
 
 /** Deletes one RateLimitConfig, named `<namespace>/<name>`, if it is there. */
 export async function deleteConfig(cluster: KubernetesCluster, key: string): Promise<void> {
-  await callApi(cluster, "DELETE", configPath(key));
+  const { status, body } = await callApi(cluster, "DELETE", configPath(key));
+  if (status >= 300 && status !== 404) throw new Error(`The API server refused: ${body}`);
+}
+
+/** Installs a definition of RateLimitConfigs, and waits until the API server serves them: it says that they are established somewhat before. */
+export async function installConfigs(cluster: KubernetesCluster, definition: string): Promise<void> {
+  await cluster.apply(definition);
+  await eventually("RateLimitConfigs to be served", async () => {
+    expect((await callApi(cluster, "GET", "/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs")).status).toBe(200);
+  });
 }
 
 /** Makes namespaces. */
