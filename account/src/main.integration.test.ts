@@ -180,6 +180,14 @@ describe("weir-account", () => {
     expect(program.output()).toContain(`Cannot use DATA_DIR ${join(file, "data")}`);
   });
 
+  it("ends when nobody can make its data directory", async () => {
+    const program = run({ DATA_DIR: "/proc/weir/data" });
+    expect(await program.exited).toBe(1);
+    expect(program.output()).toContain(
+      "Cannot use DATA_DIR /proc/weir/data: Cannot make the folder /proc/weir: no folder can be made in /proc",
+    );
+  });
+
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
     expect(statSync(join(directory, "token-secrets.json")).mode & 0o777).toBe(0o600);

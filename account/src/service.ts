@@ -1,10 +1,11 @@
 // Puts the service together, in the order in which a call passes through it from the inside out: keys, store, media, passwords, calls, HTTP.
 import { randomBytes, randomUUID } from "node:crypto";
-import { accessSync, constants, mkdirSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdminServer, respondText } from "@weir/common/admin/admin-server";
 import type { AdminServer } from "@weir/common/admin/admin-server";
+import { makeFolder } from "@weir/common/files/make-folder";
 import { createLifecycle } from "@weir/common/lifecycle/lifecycle";
 import type { Lifecycle, Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
@@ -124,7 +125,7 @@ function urlOf(address: ListenAddress): string {
 function makeDataDirectory(directory: string): string {
   const path = resolve(directory);
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolder(path, { mode: 0o700 });
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new StartError("DATA_DIRECTORY_UNUSABLE", `Cannot use DATA_DIR ${path}`, { cause });

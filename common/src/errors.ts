@@ -11,6 +11,10 @@ export const COMMON_ERRORS = {
     meaning: "The command line holds something the program does not understand.",
     remedy: "Run the program with `--help` and correct the command line.",
   },
+  FOLDER_UNUSABLE: {
+    meaning: "A folder that the program needs could not be made; the message names it and what is in the way.",
+    remedy: "Name a folder where this user may write, or remove what is in the way.",
+  },
   LISTEN_FAILED: {
     meaning: "A listener could not take its address, mostly because another process has the port.",
     remedy: "Stop the other process, or move this listener with the setting that the message names.",

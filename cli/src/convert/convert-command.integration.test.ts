@@ -96,7 +96,7 @@ describe("weir convert", () => {
     expect(await convert(["@one.yaml", "--output-dir", "@two.yaml"])).toEqual({
       code: 1,
       stdout: "",
-      stderr: "weir convert: cannot write: ENOTDIR: not a directory, open 'two.yaml/one.yaml'\n",
+      stderr: "weir convert: cannot write: Cannot make the folder two.yaml: something else has its name\n",
     });
   });
 
@@ -118,7 +118,7 @@ describe("weir convert", () => {
     const { status, stderr } = runProgram(["--output-dir", "/proc/x/y", join(folder, "one.yaml")]);
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: "weir convert: cannot write: ENOENT: no such file or directory, mkdir '/proc/x'\n",
+      stderr: "weir convert: cannot write: Cannot make the folder /proc/x: no folder can be made in /proc\n",
     });
   });
 

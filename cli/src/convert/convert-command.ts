@@ -1,7 +1,8 @@
 // The command `weir convert`: reads files, turns each into the other form, prints or writes what comes out.
-import { mkdir, open, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
 
+import { makeFolder } from "@weir/common/files/make-folder";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
 
@@ -64,7 +65,7 @@ async function writeAll(
   if (twin !== undefined) return fail(context, `two results would be ${twin}.yaml: convert them one by one`, EXIT_PROBLEMS);
   const written: string[] = [];
   try {
-    await makeFolder(resolve(folder));
+    makeFolder(folder);
     for (const { name, text } of results) {
       const path = join(folder, `${name}.yaml`);
       const file = await open(path, "wx");
@@ -81,19 +82,6 @@ async function writeAll(
     for (const path of written) await rm(path, { force: true });
     const { code, path = folder, message } = error as NodeJS.ErrnoException;
     return fail(context, code === "EEXIST" ? `${path} exists already and is left as it is` : `cannot write: ${message}`, EXIT_PROBLEMS);
-  }
-}
-
-/** Makes a folder and those around it. The recursive mkdir of Node never ends where a file system lets nobody make any, such as /proc. */
-async function makeFolder(path: string): Promise<void> {
-  try {
-    await mkdir(path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") return; // If it is no folder, opening a file in it says so.
-    if (code !== "ENOENT" || dirname(path) === path) throw error;
-    await makeFolder(dirname(path));
-    await mkdir(path);
   }
 }
 

@@ -2,10 +2,11 @@
 // and one for the rate limit pods that connect to it. They are renewed when they come near their end or no longer fit.
 // Not for production: the authority's key lies beside them.
 import { X509Certificate, createPrivateKey } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Authority } from "@weir/common/certificates/authority";
 import { createAuthority, loadAuthority } from "@weir/common/certificates/authority";
+import { makeFolder } from "@weir/common/files/make-folder";
 
 /** Life of the authority and of the certificates, in days: long enough to be forgotten about, short enough to be throw-away. */
 const VALID_DAYS = { authority: 365, leaf: 90 } as const;
@@ -51,7 +52,7 @@ export async function ensureCertificates(
   directory: string,
   options: { readonly hostNames: readonly string[]; readonly now: Date },
 ): Promise<DevelopmentCertificates> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolder(directory, { mode: 0o700 });
   const renewed: string[] = [];
   const ca = pathsOf(directory, "ca");
   let authority = await readAuthority(ca, options.now);

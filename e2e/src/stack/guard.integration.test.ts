@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
+import { isRunning } from "../parts/processes.ts";
 
 const HOLDER = `
 import { startGuard } from ${JSON.stringify(join(import.meta.dirname, "guard.ts"))};
@@ -20,23 +21,23 @@ else setInterval(() => {}, 1000);
 const pids: number[] = [];
 
 afterEach(() => {
-  for (const pid of pids.splice(0)) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  for (const pid of pids.splice(0)) if (isRunning(pid)) process.kill(pid, "SIGKILL");
 });
 
 describe("startGuard()", () => {
   it("kills what it watches when the process that started it is killed", async () => {
     const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER], { stdio: ["ignore", "pipe", "inherit"] });
     const pid = await firstNumber(holder.stdout);
-    expect(isAlive(pid)).toBe(true);
+    expect(isRunning(pid)).toBe(true);
     holder.kill("SIGKILL");
-    await eventually("the watched process to be gone", () => expect(isAlive(pid)).toBe(false));
+    await eventually("the watched process to be gone", () => expect(isRunning(pid)).toBe(false));
   });
 
   it("kills nothing when it was released", async () => {
     const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, "release"], { stdio: ["ignore", "pipe", "inherit"] });
     const pid = await firstNumber(holder.stdout);
     await once(holder, "exit");
-    expect(isAlive(pid)).toBe(true);
+    expect(isRunning(pid)).toBe(true);
   });
 });
 
@@ -47,13 +48,4 @@ async function firstNumber(output: NodeJS.ReadableStream): Promise<number> {
     return pid;
   }
   throw new Error("The holder ended without a word");
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false; // ESRCH.
-  }
 }

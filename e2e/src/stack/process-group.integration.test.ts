@@ -1,6 +1,7 @@
 // Real processes: what stop() and kill() leave behind is the point of the file under test.
 import { describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
+import { isRunning } from "../parts/processes.ts";
 import type { ProcessGroup } from "./process-group.ts";
 import { startProcess } from "./process-group.ts";
 
@@ -38,7 +39,7 @@ describe("stop()", () => {
   it("asks first, so that the process can end by itself", async () => {
     const group = await shell("trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done");
     await untilLine(group, "ready");
-    expect(await group.stop("SIGTERM", 5000)).toEqual({ code: 0, signal: null });
+    expect(await group.stop("SIGTERM", 30_000)).toEqual({ code: 0, signal: null });
   });
 
   it("kills a process that does not end in time", async () => {
@@ -50,9 +51,9 @@ describe("stop()", () => {
   it("leaves no process that the program started itself", async () => {
     const group = await shell("trap 'exit 0' TERM; sleep 1000 & echo $!; while :; do sleep 0.05; done");
     const child = Number(await untilLine(group, /^\d+$/));
-    expect(isAlive(child)).toBe(true);
-    await group.stop("SIGTERM", 5000);
-    await eventually("the child to be gone", () => expect(isAlive(child)).toBe(false));
+    expect(isRunning(child)).toBe(true);
+    await group.stop("SIGTERM", 30_000);
+    await eventually("the child to be gone", () => expect(isRunning(child)).toBe(false));
   });
 });
 
@@ -63,7 +64,7 @@ describe("kill()", () => {
     group.kill();
     expect(await group.exited).toEqual({ code: null, signal: "SIGKILL" });
     group.kill();
-    await eventually("the child to be gone", () => expect(isAlive(child)).toBe(false));
+    await eventually("the child to be gone", () => expect(isRunning(child)).toBe(false));
   });
 });
 
@@ -77,14 +78,4 @@ function untilLine(group: ProcessGroup, wanted: string | RegExp): Promise<string
     if (line === undefined) throw new Error(`it wrote ${group.lastLines().join(", ")}`);
     return line;
   });
-}
-
-// A process that ended but whose parent has not asked for its result yet is a zombie: gone for all purposes but this signal.
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false; // ESRCH.
-  }
 }

@@ -9,8 +9,11 @@ import type { Readable } from "node:stream";
 /** How many of the last lines are kept for a report. */
 const LAST_LINES_MAX = 20;
 
-/** How long after its end a program's remaining output is awaited, in milliseconds; a grandchild may hold the pipe open. */
-const OUTPUT_GRACE_MS = 200;
+/**
+ * How long after its end a program's remaining output is awaited, in milliseconds; a grandchild in a session of its own may hold the pipe open. Long, because a busy
+ * machine may not have let us read yet what the program wrote last.
+ */
+const OUTPUT_GRACE_MS = 2000;
 
 /** How to start a program. */
 export interface ProcessOptions {

@@ -1,9 +1,10 @@
 // The local stack as one thing that starts and stops: certificates, the three programs in the order of the configuration flow,
 // and the watch over them. It prints what it does; run.ts decides when it ends.
-import { createWriteStream, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { createWriteStream, existsSync, statSync, writeFileSync } from "node:fs";
 import type { WriteStream } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { describeError } from "@weir/common/errors/service-error";
+import { makeFolder } from "@weir/common/files/make-folder";
 import { E2eError } from "../errors.ts";
 import { drawAvatar } from "./avatar.ts";
 import type { DevelopmentCertificates } from "./certificates.ts";
@@ -165,8 +166,8 @@ class LocalStack implements Stack {
   }
 
   private async writeFiles(): Promise<DevelopmentCertificates> {
-    mkdirSync(join(this.runDirectory, "logs"), { recursive: true });
-    mkdirSync(join(this.runDirectory, "account"), { recursive: true, mode: 0o700 });
+    makeFolder(join(this.runDirectory, "logs"));
+    makeFolder(join(this.runDirectory, "account"), { mode: 0o700 });
     writeFileSync(join(this.runDirectory, "avatar.png"), drawAvatar());
     const certificates = await ensureCertificates(join(this.runDirectory, "certificates"), {
       hostNames: ["localhost", STACK_HOST],

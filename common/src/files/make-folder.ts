@@ -1,0 +1,69 @@
+// Makes folders at the start of a program. Not the recursive mkdir of Node: that never ends where a folder is there in which nobody can make another one,
+// such as below /proc.
+import { mkdirSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+
+import { describeError, ServiceError } from "../errors/service-error.ts";
+
+/**
+ * Makes a folder and those around it, as far as they are missing; `mode` is that of the new ones. Fails with FOLDER_UNUSABLE, which names the folder that could
+ * not be made.
+ */
+export function makeFolder(path: string, options: { readonly mode?: number } = {}): void {
+  make(resolve(path), options.mode ?? 0o777);
+}
+
+function make(path: string, mode: number): void {
+  const failure = tryMake(path, mode);
+  if (failure === undefined) return;
+  // Missing is what is around it; where that is there, no folder can be made in it.
+  const above = dirname(path);
+  if (codeOf(failure) !== "ENOENT" || above === path || isThere(above)) throw unusable(path, failure);
+  make(above, mode);
+  const last = tryMake(path, mode);
+  if (last !== undefined) throw unusable(path, last);
+}
+
+/** Gives what kept the folder from being made; undefined when it is there now. */
+function tryMake(path: string, mode: number): unknown {
+  try {
+    mkdirSync(path, { mode });
+    return undefined;
+  } catch (error) {
+    return codeOf(error) === "EEXIST" && isFolder(path) ? undefined : error;
+  }
+}
+
+function unusable(path: string, cause: unknown): ServiceError<"FOLDER_UNUSABLE"> {
+  return new ServiceError("FOLDER_UNUSABLE", `Cannot make the folder ${path}: ${reasonOf(path, cause)}`, { cause });
+}
+
+function reasonOf(path: string, cause: unknown): string {
+  switch (codeOf(cause)) {
+    case "EEXIST":
+      return "something else has its name";
+    case "ENOENT":
+      return `no folder can be made in ${dirname(path)}`;
+    case "ENOTDIR":
+      return `${dirname(path)} is not a folder`;
+    case "EACCES":
+    case "EPERM":
+      return `this user may not write in ${dirname(path)}`;
+    case "EROFS":
+      return "the file system is read-only";
+    default:
+      return describeError(cause);
+  }
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
