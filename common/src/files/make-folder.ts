@@ -35,10 +35,15 @@ function tryMake(path: string, mode: number): unknown {
 }
 
 function unusable(path: string, cause: unknown): ServiceError<"FOLDER_UNUSABLE"> {
-  return new ServiceError("FOLDER_UNUSABLE", `Cannot make the folder ${path}: ${reasonOf(path, cause)}`, { cause });
+  const message = `Cannot make the folder ${path}`;
+  const reason = reasonOf(path, cause);
+  // What the system says would only repeat the reason.
+  return reason === undefined
+    ? new ServiceError("FOLDER_UNUSABLE", `${message}: ${describeError(cause)}`, { cause })
+    : new ServiceError("FOLDER_UNUSABLE", `${message}: ${reason}`);
 }
 
-function reasonOf(path: string, cause: unknown): string {
+function reasonOf(path: string, cause: unknown): string | undefined {
   switch (codeOf(cause)) {
     case "EEXIST":
       return "something else has its name";
@@ -52,7 +57,7 @@ function reasonOf(path: string, cause: unknown): string {
     case "EROFS":
       return "the file system is read-only";
     default:
-      return describeError(cause);
+      return undefined;
   }
 }
 

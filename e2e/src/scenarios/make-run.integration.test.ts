@@ -132,7 +132,11 @@ describe("make run", () => {
       message: "Cannot serve manifests: SOURCE_DIRECTORY is /nonexistent, which is not a folder",
     },
     { setting: "RUN_DIRECTORY", value: "/dev/null", message: "Cannot use RUN_DIRECTORY: " },
-    { setting: "RUN_DIRECTORY", value: "/proc/weir/run", message: "Cannot use RUN_DIRECTORY: Cannot make the folder /proc/weir: " },
+    {
+      setting: "RUN_DIRECTORY",
+      value: "/proc/weir/run",
+      message: "Cannot use RUN_DIRECTORY: Cannot make the folder /proc/weir: no folder can be made in /proc",
+    },
     { setting: "GRPC_PORT", value: "99999", message: "GRPC_PORT" },
   ])("refuses $setting=$value by its name, and starts nothing", async ({ setting, value, message }) => {
     const { process: refused, lines } = await spawnStack({ ...env, [setting]: value });
