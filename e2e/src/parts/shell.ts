@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 
 /** Longest time of one command, in milliseconds. */
-const COMMAND_TIMEOUT_MS = 20_000;
+const COMMAND_TIMEOUT_MS = 60_000;
 
 /** How a command ended. */
 export interface CommandResult {

@@ -14,7 +14,8 @@ export interface Upstream {
 /** Starts an upstream on a free port. */
 export function startUpstream(): Promise<Upstream> {
   const requests = new Map<string, number>();
-  const server = createServer((request, response) => {
+  // Never closes a connection by itself: the proxy may be about to use it, and the request would fail.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const user = String(request.headers["x-user"] ?? "");
     requests.set(user, (requests.get(user) ?? 0) + 1);
     request.resume();

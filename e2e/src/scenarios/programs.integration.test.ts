@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT, launcher, startPlanned } from "../parts/flow.ts";
+import { msOf, oneWithin } from "../parts/one-within.ts";
 import { anyPorts } from "../parts/ports.ts";
 import { runCommand } from "../parts/shell.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
@@ -16,24 +17,33 @@ import { planPrograms } from "../stack/programs.ts";
 const PROGRAMS = ["weir-control-plane", "weir-ratelimit", "weir-account", "weir-client", "weir", "weir-config-check"] as const;
 
 /** The promise is 0.5 s on a quiet machine (docs/benchmarks.md has real numbers); a test machine is not quiet. */
-const ANSWER_MAX_MS = 2000;
+const ANSWER_MAX_MS = 1500;
 
 /** The promise is 1.5 s on a quiet machine. */
-const READY_MAX_MS = 5000;
+const READY_MAX_MS = 4000;
+
+/** How long a service may take to stop, in milliseconds. */
+const STOP_GRACE_MS = 30_000;
 
 describe.each(PROGRAMS)("%s", (program) => {
   it("answers --help with its name and how it is used", async () => {
-    const { code, stdout, tookMs } = await fastest(`${launcher(program)} --help`);
-    expect(code).toBe(0);
-    expect(stdout).toContain(program);
-    expect(stdout).toMatch(/usage/i);
-    expect(tookMs).toBeLessThan(ANSWER_MAX_MS);
+    await oneWithin("The answer", ANSWER_MAX_MS, () =>
+      msOf(async () => {
+        const { code, stdout } = await runCommand(`${launcher(program)} --help`, { cwd: ROOT });
+        expect(code).toBe(0);
+        expect(stdout).toContain(program);
+        expect(stdout).toMatch(/usage/i);
+      }),
+    );
   });
 
   it("answers --version with its name and version", async () => {
-    const { code, stdout, tookMs } = await fastest(`${launcher(program)} --version`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${program} ${versionOfRepository()}\n` });
-    expect(tookMs).toBeLessThan(ANSWER_MAX_MS);
+    await oneWithin("The answer", ANSWER_MAX_MS, () =>
+      msOf(async () => {
+        const { code, stdout } = await runCommand(`${launcher(program)} --version`, { cwd: ROOT });
+        expect({ code, stdout }).toEqual({ code: 0, stdout: `${program} ${versionOfRepository()}\n` });
+      }),
+    );
   });
 
   it("runs from any folder", async () => {
@@ -54,21 +64,22 @@ describe("the services", () => {
   });
 
   afterAll(async () => {
-    for (const each of started.toReversed()) await each.stop("SIGTERM", 5000);
+    for (const each of started.toReversed()) await each.stop("SIGTERM", STOP_GRACE_MS);
     folder.remove();
   });
 
   it("are ready soon after their start", async () => {
     for (const plan of [plans.controlPlane, plans.rateLimit, plans.account]) {
-      const beganMs = performance.now();
-      started.push(await startPlanned(plan));
-      expect(performance.now() - beganMs, plan.name).toBeLessThan(READY_MAX_MS);
+      await oneWithin(`The start of ${plan.name}`, READY_MAX_MS, async (number) => {
+        if (number > 1) await started.pop()?.stop("SIGTERM", STOP_GRACE_MS);
+        return await msOf(async () => started.push(await startPlanned(plan)));
+      });
     }
   });
 
   it.each(["controlPlane", "rateLimit", "account"] as const)("end with exit code 0 when %s is told to stop", async (name) => {
     const position = (["controlPlane", "rateLimit", "account"] as const).indexOf(name);
-    expect(await started[position]!.stop("SIGTERM", 5000)).toEqual({ code: 0, signal: null });
+    expect(await started[position]!.stop("SIGTERM", STOP_GRACE_MS)).toEqual({ code: 0, signal: null });
   });
 
   it.each([
@@ -120,18 +131,6 @@ describe("weir check", () => {
     expect(stdout + stderr).toMatch(new RegExp(`broken\\.yaml:${line}:\\d+.*spec\\.descriptors\\[1\\]\\.rateLimit\\.unit.*fortnight`));
   });
 });
-
-/** The fastest of three runs: what the program needs, not what the machine did meanwhile. */
-async function fastest(command: string): Promise<{ readonly code: number | null; readonly stdout: string; readonly tookMs: number }> {
-  let best: { readonly code: number | null; readonly stdout: string; readonly tookMs: number } | undefined;
-  for (let run = 0; run < 3; run++) {
-    const beganMs = performance.now();
-    const { code, stdout } = await runCommand(command, { cwd: ROOT });
-    const tookMs = performance.now() - beganMs;
-    if (best === undefined || tookMs < best.tookMs) best = { code, stdout, tookMs };
-  }
-  return best!;
-}
 
 function runPlanned(plan: ProgramPlan, changes: Readonly<Record<string, string>>): ReturnType<typeof runCommand> {
   return runCommand(launcher(plan.launcher), { cwd: ROOT, env: { ...plan.env, ...changes } });
