@@ -13,7 +13,7 @@ import { type MethodDefinition, serviceDefinition } from "@weir/proto/grpc/servi
 import { expectLawful, requestOf, type RequestText } from "./fake-ads-stream.suite.ts";
 
 /** Longest wait for anything, in milliseconds. */
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 40_000;
 
 /** Time between two looks, in milliseconds. */
 const LOOK_INTERVAL_MS = 5;

@@ -391,7 +391,13 @@ describe("AdsServer and the quarantine", () => {
     const offers: Snapshot[] = [];
     const listeners = new Set<() => void>();
     const quarantine: PodQuarantine = {
-      joined: () => ({ offer: () => offers[0], accepted: () => undefined, rejected: () => undefined, left: () => undefined }),
+      joined: () => ({
+        offer: () => offers[0],
+        rejectionOf: () => undefined,
+        accepted: () => undefined,
+        rejected: () => undefined,
+        left: () => undefined,
+      }),
       apply: (wanted) => wanted,
       rejections: () => NO_REJECTIONS,
       onChanged: (listener) => {

@@ -62,7 +62,7 @@ describe("ConnectionListener", () => {
         counters: new FakeCounters(),
         refused: (reason) => refusals.push(reason),
       },
-      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, handshakeTimeoutMs: 300, ...options },
+      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, handshakeTimeoutMs: 600_000, ...options },
     );
     await server.start();
     return server.address()?.port ?? 0;
@@ -146,7 +146,7 @@ describe("ConnectionListener", () => {
   });
 
   it("names a client that does not finish the handshake, and closes its connection", async () => {
-    const port = await open();
+    const port = await open(undefined, { handshakeTimeoutMs: 300 });
     const socket = connectPlain(port, "127.0.0.1");
     let isClosed = false;
     socket.on("close", () => (isClosed = true));
@@ -178,8 +178,8 @@ describe("ConnectionListener", () => {
     await until("all failures", () => refusals.length === 40);
     const seconds = Math.ceil((performance.now() - startedMs) / 1000);
     const told = lines.filter((line) => line["@message"] === "A client could not connect to ADS");
+    expect(told.length).toBeGreaterThan(0);
     expect(told.length).toBeLessThanOrEqual(5 * (seconds + 1));
-    expect(told.length).toBeLessThan(40);
   });
 
   it("counts a pod with no name that is allowed, and cuts what is told of its names", async () => {
@@ -234,7 +234,7 @@ describe("ConnectionListener", () => {
   });
 
   it("ends connections in a handshake when it stops", async () => {
-    const port = await open(undefined, { handshakeTimeoutMs: 600_000 });
+    const port = await open();
     const socket = connectPlain(port, "127.0.0.1");
     let isClosed = false;
     socket.on("close", () => (isClosed = true));

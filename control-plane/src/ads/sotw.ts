@@ -11,6 +11,7 @@ const MESSAGE_MAX = 4096;
 /** A response that was sent. */
 export interface SentResponse {
   readonly nonce: string;
+  /** Its version; once it is answered also that of what was withheld from the client since. */
   readonly version: string;
   /** Digest of every resource that the client may have from it, by name. */
   readonly digests: ReadonlyMap<string, string>;
@@ -91,6 +92,11 @@ export function afterSending(
   const { nonce, names } = response;
   const digests = names === undefined ? snapshot.digests : new Map([...snapshot.digests].filter(([name]) => names.has(name)));
   return { ...state, sent: { nonce, version: snapshot.version, digests, isAnswered: false }, owed: new Set() };
+}
+
+/** The state after `snapshot` was kept from a client that has answered all it was sent, because it rejected that version before. */
+export function afterWithholding(state: TypeState, { version }: Snapshot): TypeState {
+  return state.sent === undefined ? state : { ...state, sent: { ...state.sent, version } };
 }
 
 /** What is owed after one more request; what is no longer wanted is no longer owed. */

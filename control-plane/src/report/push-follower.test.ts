@@ -253,6 +253,23 @@ describe("createPushFollower()", () => {
     expect(spans.at(-1)?.attributes).toMatchObject({ "weir.fleet": "gateway", "weir.pods": 0, "weir.outcome": "no pods" });
   });
 
+  it("counts a pod that is not sent what it rejected before among those that rejected it, and does not wait for it when its fleet is named then", () => {
+    const [sound, other] = [connect("a"), connect("b")];
+    const first = version();
+    for (const pod of [sound, other]) pod.sent(first);
+    for (const pod of [sound, other]) pod.accepted(first);
+    publish({ name: "b", domain: "beta" });
+    sound.sent(version());
+    other.withheld(version(), { message: "no", atMs: AT_MS - 5000 });
+    sound.accepted(version());
+    expect(spans.at(-1)).toMatchObject({
+      attributes: { "weir.outcome": "rejected", "weir.pods.accepted": 1, "weir.pods.rejected": 1 },
+      events: [["rejected", { "weir.node": "b", "weir.rejection": "no" }]],
+    });
+    publish({ name: "b", domain: "beta", fleets: ["gateway"] });
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.fleet": "gateway", "weir.pods": 0, "weir.outcome": "no pods" });
+  });
+
   it("does not wait for pods that the push brings nothing, and counts what they said of what they have", () => {
     const [accepting, rejecting] = [connect("a"), connect("b")];
     for (const pod of [accepting, rejecting]) pod.sent(version());

@@ -150,7 +150,7 @@ class SpanningFollower implements PushFollower {
     const push = this.#open.get(pod.fleet) ?? this.#open.get(OTHER_FLEETS);
     if (push?.waiting.delete(before) !== true) return;
     const { version } = push.snapshot;
-    const isAnswer = kind === "accepted" || kind === "rejected" || kind === "unaffected";
+    const isAnswer = kind === "accepted" || kind === "rejected" || kind === "withheld" || kind === "unaffected";
     if (isAnswer && pod.rejected?.version === version) this.#noteRejection(push, pod);
     else if (isAnswer && pod.accepted?.version === version) push.accepted += 1;
     else if (kind !== "left") push.waiting.add(pod);
@@ -206,10 +206,9 @@ class SpanningFollower implements PushFollower {
   }
 }
 
-/** Who has the version already has nothing to answer; nor has who rejected it when it was sent last: it is not sent that again. */
+/** Who has the version already has nothing to answer; nor has who rejected it: it is not sent that again. */
 function hasToAnswer(pod: PodState, version: string): boolean {
-  const standing = standingOf(pod, version);
-  return standing === "pending" || (standing === "rejected" && pod.sent?.version !== version);
+  return standingOf(pod, version) === "pending";
 }
 
 /** How a push ended for which nobody is waited any more. */

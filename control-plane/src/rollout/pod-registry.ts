@@ -28,7 +28,7 @@ export interface PodState extends ConnectedPod {
   readonly isAnswered: boolean;
   /** What it accepted last. */
   readonly accepted: VersionEvent | undefined;
-  /** What it rejected last, if it has accepted nothing since. */
+  /** What it rejected last, if it has accepted nothing since; or what is kept from it because it rejected that earlier, whatever it has accepted since. */
   readonly rejected: (VersionEvent & { readonly message: string }) | undefined;
 }
 
@@ -40,6 +40,8 @@ export interface PodReport {
   accepted(version: string): void;
   /** The pod has rejected this version, with its reason; what it accepted before stays in force there. */
   rejected(version: string, message: string): void;
+  /** The pod is not sent this version, because it rejected it at that time, with its reason. It has answered all that it was sent. */
+  withheld(version: string, rejection: { readonly message: string; readonly atMs: number }): void;
   /** Nothing of what the pod wants is different in this version: what it said of the one before holds for it. */
   unaffected(version: string): void;
   /** The stream has ended; the entry goes. */
@@ -48,7 +50,7 @@ export interface PodReport {
 
 /** Something that has happened to a pod. */
 export interface PodChange {
-  readonly kind: "connected" | "sent" | "accepted" | "rejected" | "unaffected" | "left";
+  readonly kind: "connected" | "sent" | "accepted" | "rejected" | "withheld" | "unaffected" | "left";
   /** How the pod stood before; undefined when it has just connected. */
   readonly before: PodState | undefined;
   /** How the pod stands now; once it has left, how it stood in the end. */
@@ -91,6 +93,7 @@ export function createPodRegistry(deps: { readonly clock: () => number }): PodRe
         sent: (version) => change("sent", { sent: at(version), isAnswered: false }),
         accepted: (version) => change("accepted", { accepted: at(version), rejected: undefined, isAnswered: true }),
         rejected: (version, message) => change("rejected", { rejected: { ...at(version), message }, isAnswered: true }),
+        withheld: (version, { message, atMs }) => change("withheld", { rejected: { version, atMs, message } }),
         unaffected: (version) => {
           const { sent, accepted, rejected } = entries.get(id) ?? initial;
           if (sent === undefined) return;

@@ -47,6 +47,8 @@ export interface FleetQuarantineDeps {
 export class FleetQuarantine {
   readonly #deps: FleetQuarantineDeps;
   #wanted: Snapshot;
+  /** Counts what was wanted. */
+  #round = 0;
   /** The forms that a pod accepted last, by name; only of resources that are wanted. */
   #good: Map<string, SnapshotResource>;
   readonly #verdicts: FleetVerdicts;
@@ -76,6 +78,7 @@ export class FleetQuarantine {
   want(wanted: Snapshot): void {
     if (wanted.version === this.#wanted.version) return;
     this.#wanted = wanted;
+    this.#round += 1;
     this.#verdicts.forgetVersions();
     this.#acceptedVersions.clear();
     this.#forget();
@@ -105,6 +108,20 @@ export class FleetQuarantine {
     }
     const isAsked = this.served().restored === undefined || this.#verdicts.hasRejectedVersion(pod, this.#candidate.version);
     return isAsked ? undefined : this.#candidate;
+  }
+
+  /** Counts what was wanted so far. */
+  get round(): number {
+    return this.#round;
+  }
+
+  /**
+   * Whether a pod that rejected the version in that round would only be sent it once more, for nothing: it came back because others accept it. What was edited
+   * back is asked again, and so is what nobody accepts: something follows from the answer.
+   */
+  isSettled(version: string, round: number): boolean {
+    if (version === this.#wanted.version && round !== this.#round) return false;
+    return this.#acceptedVersions.has(version) || this.#accepted?.version === version;
   }
 
   /** Other pods are connected than before. */

@@ -56,6 +56,11 @@ export class TastePod {
     return contentsIn(this.stream.last);
   }
 
+  /** The contents of each response. */
+  get everSent(): readonly (readonly Content[])[] {
+    return this.stream.responses.map(contentsIn);
+  }
+
   /** Answers the last response. */
   answer(): void {
     this.#answeredResponses = this.stream.responses.length;

@@ -5,6 +5,7 @@ import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Restoration, Snapshot, SnapshotSet } from "../snapshot/snapshot.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { type Answered, FleetQuarantine } from "./quarantine-fleet.ts";
+import { type EarlierRejection, StreamRejections } from "./stream-rejections.ts";
 
 /** A pod, as far as it matters here. */
 export interface AnsweringPod {
@@ -20,6 +21,8 @@ export interface AnsweringPod {
 export interface PodAnswers {
   /** What the pod should be sent instead of what is in force for its fleet, if anything. */
   offer(): Snapshot | undefined;
+  /** What the pod said when it rejected the version on this stream, if it need not be asked again; undefined: it may be sent the version. */
+  rejectionOf(version: string): Pick<EarlierRejection, "message" | "atMs"> | undefined;
   /** It has accepted what it was sent. */
   accepted(sent: Answered): void;
   /** It has rejected what it was sent, in these words, which are kept as they are: the stream cuts what is too long. */
@@ -91,13 +94,27 @@ class FleetsQuarantine implements PodQuarantine {
     this.#membersChanged();
     if (isFresh === true) this.#fleetOf(fleet)?.forget(pod);
     if (this.#fleetOf(fleet)?.hasRejections(pod) === true) this.#tell();
+    const rejections = new StreamRejections();
+    const rejectionOf = (version: string): EarlierRejection | undefined => {
+      const known = rejections.find(version);
+      return known !== undefined && this.#fleetOf(fleet)?.isSettled(version, known.round) === true ? known : undefined;
+    };
     return {
-      offer: () => this.#fleetOf(fleet)?.offerFor(pod),
+      offer: () => {
+        const offer = this.#fleetOf(fleet)?.offerFor(pod);
+        return offer === undefined || rejectionOf(offer.version) !== undefined ? undefined : offer;
+      },
+      rejectionOf,
       accepted: (sent) => {
+        rejections.forget(sent.snapshot.version);
         if (this.#fleetOf(fleet)?.accept({ ...sent, pod }) === true) this.#tell();
       },
       rejected: (sent, message) => {
-        if (this.#fleetOf(fleet)?.reject({ ...sent, pod }, message, this.#clock()) === true) this.#tell();
+        const atMs = this.#clock();
+        const own = this.#fleetOf(fleet);
+        // Of a part nothing follows for the whole.
+        if (sent.names === undefined) rejections.note(sent.snapshot.version, { message, atMs, round: own?.round ?? 0 });
+        if (own?.reject({ ...sent, pod }, message, atMs) === true) this.#tell();
       },
       left: () => {
         this.#open.delete(pod);

@@ -118,6 +118,7 @@ describe("createMetrics()", () => {
     process.metrics.counters.rejected("default/a: no");
     process.metrics.counters.rejected("default/a: no again");
     process.metrics.counters.rejected("something else: no");
+    pod.withheld(snapshotIn(process.publisher).version, { message: "default/a: no", atMs: process.nowMs }); // It came back into force.
     pod.sent(snapshotIn(process.publisher).version); // Asked for again.
     for (let count = 0; count < 2; count += 1) pod.rejected(VERSION, "default/a: no"); // Of what is not in force any more.
     pod.sent(VERSION); // Asked about something else than is in force: it waited for nothing.
@@ -128,7 +129,7 @@ describe("createMetrics()", () => {
       "weir_ads_acks_total 1",
       'weir_ads_nacks_total{reason="resource"} 2',
       'weir_ads_nacks_total{reason="other"} 1',
-      "weir_ads_suppressed_resends_total 1",
+      "weir_ads_suppressed_resends_total 2",
       "weir_push_change_to_send_seconds_count 1",
       "weir_push_change_to_send_seconds_sum 0.3",
       'weir_push_change_to_send_seconds_bucket{le="0.25"} 0',

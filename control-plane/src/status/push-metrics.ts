@@ -27,7 +27,10 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
     registers,
   });
   for (const reason of ["resource", "other"]) rejections.inc({ reason }, 0);
-  const suppressed = counter("weir_ads_suppressed_resends_total", "Rejections of what is in force, after which it was not sent again.");
+  const suppressed = counter(
+    "weir_ads_suppressed_resends_total",
+    "Times that what is in force was not sent to a pod again, because it had rejected it.",
+  );
   const histogram = (name: string, help: string): Histogram => new Histogram({ name, help, buckets: BUCKETS_SECONDS, registers });
   const toSend = histogram("weir_push_change_to_send_seconds", "Time from a change of resources until a connected pod is sent it.");
   const toAck = histogram("weir_push_send_to_ack_seconds", "Time from sending a response until the pod accepts it.");
@@ -38,7 +41,7 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
     if (change.kind === "accepted" && sent !== undefined && accepted?.version === sent.version)
       toAck.observe(secondsBetween(sent.atMs, accepted.atMs));
     const inForce = publicationFor(publisher().publication, fleet)?.snapshot?.version;
-    if (change.kind === "rejected" && rejected?.version === inForce) suppressed.inc();
+    if ((change.kind === "rejected" || change.kind === "withheld") && rejected?.version === inForce) suppressed.inc();
   });
   return {
     pushed: () => pushes.inc(),

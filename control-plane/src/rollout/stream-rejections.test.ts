@@ -1,0 +1,168 @@
+// Tests of stream-rejections.ts, by itself and through the streams of pods: what a pod rejected does not come to it a second time without need, and whoever looks
+// is told the truth about it. Case numbers are those of the protocol's test list.
+import { describe, expect, it } from "vitest";
+
+import type { ManifestText } from "../assemble/manifests.suite.ts";
+import type { PodState } from "./pod-registry.ts";
+import { standingOf } from "./pod-standing.ts";
+import { type Content, contentsOf, EASY, QuarantineWorld, rejecting, type Taste, type TastePod } from "./quarantine.suite.ts";
+import { StreamRejections } from "./stream-rejections.ts";
+
+const A: ManifestText = { name: "a", domain: "alpha", requestsPerUnit: 1 };
+const A2: ManifestText = { ...A, requestsPerUnit: 2 };
+const A3: ManifestText = { ...A, requestsPerUnit: 3 };
+const B: ManifestText = { name: "b", domain: "beta", requestsPerUnit: 1 };
+const B2: ManifestText = { ...B, requestsPerUnit: 2 };
+
+/** Pods that reject everything, with a name and without. */
+const HOSTILE: Taste = { rejects: () => true, answers: "named" };
+const UNNAMED: Taste = { rejects: () => true, answers: "unnamed" };
+
+/** A world in which a sound pod has accepted `a=1` and `b=1`, and the other has answered; the edit to `a=2` has been rejected by the other, and not been answered by the sound one. */
+function worldAfterRejection(taste: Taste): { readonly world: QuarantineWorld; readonly sound: TastePod; readonly other: TastePod } {
+  const world = new QuarantineWorld();
+  world.want(A, B);
+  const [sound, other] = [world.connect(), world.connect(taste, "other")];
+  world.settle();
+  world.nowMs = 2_000_000;
+  world.want(A2, B);
+  other.answer();
+  if (other.isAsked) other.answer();
+  world.nowMs = 3_000_000;
+  return { world, sound, other };
+}
+
+/** How the pod is told of. */
+function stateOf(world: QuarantineWorld, nodeId = "other"): PodState {
+  const state = world.registry.list().find((pod) => pod.nodeId === nodeId);
+  if (state === undefined) throw new Error(`There is no pod ${nodeId}`);
+  return state;
+}
+
+/** How the pod stands to what is in force. */
+function standing(world: QuarantineWorld): string {
+  return standingOf(stateOf(world), world.snapshotFor("any")?.version);
+}
+
+/** First content of each response after the first one. */
+function edits(pod: TastePod): readonly (Content | undefined)[] {
+  return pod.everSent.slice(1).map(([first]) => first);
+}
+
+describe("What a pod rejected on a stream", () => {
+  it("case A1: is not sent to it again when others accept it after the form before was put back for a moment", () => {
+    const { world, sound, other } = worldAfterRejection(rejecting("default/a=2"));
+    expect([edits(other), standing(world)]).toEqual([["default/a=2", "default/a=1"], "current"]);
+    sound.answer();
+    expect(world.snapshotFor("any")?.version).toBe(world.wantedVersion);
+    expect(edits(other)).toEqual(["default/a=2", "default/a=1"]);
+    expect(other.stream.counters).toMatchObject({ pushes: 3, acknowledgements: 2, rejections: 1 });
+  });
+
+  it("case A9: is told of as rejected, with the pod's words and their time, beside what it has loaded", () => {
+    const { world, sound } = worldAfterRejection(rejecting("default/a=2"));
+    const before = world.snapshotFor("any")?.version;
+    sound.answer();
+    const { sent, accepted, rejected } = stateOf(world);
+    expect([standing(world), sent?.version, accepted?.version]).toEqual(["rejected", before, before]);
+    expect(rejected).toEqual({ version: world.wantedVersion, atMs: 2_000_000, message: "default/a: cannot load it" });
+    expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "present", rejectingPods: 1 }]);
+  });
+
+  it.each([
+    ["by name", HOSTILE],
+    ["in other words", UNNAMED],
+  ])("case A10: is not sent to a pod that rejects everything %s, neither the edit again nor what was put back", (_words, taste) => {
+    const { world, sound, other } = worldAfterRejection(taste);
+    expect([edits(other), standing(world)]).toEqual([["default/a=2"], "rejected"]);
+    sound.answer();
+    expect([edits(other), standing(world)]).toEqual([["default/a=2"], "rejected"]);
+    expect(stateOf(world).rejected).toMatchObject({ version: world.wantedVersion, atMs: 2_000_000 });
+    world.want(A3, B);
+    world.settle();
+    expect([edits(other), standing(world)]).toEqual([["default/a=2", "default/a=3"], "rejected"]);
+  });
+
+  it("is sent to it again when somebody edits the resource back to it", () => {
+    const { world, other } = worldAfterRejection(rejecting("default/a=2"));
+    world.settle();
+    world.want(A3, B);
+    world.settle();
+    world.want(A2, B);
+    expect(other.sent).toEqual(["default/a=2", "default/b=1"]);
+    world.settle();
+    expect(standing(world)).toBe("rejected");
+  });
+
+  it("is sent to it again when it was edited back, also when others have accepted it before it is this pod's turn", () => {
+    const { world, sound, other } = worldAfterRejection(rejecting("default/a=2"));
+    world.settle();
+    other.stream.stopReading();
+    world.want(A3, B);
+    sound.answer();
+    world.want(A2, B);
+    sound.answer();
+    other.stream.read();
+    expect(edits(other).slice(2)).toEqual(["default/a=3", "default/a=2"]);
+  });
+
+  it("is sent to it again while nobody accepts it, so that what is left is found", () => {
+    const world = new QuarantineWorld();
+    const pod = world.connect(rejecting("default/a=2", "default/a=3", "default/b=2"));
+    world.want(A, B);
+    world.settle();
+    world.want(A2, B2);
+    world.settle();
+    world.want(A, B);
+    world.settle();
+    // The form of a that was accepted with the edited b was rejected as a whole before, and nobody had it.
+    world.want(A3, B2);
+    world.settle();
+    expect([pod.loaded, contentsOf(world.snapshotFor("any"))]).toEqual([
+      ["default/a=1", "default/b=1"],
+      ["default/a=1", "default/b=1"],
+    ]);
+  });
+
+  it("is sent to it again when it asks for it", () => {
+    const { sound, other } = worldAfterRejection(rejecting("default/a=2"));
+    sound.answer();
+    other.stream.accept(["default/b"]);
+    other.stream.accept(["*"]);
+    expect(edits(other)).toEqual(["default/a=2", "default/a=1", "default/a=2"]);
+  });
+
+  it("is sent to it on a new stream, whatever it says to have: the process may be another one", () => {
+    const { world, sound, other } = worldAfterRejection(rejecting("default/a=2"));
+    sound.answer();
+    world.disconnect(other);
+    const back = world.connect(EASY, "other", "any", other.acceptedVersion);
+    world.settle();
+    expect([back.loaded, standing(world)]).toEqual([["default/a=2", "default/b=1"], "current"]);
+  });
+
+  it("is told of as rejected when the pod has answered what it was sent meanwhile, and not before", () => {
+    const world = new QuarantineWorld();
+    world.want(A, B);
+    const [sound, other] = [world.connect(), world.connect(rejecting("default/a=2"), "other")];
+    world.settle();
+    world.want(A2, B);
+    other.answer();
+    sound.answer();
+    expect([edits(other), standing(world)]).toEqual([["default/a=2", "default/a=1"], "pending"]);
+    other.answer();
+    expect([edits(other), standing(world)]).toEqual([["default/a=2", "default/a=1"], "rejected"]);
+  });
+});
+
+describe("StreamRejections", () => {
+  it("remembers the last eight versions, each as it was rejected last, and none that was accepted since", () => {
+    const memory = new StreamRejections();
+    const rejection = (atMs: number) => ({ message: "no", atMs, round: 0 });
+    for (let version = 1; version <= 8; version += 1) memory.note(`v${version}`, rejection(version));
+    memory.note("v1", rejection(9));
+    memory.note("v9", rejection(10));
+    memory.forget("v3");
+    expect([1, 2, 3, 4, 8, 9].map((version) => memory.find(`v${version}`)?.atMs)).toEqual([9, undefined, undefined, 4, 8, 10]);
+  });
+});
