@@ -15,6 +15,7 @@ import { type AdsServer, createAdsServer } from "./ads/ads-server.ts";
 import type { ClientStatusFacts } from "./report/client-status.ts";
 import { clientStatusService } from "./report/client-status-grpc.ts";
 import { createPushFollower, type MarkFailed } from "./report/push-follower.ts";
+import { type Readiness, readinessOf } from "./report/readiness.ts";
 import { reportRollout } from "./report/report-rollout.ts";
 import { createRolloutFeed, type RolloutFeed } from "./report/rollout-feed.ts";
 import { rolloutGrpcService } from "./report/rollout-grpc.ts";
@@ -102,7 +103,8 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
     { ...settings.ads, identifier: self.replica },
   );
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
-  for (const route of [...statusRoutes({ report, metrics }), rolloutRoute({ feed, log })]) http.route(route);
+  const readiness = (): Readiness => readinessOf(notReady(), publisher.state().publication);
+  for (const route of [...statusRoutes({ report, readiness, metrics }), rolloutRoute({ feed, log })]) http.route(route);
 
   const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });

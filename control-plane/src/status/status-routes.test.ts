@@ -1,7 +1,12 @@
 // Tests of status-routes.ts: what a request for the status asks for.
 import { describe, expect, it } from "vitest";
 
-import { filterIn, wantsJson } from "./status-routes.ts";
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { buildSnapshot } from "../snapshot/snapshot.ts";
+import { readinessOf } from "../report/readiness.ts";
+import type { Metrics } from "./metrics.ts";
+import { filterIn, statusRoutes, wantsJson } from "./status-routes.ts";
 
 describe("wantsJson()", () => {
   it.each([
@@ -25,5 +30,39 @@ describe("filterIn()", () => {
     { url: "//", expected: {} },
   ])("reads $expected from $url", ({ url, expected }) => {
     expect(filterIn(url === undefined ? {} : { url })).toEqual(expected);
+  });
+});
+
+describe("statusRoutes() /readyz", () => {
+  /** Status and text of the answer; no report may be made for it, nor a scrape. */
+  function probe(notReady: string | undefined): readonly [number, string] {
+    const snapshot = buildSnapshot([]);
+    const publication = new Map([
+      ["gold", { snapshot, hold: undefined }],
+      ["", { snapshot: undefined, hold: undefined }],
+    ]);
+    const never = (): never => {
+      throw new Error("A probe must not cost a report");
+    };
+    const routes = statusRoutes({
+      report: never,
+      metrics: { scrape: never } as unknown as Metrics,
+      readiness: () => readinessOf(notReady, publication),
+    });
+    const answer = { status: 0, text: "" };
+    const response = {
+      writeHead: (status: number) => (answer.status = status),
+      end: (text: string) => (answer.text = text),
+    };
+    void routes.find(({ path }) => path === "/readyz")?.handle({} as IncomingMessage, response as unknown as ServerResponse);
+    return [answer.status, answer.text];
+  }
+
+  it("tells the version of each fleet without making a report", () => {
+    expect(probe(undefined)).toEqual([200, `ready\n* none yet\ngold ${buildSnapshot([]).version}\n`]);
+  });
+
+  it("tells the reason without making a report when it is not ready", () => {
+    expect(probe("it is shutting down")).toEqual([503, "not ready: it is shutting down\n"]);
   });
 });

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/admin-server";
 
+import type { Readiness } from "../report/readiness.ts";
 import type { Metrics } from "./metrics.ts";
 import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
 import type { RolloutFilter, RolloutReport } from "../report/rollout-report.ts";
@@ -10,11 +11,12 @@ import type { RolloutFilter, RolloutReport } from "../report/rollout-report.ts";
 /** What the routes answer from. */
 export interface StatusRouteDeps {
   readonly report: (filter?: RolloutFilter) => RolloutReport;
+  readonly readiness: () => Readiness;
   readonly metrics: Metrics;
 }
 
 /** The routes. */
-export function statusRoutes({ report, metrics }: StatusRouteDeps): readonly AdminRoute[] {
+export function statusRoutes({ report, readiness, metrics }: StatusRouteDeps): readonly AdminRoute[] {
   return [
     {
       path: "/status",
@@ -25,7 +27,7 @@ export function statusRoutes({ report, metrics }: StatusRouteDeps): readonly Adm
     {
       path: "/readyz",
       help: "200 when the source was read and pods can connect",
-      handle: (_request, response) => answerReady(response, report()),
+      handle: (_request, response) => answerReady(response, readiness()),
     },
     {
       path: "/metrics",
@@ -84,12 +86,12 @@ function answerStatus(request: IncomingMessage, response: ServerResponse, report
 }
 
 /** Tells the versions too, so that replicas can be compared by looking at their probes. */
-function answerReady(response: ServerResponse, report: RolloutReport): void {
-  if (!report.ready) {
-    respondText(response, 503, `not ready: ${report.notReady ?? "no reason is known"}\n`);
+function answerReady(response: ServerResponse, { notReady, fleets }: Readiness): void {
+  if (notReady !== undefined) {
+    respondText(response, 503, `not ready: ${notReady}\n`);
     return;
   }
-  const versions = report.fleets.map(({ fleet, version }) => `${fleet} ${version ?? "none yet"}\n`).join("");
+  const versions = fleets.map(({ fleet, version }) => `${fleet} ${version ?? "none yet"}\n`).join("");
   respondText(response, 200, `ready\n${versions}`);
 }
 
