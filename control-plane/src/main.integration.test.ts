@@ -115,24 +115,24 @@ describe("weir-control-plane", () => {
   });
 
   it("case A14: ends streams with UNAVAILABLE and itself with 0 when it is interrupted", async () => {
-    const running = run(environment());
+    // A person at the terminal waits for no drain, and a process that is ended because its grace is over ends with another code.
+    const running = run({ ...environment(), SHUTDOWN_DRAIN: "1h", SHUTDOWN_GRACE: "20s" });
     const pod = new RealPod(await portOf(running), await certificates.issueClient());
     pod.request();
     await pod.response(1);
-    const stoppedMs = performance.now();
     running.process.kill("SIGINT");
     expect((await pod.ended()).code).toBe(status.UNAVAILABLE);
     expect(await running.ended).toBe(0);
-    expect(performance.now() - stoppedMs).toBeLessThan(3000);
     pod.close();
   });
 
   it("goes on serving for SHUTDOWN_DRAIN when it is terminated, and then ends with 0", async () => {
-    const running = run({ ...environment(), SHUTDOWN_DRAIN: "700ms" });
+    const running = run({ ...environment(), SHUTDOWN_DRAIN: "8s" });
     const pod = new RealPod(await portOf(running), await certificates.issueClient());
     pod.request();
     await pod.response(1);
     running.process.kill("SIGTERM");
+    await until("the drain", () => running.output().includes("Stopping"));
     writeFileSync(join(folder, "b.yaml"), manifest({ name: "b", domain: "beta" }));
     await pod.response(2);
     expect(pod.end).toBeUndefined();
@@ -146,9 +146,9 @@ describe("weir-control-plane", () => {
     const port = await portOf(running);
     await certificates.renewServer();
     running.process.kill("SIGHUP");
-    await until("the reload", () => running.output().includes("TLS files reloaded"));
     // The files and nothing else of the settings.
-    expect(running.output()).toMatch(/msg="TLS files reloaded" certPath=\S+ keyPath=\S+ caPath=\S+\n/);
+    const line = /msg="TLS files reloaded" certPath=\S+ keyPath=\S+ caPath=\S+\n/;
+    await until("the reload", () => line.test(running.output()));
     const pod = new RealPod(port, await certificates.issueClient());
     pod.request();
     await pod.response(1);

@@ -13,6 +13,9 @@ const RECEIVER = fileURLToPath(new URL("../../ratelimit/oracle/otlp-receiver/rec
 /** Python with the official messages, in the cache. */
 const PYTHON = join("weir", "opentelemetry-proto-1.45.2", "bin", "python");
 
+/** Longest wait for the receiver, in milliseconds: Python loads much before it listens. */
+const START_TIMEOUT_MS = 40_000;
+
 /** A span as it was received. */
 export interface ReceivedSpan {
   /** `grpc` or `http`. */
@@ -51,11 +54,15 @@ export async function startOtlpReceiver(env: Readonly<Record<string, string | un
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   child.on("error", (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test-setup.ts installs it`));
   const lines = (): readonly string[] => output.split("\n").slice(0, -1);
-  const first = await eventually("the ports of the OTLP receiver", () => {
-    const [line] = lines();
-    if (line === undefined) throw new Error(errors);
-    return line;
-  });
+  const first = await eventually(
+    "the ports of the OTLP receiver",
+    () => {
+      const [line] = lines();
+      if (line === undefined) throw new Error(errors);
+      return line;
+    },
+    START_TIMEOUT_MS,
+  );
   const ports = JSON.parse(first) as Readonly<Record<"grpc" | "http", number>>;
   return {
     endpoint: (protocol) => `http://127.0.0.1:${ports[protocol]}`,

@@ -22,7 +22,7 @@ const PUSH_MAX_NANOSECONDS = 20e9;
 describe("weir-control-plane with tracing", () => {
   let folder: string;
   let receiver: OtlpReceiver;
-  let program: ChildProcess;
+  let program: ChildProcess | undefined;
   let output: string;
   const pods: RealPod[] = [];
 
@@ -43,11 +43,12 @@ describe("weir-control-plane with tracing", () => {
       OTEL_BSP_SCHEDULE_DELAY: "100",
     };
     output = "";
-    program = spawn(process.execPath, ["--conditions=source", PROGRAM], {
+    const started = spawn(process.execPath, ["--conditions=source", PROGRAM], {
       env: { SOURCE_DIRECTORY: folder, ...listeners, ...tracing },
       stdio: ["ignore", "pipe", "pipe"],
     });
-    for (const stream of [program.stdout, program.stderr]) stream?.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    program = started;
+    for (const stream of [started.stdout, started.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
     await until(`the start; there is ${output}`, () => output.includes("Control plane is up"));
     return Number(/ads="127\.0\.0\.1:(\d+)"/.exec(output)?.[1]);
   }
@@ -61,12 +62,18 @@ describe("weir-control-plane with tracing", () => {
     return pod;
   }
 
+  /** Ends the program unless it has ended; answers its exit code. */
+  async function endBy(signal: "SIGINT" | "SIGKILL"): Promise<number | null | undefined> {
+    if (program?.exitCode === null && program.signalCode === null) {
+      const gone = once(program, "close");
+      program.kill(signal);
+      await gone;
+    }
+    return program?.exitCode;
+  }
+
   async function end(): Promise<void> {
-    if (program.exitCode !== null || program.signalCode !== null) return;
-    const gone = once(program, "close");
-    program.kill("SIGINT");
-    await gone;
-    expect(program.exitCode).toBe(0);
+    expect(await endBy("SIGINT")).toBe(0);
   }
 
   function pushes(): readonly ReceivedSpan[] {
@@ -88,7 +95,8 @@ describe("weir-control-plane with tracing", () => {
 
   afterEach(async () => {
     for (const pod of pods.splice(0)) pod.close();
-    program.kill("SIGKILL");
+    await endBy("SIGKILL");
+    program = undefined;
     await receiver.stop();
     rmSync(folder, { recursive: true, force: true });
   });

@@ -110,10 +110,10 @@ describe("ControlPlane and the reference service's client", () => {
     await until("the second stream", () => client.received === received + 1);
     const first = client.requests.findLast(({ responseNonce }, index) => index > 0 && responseNonce === "1");
     expect([first?.versionInfo, client.dials]).toEqual([client.acceptedVersion, 2]);
-    await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
-    expect(client.received).toBe(received + 1);
     // One for each stream; the first request of the second one is none.
-    expect(await metrics(plane)).toMatch(/^weir_ads_acks_total(\{[^}]*\})? 2$/m);
+    await until("acceptance", async () => /^weir_ads_acks_total(\{[^}]*\})? 2$/m.test(await metrics(plane)));
+    expect((await rollout(plane)).pods).toMatchObject([{ state: "POD_STATE_ACCEPTED" }]);
+    expect(client.received).toBe(received + 1);
   });
 
   it("serves it again when the replica was away, and from another replica under the same version", async () => {
@@ -182,7 +182,7 @@ describe("ControlPlane and the reference service's client", () => {
     );
     await until("the good ones", () => Object.keys(client.rules).length === 3);
     // From the edit on, so with the time that changes are collected; without it there are four sends.
-    expect(performance.now() - startedMs).toBeLessThan(3000);
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect([client.rules, client.received]).toEqual([{ "domain-a": 1, "domain-c": 1, "domain-e": 1 }, 4]);
   });
 
@@ -198,8 +198,9 @@ describe("ControlPlane and the reference service's client", () => {
     for (const client of [hostile, ...sound]) client.cut();
     saveLimit("a", 2);
     await until("the edit", () => sound.every((client) => client.rules["domain-a"] === 2 && isWhole(client)));
+    const states = async (): Promise<unknown> => (await rollout(plane)).resources?.map(({ state }) => state).join();
+    await until("all served", async () => (await states()) === "RESOURCE_STATE_SERVED,RESOURCE_STATE_SERVED");
     expect(hostile.rules).toEqual({});
-    expect((await rollout(plane)).resources?.map(({ state }) => state)).toEqual(["RESOURCE_STATE_SERVED", "RESOURCE_STATE_SERVED"]);
   });
 
   it("case A10: restores what was accepted last when it rejects in words that name nothing, raises the alert, and goes on at the next edit", async () => {

@@ -230,7 +230,7 @@ describe("rollout API", () => {
     })().catch((error: unknown) => {
       end = error;
     });
-    await until("the first state", () => domains.length === 1);
+    await until("the first state", () => domains.length > 0);
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
     await until("the change", () => domains.at(-1)?.length === 2);
     // Once more: a single change might have been found by chance, with something else that happened.
@@ -253,7 +253,7 @@ describe("rollout API", () => {
     const watched = (async () => {
       for await (const { rollout } of client.watchRollout({})) ready.push(rollout?.ready ?? false);
     })().catch(() => undefined);
-    await until("the first state", () => ready.length === 1);
+    await until("the first state", () => ready.length > 0);
     const before = await fetch(`${httpUrl()}/readyz`);
     expect([before.status, await before.text()]).toEqual([200, expect.stringMatching(/^ready\n\* [0-9a-f]{32}\n$/)]);
     controlPlane.drain(0);
@@ -273,7 +273,7 @@ describe("rollout API", () => {
     const watched = (async () => {
       for await (const _state of client.watchRollout({}, { signal: gone.signal })) states += 1;
     })().catch(() => undefined);
-    await until("the first state", () => states === 1);
+    await until("the first state", () => states > 0);
     const watchers = async (): Promise<string> =>
       /^weir_rollout_watchers (\d+)$/m.exec(await (await fetch(`${httpUrl()}/metrics`)).text())?.[1] ?? "";
     expect(await watchers()).toBe("1");
@@ -295,7 +295,7 @@ describe("rollout API", () => {
     call.on("data", (response: WatchRolloutResponse) => states.push(...(response.rollout === undefined ? [] : [response.rollout])));
     call.on("status", (status: StatusObject) => (end = status));
     call.on("error", () => undefined);
-    await until("the first state", () => states.length === 1);
+    await until("the first state", () => states.length > 0);
     const connected = connectPod();
     await connected.response(1);
     connected.accept();
