@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { describeError } from "@weir/common/errors/service-error";
 import type { KubeConfig } from "@kubernetes/client-node";
 
+import { type ProgramCredential, runCredentialProgram } from "./credential-program.ts";
 import { type Kubeconfig, readKubeconfig, unusableKubeconfig } from "./kubeconfig.ts";
 
 /** Where Kubernetes mounts the files of a pod's service account. */
@@ -17,11 +18,8 @@ const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 /** How long kubeconfig files, and what their programs answered, are taken to be as they were, in milliseconds. */
 const KUBECONFIG_AGE_MAX_MS = 60_000;
 
-/** After so long a program of a kubeconfig is taken to hang, and the next one who asks has another one run, in milliseconds. */
-const HANGING_MS = 30_000;
-
-/** Most programs that may be at work: those that hang stay, because ending them is not for who did not write them. */
-const PROGRAMS_MAX = 3;
+/** After so long a program of a kubeconfig is killed, in milliseconds; enough for a person who is sent to a browser to log in. */
+const PROGRAM_TIMEOUT_MS = 60_000;
 
 /** How to find the API server. */
 export type ClusterConnection =
@@ -50,11 +48,15 @@ export interface ClusterAccess {
   renew(): void;
 }
 
-/** Opens the access; fails with SOURCE_UNREADABLE when a kubeconfig cannot be used. */
-export async function openClusterAccess(connection: ClusterConnection, clock: () => number): Promise<ClusterAccess> {
+/** Opens the access; fails with SOURCE_UNREADABLE when a kubeconfig cannot be used. A program of the kubeconfig is killed after `programTimeoutMs`. */
+export async function openClusterAccess(
+  connection: ClusterConnection,
+  clock: () => number,
+  { programTimeoutMs }: { readonly programTimeoutMs: number } = { programTimeoutMs: PROGRAM_TIMEOUT_MS },
+): Promise<ClusterAccess> {
   if (connection.kind === "in-cluster") return new ServiceAccountAccess(connection);
   const paths = connection.paths.length === 0 ? [join(homedir(), ".kube", "config")] : connection.paths;
-  const access = new KubeconfigAccess(paths, clock);
+  const access = new KubeconfigAccess(paths, clock, programTimeoutMs);
   await access.load();
   return access;
 }
@@ -84,26 +86,22 @@ interface LoadedConfig {
   readonly config: KubeConfig;
   readonly kubeconfig: Kubeconfig;
   readonly loadedMs: number;
-}
-
-/** What a request needs, in the making. */
-interface Preparation {
-  readonly startedMs: number;
-  readonly access: Promise<RequestAccess>;
+  /** What the program answered at last. */
+  credential: ProgramCredential | undefined;
 }
 
 class KubeconfigAccess implements ClusterAccess {
   readonly #paths: readonly string[];
   readonly #clock: () => number;
   #loaded: LoadedConfig | undefined;
-  /** The newest one that is under way. */
-  #pending: Preparation | undefined;
-  /** How many are under way. */
-  #preparations = 0;
+  readonly #programTimeoutMs: number;
+  /** What requests need, in the making. */
+  #pending: Promise<RequestAccess> | undefined;
 
-  constructor(paths: readonly string[], clock: () => number) {
+  constructor(paths: readonly string[], clock: () => number, programTimeoutMs: number) {
     this.#paths = paths;
     this.#clock = clock;
+    this.#programTimeoutMs = programTimeoutMs;
   }
 
   async load(): Promise<LoadedConfig> {
@@ -117,45 +115,46 @@ class KubeconfigAccess implements ClusterAccess {
     } catch (cause) {
       throw unusableKubeconfig(this.#paths, describeError(cause), cause);
     }
-    this.#loaded = { config, kubeconfig, loadedMs: nowMs };
+    this.#loaded = { config, kubeconfig, loadedMs: nowMs, credential: undefined };
     return this.#loaded;
   }
 
   /** All who ask while a program of the kubeconfig is at work get what that one answers: a hundred namespaces are not a hundred programs. */
   async forRequest(): Promise<RequestAccess> {
-    const nowMs = this.#clock();
-    const isHanging = this.#pending !== undefined && nowMs - this.#pending.startedMs >= HANGING_MS && this.#preparations < PROGRAMS_MAX;
-    if (this.#pending === undefined || isHanging) this.#pending = this.#startPreparation(nowMs);
-    return await this.#pending.access;
+    this.#pending ??= this.#prepare().finally(() => {
+      this.#pending = undefined;
+    });
+    return await this.#pending;
   }
 
   renew(): void {
     this.#loaded = undefined;
   }
 
-  #startPreparation(startedMs: number): Preparation {
-    this.#preparations += 1;
-    const access = this.#prepare().finally(() => {
-      this.#preparations -= 1;
-      if (this.#pending === preparation) this.#pending = undefined;
-    });
-    const preparation = { startedMs, access };
-    return preparation;
-  }
-
   async #prepare(): Promise<RequestAccess> {
-    const { config, kubeconfig } = await this.load();
-    const { server, isProxied, tokenFile } = kubeconfig;
+    const loaded = await this.load();
+    const { server, isProxied, tokenFile } = loaded.kubeconfig;
     const options: RequestOptions = {};
-    await config.applyToHTTPSOptions(options);
+    await loaded.config.applyToHTTPSOptions(options);
     // Through a proxy only the agent of the package knows the way; otherwise ours keeps the connection.
     if (!isProxied) delete options.agent;
-    if (tokenFile === undefined) return { server, options };
+    const credential = await this.#askProgram(loaded);
+    if (credential?.cert !== undefined) options.cert = credential.cert;
+    if (credential?.key !== undefined) options.key = credential.key;
+    const headers: OutgoingHttpHeaders = { ...(options.headers as OutgoingHttpHeaders) };
+    // What stands in the kubeconfig itself counts more than what a program answers.
+    if (credential?.token !== undefined) headers["Authorization"] ??= `Bearer ${credential.token}`;
     // Read for every request, as in a cluster. The package knows no such field.
-    const token = await readFile(tokenFile, "utf8");
-    return {
-      server,
-      options: { ...options, headers: { ...(options.headers as OutgoingHttpHeaders), authorization: `Bearer ${token.trim()}` } },
-    };
+    if (tokenFile !== undefined) headers["Authorization"] = `Bearer ${(await readFile(tokenFile, "utf8")).trim()}`;
+    return { server, options: { ...options, headers } };
+  }
+
+  /** What the program of the kubeconfig answers, or has answered as long as that is good. */
+  async #askProgram(loaded: LoadedConfig): Promise<ProgramCredential | undefined> {
+    const { program } = loaded.kubeconfig;
+    if (program === undefined) return undefined;
+    if (loaded.credential !== undefined && this.#clock() < (loaded.credential.expiresMs ?? Infinity)) return loaded.credential;
+    loaded.credential = await runCredentialProgram(program, { timeoutMs: this.#programTimeoutMs });
+    return loaded.credential;
   }
 }

@@ -1,5 +1,5 @@
 // Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and programs: what a request to the API server would carry.
-import { appendFileSync, chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -38,6 +38,11 @@ async function authorizationOf(access: ClusterAccess): Promise<unknown> {
   const headers = ((await access.forRequest()).options.headers ?? {}) as Readonly<Record<string, unknown>>;
   const [name] = Object.keys(headers).filter((header) => header.toLowerCase() === "authorization");
   return name === undefined ? undefined : headers[name];
+}
+
+/** What a program answers that has made a token. */
+function credentialOf(token: string): string {
+  return JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token } });
 }
 
 /** A whole kubeconfig of one user. */
@@ -126,8 +131,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
   });
 
   it("runs a program once for all who ask meanwhile, found from the folder of its file", async () => {
-    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "made" } };
-    write("make-token", `#!/bin/sh\necho run >> ${folder}/runs\necho '${JSON.stringify(credential)}'\n`);
+    write("make-token", `#!/bin/sh\necho run >> ${folder}/runs\necho '${credentialOf("made")}'\n`);
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./run", args: [join(folder, "make-token")] };
     write("run", '#!/bin/sh\nexec sh "$1"\n');
     chmodSync(join(folder, "run"), 0o755);
@@ -140,8 +144,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
 
   it("does not wait for a program for ever, and uses what it answers in the end", async () => {
     const fifo = join(folder, "wait");
-    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "late" } };
-    const script = `while [ ! -e ${fifo} ]; do sleep 0.02; done; echo '${JSON.stringify(credential)}'`;
+    const script = `while [ ! -e ${fifo} ]; do sleep 0.02; done; echo '${credentialOf("late")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const access = await open(write("config", kubeconfig({ exec })));
     const client = createApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 });
@@ -155,50 +158,45 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     client.close();
   });
 
-  it("runs a program again when one hangs for half a minute, at most three at a time, and each answers those who wait for it", async () => {
-    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "made" } };
-    const [runs, go] = [join(folder, "runs"), join(folder, "go")];
-    const script = `echo run >> ${runs}; while [ -d ${folder} -a ! -e ${go} ]; do sleep 0.02; done; echo '${JSON.stringify(credential)}'`;
+  it("kills a program that hangs, tells all who wait for it, and runs it again for the next one who asks", async () => {
+    const held = join(folder, "held");
+    const script = `if mkdir ${held} 2>&-; then while [ -d ${folder} ]; do sleep 0.02; done; fi; echo '${credentialOf("second")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
-    const access = await open(write("config", kubeconfig({ exec })));
-    write("runs", "");
-    const asked: Promise<unknown>[] = [];
-    const runsAfter = async (atMs: number, expected: number): Promise<void> => {
-      nowMs = atMs;
-      asked.push(authorizationOf(access));
-      await eventually(`${expected} programs`, () => expect(readFileSync(runs, "utf8")).toBe("run\n".repeat(expected)));
-    };
-    await runsAfter(0, 1);
-    await runsAfter(29_999, 1);
-    await runsAfter(30_000, 2);
-    await runsAfter(59_999, 2);
-    await runsAfter(60_000, 3);
-    await runsAfter(300_000, 3);
-    write("go", "");
-    expect(await Promise.all(asked)).toEqual(Array.from({ length: 6 }, () => "Bearer made"));
-    await runsAfter(360_000, 4);
-    expect(await asked.at(-1)).toBe("Bearer made");
-    expect(readFileSync(runs, "utf8")).toBe("run\n".repeat(4));
+    const path = write("config", kubeconfig({ exec }));
+    const access = await openClusterAccess({ kind: "kubeconfig", paths: [path] }, () => nowMs, { programTimeoutMs: 1000 });
+    const message = "the program sh of the kubeconfig did not answer within 1 s and was killed";
+    const asked = [authorizationOf(access), authorizationOf(access)];
+    for (const waiting of asked) await expect(waiting).rejects.toThrow(message);
+    expect(await authorizationOf(access)).toBe("Bearer second");
   });
 
-  it("gets on with what another program answers while the one before it hangs", async () => {
-    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "second" } };
-    const [held, go] = [join(folder, "held"), join(folder, "go")];
-    const hang = `if mkdir ${held} 2>&-; then while [ -d ${folder} -a ! -e ${go} ]; do sleep 0.02; done; exit 1; fi`;
-    const exec = {
-      apiVersion: "client.authentication.k8s.io/v1",
-      command: "sh",
-      args: ["-c", `${hang}; echo '${JSON.stringify(credential)}'`],
-    };
+  it("runs a program again when its credentials have ended or were not accepted, and not before", async () => {
+    const runs = join(folder, "runs");
+    const status = { token: "$(wc -l < runs)", clientCertificateData: "certificate", clientKeyData: "key" };
+    const ending = JSON.stringify({ kind: "ExecCredential", status: { ...status, expirationTimestamp: "1970-01-01T00:00:10Z" } });
+    const script = `cd ${folder}; echo run >> runs; echo "${ending.replaceAll('"', '\\"')}"`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const access = await open(write("config", kubeconfig({ exec })));
-    const hanging = authorizationOf(access);
-    hanging.catch(() => undefined); // Looked at below.
-    await eventually("the first program", () => expect(existsSync(held)).toBe(true));
-    nowMs = 30_000;
-    expect(await authorizationOf(access)).toBe("Bearer second");
-    write("go", "");
-    await expect(hanging).rejects.toThrow();
-    expect(await authorizationOf(access)).toBe("Bearer second");
+    const runsAt = async (atMs: number): Promise<unknown> => {
+      nowMs = atMs;
+      const authorization = await authorizationOf(access);
+      expect(authorization).toBe(`Bearer ${readFileSync(runs, "utf8").split("run").length - 1}`);
+      return authorization;
+    };
+    expect([await runsAt(0), await runsAt(9999), await runsAt(10_000)]).toEqual(["Bearer 1", "Bearer 1", "Bearer 2"]);
+    access.renew();
+    nowMs = 0;
+    expect([await runsAt(0), await runsAt(1)]).toEqual(["Bearer 3", "Bearer 3"]);
+    const { options } = await access.forRequest();
+    expect([options.cert, options.key]).toEqual(["certificate", "key"]);
+  });
+
+  it("sends a token that stands in the kubeconfig rather than that of its program", async () => {
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "echo", args: [credentialOf("made")] };
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, token: "written" }))))).toBe("Bearer written");
+    write("token", "of the file");
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, tokenFile: "token" }))))).toBe("Bearer of the file");
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer made");
   });
 
   it.each([
@@ -225,6 +223,11 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       what: "the user is to act for groups",
       files: [kubeconfig({ as: "somebody", "as-groups": ["admins"] })],
       reason: "as-groups of the current user is not supported",
+    },
+    {
+      what: "the program has no name",
+      files: [kubeconfig({ exec: { apiVersion: "client.authentication.k8s.io/v1" } })],
+      reason: "the exec of the current user names no command",
     },
   ])("fails at once when $what", async ({ files, reason }) => {
     const paths = files.length === 0 ? [join(folder, "config-0")] : files.map((file, index) => write(`config-${index}`, file));

@@ -6,6 +6,8 @@ import { dirname, resolve } from "node:path";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
 
+import type { CredentialProgram } from "./credential-program.ts";
+
 /** Fields that hold paths, by the list whose entries have them. */
 const PATH_FIELDS = {
   clusters: ["certificate-authority"],
@@ -16,6 +18,9 @@ const PATH_FIELDS = {
 /** Fields of a user that the package passes over: the requests would be those of another user than the one that is meant. */
 const UNSUPPORTED_FIELDS = ["as-groups", "as-uid", "as-user-extra"];
 
+/** Version that a program is told when the kubeconfig names none. */
+const EXEC_API_VERSION = "client.authentication.k8s.io/v1";
+
 /** What the files say about the current context. */
 export interface Kubeconfig {
   /** Everything in one document, as JSON, with absolute paths. */
@@ -25,6 +30,8 @@ export interface Kubeconfig {
   readonly isProxied: boolean;
   /** File in which the user's token is; somebody may replace it at any time. undefined when the token is elsewhere, or there is none. */
   readonly tokenFile: string | undefined;
+  /** Program that makes the user's credentials; undefined when there is none. */
+  readonly program: CredentialProgram | undefined;
 }
 
 /** Reads the files; fails with SOURCE_UNREADABLE when they make no sense, or none is there. */
@@ -50,10 +57,11 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
   if (unsupported !== undefined) throw unusableKubeconfig(paths, `${unsupported} of the current user is not supported`);
   const tokenFile = user?.["tokenFile"];
   return {
-    text: JSON.stringify({ "current-context": current, clusters: clusters.map(allowPlain), users: users.map(preferTokenFile), contexts }),
+    text: JSON.stringify({ "current-context": current, clusters: clusters.map(allowPlain), users: users.map(forPackage), contexts }),
     server: cluster["server"].replace(/\/+$/, ""),
     isProxied: isText(cluster["proxy-url"]),
     tokenFile: isText(tokenFile) ? tokenFile : undefined,
+    program: programOf(mappingOf(user?.["exec"]), paths),
   };
 }
 
@@ -125,12 +133,28 @@ function allowPlain(entry: Mapping): Mapping {
   return isPlain ? { ...entry, cluster: { ...cluster, "insecure-skip-tls-verify": true } } : entry;
 }
 
-/** Of a token and a file with a token the file counts. */
-function preferTokenFile(entry: Mapping): Mapping {
+/** Without the program, which is run here. Of a token and a file with a token the file counts. */
+function forPackage(entry: Mapping): Mapping {
   const user = mappingOf(entry["user"]);
-  if (!isText(user?.["tokenFile"])) return entry;
-  const { token: _token, ...rest } = user;
-  return { ...entry, user: rest };
+  if (user === undefined) return entry;
+  const { exec: _exec, token, ...rest } = user;
+  return { ...entry, user: isText(user["tokenFile"]) || token === undefined ? rest : { ...rest, token } };
+}
+
+function programOf(exec: Mapping | undefined, paths: readonly string[]): CredentialProgram | undefined {
+  if (exec === undefined) return undefined;
+  const { command, args, env, apiVersion, installHint } = exec;
+  if (!isText(command)) throw unusableKubeconfig(paths, "the exec of the current user names no command");
+  const variables = (Array.isArray(env) ? env : [])
+    .map(mappingOf)
+    .map((variable) => [String(variable?.["name"]), String(variable?.["value"])]);
+  return {
+    command,
+    args: (Array.isArray(args) ? args : []).map(String),
+    env: Object.fromEntries(variables) as Readonly<Record<string, string>>,
+    apiVersion: isText(apiVersion) ? apiVersion : EXEC_API_VERSION,
+    installHint: isText(installHint) ? installHint.trim().replaceAll(/\s+/g, " ") : "",
+  };
 }
 
 function mappingOf(value: unknown): Mapping | undefined {

@@ -1,0 +1,102 @@
+// Tests of credential-program.ts with real programs.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { eventually } from "@weir/testing/eventually";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { type CredentialProgram, type ProgramCredential, runCredentialProgram } from "./credential-program.ts";
+
+/** Longer than any test lasts, in milliseconds. */
+const NEVER_MS = 600_000;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "weir-program-"));
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function run(script: string, timeoutMs = NEVER_MS, difference: Partial<CredentialProgram> = {}): Promise<ProgramCredential> {
+  const apiVersion = "client.authentication.k8s.io/v1";
+  const program = { command: "sh", args: ["-c", script], env: { FOLDER: folder }, apiVersion, installHint: "", ...difference };
+  return runCredentialProgram(program, { timeoutMs });
+}
+
+function answering(status: object): string {
+  return `echo '${JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status })}'`;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    // Also there while nobody has asked how it ended; what counts is that it does nothing more.
+    return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+describe("runCredentialProgram()", () => {
+  it("gives what the program answers", async () => {
+    const status = {
+      token: "made",
+      clientCertificateData: "certificate",
+      clientKeyData: "key",
+      expirationTimestamp: "2026-11-21T12:00:00Z",
+    };
+    expect(await run(answering(status))).toEqual({
+      token: "made",
+      cert: "certificate",
+      key: "key",
+      expiresMs: Date.UTC(2026, 10, 21, 12),
+    });
+    expect(await run(answering({ token: "made" }))).toEqual({ token: "made", cert: undefined, key: undefined, expiresMs: undefined });
+  });
+
+  it("tells the program which version is wanted and that nobody is there to be asked, and adds the variables to those that are there", async () => {
+    await run(`printf '%s\\n' "$KUBERNETES_EXEC_INFO" "$EXTRA" "$PATH" > "$FOLDER/env"; ${answering({ token: "made" })}`, NEVER_MS, {
+      env: { FOLDER: folder, EXTRA: "more" },
+    });
+    expect(readFileSync(join(folder, "env"), "utf8").split("\n")).toEqual([
+      '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}',
+      "more",
+      process.env["PATH"],
+      "",
+    ]);
+  });
+
+  it("kills a program that hangs, with what it has started, and says so", async () => {
+    // The program waits for another one, which would go on without it and holds its output open.
+    const hanging = run('sh -c \'trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done\'', 2000);
+    await expect(hanging).rejects.toThrow("the program sh of the kubeconfig did not answer within 2 s and was killed");
+    const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
+    await eventually("its end", () => expect(isRunning(pid)).toBe(false));
+  });
+
+  it("kills a program that does not stop writing", async () => {
+    await expect(run('echo $$ > "$FOLDER/pid"; yes')).rejects.toThrow("answered more than 1048576 characters and was killed");
+    const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
+    await eventually("its end", () => expect(isRunning(pid)).toBe(false));
+  });
+
+  it.each([
+    { script: "echo log in first >&2; exit 3", message: "the program sh of the kubeconfig ended with 3: log in first" },
+    { script: "kill -9 $$", message: "the program sh of the kubeconfig ended with SIGKILL" },
+    { script: "echo secret", message: "the program sh of the kubeconfig answered no ExecCredential with a status" },
+    { script: "echo '{}'", message: "the program sh of the kubeconfig answered no ExecCredential with a status" },
+  ])("says so when the script is: $script", async ({ script, message }) => {
+    await expect(run(script)).rejects.toThrow(new Error(message));
+  });
+
+  it("says how to get a program that is not there", async () => {
+    const missing = { command: join(folder, "missing"), installHint: "see example.org" };
+    await expect(run("", NEVER_MS, missing)).rejects.toThrow(
+      new Error(`the program ${missing.command} of the kubeconfig cannot be run: it is not there; see example.org`),
+    );
+    expect(existsSync(missing.command)).toBe(false);
+  });
+});
