@@ -229,8 +229,8 @@ class GrpcAdsServer implements AdsServer {
     );
     this.#open.set(call, stream);
     call.on("data", (request: DiscoveryRequest) => this.#receive(call, stream, request));
-    // The client has nothing more to say: so have we.
-    call.on("end", () => call.end());
+    // The client has nothing more to say: so have we, once what it asked for has been sent.
+    call.on("end", () => stream.heardOut(() => call.end()));
     const ended = (): void => {
       this.#open.delete(call);
       stream.ended();

@@ -127,6 +127,8 @@ export class FakeAdsStream implements PodChannel {
   peer = "192.0.2.1:4711";
   readonly counters = new FakeCounters();
   readonly responses: DiscoveryResponse[] = [];
+  /** How often the stream could be ended after the pod had nothing more to say. */
+  ends = 0;
   readonly #stream: PodStream;
   /** Set while a response is under way to a pod that does not read. */
   #written: (() => void) | undefined;
@@ -179,6 +181,11 @@ export class FakeAdsStream implements PodChannel {
   /** Rejects the last response as the pods of the field do: with a message only, and the version accepted before. */
   reject(message: string, acceptedVersion = ""): void {
     this.request({ version: acceptedVersion, nonce: this.last.nonce, error: { message } });
+  }
+
+  /** Says that it has nothing more to say. */
+  finish(): void {
+    this.#stream.heardOut(() => (this.ends += 1));
   }
 
   stopReading(): void {

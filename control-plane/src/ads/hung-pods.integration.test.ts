@@ -2,6 +2,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 
 import { create, toBinary } from "@bufbuild/protobuf";
+import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
@@ -11,7 +12,7 @@ import { afterEach, expect, it } from "vitest";
 import { createPodRegistry } from "../rollout/pod-registry.ts";
 import { encodeResource } from "../snapshot/response-bytes.ts";
 import { buildSnapshot, type Snapshot } from "../snapshot/snapshot.ts";
-import { until } from "./ads-client.suite.ts";
+import { RealPod, until } from "./ads-client.suite.ts";
 import { type AdsServer, createAdsServer } from "./ads-server.ts";
 import { FakeCounters } from "./fake-ads-stream.suite.ts";
 
@@ -92,43 +93,67 @@ async function timeTwoPushes(port: number, push: (bytes: number) => void): Promi
   return tookMs;
 }
 
+/** Starts the listener; the function puts a snapshot of so many bytes in force, another one each time. */
+async function serve(): Promise<(bytes: number) => void> {
+  let snapshot = snapshotOf(0, 10);
+  let publish: () => void = () => undefined;
+  let pushes = 0;
+  const snapshots = {
+    snapshotFor: () => snapshot,
+    onPublished: (listener: () => void) => {
+      publish = listener;
+      return () => undefined;
+    },
+  };
+  server = createAdsServer(
+    {
+      log: silentLog(),
+      security: { kind: "plaintext" },
+      snapshots,
+      pods: createPodRegistry({ clock: () => 0 }),
+      counters: new FakeCounters(),
+    },
+    { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000 },
+  );
+  await server.start();
+  return (bytes) => {
+    pushes += 1;
+    snapshot = snapshotOf(pushes, bytes);
+    publish();
+  };
+}
+
 it(
   "AdsServer brings a large push to a hundred sound pods when two hundred that hang stand before them in the queue",
   { timeout: 240_000 },
   async () => {
-    let snapshot = snapshotOf(0, 10);
-    let publish: () => void = () => undefined;
-    let pushes = 0;
-    const snapshots = {
-      snapshotFor: () => snapshot,
-      onPublished: (listener: () => void) => {
-        publish = listener;
-        return () => undefined;
-      },
-    };
-    server = createAdsServer(
-      {
-        log: silentLog(),
-        security: { kind: "plaintext" },
-        snapshots,
-        pods: createPodRegistry({ clock: () => 0 }),
-        counters: new FakeCounters(),
-      },
-      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000 },
-    );
-    await server.start();
+    const push = await serve();
     let [first, second] = [Infinity, 0];
     // Something else may need the machine during either push; a fault shows each time.
     for (let attempt = 0; attempt < ATTEMPTS_MAX && first >= second * 2 + HUNG_MAX_MS; attempt += 1) {
       for (const pod of pods.splice(0)) pod.close();
       await until("no stream is left", () => server.streams() === 0);
-      [first, second] = await timeTwoPushes(server.address()?.port ?? 0, (bytes) => {
-        snapshot = snapshotOf((pushes += 1), bytes);
-        publish();
-      });
+      [first, second] = await timeTwoPushes(server.address()?.port ?? 0, push);
     }
     // At the second push those that hang have no share any more: it shows what this machine needs. If each held its share for a second, the first would take
     // six seconds longer.
     expect(first).toBeLessThan(second * 2 + HUNG_MAX_MS);
   },
 );
+
+it("AdsServer answers a client that asks once and ends its side while as many responses are under way as may be", async () => {
+  const push = await serve();
+  const port = server.address()?.port ?? 0;
+  push(10);
+  for (let count = 0; count < 32; count += 1) pods.push(new ByteCountingPod(port));
+  const once = new RealPod(port);
+  once.request({ type: "type.googleapis.com/other" });
+  await until("the streams to be open", () => server.streams() === 33 && pods.every(({ bytes }) => bytes > 0));
+  for (const pod of pods) pod.hang();
+  push(LARGE_BYTES);
+  once.request();
+  once.finish();
+  expect(await once.ended()).toMatchObject({ code: status.OK });
+  once.close();
+  expect(once.responses.map(({ resources }) => resources.length)).toEqual([1]);
+});

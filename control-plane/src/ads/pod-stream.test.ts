@@ -390,6 +390,40 @@ describe("PodStream.published()", () => {
     ]);
   });
 
+  it("sends a pod that has nothing more to say what is due when its turn comes, then ends, and sends nothing that comes in force later", () => {
+    const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
+    snapshots.publish(ONE);
+    const [first, once, gone] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    first.stopReading();
+    for (const pod of [first, once, gone]) pod.request();
+    for (const pod of [once, gone]) pod.finish();
+    gone.close();
+    expect([once.responses.length, once.ends]).toEqual([0, 0]);
+    first.read();
+    snapshots.publish(TWO);
+    expect([sentNames(once), once.ends, sentNames(gone), gone.ends]).toEqual([[["default/a"]], 1, [], 0]);
+  });
+
+  it("ends at once, and once, when nothing is due to a pod that has nothing more to say", () => {
+    const snapshots = new FakeSnapshots();
+    const [waiting, served, slow] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    waiting.request();
+    waiting.finish();
+    snapshots.publish(ONE);
+    served.request();
+    served.finish();
+    slow.stopReading();
+    slow.request();
+    slow.finish();
+    expect([waiting, served, slow].map(({ responses, ends }) => [responses.length, ends])).toEqual([
+      [0, 1],
+      [1, 1],
+      [1, 0],
+    ]);
+    slow.read();
+    expect([slow.responses.length, slow.ends]).toEqual([1, 1]);
+  });
+
   it("serves a pod that wants nothing any more when its turn comes, as soon as there is something again, and lets the next one in", () => {
     const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
     snapshots.publish(ONE);

@@ -59,6 +59,8 @@ export interface PodStream {
   receive(request: DiscoveryRequest): ProtocolViolation | undefined;
   /** Something else is in force. */
   published(): void;
+  /** The pod has nothing more to say: calls back, at once or later, when what is due to it by now has been written; nothing more is sent then. */
+  heardOut(done: () => void): void;
   /** The stream has ended, whoever ended it. May be called more than once. */
   ended(): void;
 }
@@ -113,6 +115,8 @@ class SotwPodStream implements PodStream {
   #unaffectedVersion: string | undefined;
   /** Set from the moment a response is due until it is written. */
   #share: SendShare | undefined;
+  /** Set when the pod has nothing more to say. */
+  #heardOut: (() => void) | undefined;
   #isEnded = false;
 
   constructor(deps: PodStreamDeps, options: PodStreamOptions) {
@@ -144,6 +148,11 @@ class SotwPodStream implements PodStream {
 
   published(): void {
     this.#send();
+  }
+
+  heardOut(done: () => void): void {
+    this.#heardOut = done;
+    if (this.#share === undefined) done();
   }
 
   ended(): void {
@@ -193,7 +202,7 @@ class SotwPodStream implements PodStream {
 
   /** Sends when something is due and nothing is under way. */
   #send(): void {
-    if (this.#share !== undefined || this.#isEnded) return;
+    if (this.#share !== undefined || this.#heardOut !== undefined || this.#isEnded) return;
     const due = this.#findDue();
     if (due === undefined) {
       this.#noteUnaffected();
@@ -262,6 +271,7 @@ class SotwPodStream implements PodStream {
   #finish(share: SendShare): void {
     this.#share = undefined;
     share.release();
+    if (!this.#isEnded) this.#heardOut?.();
     this.#send();
   }
 }
