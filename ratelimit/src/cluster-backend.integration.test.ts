@@ -12,7 +12,7 @@ import { type ClusterCertificates, createClusterCertificates } from "./counters/
 import { type ClusterServers, startCluster } from "./counters/kvstore/cluster/cluster-servers.suite.ts";
 import { hashSlot } from "./counters/kvstore/cluster/hash-slot.ts";
 import { type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
-import { FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { ask } from "./tools/ask.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
@@ -158,11 +158,13 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
 
   it("case 197: the time until reset of a key per day grows less", async () => {
     const reset = async (): Promise<number> => Number((await decide("another", ["day", "reset"])).statuses[0]?.durationUntilReset?.seconds);
+    await clearOfMidnight();
     const first = await reset();
     await until(async () => (await reset()) < first, WAIT.timeout, "the time until reset is shorter");
   });
 
   it("counts go on when slots move, and every node has its share", async () => {
+    await clearOfMidnight();
     const windowStart = Math.floor(Date.now() / 86_400_000) * 86_400;
     const suffix = `_${windowStart}`;
     const values = [0, 1, 2].map((index) => cluster.keyOn(index, "another_day_moved", suffix).slice("another_day_".length));

@@ -8,11 +8,12 @@ import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { FREE_PORTS } from "./started-program.suite.ts";
-import { freePort, type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
+import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
+import { reservePort } from "./counters/reserved-port.suite.ts";
+import { type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT_MAX_MS = 20_000;
+const WAIT_MAX_MS = 40_000;
 
 const RULES = `domain: d
 descriptors:
@@ -28,6 +29,7 @@ describe("weir-ratelimit over a key-value store", () => {
   const servers: RedisServer[] = [];
 
   beforeEach(async () => {
+    await clearOfMidnight();
     folder = await mkdtemp(join(tmpdir(), "weir-kvstore-"));
     await mkdir(join(folder, "config"));
     await writeFile(join(folder, "config", "rules.yaml"), RULES);
@@ -86,10 +88,10 @@ describe("weir-ratelimit over a key-value store", () => {
     { type: "Sentinel", url: (place: string) => `mymaster,${place}` },
     { type: "cluster", url: (place: string) => place },
   ])("case 119: exits with 1 when a store of the type $type refuses connections for longer than it may wait", async ({ type, url }) => {
-    const place = `127.0.0.1:${await freePort()}`;
-    start({ REDIS_TYPE: type, REDIS_URL: url(place), REDIS_STARTUP_INITIAL_INTERVAL: "20ms", REDIS_STARTUP_MAX_ELAPSED_TIME: "100ms" });
+    const place = `127.0.0.1:${await reservePort()}`;
+    start({ REDIS_TYPE: type, REDIS_URL: url(place), REDIS_STARTUP_INITIAL_INTERVAL: "20ms", REDIS_STARTUP_MAX_ELAPSED_TIME: "2s" });
     expect(await exited).toBe(1);
-    expect(stderr).toContain(`Timed out waiting for the counter store ${url(place)} after 100 ms: `);
+    expect(stderr).toContain(`Timed out waiting for the counter store ${url(place)} after 2000 ms: `);
     expect(stderr).toContain("connection refused");
   });
 
@@ -112,7 +114,7 @@ describe("weir-ratelimit over a key-value store", () => {
     { signal: "SIGTERM" as const, type: "sentinel", prefix: "mymaster," },
     { signal: "SIGTERM" as const, type: "cluster", prefix: "" },
   ])("case 119: ends with 0 at $signal while it waits for a store of the type $type", async ({ signal, type, prefix }) => {
-    const program = start({ REDIS_TYPE: type, REDIS_URL: `${prefix}127.0.0.1:${await freePort()}` });
+    const program = start({ REDIS_TYPE: type, REDIS_URL: `${prefix}127.0.0.1:${await reservePort()}` });
     await until(() => stderr.includes("trying again"), WAIT_MAX_MS, "it tries");
     program.kill(signal);
     expect(await exited).toBe(0);
@@ -129,10 +131,10 @@ describe("weir-ratelimit over a key-value store", () => {
       const settings = {
         REDIS_TYPE: type,
         REDIS_STARTUP_INITIAL_INTERVAL: "20ms",
-        REDIS_STARTUP_MAX_ELAPSED_TIME: "200ms",
+        REDIS_STARTUP_MAX_ELAPSED_TIME: "1s",
         LOG_LEVEL: "debug",
       };
-      for (const place of [server.url, `127.0.0.1:${await freePort()}`]) {
+      for (const place of [server.url, `127.0.0.1:${await reservePort()}`]) {
         start({ ...settings, REDIS_URL: url(place), REDIS_AUTH: "", REDIS_SENTINEL_AUTH: "" });
         expect(await exited).toBe(1);
         expect(stderr).toContain(place);

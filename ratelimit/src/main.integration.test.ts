@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,14 +9,23 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";
-import { FREE_PORTS } from "./started-program.suite.ts";
-import { freePort, type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
+import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
+import { reservePort } from "./counters/reserved-port.suite.ts";
+import { type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT_MAX_MS = 15_000;
+const WAIT_MAX_MS = 40_000;
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 const CLIENT = fileURLToPath(new URL("tools/client.ts", import.meta.url));
+
+/** Tells at the end what time of the processor the program took. */
+const TELL_PROCESSOR_TIME = `
+  import { writeSync } from "node:fs";
+  process.on("exit", () => {
+    const { user, system } = process.cpuUsage();
+    writeSync(2, "processor time " + Math.round((user + system) / 1000) + " ms\\n");
+  });`;
 
 /** A program of this workspace as a process of its own. */
 class Program {
@@ -59,6 +68,7 @@ describe("weir-ratelimit", () => {
   let memcached: MemcachedServer | undefined;
 
   beforeEach(async () => {
+    await clearOfMidnight();
     folder = await mkdtemp(join(tmpdir(), "weir-main-"));
     await mkdir(join(folder, "config"));
   });
@@ -93,8 +103,13 @@ describe("weir-ratelimit", () => {
   }
 
   async function writeRules(domain: string, requestsPerDay: number): Promise<void> {
-    const text = `domain: ${domain}\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: ${requestsPerDay}}}]\n`;
-    await writeFile(join(folder, "config", "rules.yaml"), text);
+    await replaceRules(`domain: ${domain}\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: ${requestsPerDay}}}]\n`);
+  }
+
+  /** Puts a file there of which nobody can see a half. */
+  async function replaceRules(text: string): Promise<void> {
+    await writeFile(join(folder, "rules.next"), text);
+    await rename(join(folder, "rules.next"), join(folder, "config", "rules.yaml"));
   }
 
   async function ask(port: number, domain: string, value = "v"): Promise<number> {
@@ -135,21 +150,28 @@ describe("weir-ratelimit", () => {
     const port = await program.port("HTTP");
     const debug = await program.port("debug");
     expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 429]);
-    const editedMs = performance.now();
-    await writeRules("d", 2);
-    await expect
-      .poll(() => ask(port, "d", "fresh").then(() => textAt(debug, "/rlconfig")), { timeout: WAIT_MAX_MS })
-      .toContain("requests_per_unit=2");
-    expect(performance.now() - editedMs).toBeLessThan(1000);
-    await writeFile(join(folder, "config", "rules.yaml"), "domain: d\ndescriptors:\n  - key: k\n    rate_limt: {}\n");
+    // The quickest of some edits, because each may be slow on a busy machine.
+    let fastestMs = Infinity;
+    let limit = 1;
+    while (fastestMs >= 1000 && limit < 10) {
+      limit += 1;
+      const editedMs = performance.now();
+      await writeRules("d", limit);
+      await expect
+        .poll(() => ask(port, "d", "fresh").then(() => textAt(debug, "/rlconfig")), { timeout: WAIT_MAX_MS })
+        .toContain(`requests_per_unit=${limit},`);
+      fastestMs = Math.min(fastestMs, performance.now() - editedMs);
+    }
+    expect(fastestMs).toBeLessThan(1000);
+    await replaceRules("domain: d\ndescriptors:\n  - key: k\n    rate_limt: {}\n");
     await program.line(/rules\.yaml: config error, unknown key 'rate_limt'/);
     await program.line(/line=4 column=5/);
-    expect(await textAt(debug, "/rlconfig")).toBe("200 d.k: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false\n");
+    expect(await textAt(debug, "/rlconfig")).toBe(`200 d.k: unit=DAY requests_per_unit=${limit}, shadow_mode: false, quota_mode: false\n`);
     expect(await textAt(debug, "/stats")).toContain("ratelimit.service.config_load_error: 1\n");
   });
 
   it("waits for its first configuration with only the debug listener open, and can be ended meanwhile", async () => {
-    await writeFile(join(folder, "config", "rules.yaml"), "domain: ''\n");
+    await replaceRules("domain: ''\n");
     const program = service();
     const debug = await program.port("debug");
     await program.line(/rules\.yaml: config file cannot have empty domain/);
@@ -215,11 +237,11 @@ describe("weir-ratelimit", () => {
 
   it("turns unhealthy at SIGTERM and stays open for SHUTDOWN_DRAIN (case 177)", async () => {
     await writeRules("d", 5);
-    const program = service({ SHUTDOWN_DRAIN: "700ms" });
+    const program = service({ SHUTDOWN_DRAIN: "4s" });
     const port = await program.port("HTTP");
     expect(await textAt(port, "/healthcheck")).toBe("200 OK");
     program.child.kill("SIGTERM");
-    await expect.poll(() => textAt(port, "/healthcheck"), { timeout: 600 }).toBe("500 ");
+    await expect.poll(() => textAt(port, "/healthcheck"), { timeout: 3000, interval: 10 }).toBe("500 ");
     expect(await ask(port, "d")).toBe(200);
     expect(await program.exited).toBe(0);
   });
@@ -258,8 +280,8 @@ describe("weir-ratelimit", () => {
   });
 
   it("names the nodes that it cannot reach, and exits with 1 when it may not wait longer", async () => {
-    const address = `127.0.0.1:${await freePort()}`;
-    const program = service({ BACKEND_TYPE: "altstore", ALTSTORE_HOST_PORT: address, KVSTORE_STARTUP_MAX_ELAPSED_TIME: "200ms" });
+    const address = `127.0.0.1:${await reservePort()}`;
+    const program = service({ BACKEND_TYPE: "altstore", ALTSTORE_HOST_PORT: address, KVSTORE_STARTUP_MAX_ELAPSED_TIME: "2s" });
     expect(await program.exited).toBe(1);
     expect(program.stderr).toContain(`Cannot reach the alternative store ${address}: connection refused`);
   });
@@ -306,15 +328,10 @@ describe("weir-ratelimit", () => {
   });
 
   it("answers --help with its settings and --version, each in half a second", async () => {
-    let fastestMs = Infinity;
-    let help: Program;
-    do {
-      const startMs = performance.now();
-      help = run(MAIN, ["--help"], {});
-      expect(await help.exited).toBe(0);
-      fastestMs = Math.min(fastestMs, performance.now() - startMs);
-    } while (fastestMs >= 1000 && programs.length < 10); // Half a second on a machine that does nothing else; others may slow some of the attempts.
-    expect(fastestMs).toBeLessThan(1000);
+    // Half a second on a machine that does nothing else; what counts is the time of the processor, of which others can take nothing away.
+    const help = run(MAIN, ["--help"], { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL_PROCESSOR_TIME)}` });
+    expect(await help.exited).toBe(0);
+    expect(Number(/^processor time (\d+) ms$/m.exec(help.stderr)?.[1])).toBeLessThan(1000);
     expect(help.stdout).toContain("GRPC_PORT");
     expect(help.stdout).toContain("REDIS_URL");
     const version = run(MAIN, ["--version"], {});

@@ -8,10 +8,11 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createAltstoreStatistics } from "./counters/altstore/altstore-statistics.ts";
+import { reservePort } from "./counters/reserved-port.suite.ts";
 import { createLocalCache } from "./decide/local-cache.ts";
 import { parseSettings } from "./settings.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
-import { freePort, runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { readExposition } from "./statistics-tools.suite.ts";
 import { createLoadStatistics } from "./statistics/load-statistics.ts";
 import { createServiceStatistics } from "./statistics/service-statistics.ts";
@@ -112,7 +113,7 @@ describe("the scrape endpoint", () => {
 
   it("a Prometheus server scrapes it, and answers queries with what was counted", async () => {
     fill(store);
-    const port = await freePort();
+    const port = await reservePort();
     const config = join(folder, "prometheus.yml");
     await writeFile(
       config,

@@ -1,10 +1,11 @@
 // Equipment of the tests that run programs: starts them, hears what they write, and ends them. The rate limit service is told to listen where nobody else does.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 
 /** How long a program may take for what a test waits for, in milliseconds. */
-export const WAIT = { timeout: 20_000, interval: 50 };
+export const WAIT = { timeout: 40_000, interval: 50 };
+
+const DAY_MS = 86_400_000;
 
 /** Environment of a rate limit service whose listeners take free ports of 127.0.0.1. */
 export const FREE_PORTS = {
@@ -15,6 +16,15 @@ export const FREE_PORTS = {
   DEBUG_HOST: "127.0.0.1",
   DEBUG_PORT: "0",
 } as const;
+
+/** Time before midnight UTC in which no test with limits per day begins, in milliseconds: long enough for the calls of each. */
+const MIDNIGHT_MARGIN_MS = 40_000;
+
+/** Resolves when no window of a day ends soon, so that a test can count on one. */
+export async function clearOfMidnight(): Promise<void> {
+  const leftMs = DAY_MS - (Date.now() % DAY_MS);
+  if (leftMs < MIDNIGHT_MARGIN_MS) await new Promise((resolve) => setTimeout(resolve, leftMs + 100));
+}
 
 /** A program under test or beside it. */
 export interface StartedProgram {
@@ -63,15 +73,4 @@ export async function runProgram(
   child.stdin.end(input);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, output };
-}
-
-/** A port of 127.0.0.1 that nobody listens on, for programs that cannot choose one themselves. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" ? (address?.port ?? 0) : 0;
 }

@@ -8,9 +8,10 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createAltstoreStatistics } from "./counters/altstore/altstore-statistics.ts";
+import { reservePort } from "./counters/reserved-port.suite.ts";
 import { parseSettings } from "./settings.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
-import { freePort, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { readExposition, STATSD_EXPORTER } from "./statistics-tools.suite.ts";
 import { createLoadStatistics } from "./statistics/load-statistics.ts";
 import { defaultMappingText } from "./statistics/pull/default-mapping.ts";
@@ -152,7 +153,7 @@ describe("statistics for scraping and statsd_exporter", () => {
   /** Starts an exporter with this mapping and our sinks with those settings; answers readers of both. */
   async function start(mapping: string, env: Readonly<Record<string, string>>, flags: readonly string[] = NO_DIALECTS) {
     const file = await write("exporter.yaml", mapping);
-    const [port, webPort] = [await freePort(), await freePort()];
+    const [port, webPort] = [await reservePort(), await reservePort()];
     const program = startProgram(STATSD_EXPORTER, [
       `--statsd.mapping-config=${file}`,
       `--web.listen-address=127.0.0.1:${webPort}`,

@@ -1,13 +1,15 @@
-// A real memcached for integration tests: on a free port of 127.0.0.1 or a unix socket, ended by its process id, with a plain client to look into it.
+// A real memcached for integration tests: on a reserved port of 127.0.0.1 or a unix socket, ended by its process id, with a plain client to look into it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pauseProcess } from "../pause.suite.ts";
+import { reservePort } from "../reserved-port.suite.ts";
 
 /** Longest wait for the server to accept connections, in milliseconds. */
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 30_000;
 
 /** Wait between two looks at a condition, in milliseconds. */
 const POLL_MS = 10;
@@ -43,8 +45,8 @@ export class MemcachedServer {
   }
 
   /** Lets it neither read nor answer. */
-  pause(): void {
-    this.#process?.kill("SIGSTOP");
+  async pause(): Promise<void> {
+    await pauseProcess(this.#process);
   }
 
   /** Lets it go on. */
@@ -106,7 +108,7 @@ export class MemcachedServer {
 
 /** Starts a server on TCP. */
 export async function startMemcachedServer(): Promise<MemcachedServer> {
-  const server = new MemcachedServer({ host: "127.0.0.1", port: await freePort() }, await makeFolder());
+  const server = new MemcachedServer({ host: "127.0.0.1", port: await reservePort() }, await makeFolder());
   await server.start();
   return server;
 }
@@ -117,17 +119,6 @@ export async function startMemcachedSocketServer(): Promise<MemcachedServer> {
   const server = new MemcachedServer({ path: join(folder, "memcached.sock") }, folder);
   await server.start();
   return server;
-}
-
-/** A port that nothing listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("The server has no port");
-  return address.port;
 }
 
 /** Waits for a condition; fails after the deadline, naming it. */

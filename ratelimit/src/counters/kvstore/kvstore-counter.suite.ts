@@ -11,11 +11,17 @@ import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
 /** KVSTORE_COMMAND_TIMEOUT of these tests, in milliseconds: short, so that faults show soon. */
 export const COMMAND_TIMEOUT_MS = 400;
 
-/** What a busy machine may add to a time limit, in milliseconds. */
-export const SLACK_MS = 1500;
+/** What a busy machine may add to a time limit, in milliseconds: together they are shorter than a connection may take. */
+export const SLACK_MS = 3000;
 
 /** Longest wait for a condition, in milliseconds. */
-export const DEADLINE_MS = 15_000;
+export const DEADLINE_MS = 25_000;
+
+/** Options of calls that meet no fault: none of them may fail because the machine is busy. */
+export const PATIENT = { commandTimeoutMs: 30_000 };
+
+/** The time for a start that must fail: enough for one attempt to fail on a busy machine. */
+export const SHORT_START = { startup: { initialMs: 20, maxMs: 50, maxElapsedMs: 2000 } };
 
 /** What differs from the usual options. */
 export interface CounterChoices {
@@ -45,7 +51,7 @@ export function serverOptions(url: string, fields: Partial<KvstoreServerOptions>
     poolSize: 1,
     pipeline: { windowMs: 0, limit: 0 },
     clusterPipelineParallelism: 1,
-    connectTimeoutMs: 2000,
+    connectTimeoutMs: 5000,
     ...fields,
   };
 }
@@ -53,10 +59,13 @@ export function serverOptions(url: string, fields: Partial<KvstoreServerOptions>
 /** Makes counters of one deployment type and stops them after the test. */
 export class TestedCounters {
   readonly #createDeployment: CreateDeployment;
+  readonly #options: Partial<KvstoreCounterOptions>;
   readonly #open: Counter[] = [];
 
-  constructor(createDeployment: CreateDeployment) {
+  /** `options` hold for all of them. */
+  constructor(createDeployment: CreateDeployment, options: Partial<KvstoreCounterOptions> = {}) {
     this.#createDeployment = createDeployment;
+    this.#options = options;
   }
 
   /** A counter that is not started. */
@@ -78,7 +87,8 @@ export class TestedCounters {
         perSecond: choices.perSecond,
         commandTimeoutMs: COMMAND_TIMEOUT_MS,
         expiryJitterMaxSeconds: 0,
-        startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 5000 },
+        startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 30_000 },
+        ...this.#options,
         ...choices.options,
       },
     );

@@ -1,13 +1,15 @@
-// A real redis-server for integration tests: on a free port of 127.0.0.1 and a unix socket, in a folder of its own, ended by its process id.
+// A real redis-server for integration tests: on a reserved port of 127.0.0.1 and a unix socket, in a folder of its own, ended by its process id.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pauseProcess } from "../pause.suite.ts";
+import { reservePort } from "../reserved-port.suite.ts";
 
 /** Longest wait for the server to accept connections, in milliseconds. */
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 30_000;
 
 /** Wait between two looks at a condition, in milliseconds. */
 const POLL_MS = 10;
@@ -56,12 +58,13 @@ export class RedisServer {
         cause: error,
       });
     });
-    await Promise.race([failed, until(() => accepts(this.port), START_TIMEOUT_MS, `redis-server accepts on port ${this.port}`)]);
+    // The unix socket comes after the port, and is nobody else's.
+    await Promise.race([failed, until(() => accepts(this.socketPath), START_TIMEOUT_MS, `redis-server accepts on port ${this.port}`)]);
   }
 
   /** Lets it neither read nor answer. */
-  pause(): void {
-    this.#process?.kill("SIGSTOP");
+  async pause(): Promise<void> {
+    await pauseProcess(this.#process);
   }
 
   /** Lets it go on. */
@@ -88,20 +91,9 @@ export class RedisServer {
 
 /** Starts a server. */
 export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const server = new RedisServer(await freePort(), await mkdtemp(join(tmpdir(), "weir-redis-")), options);
+  const server = new RedisServer(await reservePort(), await mkdtemp(join(tmpdir(), "weir-redis-")), options);
   await server.start();
   return server;
-}
-
-/** A port that nothing listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("The server has no port");
-  return address.port;
 }
 
 /** Waits for a condition; fails after the deadline, naming it. */
@@ -117,9 +109,9 @@ function tlsArguments(port: number, tls: { readonly cert: string; readonly key: 
   return ["--port", "0", "--tls-port", `${port}`, "--tls-cert-file", tls.cert, "--tls-key-file", tls.key, "--tls-ca-cert-file", tls.ca];
 }
 
-function accepts(port: number): Promise<boolean> {
+function accepts(path: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
+    const socket = connect(path);
     socket.once("connect", () => {
       socket.destroy();
       resolve(true);

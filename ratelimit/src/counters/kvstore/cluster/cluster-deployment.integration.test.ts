@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
 import { parseAddress } from "../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import { DEADLINE_MS, serverOptions, TestedCounters } from "../kvstore-counter.suite.ts";
+import { DEADLINE_MS, PATIENT, serverOptions, TestedCounters } from "../kvstore-counter.suite.ts";
 import { startRedisServer, until } from "../redis-server.suite.ts";
 import { KvstoreServer } from "../server.ts";
 import { shareAmongServers } from "../server-options.ts";
@@ -15,10 +15,10 @@ import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 /** What the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
-const counters = new TestedCounters(createClusterDeployment);
+const counters = new TestedCounters(createClusterDeployment, PATIENT);
 
 /** Counters that the suite stops. */
-const suiteCounters = new TestedCounters(createClusterDeployment);
+const suiteCounters = new TestedCounters(createClusterDeployment, PATIENT);
 
 let shared: ClusterServers;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ afterAll(() => shared.close());
 describeCounter(
   "kvstore cluster",
   () => {
-    const { counter } = suiteCounters.create(shared.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter } = suiteCounters.create(shared.url);
     return Promise.resolve({ counter, close: () => flush(shared) });
   },
   { canRead: true },
@@ -41,7 +41,6 @@ describeCounter(
   () => {
     const { counter } = suiteCounters.create(shared.node(1).server.url, {
       server: { poolSize: 3, clusterPipelineParallelism: 0 },
-      options: { commandTimeoutMs: 10_000 },
     });
     return Promise.resolve({ counter, close: () => flush(shared) });
   },
@@ -67,7 +66,6 @@ describe("count() on a cluster", () => {
   it("count() gathers for each node on its own when a pipeline window and a limit are set", async () => {
     const { counter } = await counters.start(shared.url, {
       server: { pipeline: { windowMs: 3000, limit: 2 } },
-      options: { commandTimeoutMs: 10_000 },
     });
     const [first, second, other] = [shared.keyOn(0, "window", SUFFIX), shared.keyOn(0, "limit", SUFFIX), shared.keyOn(1, "window", SUFFIX)];
     const alone = new WaitingBatch([check(other)]);
@@ -102,8 +100,9 @@ describe("count() on a cluster", () => {
 
   it("case 91: count() uses a single per-second server beside a cluster", async () => {
     const perSecond = await startRedisServer();
-    const pairs = new TestedCounters((deps, options) =>
-      options.scope === "redis_pool" ? createClusterDeployment(deps, options) : createOneServer(deps, options),
+    const pairs = new TestedCounters(
+      (deps, options) => (options.scope === "redis_pool" ? createClusterDeployment(deps, options) : createOneServer(deps, options)),
+      PATIENT,
     );
     const client = new Redis(perSecond.port, "127.0.0.1");
     try {

@@ -3,8 +3,9 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
-import { COMMAND_TIMEOUT_MS, DEADLINE_MS, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { freePort, until } from "../redis-server.suite.ts";
+import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SHORT_START, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import { reservePort } from "../../reserved-port.suite.ts";
+import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { END, type Script, ScriptedNode, slotsReply } from "./scripted-node.suite.ts";
 
@@ -51,7 +52,7 @@ describe("refusals that pass", () => {
     "LOADING Redis is loading the dataset in memory",
   ])("count() sends the increment again after '%s'", async (refusal) => {
     const node = await open(alone(inTurn(`-${refusal}\r\n`, ":7\r\n")));
-    const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter } = await counters.start(node.url, { options: PATIENT });
     expect(await count(counter, check("key", 7))).toEqual([7]);
     expect(node.commands.filter((command) => command.startsWith("INCRBY"))).toEqual([`INCRBY ${KEY} 7`, `INCRBY ${KEY} 7`]);
   });
@@ -80,7 +81,7 @@ describe("redirections", () => {
     const source = await open((words, { port }) =>
       words[0] === "CLUSTER" ? slotsReply([[0, 16_383, "127.0.0.1", port]]) : `-ASK ${SLOT} ${target.url}\r\n`,
     );
-    const { counter } = await counters.start(source.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter } = await counters.start(source.url, { options: PATIENT });
     expect(await count(counter, check("key"))).toEqual([5]);
     expect(target.commands).toEqual(["ASKING", `INCRBY ${KEY} 1`, "ASKING", `EXPIRE ${KEY} 60`]);
     expect(await count(counter, check("key"))).toEqual([5]);
@@ -98,7 +99,7 @@ describe("redirections", () => {
       if (words[0] === "CLUSTER") return slotsReply([[0, 16_383, "127.0.0.1", port]]);
       return words[0] === "INCRBY" ? ":5\r\n" : `-${kind} ${SLOT} ${target.url}\r\n`;
     });
-    const { counter } = await counters.start(source.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter } = await counters.start(source.url, { options: PATIENT });
     expect(await count(counter, check("key"))).toEqual([5]);
     await until(() => target.count("EXPIRE") > 0, DEADLINE_MS, "the key expires");
     expect(target.commands.slice(0, sent.length)).toEqual(sent);
@@ -108,7 +109,7 @@ describe("redirections", () => {
   it("count() takes the node that was asked when MOVED names no host", async () => {
     const other = await open((words) => (words[0] === "INCRBY" ? ":3\r\n" : ":1\r\n"));
     const node = await open(alone(() => `-MOVED ${SLOT} :${other.port}\r\n`));
-    const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter } = await counters.start(node.url, { options: PATIENT });
     expect(await count(counter, check("key"))).toEqual([3]);
   });
 
@@ -128,7 +129,7 @@ describe("redirections", () => {
   });
 
   it("count() fails within the time limit when MOVED names a node that is not there, and others are not harmed", async () => {
-    const away = await freePort();
+    const away = await reservePort();
     const node = await open(alone((words) => (words[1] === KEY ? `-MOVED ${SLOT} 127.0.0.1:${away}\r\n` : ":1\r\n")));
     const { counter } = await counters.start(node.url);
     const failure = timeFailure(counter, new WaitingBatch([check("key")]));
@@ -142,7 +143,7 @@ describe("redirections", () => {
 describe("an increment that may have been carried out", () => {
   it("count() does not send it again when the connection ends without an answer", async () => {
     const node = await open(alone((words) => (words[0] === "INCRBY" ? END : ":1\r\n")));
-    const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: 1000 } });
+    const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: SLACK_MS } });
     await expect(count(counter, check("key"))).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     await timeFailure(counter, new WaitingBatch([check("other")])); // By then the connection stands again.
     expect(node.commands.filter((command) => command === `INCRBY ${KEY} 1`)).toHaveLength(1);
@@ -173,7 +174,7 @@ describe("the topology", () => {
       const fields = `*8\r\n$4\r\nport\r\n:${port}\r\n$8\r\nendpoint\r\n$0\r\n\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$6\r\nhealth\r\n$6\r\nonline\r\n`;
       return `*1\r\n*4\r\n$5\r\nslots\r\n*2\r\n:0\r\n:16383\r\n$5\r\nnodes\r\n*1\r\n${fields}`;
     });
-    const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter } = await counters.start(node.url, { options: PATIENT });
     expect(await count(counter, check("key"))).toEqual([1]);
     expect(node.commands.slice(0, 2)).toEqual(["CLUSTER SLOTS", "CLUSTER SHARDS"]);
   });
@@ -184,7 +185,7 @@ describe("the topology", () => {
     { how: "nodes without an address", reply: slotsReply([[0, 16_383, "?", 7000]]), text: "the cluster has no slots" },
   ])("start() fails in time when the node tells $how", async ({ reply, text }) => {
     const node = await open(() => reply);
-    const { counter } = counters.create(node.url, { options: { startup: { initialMs: 10, maxMs: 50, maxElapsedMs: 200 } } });
+    const { counter } = counters.create(node.url, { options: SHORT_START });
     await expect(counter.start?.()).rejects.toThrow(text);
   });
 
@@ -194,7 +195,7 @@ describe("the topology", () => {
       if (words[0] !== "CLUSTER") return ":1\r\n";
       return isWell ? slotsReply([[0, 16_383, "127.0.0.1", port]]) : "*1\r\n+nonsense\r\n";
     });
-    const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter } = await counters.start(node.url, { options: PATIENT });
     isWell = false;
     const asked = node.count("CLUSTER");
     await expect.poll(() => node.count("CLUSTER") - asked, { timeout: 15_000 }).toBeGreaterThan(1);

@@ -2,7 +2,7 @@
 import { Secret } from "@weir/common/settings/secret";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
-import { DEADLINE_MS, TestedCounters } from "../kvstore-counter.suite.ts";
+import { DEADLINE_MS, PATIENT, SHORT_START, TestedCounters } from "../kvstore-counter.suite.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 import { until } from "../redis-server.suite.ts";
 import { type ClusterCertificates, createClusterCertificates } from "./cluster-certificates.suite.ts";
@@ -15,12 +15,10 @@ const SUFFIX = "_4000000200";
 
 const PASSWORD = "pass@word";
 
-const SHORT_START = { startup: { initialMs: 20, maxMs: 50, maxElapsedMs: 300 } };
-
-const counters = new TestedCounters(createClusterDeployment);
+const counters = new TestedCounters(createClusterDeployment, PATIENT);
 
 /** Counters that the suite stops. */
-const suiteCounters = new TestedCounters(createClusterDeployment);
+const suiteCounters = new TestedCounters(createClusterDeployment, PATIENT);
 
 let locked: ClusterServers;
 let encrypted: ClusterServers;
@@ -44,7 +42,6 @@ describeCounter(
   () => {
     const { counter } = suiteCounters.create(encrypted.node(2).server.url, {
       server: { auth: new Secret(PASSWORD), tls },
-      options: { commandTimeoutMs: 10_000 },
     });
     return Promise.resolve({ counter, close: () => Promise.resolve() });
   },
@@ -76,7 +73,7 @@ describe("start() with credentials of a cluster", () => {
     });
     await expect(counter.start?.()).rejects.toMatchObject({
       code: "STORE_UNAVAILABLE",
-      message: `Timed out waiting for the counter store ${address} after 300 ms: Cannot reach the counter store ${address}: ${text}`,
+      message: `Timed out waiting for the counter store ${address} after 2000 ms: Cannot reach the counter store ${address}: ${text}`,
     });
   });
 });
@@ -85,7 +82,7 @@ describe("start() of a cluster over TLS", () => {
   const auth = new Secret(PASSWORD);
 
   it("count() follows a slot that moves between nodes with TLS", async () => {
-    const { counter } = await counters.start(encrypted.url, { server: { auth, tls }, options: { commandTimeoutMs: 10_000 } });
+    const { counter } = await counters.start(encrypted.url, { server: { auth, tls } });
     const name = encrypted.keyOn(0, "tls-moved", SUFFIX);
     const slot = hashSlot(`${name}${SUFFIX}`);
     expect(await count(counter, check(name))).toEqual([1]);

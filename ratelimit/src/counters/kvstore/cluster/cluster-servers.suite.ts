@@ -1,24 +1,15 @@
 // A real cluster of redis-server processes for integration tests: three primaries on 127.0.0.1 that share the slots evenly, and slots that are moved
 // step by step, as a reshard does.
-import { randomInt } from "node:crypto";
 import { mkdtemp } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { reservePort } from "../../reserved-port.suite.ts";
 import { RedisServer, until } from "../redis-server.suite.ts";
 import { hashSlot, SLOT_COUNT } from "./hash-slot.ts";
 
 /** Longest wait for the nodes to agree, in milliseconds. */
 const AGREE_TIMEOUT_MS = 30_000;
-
-/**
- * Where ports are taken from: each node uses its port and the one 10000 above, and both ranges lie below the ports that systems give to connections of
- * their own.
- */
-const PORT_FIRST = 20_000;
-const PORT_LAST = 22_600;
-const BUS_OFFSET = 10_000;
 
 /** Keys that one MIGRATE takes. */
 const MIGRATE_KEYS = 100;
@@ -46,6 +37,8 @@ export interface ClusterOptions {
 /** One node: its process, a connection for the test's own commands, and its name in the cluster. */
 export interface ClusterNode {
   readonly server: RedisServer;
+  /** Where it hears the other nodes. */
+  readonly busPort: number;
   readonly client: Redis;
   readonly id: string;
 }
@@ -197,7 +190,7 @@ function rangeOf(index: number, nodes: number): readonly [first: number, last: n
 }
 
 async function meet(known: ClusterNode, stranger: ClusterNode): Promise<void> {
-  await stranger.client.cluster("MEET", "127.0.0.1", known.server.port);
+  await stranger.client.call("CLUSTER", "MEET", "127.0.0.1", known.server.port, known.busPort);
 }
 
 async function startNodes(count: number, options: ClusterOptions): Promise<readonly ClusterNode[]> {
@@ -205,11 +198,20 @@ async function startNodes(count: number, options: ClusterOptions): Promise<reado
 }
 
 async function startNode({ password, tls, args = [], isCluster = true }: ClusterOptions): Promise<ClusterNode> {
-  const port = await portPair();
+  const [port, busPort] = [await reservePort(), await reservePort()];
   const folder = await mkdtemp(join(tmpdir(), "weir-cluster-"));
   // A primary that has given its last slot away stays one, so that the test decides what it is.
   const cluster = isCluster
-    ? ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-allow-replica-migration", "no"]
+    ? [
+        "--cluster-enabled",
+        "yes",
+        "--cluster-port",
+        `${busPort}`,
+        "--cluster-node-timeout",
+        "2000",
+        "--cluster-allow-replica-migration",
+        "no",
+      ]
     : [];
   const auth = password === undefined ? [] : ["--requirepass", password, "--masterauth", password];
   const bus = tls === undefined ? [] : ["--tls-cluster", "yes", "--tls-replication", "yes"];
@@ -227,26 +229,5 @@ async function startNode({ password, tls, args = [], isCluster = true }: Cluster
     maxRetriesPerRequest: null,
   });
   client.on("error", () => undefined); // Nodes die in these tests; the client comes back by itself.
-  return { server, client, id: isCluster ? String(await client.call("CLUSTER", "MYID")) : "" };
-}
-
-/** Ports that this process has given out. */
-const givenPorts = new Set<number>();
-
-/** A port that is free together with the one of the cluster's bus. */
-async function portPair(): Promise<number> {
-  for (;;) {
-    const port = randomInt(PORT_FIRST, PORT_LAST);
-    if (givenPorts.has(port) || !(await isFree(port)) || !(await isFree(port + BUS_OFFSET))) continue;
-    givenPorts.add(port);
-    return port;
-  }
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });
+  return { server, busPort, client, id: isCluster ? String(await client.call("CLUSTER", "MYID")) : "" };
 }

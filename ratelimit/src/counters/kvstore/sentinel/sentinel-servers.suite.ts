@@ -1,11 +1,12 @@
-// A real primary with replicas and sentinels for integration tests: redis-server processes on free ports of 127.0.0.1, ended by their process ids.
+// A real primary with replicas and sentinels for integration tests: redis-server processes on reserved ports of 127.0.0.1, ended by their process ids.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { freePort, type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { reservePort } from "../../reserved-port.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 
 /** What the sentinels call the primary. */
 export const PRIMARY_NAME = "mymaster";
@@ -37,11 +38,6 @@ export class SentinelServer {
   /** Starts it (again). */
   start(): void {
     this.#process = spawn("redis-server", [this.#file, "--sentinel"], { stdio: "ignore" });
-  }
-
-  /** Lets it neither read nor answer. */
-  pause(): void {
-    this.#process?.kill("SIGSTOP");
   }
 
   /** Ends it at once. */
@@ -171,7 +167,7 @@ export async function startSentinelServers(options: SentinelServersOptions = {})
   await until(async () => (await client.info("replication")).includes("connected_slaves:2"), AGREE_TIMEOUT_MS, "both replicas follow");
   client.disconnect();
   for (let index = 0; index < 3; index++) {
-    const port = await freePort();
+    const port = await reservePort();
     const file = join(folder, `sentinel-${index}.conf`);
     await writeFile(file, sentinelFile({ port, folder, primaryPort: primary.port }, options));
     const sentinel = new SentinelServer(port, file);

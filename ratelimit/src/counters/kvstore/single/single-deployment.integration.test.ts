@@ -7,20 +7,18 @@ import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
-import { DEADLINE_MS, serverOptions, SLACK_MS, TestedCounters } from "../kvstore-counter.suite.ts";
+import { DEADLINE_MS, PATIENT, serverOptions, SHORT_START, SLACK_MS, TestedCounters } from "../kvstore-counter.suite.ts";
 import type { KvstoreServerOptions } from "../options.ts";
-import { freePort, type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { reservePort } from "../../reserved-port.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
-const counters = new TestedCounters(createSingleDeployment);
+const counters = new TestedCounters(createSingleDeployment, PATIENT);
 
 /** A counter on a server of its own, for the common suite. */
 async function openSuite(urlOf: (server: RedisServer) => string, fields: Partial<KvstoreServerOptions> = {}) {
   const server = await startRedisServer();
-  const { counter } = new TestedCounters(createSingleDeployment).create(urlOf(server), {
-    server: fields,
-    options: { commandTimeoutMs: 10_000 },
-  });
+  const { counter } = new TestedCounters(createSingleDeployment, PATIENT).create(urlOf(server), { server: fields });
   return { counter, close: () => server.close() };
 }
 
@@ -181,7 +179,7 @@ describe("start() with credentials", () => {
   ])("case 120: start() fails with '$text' when given $how", async ({ auth, text }) => {
     const { counter } = counters.create(locked.url, {
       server: { auth: auth === undefined ? undefined : new Secret(auth) },
-      options: { startup: { initialMs: 20, maxMs: 50, maxElapsedMs: 300 } },
+      options: SHORT_START,
     });
     const error: unknown = await counter.start?.()?.then(
       () => undefined,
@@ -189,7 +187,7 @@ describe("start() with credentials", () => {
     );
     expect(error).toMatchObject({
       code: "STORE_UNAVAILABLE",
-      message: `Timed out waiting for the counter store ${locked.url} after 300 ms: Cannot reach the counter store ${locked.url}: ${text}`,
+      message: `Timed out waiting for the counter store ${locked.url} after 2000 ms: Cannot reach the counter store ${locked.url}: ${text}`,
     });
     if (auth !== undefined) expect(inspect(error, { depth: 10, showHidden: true })).not.toContain(`'${auth}'`);
   });
@@ -197,10 +195,10 @@ describe("start() with credentials", () => {
 
 describe("start() without a server", () => {
   it("case 119: start() fails naming the refusal when the time for it is over", async () => {
-    const port = await freePort();
-    const { counter } = counters.create(`127.0.0.1:${port}`, { options: { startup: { initialMs: 10, maxMs: 50, maxElapsedMs: 100 } } });
+    const port = await reservePort();
+    const { counter } = counters.create(`127.0.0.1:${port}`, { options: SHORT_START });
     await expect(counter.start?.()).rejects.toThrow(
-      `Timed out waiting for the counter store 127.0.0.1:${port} after 100 ms: Cannot reach the counter store 127.0.0.1:${port}: connection refused`,
+      `Timed out waiting for the counter store 127.0.0.1:${port} after 2000 ms: Cannot reach the counter store 127.0.0.1:${port}: connection refused`,
     );
   });
 
@@ -216,7 +214,7 @@ describe("start() without a server", () => {
   });
 
   it("start() ends at once when stop() comes meanwhile", async () => {
-    const port = await freePort();
+    const port = await reservePort();
     const { counter } = counters.create(`127.0.0.1:${port}`, { options: { startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 } } });
     const started = counter.start?.();
     await counter.stop?.();
@@ -251,8 +249,6 @@ describe("start() over TLS", () => {
   });
   afterAll(() => server.close());
 
-  const startup = { initialMs: 20, maxMs: 50, maxElapsedMs: 500 };
-
   it("start() succeeds when the names and both certificates fit", async () => {
     const { counter } = await counters.start(`localhost:${server.port}`, {
       server: { tls: { material: () => ({ ...client, ca }), skipHostnameVerification: false } },
@@ -262,7 +258,7 @@ describe("start() over TLS", () => {
 
   it("start() fails when the host name does not fit, and succeeds when that is not verified", async () => {
     const tls = { material: () => ({ ...client, ca }), skipHostnameVerification: false };
-    await expect(counters.create(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toThrow(
+    await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toThrow(
       /does not match certificate's altnames/,
     );
     const { counter } = await counters.start(server.url, { server: { tls: { ...tls, skipHostnameVerification: true } } });
@@ -274,7 +270,7 @@ describe("start() over TLS", () => {
     const other = Buffer.from((await createAuthority({ commonName: "other", now, validDays: 1 })).certPem);
     for (const material of [client, { ...client, ca: other }]) {
       const tls = { material: () => material, skipHostnameVerification: true };
-      await expect(counters.create(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toThrow(
+      await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toThrow(
         `Cannot reach the counter store ${server.url}: the authority of its certificate is not trusted (self-signed certificate in certificate chain)`,
       );
     }
@@ -282,14 +278,14 @@ describe("start() over TLS", () => {
 
   it("start() fails when the server wants a certificate of the client", async () => {
     const tls = { material: () => ({ ca }), skipHostnameVerification: true };
-    await expect(counters.create(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toThrow(
+    await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toThrow(
       /certificate required/,
     );
   });
 
   it("start() fails with a reason when the certificates cannot be read", async () => {
     const tls = { material: () => ({ cert: Buffer.from("nonsense"), key: Buffer.from("nonsense") }), skipHostnameVerification: true };
-    await expect(counters.create(server.url, { server: { tls }, options: { startup } }).counter.start?.()).rejects.toMatchObject({
+    await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toMatchObject({
       code: "STORE_UNAVAILABLE",
     });
   });

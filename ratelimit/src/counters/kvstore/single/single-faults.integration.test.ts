@@ -6,8 +6,9 @@ import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, read, WaitingBatch } from "../../counter.suite.ts";
-import { COMMAND_TIMEOUT_MS, DEADLINE_MS, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { freePort, type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SHORT_START, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import { reservePort } from "../../reserved-port.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
@@ -23,7 +24,7 @@ describe("count() when the server fails", () => {
 
   it("count() answers within the time limit when the server hangs, and works again when it goes on", async () => {
     const { counter, statistics } = await counters.start(server.url);
-    server.pause();
+    await server.pause();
     try {
       const { error, tookMs } = await timeFailure(counter);
       expect(error).toMatchObject({ code: "STORE_TIMEOUT", message: `Cannot count on ${server.url}: no answer within 400 ms` });
@@ -42,7 +43,7 @@ describe("count() when the server fails", () => {
   it("count() answers within the time limit when the server hangs and the clock steps back by an hour", async () => {
     let offsetMs = 0;
     const { counter } = await counters.start(server.url, { deps: { clock: () => Date.now() + offsetMs } });
-    server.pause();
+    await server.pause();
     try {
       const failure = timeFailure(counter);
       offsetMs = -3_600_000;
@@ -55,14 +56,15 @@ describe("count() when the server fails", () => {
   });
 
   it("count() obeys a caller's deadline that is shorter than the time limit", async () => {
-    const { counter } = await counters.start(server.url);
-    server.pause();
+    const { counter } = await counters.start(server.url, { options: { commandTimeoutMs: SLACK_MS } });
+    await server.pause();
     try {
       const patient = timeFailure(counter, new WaitingBatch([check("patient")]));
-      const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("hasty")], Date.now() + 50));
+      const deadlineMs = Date.now() + 50;
+      const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("hasty")], deadlineMs));
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-      expect(tookMs).toBeGreaterThan(40);
-      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS);
+      expect(Date.now()).toBeGreaterThanOrEqual(deadlineMs - 1); // Timers and the clock of the system are read at different moments.
+      expect(tookMs).toBeLessThan(SLACK_MS);
       expect((await patient).error).toMatchObject({ code: "STORE_TIMEOUT" });
     } finally {
       server.resume();
@@ -70,21 +72,21 @@ describe("count() when the server fails", () => {
   });
 
   it("count() obeys a deadline that has passed already", async () => {
-    const { counter } = await counters.start(server.url);
-    server.pause();
+    const { counter } = await counters.start(server.url, { options: { commandTimeoutMs: SLACK_MS } });
+    await server.pause();
     try {
       const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("past")], Date.now() - 1000));
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS);
+      expect(tookMs).toBeLessThan(SLACK_MS);
     } finally {
       server.resume();
     }
   });
 
   it("case 121: count() fails the calls on their way when the server is killed, and works again when it is back", async () => {
-    const { counter, active } = await counters.start(server.url);
+    const { counter, active } = await counters.start(server.url, { options: { commandTimeoutMs: SLACK_MS } });
     await count(counter, check("before"));
-    server.pause(); // So that the call is surely on its way when the server dies.
+    await server.pause(); // So that the call is surely on its way when the server dies.
     const onItsWay = timeFailure(counter);
     await new Promise((resolve) => setImmediate(resolve));
     await server.kill();
@@ -113,7 +115,7 @@ describe("count() when the server fails", () => {
   });
 
   it("count() bridges an absence that is shorter than the time limit", async () => {
-    const { counter, active } = await counters.start(server.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter, active } = await counters.start(server.url, { options: PATIENT });
     await server.kill();
     await until(() => active.at(-1) === 0, DEADLINE_MS, "the loss is seen");
     const waiting = count(counter, check("bridge"));
@@ -123,7 +125,7 @@ describe("count() when the server fails", () => {
 
   it("stop() fails the calls on their way", async () => {
     const { counter } = await counters.start(server.url);
-    server.pause();
+    await server.pause();
     try {
       const onItsWay = timeFailure(counter);
       await counter.stop?.();
@@ -140,7 +142,7 @@ describe("count() when the server fails", () => {
   it("count() makes a new connection when the server became a read-only replica", async () => {
     const { counter, statistics } = await counters.start(server.url);
     const redis = new Redis(server.port, "127.0.0.1");
-    await redis.replicaof("127.0.0.1", `${await freePort()}`);
+    await redis.replicaof("127.0.0.1", `${await reservePort()}`);
     const { error } = await timeFailure(counter);
     expect(error).toMatchObject({ message: `Cannot count on ${server.url}: READONLY You can't write against a read only replica.` });
     await redis.replicaof("NO", "ONE");
@@ -152,14 +154,14 @@ describe("count() when the server fails", () => {
   it("count() waits longer and longer between connections to a server that stays read-only", async () => {
     const { counter, statistics } = await counters.start(server.url);
     const redis = new Redis(server.port, "127.0.0.1");
-    await redis.replicaof("127.0.0.1", `${await freePort()}`);
+    await redis.replicaof("127.0.0.1", `${await reservePort()}`);
     const connections = statistics.counter("ratelimit.redis_pool.cx_total");
     // Four connections are three waits of at most 125, 250 and 500 ms, each of at least half of that.
     const beganMs = performance.now();
     await until(
       async () => {
         await timeFailure(counter);
-        return connections.value === 4;
+        return connections.value >= 4;
       },
       DEADLINE_MS,
       "the fourth connection",
@@ -183,7 +185,7 @@ describe("count() when the way to the server fails", () => {
   });
 
   it("count() waits for replies that are slow, but within the time limit", async () => {
-    const { counter, statistics } = await counters.start(proxy.url, { options: { commandTimeoutMs: 10_000 } });
+    const { counter, statistics } = await counters.start(proxy.url, { options: PATIENT });
     proxy.fate = { kind: "delay", ms: 150 };
     const beganMs = performance.now();
     expect(await count(counter, check("slow", 2))).toEqual([2]);
@@ -349,7 +351,7 @@ describe("count() when the server refuses", () => {
   });
 
   it("start() waits until the server has loaded its data", async () => {
-    const loading = await startRedisServer({ args: ["--loading-process-events-interval-bytes", "1024", "--key-load-delay", "200"] });
+    const loading = await startRedisServer({ args: ["--loading-process-events-interval-bytes", "1024", "--key-load-delay", "500"] });
     const client = new Redis(loading.port, "127.0.0.1");
     for (let index = 0; index < 10_000; index += 100) {
       await client.mset(Object.fromEntries(Array.from({ length: 100 }, (_, offset) => [`key-${index + offset}`, "x".repeat(50)])));
@@ -359,7 +361,7 @@ describe("count() when the server refuses", () => {
     await loading.kill();
     await loading.start();
     try {
-      const hasty = counters.create(loading.url, { options: { startup: { initialMs: 20, maxMs: 50, maxElapsedMs: 200 } } });
+      const hasty = counters.create(loading.url, { options: SHORT_START });
       await expect(hasty.counter.start?.()).rejects.toThrow("LOADING Redis is loading the dataset in memory");
       const { counter } = await counters.start(loading.url, { options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } } });
       expect(await count(counter, check("loaded"))).toEqual([1]);
