@@ -1,6 +1,6 @@
 // What the real program answers where it does otherwise than the service it takes the place of, or where only a whole process can show it: errors over
 // gRPC and HTTP, the debug page, a store that is gone.
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -118,13 +118,17 @@ describe("the rate limit service", () => {
       await service.statistic("ratelimit.service.config_load_error"),
     ];
     const [successes = 0, errors = 0] = await loads();
-    writeFileSync(join(folder.path, "config", "e.yaml"), RULES);
+    // In one step: a file that is seen while it is still empty would be another failure.
+    writeFileSync(join(folder.path, "e.yaml"), RULES);
+    renameSync(join(folder.path, "e.yaml"), join(folder.path, "config", "e.yaml"));
     await eventually("the failed load to be counted", async () => {
       expect((await loads())[1]).toBeGreaterThan(errors);
     });
     expect((await loads())[0]).toBe(successes);
     expect((await service.ask("d", { entries: { none: "x" } })).code).toBe("OVER_LIMIT");
-    expect(service.lines().join("\n")).toContain("duplicate domain 'd' in config file");
+    await eventually("the failed load to be told", () =>
+      expect(service.lines().join("\n")).toContain("duplicate domain 'd' in config file"),
+    );
   });
 
   it("case 178: the debug page lists every path for itself and for any unknown one", async () => {

@@ -20,7 +20,7 @@ const RSS_PER_CONNECTION_MAX_BYTES = 64 * 1024;
 const BATCH = 100;
 
 /** Longest wait for an answer, in milliseconds. */
-const ANSWER_MS = 20_000;
+const ANSWER_MS = 60_000;
 
 let folder: ReturnType<typeof makeTemporaryFolder> | undefined;
 let service: FuzzedService | undefined;

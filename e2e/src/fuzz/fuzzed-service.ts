@@ -21,7 +21,7 @@ import { Wire } from "./wire.ts";
 export type GrpcKind = "plain" | "tls" | "unix";
 
 /** Longest wait for a good answer, in milliseconds: everything sent before it may have to be read first. */
-const ANSWER_TIMEOUT_MS = 20_000;
+const ANSWER_TIMEOUT_MS = 60_000;
 
 /** A limit that no run reaches, and one that is over at once. */
 const RULES = `domain: fuzz

@@ -4,7 +4,10 @@
 /** How often it is attempted. */
 const ATTEMPTS_MAX = 8;
 
-/** Repeats `attempt`, which is told its number from 1 on and answers how long it took in milliseconds, until it took less than `maxMs`; throws when it never did. */
+/**
+ * Repeats `attempt`, which is told its number from 1 on and answers how long it took in milliseconds, until it took less than `maxMs`; throws when it never did.
+ * What is awaited in an attempt has a deadline of its own, which is long.
+ */
 export async function oneWithin(what: string, maxMs: number, attempt: (number: number) => Promise<number>): Promise<void> {
   const times: number[] = [];
   while (times.length < ATTEMPTS_MAX) {

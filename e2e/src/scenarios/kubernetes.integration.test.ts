@@ -6,20 +6,25 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
 import { keepAsking } from "../parts/questions.ts";
+import { msOf, oneWithin } from "../parts/one-within.ts";
 import { watchRolloutApi } from "../parts/rollout-watcher.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 
 /** The promise is a second; as much again is left to a busy test machine. */
-const EDIT_TIMEOUT_MS = 2000;
+const EDIT_MAX_MS = 2000;
 
 /** Longest wait for things to be as they were after an outage, in milliseconds. */
-const RECOVERY_TIMEOUT_MS = 40_000;
+const RECOVERY_TIMEOUT_MS = 60_000;
+
+/** Longest time of the test of a long outage besides that outage, in milliseconds. */
+const OUTAGE_TEST_MS = 240_000;
 
 /** How long the API server is away at least, in milliseconds. */
 const OUTAGE_MS = 60_000;
 
 describe("the configuration flow from Kubernetes", () => {
   const folder = makeTemporaryFolder();
+  const stops: (() => Promise<void> | void)[] = [() => folder.remove()];
   let limits: LimitsCluster;
   let cluster: KubernetesCluster;
   let flow: Flow;
@@ -27,18 +32,18 @@ describe("the configuration flow from Kubernetes", () => {
 
   beforeAll(async () => {
     limits = await startLimitsCluster();
+    stops.push(() => limits.stop());
     cluster = limits.cluster;
     await apply("mail", 2);
     const env = { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: join(folder.path, "kubeconfig") };
     await limits.writeKubeconfig(env.KUBECONFIG);
     flow = await startFlow(folder.path, {}, { controlPlaneEnv: env });
+    stops.push(() => flow.stop());
     pod = await flow.startPod();
   });
 
   afterAll(async () => {
-    await flow.stop();
-    await limits.stop();
-    folder.remove();
+    for (const stop of stops.toReversed()) await stop();
   });
 
   it("enforces what was there before the start", async () => {
@@ -46,12 +51,16 @@ describe("the configuration flow from Kubernetes", () => {
   });
 
   it("enforces what kubectl applies, changes and deletes, within a second or so", async () => {
-    await apply("search", 3);
-    await eventually("the new limit to hold", async () => expect(await limitOf("search")).toBe(3), EDIT_TIMEOUT_MS);
-    await apply("search", 4);
-    await eventually("the changed limit to hold", async () => expect(await limitOf("search")).toBe(4), EDIT_TIMEOUT_MS);
-    expect(await cluster.kubectl(["delete", "rlc", "search", "--namespace=shop"])).toMatchObject({ code: 0 });
-    await eventually("the limit to be gone", async () => expect(await limitOf("search")).toBeUndefined(), EDIT_TIMEOUT_MS);
+    const untilLimit = (limit: number | undefined): Promise<number> =>
+      msOf(() => eventually(`the limit to be ${limit}`, async () => expect(await limitOf("search")).toBe(limit)));
+    await oneWithin("The slowest of the three", EDIT_MAX_MS, async () => {
+      await apply("search", 3);
+      const newMs = await untilLimit(3);
+      await apply("search", 4);
+      const changedMs = await untilLimit(4);
+      expect(await cluster.kubectl(["delete", "rlc", "search", "--namespace=shop"])).toMatchObject({ code: 0 });
+      return Math.max(newMs, changedMs, await untilLimit(undefined));
+    });
   });
 
   it("keeps a mistake that no schema sees to its resource: its last good form stays in force, and others go on", async () => {
@@ -64,7 +73,7 @@ describe("the configuration flow from Kubernetes", () => {
       ]);
     });
     await apply("search", 5);
-    await eventually("the other limit to hold", async () => expect(await limitOf("search")).toBe(5), EDIT_TIMEOUT_MS);
+    await eventually("the other limit to hold", async () => expect(await limitOf("search")).toBe(5));
     expect(await questions.end()).toBe("2");
     await limits.apply("mail", manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } }]));
     await eventually("the mistake to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
@@ -73,7 +82,7 @@ describe("the configuration flow from Kubernetes", () => {
 
   it("gives a domain to the oldest resource that claims it, and to the next when that is gone", async () => {
     await apply("search", 6);
-    await eventually("the limit to hold", async () => expect(await limitOf("search")).toBe(6), EDIT_TIMEOUT_MS);
+    await eventually("the limit to hold", async () => expect(await limitOf("search")).toBe(6));
     // The API server dates objects in whole seconds; of one second the first by name would own it.
     const second = Math.floor(Date.now() / 1000);
     await eventually("the next second", () => expect(Math.floor(Date.now() / 1000)).toBeGreaterThan(second));
@@ -84,14 +93,14 @@ describe("the configuration flow from Kubernetes", () => {
     });
     expect(await limitOf("search")).toBe(6);
     await limits.delete("search");
-    await eventually("the next one to own it", async () => expect(await limitOf("search")).toBe(7), EDIT_TIMEOUT_MS);
-    expect((await flow.status()).troubles).toEqual([]);
+    await eventually("the next one to own it", async () => expect(await limitOf("search")).toBe(7));
+    await eventually("the conflict to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
     await limits.delete("a-later");
   });
 
   it(
     "keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back",
-    { timeout: OUTAGE_MS + 2 * RECOVERY_TIMEOUT_MS },
+    { timeout: OUTAGE_MS + OUTAGE_TEST_MS },
     async () => {
       const questions = keepAsking(pod, "mail");
       await cluster.killApiServer();
@@ -106,7 +115,7 @@ describe("the configuration flow from Kubernetes", () => {
         await eventually("the changed limit to hold", async () => expect(await limitOf("mail", each)).toBe(7), RECOVERY_TIMEOUT_MS);
       }
       expect(await questions.end()).toBe("2 → 7");
-      await second.process.stop("SIGTERM", 5000);
+      await second.process.stop("SIGTERM", 30_000);
     },
   );
 
@@ -129,6 +138,7 @@ describe("the configuration flow from Kubernetes", () => {
     await flow.killControlPlane();
     await cluster.killApiServer();
     const started = flow.startControlPlane();
+    started.catch(() => undefined); // It is awaited below, unless something else fails first.
     const watcher = await eventually("somebody to watch the start", () => watchRolloutApi(flow.controlPlaneUrl()));
     await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
     expect(watcher.last().ready).toBeUndefined();
@@ -147,7 +157,7 @@ describe("the configuration flow from Kubernetes", () => {
   async function apply(name: string, requestsPerUnit: number): Promise<void> {
     const text = manifestOf(name, name, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]);
     const { code, stderr } = await cluster.kubectl(["apply", "--namespace=shop", "-f", "-"], text);
-    expect([code, stderr]).toEqual([0, ""]);
+    expect(code, stderr).toBe(0);
   }
 
   async function askThrice(user: string): Promise<readonly number[]> {

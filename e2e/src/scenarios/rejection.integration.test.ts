@@ -76,8 +76,10 @@ describe("a pod that rejects", () => {
     expect(trouble.place).toMatch(/search\.yaml:1\b/);
     expect(trouble.message).toContain("default/search: ");
     expect(trouble.keepsOld).toBe(true);
-    const [pod] = (await flow.status()).pods;
-    expect([pod?.id, pod?.rejected]).toEqual(["edge/old", undefined]);
+    await eventually("the pod to have accepted what it has", async () => {
+      const [pod] = (await flow.status()).pods;
+      expect([pod?.id, pod?.rejected]).toEqual(["edge/old", undefined]);
+    });
   });
 
   it("does not stand in the way of a pod of a newer image, which gets everything, and goes on with what it has", async () => {

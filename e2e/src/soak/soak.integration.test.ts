@@ -40,10 +40,10 @@ const WINDOW_TURN_MS = 1100;
 /** Statistics of request values; far fewer than there are values. */
 const DYNAMIC_KEYS = 20_000;
 
-const READY_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 120_000;
 
 /** About 20 s on a machine with nothing else to do. */
-const SOAK_TIMEOUT_MS = 300_000;
+const SOAK_TIMEOUT_MS = 900_000;
 
 const closers: (() => Promise<void> | void)[] = [];
 

@@ -8,6 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../eventually.ts";
 import { type KubernetesCluster, startKubernetesCluster } from "./kubernetes-cluster.ts";
 
+/** Longest wait for a server to come up, in milliseconds. */
+const START_TIMEOUT_MS = 120_000;
+
 const NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n";
 
 describe("KubernetesCluster", () => {
@@ -46,9 +49,13 @@ describe("KubernetesCluster", () => {
     const other = createServer((socket) => void sockets.push(socket)).listen(Number(new URL(cluster.url).port), "127.0.0.1");
     await once(other, "listening");
     const started = cluster.startApiServer();
-    await eventually("the first attempt to fail", () => {
-      expect(readFileSync(join(cluster.folder, "kube-apiserver.log"), "utf8")).toContain("address already in use");
-    });
+    await eventually(
+      "the first attempt to fail",
+      () => {
+        expect(readFileSync(join(cluster.folder, "kube-apiserver.log"), "utf8")).toContain("address already in use");
+      },
+      START_TIMEOUT_MS,
+    );
     other.close();
     for (const socket of sockets) socket.destroy();
     await started;
