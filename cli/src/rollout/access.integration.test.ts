@@ -1,5 +1,6 @@
 // Tests of `weir rollout` against servers with TLS and against proxies that want to know who asks: what is trusted, what is shown, what is told.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -221,7 +222,9 @@ describe("weir rollout through a proxy", () => {
     await eventually("a connection", () => expect(server.headers).toHaveLength(1), WAIT_MS);
     server.cut();
     await eventually("another connection", () => expect(server.headers).toHaveLength(2), WAIT_MS);
+    const ended = once(child, "close");
     child.kill("SIGKILL");
+    await ended;
     expect(server.headers.map(({ authorization }) => authorization)).toEqual(["Bearer secret", "Bearer secret"]);
   });
 

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NODE = ["--conditions=source"];
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 60_000;
 
 const MANIFEST =
   "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: NAME}\nspec: {domain: shop, descriptors: [{key: user, rateLimit: {unit: minute, requestsPerUnit: 5}}]}\n";

@@ -3,7 +3,7 @@ import { type RolloutEnvironment, runRollout } from "./rollout-command.ts";
 import { CONNECTED_MS } from "./rollout.suite.ts";
 
 /** Longest wait for anything, in milliseconds. */
-export const WAIT_MS = 20_000;
+export const WAIT_MS = 30_000;
 
 /** A run of the command. */
 export interface Run {
