@@ -12,7 +12,7 @@ import { randomManifest } from "./random-manifest.suite.ts";
 import { refusalBy } from "./server-dry-run.suite.ts";
 
 const CRD = readFileSync(new URL("../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
-const ESTABLISHED_TIMEOUT_MS = 30_000;
+const ESTABLISHED_TIMEOUT_MS = 60_000;
 
 const MANIFESTS = { numRuns: 1200, seed: 20_260_131 };
 

@@ -23,7 +23,7 @@ const UNCHECKED =
 const PREFIX = 'RateLimitConfig.ratelimit.weir.dev "x" is invalid: ';
 
 /** Longest waits for the server to have taken in the CRD, in milliseconds. */
-const ESTABLISHED_TIMEOUT_MS = 30_000;
+const ESTABLISHED_TIMEOUT_MS = 60_000;
 
 let cluster: KubernetesCluster;
 let agent: Agent;
