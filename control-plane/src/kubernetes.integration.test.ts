@@ -65,25 +65,7 @@ interface ControlPlaneProcess {
   stop(): Promise<number | null>;
 }
 
-/** Starts the program, as often as somebody else has taken the port meanwhile that it was to have. */
 async function startControlPlane(): Promise<ControlPlaneProcess> {
-  for (;;) {
-    const program = await tryControlPlane();
-    const isUp = await eventually(
-      "the HTTP listener",
-      async () => {
-        if (program.output().includes("the port is in use")) return false;
-        await fetch(`${program.http}/healthz`);
-        return true;
-      },
-      START_MS,
-    );
-    if (isUp) return program;
-    await program.stop();
-  }
-}
-
-async function tryControlPlane(): Promise<ControlPlaneProcess> {
   // Named, because the log tells it only when everything is up.
   const [httpPort] = await findFreePorts(1);
   const env = {
