@@ -114,4 +114,21 @@ describe("explainText()", () => {
       "      and 1 rule with another key",
     ]);
   });
+
+  it("lines rules up also where values have wide characters", () => {
+    const text = "domain: shop\ndescriptors:\n  - { key: city, value: 東京 }\n  - { key: city, value: Bonn }\n";
+    const domain = findDomain(checkFiles([{ path: "r.yaml", text }], { mergeDomains: false, skipOtherKinds: false }), {
+      domain: "",
+      fleet: undefined,
+    });
+    const entries = parseDescriptor("city=Bonn");
+    if (typeof domain === "string" || typeof entries === "string") throw new Error("No domain or no entries");
+    const lines = explainText(domain, explainRequest(domain, [entries], { atMs: AT_MS, keyPrefix: "" })).split("\n");
+    expect(
+      lines
+        .filter((line) => line.includes("city_"))
+        .slice(0, 2)
+        .map((line) => line.slice(0, 24)),
+    ).toEqual(["      city_東京  another v", "    > city_Bonn  taken: "]);
+  });
 });

@@ -1,4 +1,5 @@
 // What `weir explain` found, for people and for programs. Pure.
+import { displayWidth, padToWidth } from "../command-line/display-width.ts";
 import { counted, printable } from "../command-line/printable.ts";
 import type { Place } from "../check/check-text.ts";
 import type { ConfiguredDomain } from "./configured-domain.ts";
@@ -46,7 +47,7 @@ function levelLines({ entry, candidates }: TraceLevel, depth: number): readonly 
   const taken = near.find(({ verdict }) => TAKEN.has(verdict));
   const others = near.filter((candidate) => candidate !== taken).slice(0, SHOWN_MAX - 1);
   const shown = candidates.filter((candidate) => candidate === taken || others.includes(candidate));
-  const width = Math.max(0, ...shown.map(({ rule }) => rule.length));
+  const width = Math.max(0, ...shown.map(({ rule }) => displayWidth(rule)));
   const rows = shown.map((candidate) => candidateLine(candidate, width));
   const hidden = near.length - shown.length;
   const strange = candidates.length - near.length;
@@ -59,7 +60,7 @@ function levelLines({ entry, candidates }: TraceLevel, depth: number): readonly 
 }
 
 function candidateLine({ rule, place, verdict }: Candidate, width: number): string {
-  return `    ${TAKEN.has(verdict) ? ">" : " "} ${rule.padEnd(width)}  ${VERDICTS[verdict]} (${placeText(place)})`;
+  return `    ${TAKEN.has(verdict) ? ">" : " "} ${padToWidth(rule, width)}  ${VERDICTS[verdict]} (${placeText(place)})`;
 }
 
 function outcomeLines({ trace, rule, replacedBy, entries }: ExplainedDescriptor): readonly string[] {

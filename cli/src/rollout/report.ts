@@ -2,6 +2,7 @@
 import { PodState, ResourceState } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { Pod, Resource, VersionEvent } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
+import { displayWidth, padToWidth } from "../command-line/display-width.ts";
 import { counted, printable } from "../command-line/printable.ts";
 import { holdText, podName, resourceName } from "./merge.ts";
 import type { Counts, MergedResource, MergedRollout, PlacedPod } from "./merge.ts";
@@ -194,10 +195,10 @@ function sinceText(pod: Pod, nowMs: number): string {
 function table(heads: readonly string[], rows: readonly (readonly string[])[], details: readonly (readonly string[])[] = []): string {
   if (rows.length === 0) return "";
   const cells = [heads, ...rows].map((row) => row.map(printable));
-  const widths = heads.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  const widths = heads.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ""))));
   const lines = cells.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => padToWidth(cell, widths[column] ?? 0))
       .join(GAP)
       .trimEnd(),
   );

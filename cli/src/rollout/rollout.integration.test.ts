@@ -206,6 +206,18 @@ default/shop   shop     served   2/2    -
     expect(output.stderr).toContain(`weir rollout: Cannot reach ${url}: ${reason} (`);
   });
 
+  it("lines its columns up also where names have wide characters", async () => {
+    const { url } = await start(rolloutOf("cp-0", { 限制: 1, "gateway-1": 1, "e\u0301": 1 }));
+    const { ended, output } = run(["-s", url]);
+    expect(await ended).toBe(0);
+    expect(output.stdout.split("\n").filter((line) => /^(POD|default\/)/.test(line) && !line.includes("shop"))).toEqual([
+      "POD                 FLEET     STATE      ACCEPTED       SENT           CONNECTED   REPLICA",
+      "default/e\u0301           default   accepted   0123456789ab   0123456789ab   90s         cp-0",
+      "default/gateway-1   default   accepted   0123456789ab   0123456789ab   90s         cp-0",
+      "default/限制        default   accepted   0123456789ab   0123456789ab   90s         cp-0",
+    ]);
+  });
+
   it("lets no text of a server reach the terminal as it is", async () => {
     const error = JSON.stringify({ code: "permission_denied", message: "no\u001b]0;x\u0007\nweir: all is well" });
     const other = createServer((_, response) => response.writeHead(403, { "content-type": "application/json" }).end(error));

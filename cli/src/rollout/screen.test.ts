@@ -45,6 +45,17 @@ describe("drawn()", () => {
     expect(linesOf(TEXT, { columns: 0, rows: 0 })).toEqual(["… 4 more lines, for…", "all is well with eve", "rything here"]);
   });
 
+  it("counts columns and not characters", () => {
+    const text = "限制限制限制限制限制\n限制限制限制限制限制a\nno\u0308e\u0301l is 20 columns\n限制限制限制限制限制限制\n";
+    expect(linesOf(text, { columns: 20, rows: 9 })).toEqual([
+      "限制限制限制限制限制",
+      "限制限制限制限制限…",
+      "no\u0308e\u0301l is 20 columns",
+      "限制限制限制限制限制",
+      "限制",
+    ]);
+  });
+
   it("draws a single line", () => {
     expect(drawn("done\n", { columns: 80, rows: 24 })).toBe("\u001b[Hdone\u001b[K\n\u001b[J");
   });

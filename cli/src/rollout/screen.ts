@@ -1,4 +1,5 @@
 // Draws a text on a terminal in the place of the one before. Pure.
+import { clustersOf, displayWidth } from "../command-line/display-width.ts";
 
 /** To the upper left corner, and clears what is below. Going there first and clearing last draws without a flicker. */
 const CURSOR_HOME = "\u001b[H";
@@ -40,12 +41,20 @@ export function drawn(text: string, { columns, rows }: ScreenSize): string {
 }
 
 function cut(line: string, width: number): string {
-  const characters = Array.from(line);
-  return characters.length <= width ? line : `${characters.slice(0, width - 1).join("")}…`;
+  return displayWidth(line) <= width ? line : `${folded(line, width - 1)[0]}…`;
 }
 
+/** The line in pieces that have room in so many columns. */
 function folded(line: string, width: number): readonly string[] {
-  const characters = Array.from(line);
-  const count = Math.max(1, Math.ceil(characters.length / width));
-  return Array.from({ length: count }, (_, index) => characters.slice(index * width, (index + 1) * width).join(""));
+  const pieces = [""];
+  let used = 0;
+  for (const cluster of clustersOf(line)) {
+    if (used + cluster.width > width) {
+      pieces.push("");
+      used = 0;
+    }
+    pieces.push((pieces.pop() ?? "") + cluster.text);
+    used += cluster.width;
+  }
+  return pieces;
 }

@@ -1,0 +1,31 @@
+// How many columns of a terminal a text takes: characters of East Asia and emoji take two, marks that combine take none. Pure.
+
+const CLUSTERS = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** What needs no look: a column for each character. */
+const PLAIN = /^[ -~]*$/;
+
+/** What takes no column when it stands alone: marks, and characters that only say something of their neighbours. */
+const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+/** Unicode's East Asian Width W and F, in blocks, and what is shown as emoji. Others that some fonts draw wide are narrow to terminals. */
+const WIDE =
+  /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|[\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2fb}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\p{Emoji}\ufe0f)/u;
+
+/** The parts of a text that cannot be cut, with the columns that each takes. */
+export function clustersOf(text: string): readonly { readonly text: string; readonly width: number }[] {
+  return Array.from(CLUSTERS.segment(text), ({ segment }) => ({
+    text: segment,
+    width: INVISIBLE.test(segment) ? 0 : WIDE.test(segment) ? 2 : 1,
+  }));
+}
+
+/** The columns that a text takes; a text on one line, as `printable` makes it. */
+export function displayWidth(text: string): number {
+  return PLAIN.test(text) ? text.length : clustersOf(text).reduce((sum, { width }) => sum + width, 0);
+}
+
+/** The text with spaces at its end, so that it takes at least `width` columns. */
+export function padToWidth(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - displayWidth(text)));
+}
