@@ -203,7 +203,8 @@ describe("AdsServer over mutual TLS", () => {
     await pod.response(1);
     const startedMs = performance.now();
     await server.stop();
-    expect(performance.now() - startedMs).toBeLessThan(3000);
+    // What SHUTDOWN_GRACE leaves it.
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect(await pod.ended()).toEqual({
       code: status.UNAVAILABLE,
       details: "the control plane is shutting down, connect again",
@@ -257,7 +258,7 @@ describe("AdsServer over mutual TLS", () => {
   });
 
   it("case A15: ends a stream when the connection dies without a word", async () => {
-    const { port, server } = await serve(snapshotOf(A), { keepaliveIntervalMs: 100, keepaliveTimeoutMs: 100 });
+    const { port, server } = await serve(snapshotOf(A), { keepaliveIntervalMs: 500, keepaliveTimeoutMs: 2000 });
     const proxy = await startProxy(port);
     const pod = connectPod(proxy.port);
     pod.request();
@@ -371,7 +372,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
 
 describe("AdsServer and the age of connections", () => {
   it("ends a connection that has reached its greatest age, and serves the pod when it comes back", async () => {
-    const options = { connectionAgeMaxMs: 200, connectionAgeGraceMs: 100, security: { kind: "plaintext" } as const };
+    const options = { connectionAgeMaxMs: 3000, connectionAgeGraceMs: 500, security: { kind: "plaintext" } as const };
     const { port, server } = await serve(snapshotOf(A), options);
     const pod = new RealPod(port);
     running.push({ stop: () => pod.close() });
