@@ -24,6 +24,9 @@ export interface Backend {
 const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: "1000000" } as const;
 const STOP = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" } as const;
 
+/** A machine that is busy may let a store wait for longer than a proxy would. */
+const PATIENCE = { KVSTORE_COMMAND_TIMEOUT: "20s", ALTSTORE_TIMEOUT: "20s" } as const;
+
 /** What is plain about a backend. */
 const PLAIN = { hasLocalCache: false, stopsOthers: false, countsLater: false } as const;
 
@@ -135,7 +138,7 @@ function running(servers: readonly StoreServer[], env: Readonly<Record<string, s
   const stop = async (): Promise<void> => {
     for (const server of servers.toReversed()) await server.stop();
   };
-  return Promise.resolve({ env, stop });
+  return Promise.resolve({ env: { ...PATIENCE, ...env }, stop });
 }
 
 function addressOf({ port }: StoreServer): string {

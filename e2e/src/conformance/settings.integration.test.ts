@@ -157,7 +157,7 @@ describe("settings of counters", () => {
     const place = makeTemporaryFolder();
     folders.push(place);
     const redis = await startRedis(place.path);
-    const env = { REDIS_SOCKET_TYPE: "unix", REDIS_URL: redis.socketPath, KVSTORE_COMMAND_TIMEOUT: "300ms", BACKEND_FAILURE_MODE: "deny" };
+    const env = { REDIS_SOCKET_TYPE: "unix", REDIS_URL: redis.socketPath, KVSTORE_COMMAND_TIMEOUT: "2s", BACKEND_FAILURE_MODE: "deny" };
     await withService({ BACKEND_TYPE: "redis", ...env }, async (service) => {
       expect((await service.ask("d", { entries: { ten: "x" } })).code).toBe("OK");
       await redis.stop();

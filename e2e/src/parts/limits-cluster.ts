@@ -31,7 +31,7 @@ export async function startLimitsCluster(): Promise<LimitsCluster> {
     const namespaces = ["weir-system", NAMESPACE];
     await cluster.apply(namespaces.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"));
     await cluster.apply(readFileSync(join(ROOT, "crds/crds/ratelimitconfigs.yaml"), "utf8"));
-    await kubectl(cluster, ["wait", "--for=condition=Established", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
+    await kubectl(cluster, ["wait", "--for=condition=Established", "--timeout=120s", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
     for (const name of ["service-account", "cluster-role", "cluster-role-binding"]) {
       await cluster.apply(readFileSync(join(ROOT, "control-plane/rbac", `${name}.yaml`), "utf8"));
     }

@@ -59,7 +59,7 @@ function sendCommand(port: number, words: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = createConnection({ host: STACK_HOST, port });
     socket.setEncoding("utf8");
-    socket.setTimeout(2000, () => socket.destroy(new Error("no reply within 2 s")));
+    socket.setTimeout(20_000, () => socket.destroy(new Error("no reply within 20 s")));
     socket.once("error", reject);
     socket.once("data", (reply: string) => {
       socket.destroy();

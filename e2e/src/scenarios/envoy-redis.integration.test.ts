@@ -68,5 +68,6 @@ describe("two pods over one Redis", () => {
 });
 
 function redisEnv(redis: Redis): Record<string, string> {
-  return { BACKEND_TYPE: "redis", REDIS_TYPE: "SINGLE", REDIS_SOCKET_TYPE: "tcp", REDIS_URL: redis.address };
+  const place = { BACKEND_TYPE: "redis", REDIS_TYPE: "SINGLE", REDIS_SOCKET_TYPE: "tcp", REDIS_URL: redis.address };
+  return { ...place, KVSTORE_COMMAND_TIMEOUT: "20s" }; // The machine of a test may be busy.
 }

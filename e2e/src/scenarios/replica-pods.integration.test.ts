@@ -93,7 +93,7 @@ describe("real pods behind one address of two replicas", () => {
   }
 
   function save(requestsPerUnit: number): void {
-    saveManifest(manifests, "mail.yaml", manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]));
+    saveManifest(manifests, "mail.yaml", manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]));
   }
 
   async function spend(pod: Pod): Promise<readonly number[]> {

@@ -24,8 +24,8 @@ import { watchRollout } from "./rollout-watch.ts";
 import type { StackPorts, StackSettings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Longest wait for one program to become ready, in milliseconds; on an idle machine it takes a tenth of it. */
-const READY_TIMEOUT_MS = 20_000;
+/** Longest wait for one program to become ready, in milliseconds; on an idle machine it takes a fraction of it. One that ends is told at once. */
+const READY_TIMEOUT_MS = 60_000;
 
 /** How long the programs together may take to stop before they are killed, in milliseconds. The promise is 5 s for everything. */
 const STOP_GRACE_MS = 3500;

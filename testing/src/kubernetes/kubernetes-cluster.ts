@@ -143,7 +143,7 @@ export class KubernetesCluster {
 
   /** Lets etcd forget every revision but the last, so that what was watched before gets 410. */
   async compact(): Promise<void> {
-    const environment = ["--endpoints", this.#etcdUrl];
+    const environment = ["--endpoints", this.#etcdUrl, "--dial-timeout=60s", "--command-timeout=60s"];
     const status = await run(this.#programs.etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
     const [{ Status }] = JSON.parse(status.stdout) as [{ Status: { header: { revision: number } } }];
     const result = await run(this.#programs.etcdctl, [...environment, "compact", String(Status.header.revision)]);
