@@ -52,6 +52,8 @@ export const ACCESS_HELP = `  --ca-file FILE
   -H, --header 'NAME: VALUE'
       Sends a header with every request. May be repeated. Authorization and Cookie are sent as a token is:
       over https:// or to this machine only.
+
+  HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment are heeded as by kubectl.
 `;
 
 /** What the flags say about servers, given as URLs; a text says what is wrong. */

@@ -4,6 +4,8 @@ import { describeError } from "@weir/common/errors/service-error";
 
 /** What a failure of the network or of TLS means, by the words of Node and OpenSSL. The first that fits is taken. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/Failed to establish tunnel.* 407 /, "the proxy wants to know who asks, its URL can hold user and password"],
+  [/Failed to establish tunnel/, "the proxy does not connect to it"],
   [/ECONNREFUSED/, "connection refused"],
   [/ENOTFOUND|EAI_AGAIN/, "its name has no address"],
   [/EHOSTUNREACH|ENETUNREACH/, "no route to it"],

@@ -17,11 +17,21 @@ describe("findTargets()", () => {
       ],
     },
   ])("finds $targets.length behind $server with $addresses", async ({ server, addresses, targets }) => {
-    expect(await findTargets([server], () => Promise.resolve(addresses))).toEqual(targets);
+    expect(await findTargets([server], { resolve: () => Promise.resolve(addresses), env: {} })).toEqual(targets);
+  });
+
+  it("leaves a name to the proxy through which it is asked, and looks up those that go without", async () => {
+    const env = { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: "near" };
+    const resolve = (host: string): Promise<readonly string[]> => Promise.resolve([`${host}-1`, `${host}-2`]);
+    expect(await findTargets(["https://far", "https://near"], { resolve, env })).toEqual([
+      { label: "https://far", url: "https://far", proxy: "http://proxy:3128" },
+      { label: "https://near (near-1)", url: "https://near-1", named: { name: "near", host: "near" } },
+      { label: "https://near (near-2)", url: "https://near-2", named: { name: "near", host: "near" } },
+    ]);
   });
 
   it("asks nobody about an address", async () => {
     const resolve = (): Promise<never> => Promise.reject(new Error("asked"));
-    expect(await findTargets(["http://127.0.0.1:1", "http://[::1]:1"], resolve)).toHaveLength(2);
+    expect(await findTargets(["http://127.0.0.1:1", "http://[::1]:1"], { resolve, env: {} })).toHaveLength(2);
   });
 });

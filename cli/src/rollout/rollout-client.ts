@@ -8,12 +8,14 @@ import { isIP } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import type { Env } from "@weir/common/settings/read-env";
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import type { ServerAccess } from "./access-arguments.ts";
 import type { RolloutArguments } from "./arguments.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
 import { explainFailure } from "./failure.ts";
+import { proxyFor, proxyName } from "./proxy.ts";
 
 /** Largest answer that is read, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
@@ -25,6 +27,8 @@ export interface Target {
   readonly url: string;
   /** Name and port as the user wrote them, when the URL holds an address instead: for the server's certificate, and for proxies before it. */
   readonly named?: { readonly name: string; readonly host: string };
+  /** The URL of the proxy through which it is asked. */
+  readonly proxy?: string;
 }
 
 /** What is asked, and how. */
@@ -44,12 +48,20 @@ interface Connection {
   readonly close: () => void;
 }
 
-/** Everything that the servers' names stand for. A name that cannot be resolved stays one target, and asking it tells why. */
+/**
+ * Everything that the servers' names stand for. A name that cannot be resolved stays one target, and asking it tells why; so does one that is asked through
+ * a proxy, which looks it up by itself.
+ */
 export async function findTargets(
   servers: readonly string[],
-  resolve: (host: string) => Promise<readonly string[]>,
+  { resolve, env }: { readonly resolve: (host: string) => Promise<readonly string[]>; readonly env: Env },
 ): Promise<readonly Target[]> {
-  const found = await Promise.all(servers.map(async (server) => targetsOf(server, resolve)));
+  const found = await Promise.all(
+    servers.map(async (server) => {
+      const proxy = proxyFor(server, env);
+      return proxy === undefined ? await targetsOf(server, resolve) : [{ label: server, url: server, proxy }];
+    }),
+  );
   return found.flat();
 }
 
@@ -63,7 +75,7 @@ export async function askOnce(target: Target, { filter, access, signal, answerTi
     const { rollout } = await client.getRollout({ filter }, { signal, headers, timeoutMs: answerTimeoutMs });
     return rollout === undefined ? { error: `${target.label} answers without a rollout` } : { rollout };
   } catch (error) {
-    return { error: explainFailure(target.label, error, answerTimeoutMs) };
+    return { error: explainFailure(wayTo(target), error, answerTimeoutMs) };
   } finally {
     close();
   }
@@ -85,8 +97,8 @@ export async function listen(target: Target, question: Question, tell: (rollout:
     }
     return `${target.label} ended the connection`;
   } catch (error) {
-    if (silence.signal.aborted) return `Cannot reach ${target.label}: no answer within ${answerTimeoutMs / 1000} s`;
-    return explainFailure(target.label, error, answerTimeoutMs);
+    if (silence.signal.aborted) return `Cannot reach ${wayTo(target)}: no answer within ${answerTimeoutMs / 1000} s`;
+    return explainFailure(wayTo(target), error, answerTimeoutMs);
   } finally {
     clearTimeout(timer);
     close();
@@ -127,13 +139,18 @@ function headersOf({ named }: Target, credentials: Credentials): Headers {
   return headers;
 }
 
+/** The server in messages: what goes wrong on the way may be its proxy's. */
+function wayTo({ label, proxy }: Target): string {
+  return proxy === undefined ? label : `${label} through the proxy ${proxyName(proxy)}`;
+}
+
 /** A client with a connection of its own, which `close` ends. */
-function connect({ url, named }: Target, access: ServerAccess, { secureContext }: Credentials): Connection {
+function connect({ url, named, proxy }: Target, access: ServerAccess, { secureContext }: Credentials): Connection {
   const { hostname } = new URL(url);
   // Always said, because Node would take it from a header `host`. An address is no name to ask for; the certificate must be for it all the same.
   const servername = access.serverName ?? named?.name ?? (isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? hostname : "");
   // So that a machine that is gone without a word is noticed some day.
-  const options = { keepAlive: true };
+  const options = { keepAlive: true, ...(proxy !== undefined && { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }) };
   const agent = secureContext === undefined ? new HttpAgent(options) : new HttpsAgent({ ...options, secureContext, servername });
   const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { agent }, readMaxBytes: ANSWER_MAX_BYTES });
   return { client: createClient(RolloutService, transport), close: () => agent.destroy() };

@@ -9,6 +9,7 @@ import { readCredentials, readPipedToken } from "./credentials.ts";
 import { mergeRollouts } from "./merge.ts";
 import type { MergedRollout } from "./merge.ts";
 import { formatRolloutJson, formatTable } from "./report.ts";
+import { proxyProblem } from "./proxy.ts";
 import { askOnce, findTargets, resolveAll } from "./rollout-client.ts";
 import { CLEAR_SCREEN, drawn, screenOf, type ScreenSize } from "./screen.ts";
 import { watchRollout } from "./watch-rollout.ts";
@@ -61,7 +62,8 @@ export async function runRollout(
   const unusable =
     typeof access === "string"
       ? access
-      : parsed.servers.map((server) => readCredentials(access, server)).find((found) => typeof found === "string");
+      : (proxyProblem(parsed.servers, context.env) ??
+        parsed.servers.map((server) => readCredentials(access, server)).find((found) => typeof found === "string"));
   if (typeof access === "string" || unusable !== undefined) {
     context.stderr(`weir rollout: ${unusable}\n`);
     return EXIT_FAILURE;
@@ -71,7 +73,7 @@ export async function runRollout(
 }
 
 async function show(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
-  const targets = await findTargets(options.servers, environment.resolve);
+  const targets = await findTargets(options.servers, { resolve: environment.resolve, env: context.env });
   const question = { filter: options.filter, access: options.access, signal: context.signal, answerTimeoutMs: environment.answerTimeoutMs };
   const answers = await Promise.all(targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question)) })));
   const merged = mergeRollouts(answers, options.filter);
@@ -106,7 +108,7 @@ async function watch(context: RolloutContext, options: RolloutArguments, environ
   };
   const timer = options.until === "wait" ? setTimeout(() => done.abort(), options.timeoutMs) : undefined;
   const signal = AbortSignal.any([context.signal, done.signal]);
-  const last = await watchRollout(options, { ...environment, signal, tell });
+  const last = await watchRollout(options, { ...environment, env: context.env, signal, tell });
   clearTimeout(timer);
   if (last !== undefined) return exitCode(last);
   context.stderr(`weir rollout: no answer yet from ${options.servers.join(", ")}\n`);

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 import { createBackoff } from "@weir/common/backoff/backoff";
+import type { Env } from "@weir/common/settings/read-env";
 
 import type { RolloutArguments } from "./arguments.ts";
 import { mergeRollouts } from "./merge.ts";
@@ -26,6 +27,8 @@ export interface WatchDeps {
   /** How often the names of the servers are looked up again, in milliseconds: replicas come and go. */
   readonly lookupIntervalMs: number;
   readonly resolve: (host: string) => Promise<readonly string[]>;
+  /** Where proxies are named. */
+  readonly env: Env;
   readonly tell: (merged: MergedRollout) => void;
 }
 
@@ -70,7 +73,7 @@ export async function watchRollout(
     gather();
   };
   const look = async (): Promise<void> => {
-    const targets = await findTargets(options.servers, deps.resolve);
+    const targets = await findTargets(options.servers, deps);
     const named = new Set(targets.map(({ label }) => label));
     for (const [label, entry] of [...followed]) {
       entry.isNamed = named.has(label);

@@ -1,0 +1,75 @@
+// Which proxy a server is asked through, by the environment, as kubectl reads it (and curl, but for what is said of this machine). How a proxy is spoken to is
+// Node's business. Pure.
+import { BlockList, isIP } from "node:net";
+
+import type { Env } from "@weir/common/settings/read-env";
+
+/** Where a proxy is named, and where what goes without one, by what is asked. The first that is set counts. */
+const PROXY_VARIABLES = { "https:": ["HTTPS_PROXY", "https_proxy"], "http:": ["HTTP_PROXY", "http_proxy"] } as const;
+const EXCEPTION_VARIABLES = ["NO_PROXY", "no_proxy"] as const;
+
+/** The URL of the proxy for a server; undefined when it is asked without one. */
+export function proxyFor(server: string, env: Env): string | undefined {
+  const url = new URL(server);
+  const named = firstOf(PROXY_VARIABLES[url.protocol === "https:" ? "https:" : "http:"], env)?.value;
+  if (named === undefined) return undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const port = url.port === "" ? (url.protocol === "https:" ? "443" : "80") : url.port;
+  if (isThisMachine(host) || isExcepted(host, port, firstOf(EXCEPTION_VARIABLES, env)?.value ?? "")) return undefined;
+  return named.includes("://") ? named : `http://${named}`;
+}
+
+/** What is wrong with the proxies that the environment names for these servers; undefined when nothing is. Says no password. */
+export function proxyProblem(servers: readonly string[], env: Env): string | undefined {
+  for (const server of servers) {
+    const proxy = proxyFor(server, env);
+    if (proxy === undefined || (/^https?:/.test(proxy) && URL.canParse(proxy))) continue;
+    const name = firstOf(PROXY_VARIABLES[server.startsWith("https:") ? "https:" : "http:"], env)?.name ?? "";
+    const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(proxy)?.[0] ?? "";
+    return `${name} must be a URL with http:// or https://, ${/^https?:/.test(scheme) ? "has no host that makes sense" : `has ${scheme}`}`;
+  }
+  return undefined;
+}
+
+/** The proxy for people: without what it wants to be told. */
+export function proxyName(proxy: string): string {
+  return new URL(proxy).origin;
+}
+
+function firstOf(names: readonly string[], env: Env): { readonly name: string; readonly value: string } | undefined {
+  for (const name of names) {
+    const value = env[name]?.trim() ?? "";
+    if (value !== "") return { name, value };
+  }
+  return undefined;
+}
+
+function isThisMachine(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+/** Each exception is `*`, an address, a range of addresses in CIDR notation, or a name, which stands for those below it too; all but the range may name a port. */
+function isExcepted(host: string, port: string, exceptions: string): boolean {
+  return exceptions
+    .toLowerCase()
+    .split(",")
+    .map((exception) => exception.trim())
+    .some((exception) => {
+      if (exception === "" || exception === "*") return exception === "*";
+      if (exception.includes("/")) return isInRange(host, exception);
+      const [, bracketed, plain, wantedPort] = /^(?:\[(.*)\]|([^:]*|.*:.*:.*?))(?::(\d+))?$/.exec(exception) ?? [];
+      const wanted = (bracketed ?? plain ?? "").replace(/^\*\./, ".");
+      if (wantedPort !== undefined && wantedPort !== port) return false;
+      if (isIP(host) !== 0) return isIP(wanted) !== 0 && isInRange(host, `${wanted}/${isIP(wanted) === 4 ? 32 : 128}`);
+      return wanted.startsWith(".") ? host.endsWith(wanted) : host === wanted || host.endsWith(`.${wanted}`);
+    });
+}
+
+function isInRange(host: string, range: string): boolean {
+  const [network = "", bits = ""] = range.split("/");
+  const family = isIP(network) === 4 ? "ipv4" : "ipv6";
+  if (isIP(network) === 0 || isIP(host) === 0 || !/^\d+$/.test(bits) || Number(bits) > (family === "ipv4" ? 32 : 128)) return false;
+  const list = new BlockList();
+  list.addSubnet(network, Number(bits), family);
+  return list.check(host, isIP(host) === 4 ? "ipv4" : "ipv6");
+}
