@@ -12,6 +12,7 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { AdsSecurity } from "./ads/ads-security.ts";
 import { type AdsServer, createAdsServer } from "./ads/ads-server.ts";
+import { createAnswerBound } from "./report/answer-bound.ts";
 import type { ClientStatusFacts } from "./report/client-status.ts";
 import { clientStatusService } from "./report/client-status-grpc.ts";
 import { createPushFollower, type MarkFailed } from "./report/push-follower.ts";
@@ -33,6 +34,10 @@ import { statusRoutes } from "./status/status-routes.ts";
 
 /** How often it is looked, for those who watch the rollout, at what changes without an event, in milliseconds. */
 const LOOK_INTERVAL_MS = 1000;
+
+/** Most answers that are under way at a time: whole reports, some megabytes each, over all transports; and the status of clients, which may be ten times as large. */
+const ROLLOUTS_MAX = 32;
+const CLIENT_STATUSES_MAX = 8;
 
 /** A control plane that is not started yet. */
 export interface ControlPlane {
@@ -88,7 +93,9 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
     sourceCounts: countsOf(source),
   });
   const clientFacts = (): ClientStatusFacts => ({ pods: pods.list(), snapshotFor: (fleet) => publisher.snapshotFor(fleet) });
-  const services = [rolloutGrpcService({ feed, log }), clientStatusService({ facts: clientFacts, log })];
+  const answers = createAnswerBound({ max: ROLLOUTS_MAX, task: "tell the rollout" });
+  const clientAnswers = createAnswerBound({ max: CLIENT_STATUSES_MAX, task: "tell the status of clients" });
+  const services = [rolloutGrpcService({ feed, answers, log }), clientStatusService({ facts: clientFacts, answers: clientAnswers, log })];
   const ads: AdsServer = createAdsServer(
     {
       log,
@@ -104,7 +111,7 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
   );
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
   const readiness = (): Readiness => readinessOf(notReady(), publisher.state().publication);
-  for (const route of [...statusRoutes({ report, readiness, metrics }), rolloutRoute({ feed, log })]) http.route(route);
+  for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })]) http.route(route);
 
   const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });

@@ -11,6 +11,12 @@ export const CONTROL_PLANE_ERRORS = {
     meaning: "As many clients watch the rollout, or have a stream of client status open, as one replica allows.",
     remedy: "End watches that nobody reads, or ask with GetRollout (FetchClientStatus) now and then.",
   },
+  ANSWERS_EXCEEDED: {
+    meaning:
+      "As many answers about the rollout, or about the status of clients, are on their way as one replica allows: clients have not read them yet.",
+    remedy:
+      "Ask again in a moment, and less often; narrow what is asked for. A client that does not read its answer is cut off after 30 seconds.",
+  },
   SHUTTING_DOWN: {
     meaning: "The replica is stopping and ends what goes on.",
     remedy: "Connect again; another replica answers.",
@@ -25,7 +31,10 @@ export const CONTROL_PLANE_ERRORS = {
 export type ControlPlaneErrorCode = keyof typeof CONTROL_PLANE_ERRORS;
 
 /** The codes with which a question about the rollout is refused. */
-export type ReportErrorCode = Extract<ControlPlaneErrorCode, "WATCHERS_EXCEEDED" | "SHUTTING_DOWN" | "CLIENT_STATUS_REFUSED">;
+export type ReportErrorCode = Extract<
+  ControlPlaneErrorCode,
+  "WATCHERS_EXCEEDED" | "ANSWERS_EXCEEDED" | "SHUTTING_DOWN" | "CLIENT_STATUS_REFUSED"
+>;
 
 /** Why a resource, or a whole file, is not served as it is written. These are told in the log, on the status page and in metrics. */
 export const RESOURCE_ERRORS = {

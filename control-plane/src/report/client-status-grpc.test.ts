@@ -6,6 +6,7 @@ import { silentLog } from "@weir/common/log/log";
 import { ClientStatusRequestSchema } from "@weir/proto/generated/envoy/service/status/v3/csds_pb";
 import { beforeEach, describe, expect, it } from "vitest";
 
+import { createAnswerBound } from "./answer-bound.ts";
 import { clientStatusService } from "./client-status-grpc.ts";
 
 /** A call as grpc-js has it, whose client reads an answer when the test says so, and then asks on. */
@@ -51,7 +52,9 @@ describe("clientStatusService()", () => {
       answers += 1;
       return { pods: [], snapshotFor: () => undefined };
     };
-    stream = clientStatusService({ facts, log: silentLog() }).implementation["streamClientStatus"] as unknown as typeof stream;
+    stream = clientStatusService({ facts, answers: createAnswerBound({ max: 1, task: "" }), log: silentLog() }).implementation[
+      "streamClientStatus"
+    ] as unknown as typeof stream;
   });
 
   it("makes one answer on a stream for a client that does not read, and the next when it has read that", async () => {

@@ -9,6 +9,7 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import type { GrpcService } from "../ads/grpc-service.ts";
+import { type AnswerBound, deliveryOfCall } from "./answer-bound.ts";
 import { clientStatus, type ClientStatusFacts } from "./client-status.ts";
 import { grpcErrorOf } from "./grpc-error.ts";
 import { ReportError } from "./report-error.ts";
@@ -19,11 +20,13 @@ const STREAMS_MAX = 16;
 /** What the service works with. */
 export interface ClientStatusDeps {
   readonly facts: () => ClientStatusFacts;
+  /** Bounds the answers to single requests; streams have a bound of their own. */
+  readonly answers: AnswerBound;
   readonly log: Log;
 }
 
 /** The service for the listener. */
-export function clientStatusService({ facts, log }: ClientStatusDeps): GrpcService {
+export function clientStatusService({ facts, answers, log }: ClientStatusDeps): GrpcService {
   const open = new Set<Stream>();
   return {
     definition: serviceDefinition(ClientStatusDiscoveryService),
@@ -33,6 +36,7 @@ export function clientStatusService({ facts, log }: ClientStatusDeps): GrpcServi
         answer: sendUnaryData<ClientStatusResponse>,
       ) => {
         try {
+          answers.admit(deliveryOfCall(call));
           answer(null, clientStatus(facts(), call.request));
         } catch (error) {
           answer(grpcErrorOf(error, log));
@@ -56,7 +60,7 @@ export function clientStatusService({ facts, log }: ClientStatusDeps): GrpcServi
 
 type Stream = ServerDuplexStream<ClientStatusRequest, ClientStatusResponse>;
 
-function answerOnStream(call: Stream, request: ClientStatusRequest, { facts, log }: ClientStatusDeps): void {
+function answerOnStream(call: Stream, request: ClientStatusRequest, { facts, log }: Pick<ClientStatusDeps, "facts" | "log">): void {
   try {
     const answer = clientStatus(facts(), request);
     // The next request is read when this answer is on its way to the client. `drain` would let 16 of them queue up.

@@ -7,6 +7,7 @@ import { ReportError } from "./report-error.ts";
 
 const GRPC_CODE = {
   WATCHERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
+  ANSWERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
   SHUTTING_DOWN: status.UNAVAILABLE, // Another replica answers.
   CLIENT_STATUS_REFUSED: status.INVALID_ARGUMENT,
 } as const satisfies Record<ReportErrorCode, status>;

@@ -2,13 +2,22 @@
 // needs HTTP/2 and is spoken on the listener for pods.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { Code, ConnectError, type ConnectRouter, createConnectRouter, type Interceptor } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from "@connectrpc/connect";
 import { compressionGzip, universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { Log } from "@weir/common/log/log";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import type { ReportErrorCode } from "../errors.ts";
+import { type AnswerBound, deliveryOfResponse } from "./answer-bound.ts";
 import { ReportError } from "./report-error.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 import { filterOf } from "./rollout-message.ts";
@@ -19,6 +28,7 @@ const REQUEST_MAX_BYTES = 64 * 1024;
 /** What our errors are called in Connect and gRPC-web. */
 const CONNECT_CODE = {
   WATCHERS_EXCEEDED: Code.ResourceExhausted,
+  ANSWERS_EXCEEDED: Code.ResourceExhausted,
   SHUTTING_DOWN: Code.Unavailable, // Another replica answers.
   CLIENT_STATUS_REFUSED: Code.InvalidArgument,
 } as const satisfies Record<ReportErrorCode, Code>;
@@ -30,11 +40,18 @@ const HOW_TO_ASK = {
     "this method streams: POST an enveloped message to this path with the header content-type: application/connect+json, or use Connect or gRPC-web; GetRollout takes plain JSON",
 } as const;
 
+/** Where the answer to a request goes. */
+const RESPONSE = createContextKey<ServerResponse | undefined>(undefined);
+
 /** Answers a request to a method of the service. */
 export type RolloutHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Makes the handler. */
-export function createRolloutHandler(deps: { readonly feed: RolloutFeed; readonly log: Log }): RolloutHandler {
+export function createRolloutHandler(deps: {
+  readonly feed: RolloutFeed;
+  readonly answers: AnswerBound;
+  readonly log: Log;
+}): RolloutHandler {
   const { log } = deps;
   const options = {
     grpc: false,
@@ -45,7 +62,7 @@ export function createRolloutHandler(deps: { readonly feed: RolloutFeed; readonl
     interceptors: [translateErrors(log)],
   };
   const router = createConnectRouter(options);
-  addRollout(router, deps.feed);
+  addRollout(router, deps);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response) => {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
@@ -76,15 +93,19 @@ export function createRolloutHandler(deps: { readonly feed: RolloutFeed; readonl
 
 function readRequest(request: IncomingMessage, response: ServerResponse): UniversalServerRequest | undefined {
   try {
-    return universalRequestFromNodeRequest(request, response, undefined, undefined);
+    return universalRequestFromNodeRequest(request, response, undefined, createContextValues().set(RESPONSE, response));
   } catch {
     return undefined; // Its only ways to fail: no Host header, or one that is none.
   }
 }
 
-function addRollout(router: ConnectRouter, feed: RolloutFeed): void {
+function addRollout(router: ConnectRouter, { feed, answers }: { readonly feed: RolloutFeed; readonly answers: AnswerBound }): void {
   router.service(RolloutService, {
-    getRollout: ({ filter }) => ({ rollout: feed.get(filterOf(filter)) }),
+    getRollout: ({ filter }, { values }) => {
+      const response = values.get(RESPONSE);
+      answers.admit(response === undefined ? undefined : deliveryOfResponse(response));
+      return { rollout: feed.get(filterOf(filter)) };
+    },
     async *watchRollout({ filter }, { signal }) {
       for await (const rollout of feed.watch(filterOf(filter), signal)) yield { rollout };
     },

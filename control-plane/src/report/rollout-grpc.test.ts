@@ -6,8 +6,11 @@ import { silentLog } from "@weir/common/log/log";
 import { type Rollout, RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { expect, it } from "vitest";
 
+import { createAnswerBound } from "./answer-bound.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 import { rolloutGrpcService } from "./rollout-grpc.ts";
+
+const ANSWERS = createAnswerBound({ max: 1, task: "tell the rollout" });
 
 it("rolloutGrpcService() logs a fault and tells the client nothing of it when the rollout cannot be told", () => {
   const lines: unknown[] = [];
@@ -18,7 +21,7 @@ it("rolloutGrpcService() logs a fault and tells the client nothing of it when th
     },
   } as unknown as RolloutFeed;
   const log = { ...silentLog(), error: (message: string, fields: unknown) => lines.push([message, fields]) };
-  const { implementation } = rolloutGrpcService({ feed, log });
+  const { implementation } = rolloutGrpcService({ feed, answers: ANSWERS, log });
   const answers: unknown[] = [];
   const getRollout = implementation["getRollout"] as unknown as (call: unknown, answer: (error: unknown) => void) => void;
   getRollout({ request: {} }, (error) => answers.push(error));
@@ -37,7 +40,7 @@ it("rolloutGrpcService() makes one state for a watcher that does not read, and t
   } as unknown as RolloutFeed;
   const reads: (() => void)[] = [];
   const stream = new Writable({ objectMode: true, write: (_state, _encoding, read) => reads.push(read) });
-  const { implementation } = rolloutGrpcService({ feed, log: silentLog() });
+  const { implementation } = rolloutGrpcService({ feed, answers: ANSWERS, log: silentLog() });
   const call = Object.assign(stream, { request: {}, getPeer: () => "192.0.2.1:4711" });
   (implementation["watchRollout"] as unknown as (call: unknown) => void)(call);
   await settle();

@@ -14,6 +14,7 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import type { GrpcService } from "../ads/grpc-service.ts";
+import { type AnswerBound, deliveryOfCall } from "./answer-bound.ts";
 import { grpcErrorOf } from "./grpc-error.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 import { filterOf } from "./rollout-message.ts";
@@ -21,16 +22,18 @@ import { filterOf } from "./rollout-message.ts";
 /** What the service works with. */
 export interface RolloutGrpcDeps {
   readonly feed: RolloutFeed;
+  readonly answers: AnswerBound;
   readonly log: Log;
 }
 
 /** The service for the listener. */
-export function rolloutGrpcService({ feed, log }: RolloutGrpcDeps): GrpcService {
+export function rolloutGrpcService({ feed, answers, log }: RolloutGrpcDeps): GrpcService {
   return {
     definition: serviceDefinition(RolloutService),
     implementation: {
       getRollout: (call: ServerUnaryCall<GetRolloutRequest, GetRolloutResponse>, answer: sendUnaryData<GetRolloutResponse>) => {
         try {
+          answers.admit(deliveryOfCall(call));
           answer(null, create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(call.request.filter)) }));
         } catch (error) {
           answer(grpcErrorOf(error, log));

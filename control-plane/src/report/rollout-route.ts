@@ -2,11 +2,12 @@
 import type { AdminRoute } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 
+import type { AnswerBound } from "./answer-bound.ts";
 import type { RolloutHandler } from "./rollout-connect.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 
 /** The route. */
-export function rolloutRoute(deps: { readonly feed: RolloutFeed; readonly log: Log }): AdminRoute {
+export function rolloutRoute(deps: { readonly feed: RolloutFeed; readonly answers: AnswerBound; readonly log: Log }): AdminRoute {
   let handler: Promise<RolloutHandler> | undefined;
   return {
     path: "/weir.rollout.v1.RolloutService/",
@@ -20,7 +21,11 @@ export function rolloutRoute(deps: { readonly feed: RolloutFeed; readonly log: L
   };
 }
 
-async function loadHandler(deps: { readonly feed: RolloutFeed; readonly log: Log }): Promise<RolloutHandler> {
+async function loadHandler(deps: {
+  readonly feed: RolloutFeed;
+  readonly answers: AnswerBound;
+  readonly log: Log;
+}): Promise<RolloutHandler> {
   const { createRolloutHandler } = await import("./rollout-connect.ts");
   return createRolloutHandler(deps);
 }

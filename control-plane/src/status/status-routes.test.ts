@@ -46,6 +46,7 @@ describe("statusRoutes() /readyz", () => {
     };
     const routes = statusRoutes({
       report: never,
+      answers: { admit: never },
       metrics: { scrape: never } as unknown as Metrics,
       readiness: () => readinessOf(notReady, publication),
     });

@@ -3,6 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/admin-server";
 
+import { type AnswerBound, deliveryOfResponse } from "../report/answer-bound.ts";
+import { ReportError } from "../report/report-error.ts";
 import type { Readiness } from "../report/readiness.ts";
 import type { Metrics } from "./metrics.ts";
 import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
@@ -12,16 +14,20 @@ import type { RolloutFilter, RolloutReport } from "../report/rollout-report.ts";
 export interface StatusRouteDeps {
   readonly report: (filter?: RolloutFilter) => RolloutReport;
   readonly readiness: () => Readiness;
+  /** Bounds the answers that hold a whole report. */
+  readonly answers: AnswerBound;
   readonly metrics: Metrics;
 }
 
 /** The routes. */
-export function statusRoutes({ report, readiness, metrics }: StatusRouteDeps): readonly AdminRoute[] {
+export function statusRoutes({ report, readiness, answers, metrics }: StatusRouteDeps): readonly AdminRoute[] {
   return [
     {
       path: "/status",
       help: "what is served, what is refused, and which pod has accepted which version (JSON with ?format=json; ?fleet=, ?namespace= and ?name= narrow)",
-      handle: (request, response) => answerStatus(request, response, report),
+      handle: (request, response) => {
+        if (isAdmitted(response, answers)) answerStatus(request, response, report);
+      },
     },
     { path: "/healthz", help: "200 while the process works", handle: (_request, response) => respondText(response, 200, "ok\n") },
     {
@@ -64,6 +70,18 @@ export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
 function queryOf({ url = "" }: Pick<IncomingMessage, "url">): URLSearchParams {
   const start = url.indexOf("?");
   return new URLSearchParams(start === -1 ? "" : url.slice(start + 1));
+}
+
+/** Whether there may be one answer more; if not, the client is told so. */
+function isAdmitted(response: ServerResponse, answers: AnswerBound): boolean {
+  try {
+    answers.admit(deliveryOfResponse(response));
+    return true;
+  } catch (error) {
+    if (!(error instanceof ReportError)) throw error;
+    respondText(response, 503, `${error.message}\n`);
+    return false;
+  }
 }
 
 function answerStatus(request: IncomingMessage, response: ServerResponse, report: StatusRouteDeps["report"]): void {
