@@ -14,7 +14,7 @@ import { png } from "./media/sample-images.suite.ts";
 import { formBody } from "./running-service.suite.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const READY_TIMEOUT_MS = 20_000;
+const READY_TIMEOUT_MS = 40_000;
 
 interface Program {
   readonly child: ChildProcess;
@@ -49,7 +49,7 @@ function run(env: Readonly<Record<string, string>>): Program {
   const child = spawn(process.execPath, ["--conditions=source", MAIN], { env: { ...base, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const exited = once(child, "exit").then(([code]) => code as number | null);
+  const exited = once(child, "close").then(([code]) => code as number | null);
   const program = { child, output: () => output, exited };
   programs.push(program);
   return program;
@@ -123,16 +123,17 @@ describe("weir-account", () => {
   });
 
   it("T94 finishes what runs at SIGTERM, refuses the rest, and exits with 0", async () => {
-    const program = run({ BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "300ms" });
+    const program = run({ BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "3s" });
     const url = await ready(program);
-    const running = Array.from({ length: 10 }, (_, index) => register(url, `user-${index}@x.com`));
+    // Few enough that none of them waits for its hash longer than one may, on a busy machine either.
+    const running = Array.from({ length: 6 }, (_, index) => register(url, `user-${index}@x.com`));
     while (!/^bcrypt_queue_depth [1-9]/m.test(await text(metricsOf(program)))) await sleep(5);
     program.child.kill("SIGTERM");
-    const readiness = await fetch(`${url}/readyz`);
-    expect(readiness.status).toBe(503);
-    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 201));
+    // Within the drain; the signal may arrive after the next question.
+    while ((await fetch(`${url}/readyz`)).status !== 503) await sleep(5);
+    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 201));
     // Far below the grace period of 15 s: kept connections that are quiet must not hold the stop up.
-    expect(await Promise.race([program.exited, sleep(8000, "still running")])).toBe(0);
+    expect(await Promise.race([program.exited, sleep(12_000, "still running")])).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 

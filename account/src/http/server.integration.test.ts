@@ -7,16 +7,22 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startService, USER } from "../running-service.suite.ts";
 import type { RunningService } from "../running-service.suite.ts";
 
-/** Short enough for a test; their relation is that of the service. */
-const TIMEOUTS = { headersMs: 300, requestMs: 900, checkIntervalMs: 100 };
+/** Short enough for a test that waits for them; their relation is that of the service. */
+const TIMEOUTS = { headersMs: 600, requestMs: 1800, checkIntervalMs: 100 };
 
 let service: RunningService;
 
 beforeEach(async () => {
-  service = await startService({}, TIMEOUTS);
+  service = await startService();
 });
 
 afterEach(() => service.stop());
+
+/** Starts another service, which soon gives up what does not come, instead of the one whose times are long. */
+async function startImpatient(): Promise<void> {
+  await service.stop();
+  service = await startService({}, TIMEOUTS);
+}
 
 const LOGIN_HEAD = "POST /api/v1/user/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
 
@@ -48,6 +54,7 @@ describe("broken requests", () => {
       head: "POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 500\r\n\r\n--b\r\n",
     },
   ])("T87 are ended with 408: $name", async ({ head }) => {
+    await startImpatient();
     const answer = await drip(head);
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(answer).toContain('"code":"request_timeout"');
@@ -75,6 +82,7 @@ describe("broken requests", () => {
   });
 
   it("T89 idle connections are closed and others are served meanwhile", async () => {
+    await startImpatient();
     const sockets = await Promise.all(Array.from({ length: 200 }, () => open()));
     const closed = Promise.all(sockets.map((socket) => new Promise((resolve) => socket.on("close", resolve))));
     expect((await service.call({ path: "/healthz" })).status).toBe(200);
