@@ -19,6 +19,9 @@ const settings: TracingSettings = {
   samplingRate: 1,
 };
 
+/** Longest wait for something to arrive, in milliseconds. */
+const WAIT = { timeout: 30_000 };
+
 /** The caller's trace of the tests, in the headers of W3C and of B3. */
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT_ID = "00f067aa0ba902b7";
@@ -168,10 +171,10 @@ describe("startTracing() export", () => {
     closers.push(() => tracing.stop());
     for (const count of [1, 2, 3]) {
       tracing.tracer!.startSpan("a").end();
-      await expect.poll(() => received.length).toBe(count);
+      await expect.poll(() => received.length, WAIT).toBe(count);
     }
     await expect
-      .poll(() => lines)
+      .poll(() => lines, WAIT)
       .toMatchObject([
         { level: "warning", "@message": "cannot export spans, they are lost until this works again" },
         { level: "info", "@message": "exporting spans works again" },
