@@ -17,7 +17,7 @@ import { createRulesInForce, type RulesInForce } from "./rules-in-force.ts";
 import { createServiceStatistics, type ServiceStatistics } from "./statistics/service-statistics.ts";
 import { createStatisticsStore } from "./statistics/statistics-store.ts";
 
-const WAIT = { timeout: 20_000, interval: 10 };
+const WAIT = { timeout: 40_000, interval: 10 };
 
 /** The first build downloads Go's own newer version and the modules. */
 const BUILD_TIMEOUT_MS = 300_000;
@@ -127,7 +127,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod();
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
-    await server.until(() => server.asked.length === 2);
+    await server.until(() => server.asked.length >= 2);
     const sent = server.events.find(({ event }) => event === "sent");
     expect(server.asked).toEqual([
       { event: "asked", stream: 1, node: NODE, metadata: { fleet: "edge" } },
@@ -183,9 +183,9 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
   it("case 192: an invalid resource is rejected with the last good version and the received nonce", async () => {
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod();
-    await server.until(() => server.asked.length === 2);
+    await server.until(() => server.asked.length >= 2);
     server.publish(NODE, "v2", [{ ...FOO, descriptors: [{ key: "k1", rateLimit: { requestsPerUnit: 3 } }] }]);
-    await server.until(() => server.asked.length === 3);
+    await server.until(() => server.asked.length >= 3);
     const sent = server.events.find(({ event, version }) => event === "sent" && version === "v2");
     expect(server.asked[2]).toMatchObject({
       version: "v1",
@@ -205,13 +205,13 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
   it("a server that comes back is told the version in force, and goes on from there", async () => {
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod();
-    await server.until(() => server.asked.length === 2);
+    await server.until(() => server.asked.length >= 2);
     const { port } = server;
     await server.close();
     await expect.poll(() => warnings(pod).length, WAIT).toBeGreaterThan(0);
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
     server = await GoControlPlane.open(program ?? "", { ...serverOptions, port });
-    await server.until(() => server.asked.length === 1);
+    await server.until(() => server.asked.length >= 1);
     expect(server.asked[0]).toEqual({ event: "asked", stream: 1, node: NODE, metadata: { fleet: "edge" }, version: "v1" });
     server.publish(NODE, "v2", [{ ...FOO, domain: "later" }]);
     await untilDump(pod, "later.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
@@ -239,7 +239,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     server.publish(NODE, "v1", [FOO]);
     const narrow = await startPod();
     const wide = await startPod({ messageMaxBytes: 16 * 1024 * 1024 });
-    await server.until(() => server.asked.filter(({ version }) => version === "v1").length === 2);
+    await server.until(() => server.asked.filter(({ version }) => version === "v1").length >= 2);
     server.publish(NODE, "v2", [{ ...FOO, descriptors }]);
     await expect.poll(() => wide.rules.current()?.dump().split("\n").length, WAIT).toBe(5 * 1024 + 1);
     await expect.poll(() => warnings(narrow).length, WAIT).toBeGreaterThan(1);
@@ -251,7 +251,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
 
   it("a server that goes silent is noticed by pings, and found again when it goes on", async () => {
     server.publish(NODE, "v1", [FOO]);
-    const pod = await startPod({ keepalive: { timeMs: 200, timeoutMs: 200 }, connectTimeoutMs: 500 });
+    const pod = await startPod({ keepalive: { timeMs: 200, timeoutMs: 1000 }, connectTimeoutMs: 2000 });
     await server.until(() => server.asked.length >= 2);
     server.freeze(true);
     const before = warnings(pod).length;

@@ -7,7 +7,7 @@ import type { ConfigListener, ConfigSource } from "./config-source.ts";
 import { ConfigError } from "./errors.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT_MAX_MS = 10_000;
+const WAIT_MAX_MS = 40_000;
 
 /** A world in which a source works. */
 export interface SourceWorld {

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createPacedResponses, type Pieces } from "./paced-response.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT = { timeout: 15_000 };
+const WAIT = { timeout: 40_000 };
 
 const PIECE = "x".repeat(100_000);
 

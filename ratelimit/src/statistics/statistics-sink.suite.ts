@@ -3,6 +3,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { StatisticsSink } from "./statistics-sink.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
 
+/** Longest wait for something to arrive, in milliseconds. */
+const WAIT = { timeout: 30_000 };
+
 /** A sink under test, and what its receiver has got from it by now. */
 export interface OpenedSink {
   readonly sink: StatisticsSink;
@@ -41,41 +44,41 @@ export function describeSink(name: string, open: (store: StatisticsStore) => Pro
     it("start() delivers totals of counters, also when they grow later", async () => {
       const { store, received } = await start();
       store.counter("some.counter").add(2);
-      await expect.poll(() => received("some.counter")).toBe(2);
+      await expect.poll(() => received("some.counter"), WAIT).toBe(2);
       store.counter("some.counter").add(3);
-      await expect.poll(() => received("some.counter")).toBe(5);
+      await expect.poll(() => received("some.counter"), WAIT).toBe(5);
     });
 
     it("start() delivers the last value of a gauge", async () => {
       const { store, received } = await start();
       store.gauge("some.gauge").set(7);
-      await expect.poll(() => received("some.gauge")).toBe(7);
+      await expect.poll(() => received("some.gauge"), WAIT).toBe(7);
       store.gauge("some.gauge").set(4);
-      await expect.poll(() => received("some.gauge")).toBe(4);
+      await expect.poll(() => received("some.gauge"), WAIT).toBe(4);
     });
 
     it("start() delivers every duration of a timer", async () => {
       const { store, received } = await start();
       store.timer("some.timer").record(1.5);
       store.timer("some.timer").record(20);
-      await expect.poll(() => received("some.timer")).toBe(2);
+      await expect.poll(() => received("some.timer"), WAIT).toBe(2);
     });
 
     it("start() delivers the counters of a rule", async () => {
       const { store, received } = await start();
       store.rule("domain.key_value").totalHits += 3;
-      await expect.poll(() => received("ratelimit.service.rate_limit.domain.key_value.total_hits")).toBe(3);
+      await expect.poll(() => received("ratelimit.service.rate_limit.domain.key_value.total_hits"), WAIT).toBe(3);
     });
 
     it("stop() delivers what was recorded just before, once", async () => {
       const { store, received } = await start();
       store.counter("some.counter").add(2);
-      await expect.poll(() => received("some.counter")).toBe(2);
+      await expect.poll(() => received("some.counter"), WAIT).toBe(2);
       store.counter("some.counter").add(1);
       store.timer("some.timer").record(1);
       if (opened?.isPull !== true) await opened?.sink.stop?.();
-      await expect.poll(() => received("some.counter")).toBe(3);
-      await expect.poll(() => received("some.timer")).toBe(1);
+      await expect.poll(() => received("some.counter"), WAIT).toBe(3);
+      await expect.poll(() => received("some.timer"), WAIT).toBe(1);
     });
 
     it("stop() ends it, and statistics may still be recorded", async () => {

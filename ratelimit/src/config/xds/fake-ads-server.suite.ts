@@ -14,7 +14,7 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 const TYPE_URL = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT_MAX_MS = 10_000;
+const WAIT_MAX_MS = 40_000;
 
 /** What a client said about a response, or at the start of a stream. */
 export type ClientWord =

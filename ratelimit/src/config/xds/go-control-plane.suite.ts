@@ -12,7 +12,7 @@ const BUILD_SCRIPT = fileURLToPath(new URL("../../../oracle/ads-server/build.sh"
 const BUILD_TIMEOUT_MS = 300_000;
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT_MAX_MS = 20_000;
+const WAIT_MAX_MS = 40_000;
 
 /** What the server tells; which fields there are depends on the event. */
 export interface ServerEvent {

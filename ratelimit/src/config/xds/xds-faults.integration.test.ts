@@ -160,10 +160,12 @@ describe("createXdsSource", () => {
   });
 
   it("a connection that goes silent is noticed by pings", async () => {
-    const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
+    // A ping that is late on a busy machine makes a stream more: what each is sent depends on the silence alone.
+    let isSilent = false;
+    const server = await RawAdsServer.open(async ({ heard, respond, stream }) => {
       await heard(1);
       respond();
-      stream.write(responseFrame(`v${number + 1}`, [rateLimitConfig(number === 0 ? "a" : "b")]));
+      stream.write(isSilent ? responseFrame("v2", [rateLimitConfig("b")]) : responseFrame("v1", [rateLimitConfig("a")]));
     });
     closing.push(() => server.close());
     const sides: Socket[] = [];
@@ -177,12 +179,13 @@ describe("createXdsSource", () => {
       network.close();
       for (const side of sides) side.destroy();
     });
-    await start((network.address() as AddressInfo).port, { keepalive: { timeMs: 100, timeoutMs: 100 } });
+    await start((network.address() as AddressInfo).port, { keepalive: { timeMs: 200, timeoutMs: 500 } });
     await listener.until(() => listener.domains().join() === "a");
+    isSilent = true;
     for (const side of sides) side.unpipe().pause(); // Open at both ends, and nothing gets through.
     await listener.until(() => listener.domains().join() === "b");
     expect(lines.find((line) => line["level"] === "warning")).toMatchObject({ "@message": "lost the configuration server, retrying" });
-    expect(server.streams[1]?.requests[0]).toMatchObject({ versionInfo: "v1", responseNonce: "" });
+    expect(server.streams.at(-1)?.requests[0]).toMatchObject({ versionInfo: "v1", responseNonce: "" });
   });
 
   it("a message that claims more than it may is refused before it comes", async () => {
@@ -299,7 +302,7 @@ describe("createXdsSource", () => {
       },
     );
     await source.start();
-    await expect.poll(() => lines.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+    await expect.poll(() => lines.length, { timeout: 40_000 }).toBeGreaterThanOrEqual(4);
     expect(lines.slice(0, 4).map((line) => line["retryInMs"])).toEqual(waits);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -211,7 +211,7 @@ describe("createXdsSource", () => {
     server.close();
     await start();
     await waitFor(() => logged("warning").length >= 2);
-    expect(logged("warning")).toMatchObject([
+    expect(logged("warning").slice(0, 2)).toMatchObject([
       {
         "@message": "cannot connect to the configuration server, retrying",
         reason: expect.stringContaining("ECONNREFUSED"),
@@ -259,12 +259,12 @@ describe("createXdsSource", () => {
   it("a server that offers again at once what was refused is not answered in a loop (go-control-plane's snapshot cache)", async () => {
     const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
     server.publish("v1", bad);
+    const beganMs = performance.now(); // Before the first refusal, from which the client counts its second.
     await start();
     await server.until(() => server.words.length === 2);
-    const sentMs = performance.now();
     server.sendAll("v1", bad);
     await server.until(() => server.words.length === 3);
-    expect(performance.now() - sentMs).toBeGreaterThan(900);
+    expect(performance.now() - beganMs).toBeGreaterThan(900);
     expect(server.words.at(-1)).toMatchObject({ kind: "rejected", version: "v1" });
     expect(logged("error")).toHaveLength(1);
     server.publish("v2", [rateLimitConfig("a")]);
@@ -309,7 +309,7 @@ describe("createXdsSource", () => {
 
   /** Resolves when the condition about the log holds. */
   async function waitFor(condition: () => boolean): Promise<void> {
-    await expect.poll(condition, { timeout: 10_000, interval: 10 }).toBe(true);
+    await expect.poll(condition, { timeout: 40_000, interval: 10 }).toBe(true);
   }
 });
 
@@ -329,9 +329,10 @@ describe("createXdsSource over TLS", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Opens a server with mutual TLS whose certificate names `control-plane.example`, and writes what a client needs into files. */
+  /** Opens a server with mutual TLS whose certificate names `control-plane.example`, and writes what a client needs into files of a folder. */
   async function openServer(
     names: { dnsNames?: string[]; ipAddresses?: string[] } = { dnsNames: ["control-plane.example"] },
+    target = folder,
   ): Promise<{ certPath: string; keyPath: string; caPath: string }> {
     const now = new Date();
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
@@ -345,7 +346,7 @@ describe("createXdsSource over TLS", () => {
     const clientPair = await authority.issue({ commonName: "client", dnsNames: ["ratelimit.example"], usage: "client", now, validDays: 1 });
     const pair = { cert_chain: Buffer.from(serverPair.certPem), private_key: Buffer.from(serverPair.keyPem) };
     await server.open(ServerCredentials.createSsl(Buffer.from(authority.certPem), [pair], true));
-    const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem"), caPath: join(folder, "ca.pem") };
+    const paths = { certPath: join(target, "cert.pem"), keyPath: join(target, "key.pem"), caPath: join(target, "ca.pem") };
     await writeFile(paths.certPath, clientPair.certPem);
     await writeFile(paths.keyPath, clientPair.keyPem);
     await writeFile(paths.caPath, authority.certPem);
@@ -386,7 +387,7 @@ describe("createXdsSource over TLS", () => {
       options(server, { tls: { paths, serverName: undefined } }),
     );
     await source.start();
-    await expect.poll(() => reasons.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(() => reasons.length, { timeout: 40_000 }).toBeGreaterThan(0);
     expect(reasons[0]).toContain("IP: 127.0.0.1 is not in the cert's list");
     expect(server.words).toEqual([]);
   });
@@ -423,19 +424,16 @@ describe("createXdsSource over TLS", () => {
     source = createXdsSource({ listener, random: () => 0, log }, options(server, { tls: { paths, serverName: "control-plane.example" } }));
     await source.start();
     await listener.until(() => listener.domains().join() === "a");
-    const old = { cert: await readFile(paths.certPath), key: await readFile(paths.keyPath), ca: await readFile(paths.caPath) };
     server.close();
-    await openServer();
-    const fresh = { cert: await readFile(paths.certPath), key: await readFile(paths.keyPath), ca: await readFile(paths.caPath) };
-    for (const [name, bytes] of Object.entries(old)) await writeFile(join(folder, `${name}.pem`), bytes);
     server.publish("v2", [rateLimitConfig("b")]);
+    // The files that belong to the new authority wait elsewhere, so that no attempt of the client can find them before their time.
+    const staging = join(folder, "staging");
+    await mkdir(staging);
+    const fresh = await openServer(undefined, staging);
     warnings.length = 0;
-    await expect.poll(() => warnings.filter((reason) => reason.includes("certificate")).length, { timeout: 10_000 }).toBeGreaterThan(1);
+    await expect.poll(() => warnings.filter((reason) => reason.includes("certificate")).length, { timeout: 40_000 }).toBeGreaterThan(1);
     expect(listener.domains()).toEqual(["a"]);
-    for (const [name, bytes] of Object.entries(fresh)) {
-      await writeFile(join(folder, "next"), bytes);
-      await rename(join(folder, "next"), join(folder, `${name}.pem`));
-    }
+    for (const name of ["certPath", "keyPath", "caPath"] as const) await rename(fresh[name], paths[name]);
     await listener.until(() => listener.domains().join() === "b");
   });
 
@@ -457,7 +455,7 @@ describe("createXdsSource over TLS", () => {
       options(server, { tls: { paths: later, serverName: "control-plane.example" } }),
     );
     await source.start();
-    await expect.poll(() => warnings.length, { timeout: 10_000 }).toBeGreaterThan(1);
+    await expect.poll(() => warnings.length, { timeout: 40_000 }).toBeGreaterThan(1);
     expect(listener.accepted).toEqual([]);
     await writeFile(later.keyPath, await readFile(paths.keyPath));
     await writeFile(later.certPath, await readFile(paths.certPath));

@@ -1,10 +1,11 @@
 // Profiles of this very process, read by those they are for: the real `go tool pprof`, and what Chrome DevTools wants of its files.
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { homedir, networkInterfaces, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { buffer } from "node:stream/consumers";
 
 import type { AdminServer } from "@weir/common/admin/admin-server";
 import { silentLog } from "@weir/common/log/log";
@@ -13,6 +14,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createHealth } from "../../health/health.ts";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
 import { createDebugListener } from "./debug-listener.ts";
+
+/** Longest wait for something to happen, in milliseconds. */
+const WAIT = { timeout: 40_000 };
 
 let listener: AdminServer;
 let folder: string;
@@ -94,7 +98,24 @@ function keepManyObjects(count: number): void {
 
 /** Resolves when allocations are watched. */
 async function watching(): Promise<void> {
-  await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3))).toBe("200");
+  await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), WAIT).toBe("200");
+}
+
+/** Asks for a profile and resolves when the question is on its way: what is asked after that comes later. The answer is a promise of its own. */
+async function begin(path: string): Promise<{ readonly answer: Promise<Buffer>; readonly cancel: () => void }> {
+  const request = httpRequest(url(path));
+  const answer = new Promise<Buffer>((resolve, reject) => {
+    request.on("error", reject);
+    request.on("response", (response) => void buffer(response).then(resolve, reject));
+  });
+  answer.catch(() => undefined); // One that is cancelled has none.
+  await new Promise<void>((resolve) => request.end(resolve));
+  return { answer, cancel: () => request.destroy() };
+}
+
+/** Resolves when a profile is being made. */
+async function untilBusy(): Promise<void> {
+  await expect.poll(() => get("heap?format=heapprofile"), WAIT).toBe("409 another profile is being made\n");
 }
 
 describe("/debug/pprof/profile", () => {
@@ -103,7 +124,7 @@ describe("/debug/pprof/profile", () => {
     expect(top.code).toBe(0);
     expect(top.output).toContain("File: weir-ratelimit");
     expect(top.output).toContain("Type: cpu");
-    expect(top.output).toMatch(/Duration: [12]\.?\d*s/);
+    expect(top.output).toMatch(/Duration: [1-9]\d*\.?\d*s/); // On a busy machine more than the one that was asked for.
     const line =
       /^ *([\d.]+)(ms|s) +[\d.]+% +[\d.]+% +[\d.]+(?:ms|s) +[\d.]+% +burnProcessorTime .*profiles\.integration\.test\.ts:\d+$/m.exec(
         top.output,
@@ -136,12 +157,11 @@ describe("/debug/pprof/profile", () => {
   });
 
   it("is taken once at a time, and whoever goes away makes room", async () => {
-    const gone = new AbortController();
-    const first = fetch(url("profile?seconds=300"), { signal: gone.signal }).catch(() => undefined);
-    await expect.poll(() => get("profile?seconds=1")).toBe("409 another profile is being made\n");
-    gone.abort();
-    await first;
-    await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), { timeout: 10_000 }).toBe("200");
+    const first = await begin("profile?seconds=300");
+    await untilBusy();
+    expect(await get("profile?seconds=1")).toBe("409 another profile is being made\n");
+    first.cancel();
+    await watching();
   });
 
   it.each(["0", "301", "-1", "1.5", "x", "", "1e2"])("refuses to take %j seconds, in words that go tool pprof shows", async (seconds) => {
@@ -182,10 +202,12 @@ describe("/debug/pprof/heap", () => {
   it("?seconds=N tells what was added meanwhile", async () => {
     await watching();
     keepManyObjects(300_000);
-    const running = pprof("-top", "-unit=B", url("heap?seconds=2"));
-    const timer = setTimeout(() => keepManyObjects(1_000_000), 1200);
-    const { output } = await running;
-    clearTimeout(timer);
+    const { answer } = await begin("heap?seconds=5");
+    await untilBusy();
+    keepManyObjects(1_000_000);
+    const file = join(folder, "heap.pb.gz");
+    await writeFile(file, await answer);
+    const { output } = await pprof("-top", "-unit=B", file);
     expect(Number(/^ *(\d+)B .* keepManyObjects$/m.exec(output)?.[1]), output).toBeGreaterThan(20e6);
   });
 
@@ -218,7 +240,7 @@ describe("/debug/pprof/heap", () => {
       request.on("error", reject);
       request.end();
     });
-    await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), { timeout: 20_000 }).toBe("200");
+    await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), WAIT).toBe("200");
   });
 });
 

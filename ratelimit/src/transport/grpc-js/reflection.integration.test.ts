@@ -151,7 +151,7 @@ describe("reflection streams", () => {
   it("a stream that is open does not hold up the end, and no new one begins then", async () => {
     const { stream, answers, ended } = open("v1");
     stream.write(bytesOf("a"));
-    await expect.poll(() => answers.length).toBe(1);
+    await expect.poll(() => answers.length, { timeout: 30_000 }).toBe(1);
     await transport.drain();
     expect(await ended).toBe(status.UNAVAILABLE);
   });
