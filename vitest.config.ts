@@ -7,7 +7,7 @@ import { defineConfig } from "vitest/config";
 const conditions = ["source"];
 
 /** Longest time of a unit test, in milliseconds: none waits for anything, but some calculate for seconds when the processors are shared. */
-const UNIT_TIMEOUT_MS = 30_000;
+const UNIT_TIMEOUT_MS = 180_000;
 
 /**
  * Longest time of an integration test, in milliseconds: more than what it waits for may take in all on a busy machine, because those waits have deadlines of
