@@ -116,6 +116,29 @@ describe("readYamlDocuments() on places", () => {
   });
 });
 
+describe("readYamlDocuments() on what kubectl accepts", () => {
+  it.each([
+    { what: "a pair of escapes in JSON", text: '{"a": "\\ud83d\\ude00"}', value: { a: "\u{1f600}" } },
+    { what: "a whole character, escaped or not", text: 'a: ["\\U0001f600", "\u{1f600}"]', value: { a: ["\u{1f600}", "\u{1f600}"] } },
+    {
+      what: "backslashes before what looks like an escape",
+      text: "a: [\"\u{1f600}\\\\ud83d\", '\u{1f600}\\ud83d']",
+      value: { a: ["\u{1f600}\\ud83d", "\u{1f600}\\ud83d"] },
+    },
+    { what: "a percent sign elsewhere", text: "a: |\n  %YAML 1.1\nb: x\n  %TAG\n", value: { a: "%YAML 1.1\n", b: "x %TAG" } },
+  ])("reads $what", ({ text, value }) => {
+    expect(problemsOf(text)).toEqual([]);
+    expect(valueOf(text)).toEqual(value);
+  });
+
+  it("passes over a directive behind the end of a document", () => {
+    expect(readYamlDocuments("a: 1\n...\n%YAML 1.1\n---\nb: 1\n").map(({ value, problems }) => [value, problems])).toEqual([
+      [{ a: 1 }, []],
+      [{ b: 1 }, []],
+    ]);
+  });
+});
+
 describe("readYamlDocuments() on problems", () => {
   it.each([
     {
@@ -141,6 +164,36 @@ describe("readYamlDocuments() on problems", () => {
       when: "half a character is escaped",
       text: 'a: "\\ud800"\n',
       problem: "1:4: an escape from \\ud800 to \\udfff must be one of a pair",
+    },
+    {
+      when: "a pair of halves is escaped, which is for JSON",
+      text: 'a: "x\\ud83d\\ude00"\n',
+      problem: "1:4: escapes from \\ud800 to \\udfff are for JSON, write the character itself or \\U and eight digits",
+    },
+    {
+      when: "half a character is escaped in JSON",
+      text: '{"a": "\\ud800"}\n',
+      problem: "1:7: an escape from \\ud800 to \\udfff must be one of a pair",
+    },
+    {
+      when: "a directive begins it",
+      text: "%YAML 1.1\n---\na: 1\n",
+      problem: "1:1: a directive (%) is not read, and kubectl refuses it: leave the line out",
+    },
+    {
+      when: "a directive begins it after comments",
+      text: "# c\n\n%TAG ! tag:example.org,2026:\n---\na: 1\n",
+      problem: "3:1: a directive (%) is not read, and kubectl refuses it: leave the line out",
+    },
+    {
+      when: "a directive has no document",
+      text: "%YAML 1.1\na: 1\n",
+      problem: "2:1: not valid YAML: missing directives-end/doc-start indicator line",
+    },
+    {
+      when: "a directive comes after another document",
+      text: "a: 1\n---\n%YAML 1.1\n---\nb: 1\n",
+      problem: "3:1: not valid YAML: plain value cannot start with directive indicator character %",
     },
     { when: "a merge is no mapping", text: "<<: [1]\n", problem: "1:5: a merge (<<) needs a mapping, or a list of mappings" },
   ])("names place and reason when $when", ({ text, problem }) => {

@@ -20,6 +20,12 @@ const PROBLEMS_MAX = 100;
 // eslint-disable-next-line no-control-regex -- Control characters are what is looked for.
 const CONTROL_CHARACTER = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u0084\u0086-\u009f\ufffe\uffff]/;
 
+/** What begins a text whose first content is a directive, up to that. kubectl parts the directive from its document and refuses it; after `...` it passes over it. */
+const BEFORE_DIRECTIVE = /^\ufeff?(?:[ \t]*(?:#[^\n]*)?\n|[ \t]*\r\n)*(?=%)/;
+
+/** A text that kubectl reads as JSON. */
+const JSON_BEGINNING = /^\s*\{/;
+
 /** A place in a text; line and column count from 1. */
 export interface Position {
   readonly line: number;
@@ -62,7 +68,24 @@ export function readYamlDocuments(text: string): readonly YamlDocument[] {
     logLevel: "silent",
     lineCounter: lines,
   });
-  return documents.map((document) => convertDocument(document, lines));
+  const isJson = JSON_BEGINNING.test(text);
+  const read = documents.map((document) =>
+    convertDocument(document, { lines, escapesOf: (from, to) => (isJson ? "" : text.slice(from, to)) }),
+  );
+  const directive = BEFORE_DIRECTIVE.exec(text);
+  const [first, ...others] = read;
+  if (directive === null || first === undefined || first.problems.length > 0) return read;
+  const problem = {
+    ...placeIn(text, directive[0].length),
+    message: "a directive (%) is not read, and kubectl refuses it: leave the line out",
+  };
+  return [{ ...first, problems: [problem] }, ...others];
+}
+
+/** What is needed of a text besides its documents. */
+interface Source {
+  readonly lines: LineCounter;
+  readonly escapesOf: (from: number, to: number) => string;
 }
 
 function failedDocument(problem: YamlProblem): YamlDocument {
@@ -70,7 +93,7 @@ function failedDocument(problem: YamlProblem): YamlDocument {
   return { start, value: undefined, problems: [problem], locate: () => start };
 }
 
-function convertDocument(document: Document, lines: LineCounter): YamlDocument {
+function convertDocument(document: Document, { lines, escapesOf }: Source): YamlDocument {
   const start = position(lines, document.contents?.range?.[0] ?? document.range?.[0] ?? 0);
   // The parser goes on behind a mistake and stumbles over each token that follows: only the first error is one of the text.
   const [error] = document.errors.toSorted((left, right) => left.pos[0] - right.pos[0]);
@@ -82,6 +105,7 @@ function convertDocument(document: Document, lines: LineCounter): YamlDocument {
   const read = readValue(document.contents, {
     report: (offset, message) => void problems.push({ ...position(lines, offset), message: excerpt(message) }),
     lineOf: (offset) => position(lines, offset).line,
+    escapesOf,
   });
   return { start, value: read.value, problems: firstOf(problems), locate: (path, what) => position(lines, read.offsetOf(path, what)) };
 }

@@ -9,6 +9,11 @@ import type { ScalarValue } from "./yaml-scalar.ts";
 /** Most values that aliases may add to one document. Rule sets that share limits need hundreds, an alias bomb billions. */
 const ALIASED_NODES_MAX = 100_000;
 
+const HALF = /[\ud800-\udfff]/;
+
+/** Behind an even number of backslashes, which stand for themselves. */
+const ESCAPED_HALF = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/;
+
 const TAG_PREFIX = "tag:yaml.org,2002:";
 
 /** A value that JSON can carry. */
@@ -28,6 +33,8 @@ export interface ProblemSink {
   report(offset: number, message: string): void;
   /** The line of an offset, for messages that name a second place. */
   lineOf(offset: number): number;
+  /** What the text has from one offset to another, where escapes of halves of a character are to be found; empty where a pair of them stands for one, as in JSON. */
+  escapesOf(from: number, to: number): string;
 }
 
 /** Reads the value of a document. Problems do not end it, unless what follows could not be trusted. */
@@ -110,11 +117,21 @@ function convertAlias(alias: Alias, conversion: Conversion): PlainValue {
 function convertScalar(node: Scalar, conversion: Conversion): ScalarValue {
   // The failsafe schema makes every scalar a string.
   const text = String(node.value);
-  if (!text.isWellFormed()) conversion.sink.report(startOf(node), "an escape from \\ud800 to \\udfff must be one of a pair");
+  reportHalves(text, node, conversion);
   if (node.tag?.startsWith(TAG_PREFIX) === true) return convertTagged(node, node.tag.slice(TAG_PREFIX.length), conversion);
   if (node.tag !== undefined || !isPlainScalar(node)) return text;
   const value = resolvePlainScalar(text);
   return typeof value === "number" ? finite(value, node, conversion) : value;
+}
+
+/** Halves of a character, which kubectl refuses in YAML also as a pair, and alone replaces in JSON without a word. */
+function reportHalves(text: string, node: Scalar, { sink }: Conversion): void {
+  if (!HALF.test(text)) return;
+  if (!text.isWellFormed()) {
+    sink.report(startOf(node), "an escape from \\ud800 to \\udfff must be one of a pair");
+  } else if (node.type === Scalar.QUOTE_DOUBLE && ESCAPED_HALF.test(sink.escapesOf(...rangeOf(node)))) {
+    sink.report(startOf(node), "escapes from \\ud800 to \\udfff are for JSON, write the character itself or \\U and eight digits");
+  }
 }
 
 /** A scalar whose meaning its tag decides, e.g. `!!str 5`. */
@@ -203,6 +220,11 @@ function abort(conversion: Conversion, node: Node, message: string): never {
 
 function isPlainScalar(node: unknown): node is Scalar {
   return isScalar(node) && node.type === Scalar.PLAIN;
+}
+
+function rangeOf(node: Node): readonly [from: number, to: number] {
+  const [from = 0, to = 0] = node.range ?? [];
+  return [from, to];
 }
 
 function startOf(node: Node | null): number {
