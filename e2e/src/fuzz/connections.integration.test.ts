@@ -19,12 +19,18 @@ const RSS_PER_CONNECTION_MAX_BYTES = 64 * 1024;
 /** Connections that are opened together. */
 const BATCH = 100;
 
+/** Most idle connections that are asked once more. */
+const SAMPLE = 100;
+
 /** Longest wait for an answer, in milliseconds. */
 const ANSWER_MS = 60_000;
 
 let folder: ReturnType<typeof makeTemporaryFolder> | undefined;
 let service: FuzzedService | undefined;
 const wires: Wire[] = [];
+
+/** When a connection was answered last. */
+const answeredMs = new WeakMap<Wire, number>();
 
 afterEach(() => {
   for (const wire of wires.splice(0)) wire.destroy();
@@ -58,7 +64,9 @@ async function isAnswered(wire: Wire, { speaks }: FuzzTarget, number: number): P
     wire.onData = () => true;
     wire.write(goodRequest({ ...speaks, paths: ["/healthcheck"] }));
   }
-  return (await wire.wait(ANSWER_MS)) === "answered";
+  const isIt = (await wire.wait(ANSWER_MS)) === "answered";
+  if (isIt) answeredMs.set(wire, performance.now());
+  return isIt;
 }
 
 /** Opens so many connections and uses each once; answers those that the server took. */
@@ -76,25 +84,31 @@ async function openMany(target: FuzzTarget, count: number): Promise<readonly Wir
 }
 
 describe("weir-ratelimit with many connections", () => {
-  it.each(["gRPC (plain)", "HTTP", "debug", "statistics"])(
-    "%s holds 5,000 idle connections, and every one of them is answered",
-    async (name) => {
-      const running = await start();
-      const target = targetNamed(running, name);
-      const before = running.rssBytes();
-      const idle = await openMany(target, IDLE_CONNECTIONS);
-      expect(idle).toHaveLength(IDLE_CONNECTIONS);
-      const perConnection = (running.rssBytes() - before) / IDLE_CONNECTIONS;
-      process.stdout.write(`${name}: ${(perConnection / 1024).toFixed(1)} KiB RSS per idle connection\n`);
-      expect(perConnection).toBeLessThan(RSS_PER_CONNECTION_MAX_BYTES);
-      await running.assertAnswers();
-      const sample = idle.filter((_, index) => index % 50 === 0);
-      expect(await Promise.all(sample.map((wire) => isAnswered(wire, target, 2)))).toEqual(sample.map(() => true));
-      for (const wire of idle) wire.destroy();
-      await eventually("the connections to be gone", () => expect(running.openSockets()).toBeLessThan(20));
-      expect(running.complaints()).toEqual([]);
-    },
-  );
+  it.each([
+    { name: "gRPC (plain)", keptMs: 50_000 },
+    { name: "HTTP", keptMs: 75_000 },
+    { name: "debug", keptMs: 5000 },
+    { name: "statistics", keptMs: 5000 },
+  ])("$name holds 5,000 idle connections, and every one of them is answered", async ({ name, keptMs }) => {
+    const running = await start();
+    const target = targetNamed(running, name);
+    const before = running.rssBytes();
+    const idle = await openMany(target, IDLE_CONNECTIONS);
+    expect(idle).toHaveLength(IDLE_CONNECTIONS);
+    const perConnection = (running.rssBytes() - before) / IDLE_CONNECTIONS;
+    process.stdout.write(`${name}: ${(perConnection / 1024).toFixed(1)} KiB RSS per idle connection\n`);
+    expect(perConnection).toBeLessThan(RSS_PER_CONNECTION_MAX_BYTES);
+    // A listener ends what is idle for longer than it keeps it, as the first are when a busy machine needs long to open all.
+    const nowMs = performance.now();
+    const kept = idle.filter((wire) => nowMs - answeredMs.get(wire)! < keptMs / 2);
+    const sample = kept.filter((_, index) => index % Math.ceil(kept.length / SAMPLE) === 0);
+    expect(sample).not.toEqual([]);
+    expect(await Promise.all(sample.map((wire) => isAnswered(wire, target, 2)))).toEqual(sample.map(() => true));
+    await running.assertAnswers();
+    for (const wire of idle) wire.destroy();
+    await eventually("the connections to be gone", () => expect(running.openSockets()).toBeLessThan(20));
+    expect(running.complaints()).toEqual([]);
+  });
 
   it("refuses connections beyond its file descriptors, says so once, serves those it has, and recovers", async () => {
     const running = await start(["sh", "-c", 'ulimit -n 256; exec "$@"', "sh"]);
