@@ -1,5 +1,5 @@
 // Tests of the control plane as a whole, in this process: a folder of manifests on one side, pods over mutual TLS on the other.
-import { mkdtempSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -19,6 +19,9 @@ const PROPAGATION_MAX_MS = 1000;
 
 /** Attempts to keep it: one good one shows what the program can on a machine that others use. */
 const ATTEMPTS_MAX = 10;
+
+/** A look at the folder that no test waits for: changes are noticed by events, or when it is told to look. In milliseconds. */
+const NEVER_MS = 3_600_000;
 
 /** A pause in a burst of edits that may make it two, in milliseconds: what is quiet for 100 ms is published. */
 const STALL_MS = 50;
@@ -50,7 +53,7 @@ describe("ControlPlane", () => {
       ...env,
     });
     const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
-    controlPlane = createControlPlane({ log, clock: Date.now, tracer: undefined }, settings);
+    controlPlane = createControlPlane({ log, clock: Date.now, tracer: undefined, folderLookMs: NEVER_MS }, settings);
     await controlPlane.lifecycle.start();
   }
 
@@ -104,6 +107,25 @@ describe("ControlPlane", () => {
     expect(await (await get("/metrics")).text()).toContain("weir_ads_acks_total 1");
     const root = await fetch(`http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}/`, { redirect: "manual" });
     expect([root.status, root.headers.get("location")]).toEqual([302, "/status"]);
+  });
+
+  it("reads resources again when it is told to, also those that changed without an event", async () => {
+    const elsewhere = realpathSync(mkdtempSync(join(tmpdir(), "weir-control-plane-")));
+    for (const version of [1, 2]) {
+      mkdirSync(join(elsewhere, `v${version}`));
+      writeFileSync(join(elsewhere, `v${version}`, "a.yaml"), manifest({ name: `a${version}`, domain: "alpha" }));
+    }
+    symlinkSync("v1", join(elsewhere, "current"));
+    symlinkSync(join(elsewhere, "current", "a.yaml"), join(folder, "a.yaml"));
+    await start();
+    const pod = await connect("gateway/pod-1");
+    expect(namesOf(await pod.response(1))).toEqual(["default/a1"]);
+    // Nobody watches the folder in which this happens.
+    symlinkSync("v2", join(elsewhere, "next"));
+    renameSync(join(elsewhere, "next"), join(elsewhere, "current"));
+    controlPlane.reload();
+    expect(namesOf(await pod.response(2))).toEqual(["default/a2"]);
+    rmSync(elsewhere, { recursive: true });
   });
 
   it("brings a saved change to the pod within a second, and keeps the old rules while a file is broken", async () => {

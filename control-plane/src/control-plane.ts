@@ -59,17 +59,19 @@ export interface ControlPlaneDeps {
   readonly clock: () => number;
   /** Records a span for each publication; undefined records none. */
   readonly tracer: Tracing["tracer"];
+  /** How often a folder of manifests is looked at unasked, in milliseconds; undefined as often as it needs. */
+  readonly folderLookMs?: number;
   /** Marks a span as failed; undefined leaves it as it is. */
   readonly markFailed?: MarkFailed | undefined;
 }
 
 /** Builds it. Fails with TLS_FILE_INVALID when a certificate cannot be used. */
-export function createControlPlane({ log, clock, tracer, markFailed }: ControlPlaneDeps, settings: Settings): ControlPlane {
+export function createControlPlane({ log, clock, tracer, markFailed, folderLookMs }: ControlPlaneDeps, settings: Settings): ControlPlane {
   routeGrpcLog(log);
   const tls = openTls(settings.ads.security, log);
   const quarantine = createQuarantine({ clock }, settings);
   const publisher = createPublisher({ log, clock, tracer, quarantine }, settings);
-  const source = createSource({ log, listener: publisher, clock }, settings.source);
+  const source = createSource({ log, listener: publisher, clock }, settings.source, folderLookMs);
   publisher.use(source);
   const pods = createPodRegistry({ clock });
   const self = { replica: hostname(), instance: randomUUID() };
@@ -137,8 +139,13 @@ export function createControlPlane({ log, clock, tracer, markFailed }: ControlPl
   };
 }
 
-function createSource(deps: DirectorySourceDeps, settings: SourceSettings): Source {
-  if (settings.kind === "directory") return createDirectorySource(deps, { directory: settings.directory });
+function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folderLookMs: number | undefined): Source {
+  if (settings.kind === "directory") {
+    return createDirectorySource(deps, {
+      directory: settings.directory,
+      ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
+    });
+  }
   return createKubernetesSource({ ...deps, random: Math.random }, settings);
 }
 
