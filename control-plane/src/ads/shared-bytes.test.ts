@@ -29,6 +29,12 @@ describe("buildSnapshots()", () => {
     expect(byFleet.get("gold")?.resources[0]?.bytes).toBe(others.resources[0]?.bytes);
   });
 
+  it("puts nothing together for fleets without pods, and knows the size all the same", () => {
+    const { others, byFleet } = build();
+    expect(vi.mocked(encodeBody).mock.calls.filter(([, resources]) => resources.length > 0)).toEqual([]);
+    expect([others.sizeBytes, byFleet.get("gold")?.sizeBytes]).toEqual([others.body.length, byFleet.get("gold")?.body.length]);
+  });
+
   it("serialises only what is new when the rest of an assembly is the same as before", () => {
     const { accepted, ...rest } = assemble(stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }));
     const before = buildSnapshots({ ...rest, accepted });
@@ -53,13 +59,13 @@ describe("buildSnapshots()", () => {
 });
 
 describe("PodStream", () => {
-  it("sends what was serialised before, to a hundred pods as to one", () => {
+  it("sends what was serialised before, put together once for a hundred pods", () => {
     const snapshots = new FakeSnapshots();
     snapshots.publish(build().others);
     vi.clearAllMocks();
     const pods = Array.from({ length: 100 }, () => new FakeAdsStream(snapshots));
     for (const pod of pods) pod.request();
     expect(pods.every(({ responses }) => responses.length === 1)).toBe(true);
-    expect([vi.mocked(encodeResource).mock.calls.length, vi.mocked(encodeBody).mock.calls.length]).toEqual([0, 0]);
+    expect([vi.mocked(encodeResource).mock.calls.length, vi.mocked(encodeBody).mock.calls.length]).toEqual([0, 1]);
   });
 });

@@ -53,7 +53,7 @@ export function clientStatus({ pods, snapshotFor }: ClientStatusFacts, request: 
 function refuseTooLarge(snapshots: readonly Snapshot[], withBodies: boolean): void {
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
   const entries = sum(snapshots.map(({ resources }) => resources.length));
-  const bytes = withBodies ? sum(snapshots.map(({ body }) => body.length)) : 0;
+  const bytes = withBodies ? sum(snapshots.map(({ sizeBytes }) => sizeBytes)) : 0;
   if (entries <= ENTRIES_MAX && bytes <= BODY_BYTES_MAX) return;
   const size = `${snapshots.length} clients have ${entries} resources of ${bytes} bytes together, at most ${ENTRIES_MAX} and ${BODY_BYTES_MAX} are told`;
   throw new ReportError(

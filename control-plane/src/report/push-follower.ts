@@ -117,13 +117,14 @@ class SpanningFollower implements PushFollower {
     // Pods of a fleet that is named for the first time are of another push no longer.
     for (const other of [...this.#open.values()]) this.#release(other, members);
     const waiting = new Set(members.filter((pod) => hasToAnswer(pod, snapshot.version)));
-    const changed = changedNames(before, snapshot);
+    // Of all fleets at once it takes time: only for those who look at spans.
+    const changed = tracer === undefined ? [] : changedNames(before, snapshot);
     const span = tracer?.startSpan("push", {
       startTime: changedMs,
       attributes: {
         "weir.fleet": fleetName(fleet),
         "weir.version": snapshot.version,
-        "weir.bytes": snapshot.body.length,
+        "weir.bytes": snapshot.sizeBytes,
         "weir.resources": snapshot.resources.length,
         "weir.resources.changed": changed.slice(0, NAMES_MAX),
         "weir.resources.changed.count": changed.length,

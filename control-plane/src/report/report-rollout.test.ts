@@ -14,7 +14,7 @@ import { reportRollout } from "./report-rollout.ts";
 import { filterOf, rolloutMessage } from "./rollout-message.ts";
 
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
-const VERSION = "1d9ef20497bdfd4488ec6996dfbaa672";
+const VERSION = "974030ee43ece499b7070d448d1e0586";
 const EVENT = { version: VERSION, atMs: AT_MS };
 
 /** `default/a` as pods reject it. */

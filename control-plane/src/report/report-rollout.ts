@@ -103,7 +103,7 @@ function reportFleet(
     fleet: fleetName(fleet),
     version: snapshot?.version ?? null,
     resources: snapshot?.resources.length ?? 0,
-    bytes: snapshot?.body.length ?? 0,
+    bytes: snapshot?.sizeBytes ?? 0,
     publishedAt: publishedMs === undefined ? null : formatTime(publishedMs),
     heldBack: hold?.kind ?? null,
     pods,

@@ -209,6 +209,11 @@ export class FleetQuarantine {
 
   /** Drops what is known of content that is no longer wanted. */
   #forget(): void {
+    // Most fleets have said nothing so far; digests of thousands of resources need not be looked at for those.
+    if (this.#good.size === 0 && this.#verdicts.contents.size === 0) {
+      this.#settle();
+      return;
+    }
     const { digests } = this.#wanted;
     this.#good = new Map([...this.#good].filter(([name]) => digests.has(name)));
     this.#verdicts.keepContents(digests);
@@ -257,7 +262,7 @@ export class FleetQuarantine {
     const key = names.join("\n");
     if (this.#offers.has(key) || this.#offers.size >= OFFERS_MAX) return this.#offers.get(key);
     const made = this.#without(names);
-    const offer = made.body.length > this.#deps.snapshotMaxBytes ? undefined : made;
+    const offer = made.sizeBytes > this.#deps.snapshotMaxBytes ? undefined : made;
     this.#offers.set(key, offer);
     return offer;
   }

@@ -64,7 +64,7 @@ export function logPublication(log: Log, before: Publication, after: Publication
       const fields = {
         version: snapshot.version,
         resources: snapshot.resources.length,
-        bytes: snapshot.body.length,
+        bytes: snapshot.sizeBytes,
         fleet: fleetName(fleet),
       };
       log.info("Published snapshot", fields);

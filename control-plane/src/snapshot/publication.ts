@@ -80,8 +80,8 @@ function decide(
   }
   // Same content: the same object stays, so that "nothing changed" is one comparison everywhere.
   if (before?.version === wanted.version) return { snapshot: before, hold: undefined };
-  if (wanted.body.length > options.snapshotMaxBytes) {
-    return { snapshot: before, hold: { kind: "too-large", sizeBytes: wanted.body.length, resources: grownSince(before, wanted) } };
+  if (wanted.sizeBytes > options.snapshotMaxBytes) {
+    return { snapshot: before, hold: { kind: "too-large", sizeBytes: wanted.sizeBytes, resources: grownSince(before, wanted) } };
   }
   if (wanted.resources.length > 0) return { snapshot: wanted, hold: undefined };
   const sinceMs = current?.hold?.kind === "empty" ? current.hold.sinceMs : nowMs;

@@ -86,7 +86,7 @@ describe("Publisher", () => {
   it("publishes what the source has when it starts, and says so", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
-    const version = "1d9ef20497bdfd4488ec6996dfbaa672";
+    const version = "974030ee43ece499b7070d448d1e0586";
     expect(publisher.snapshotFor("any")?.version).toBe(version);
     expect(logged()).toEqual([{ level: "info", "@message": "Published snapshot", version, resources: 1, bytes: 204, fleet: "*" }]);
     expect(told).toBe(1);
@@ -334,7 +334,7 @@ describe("Publisher", () => {
         level: "info",
         "@message": "What is in force is wanted again, nothing is held back any more",
         fleet: "*",
-        version: "1d9ef20497bdfd4488ec6996dfbaa672",
+        version: "974030ee43ece499b7070d448d1e0586",
       },
     ]);
     expect(told).toBe(1);
@@ -378,7 +378,7 @@ describe("Publisher", () => {
     logged();
     await change({ "a.yaml": manifest(A), "g.yaml": manifest({ name: "g", domain: "gold", fleets: ["gold"], largeRules: 200 }) });
     expect(logged()).toMatchObject([
-      { "@message": "Published snapshot", fleet: "gold", version: "1d9ef20497bdfd4488ec6996dfbaa672" },
+      { "@message": "Published snapshot", fleet: "gold", version: "974030ee43ece499b7070d448d1e0586" },
       { "@message": "The snapshot is too large and not published, the one before stays in force", fleet: "gold" },
     ]);
     publisher.changed();
@@ -398,7 +398,7 @@ describe("Publisher", () => {
         level: "info",
         "@message": "No resource names this fleet any more, it has the snapshot of all others",
         fleet: "gold",
-        version: "1d9ef20497bdfd4488ec6996dfbaa672",
+        version: "974030ee43ece499b7070d448d1e0586",
       },
     ]);
     expect([publisher.snapshotFor("gold")?.resources.length, told]).toEqual([1, 2]);

@@ -13,7 +13,8 @@ import { logPublication, logQuarantine, logRefusals } from "./publication-log.ts
 import { nextReleaseMs, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import type { Publication, PublicationOptions } from "./publication.ts";
 import { NO_REJECTIONS, type Quarantine, type Rejections } from "./rejections.ts";
-import { buildSnapshots } from "./snapshot.ts";
+import { inSlices } from "./slices.ts";
+import { snapshotSteps } from "./snapshot.ts";
 import type { Snapshot, SnapshotSet } from "./snapshot.ts";
 
 /** How long changes are collected, and the bounds of what is published. */
@@ -114,7 +115,7 @@ class SourcePublisher implements Publisher {
   }
 
   async start(): Promise<void> {
-    this.#take(await this.#readSource());
+    await this.#take(await this.#readSource());
     this.#isStarted = true;
     if (this.#isChangedEarly) this.#debounce.changed();
   }
@@ -169,7 +170,7 @@ class SourcePublisher implements Publisher {
     const noticedMs = this.#noticedMs;
     this.#noticedMs = undefined;
     try {
-      this.#take(await this.#readSource(), noticedMs);
+      await this.#take(await this.#readSource(), noticedMs);
     } catch (error) {
       this.#noticedMs = noticedMs ?? this.#noticedMs;
       const message = describeError(error);
@@ -191,13 +192,14 @@ class SourcePublisher implements Publisher {
     return this.#source.read();
   }
 
-  #take(state: SourceState, noticedMs?: number): void {
+  async #take(state: SourceState, noticedMs?: number): Promise<void> {
     if (state === this.#read) {
       this.#noteReadable();
       return;
     }
     const assembly = assemble(state);
-    const wanted = buildSnapshots(assembly, this.#wanted);
+    // What pods say meanwhile is heard of what was wanted before; nobody else changes that.
+    const wanted = await inSlices(snapshotSteps(assembly, this.#wanted));
     // Only now: a state that cannot be assembled is not taken, and fails again at the next look.
     this.#noteReadable();
     this.#read = state;

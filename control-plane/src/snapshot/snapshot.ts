@@ -19,7 +19,7 @@ export interface SnapshotResource {
   readonly domain: string;
 }
 
-/** Everything for the pods of a fleet. */
+/** Everything for the pods of a fleet. There may be hundreds of fleets: what takes time or memory is made when it is asked for first. */
 export interface Snapshot {
   readonly version: string;
   /** Sorted by name. */
@@ -28,6 +28,8 @@ export interface Snapshot {
   readonly digests: ReadonlyMap<string, string>;
   /** All resources with version and type, as they are sent; shared by every stream. Must not be changed. */
   readonly body: Buffer;
+  /** Length of the body. */
+  readonly sizeBytes: number;
 }
 
 /** One snapshot for each fleet that a resource names, and one for all others. */
@@ -52,20 +54,30 @@ export interface Restoration {
  * nothing is new since `before` keeps its snapshot.
  */
 export function buildSnapshots(assembly: Assembly, before?: SnapshotSet): SnapshotSet {
+  const steps = snapshotSteps(assembly, before);
+  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
+}
+
+/** The same in short steps, between which others may have their turn: hundreds of fleets with thousands of resources each take a while. */
+export function* snapshotSteps(assembly: Assembly, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
   const resources = assembly.accepted.map((resource) => ({ resource, built: buildResource(resource) }));
-  const build = (known: Snapshot | undefined, isFor: (resource: AcceptedResource) => boolean): Snapshot => {
-    const wanted = resources.filter(({ resource }) => isFor(resource)).map(({ built }) => built);
-    return known !== undefined && areSame(known.resources, wanted) ? known : buildSnapshot(wanted);
-  };
-  return {
-    byFleet: new Map(
-      assembly.fleets.map((fleet) => {
-        const isFor = ({ fleets }: AcceptedResource): boolean => fleets === undefined || fleets.includes(fleet);
-        return [fleet, build(before?.byFleet.get(fleet), isFor)] as const;
-      }),
-    ),
-    others: build(before?.others, ({ fleets }) => fleets === undefined),
-  };
+  const forAll: SnapshotResource[] = [];
+  const wanted = new Map<string, SnapshotResource[]>(assembly.fleets.map((fleet) => [fleet, []]));
+  for (const { resource, built } of resources) {
+    if (resource.fleets === undefined) {
+      forAll.push(built);
+      for (const list of wanted.values()) list.push(built);
+    } else for (const fleet of resource.fleets) wanted.get(fleet)?.push(built);
+    yield;
+  }
+  const build = (known: Snapshot | undefined, list: readonly SnapshotResource[]): Snapshot =>
+    known !== undefined && areSame(known.resources, list) ? known : buildSnapshot(list);
+  const byFleet = new Map<string, Snapshot>();
+  for (const [fleet, list] of wanted) {
+    byFleet.set(fleet, build(before?.byFleet.get(fleet), list));
+    yield;
+  }
+  return { byFleet, others: build(before?.others, forAll) };
 }
 
 /** The resources with these names, as a snapshot would send them: same version, fewer resources. */
@@ -81,30 +93,46 @@ function buildResource({ key, domain, message }: AcceptedResource): SnapshotReso
   const known = builtResources.get(message);
   if (known?.name === key && known.domain === domain) return known;
   const bytes = encodeResource(message);
-  const built = { name: key, bytes, digest: hashOf([bytes]), domain };
+  const built = { name: key, bytes, digest: hashOf(bytes), domain };
   builtResources.set(message, built);
   return built;
 }
 
 /** A snapshot of these resources, which must be sorted by name. */
 export function buildSnapshot(resources: readonly SnapshotResource[]): Snapshot {
-  const bytes = resources.map((resource) => resource.bytes);
-  // Each field carries its own length, so that no two lists of resources run together to the same bytes.
-  const version = hashOf(bytes);
-  return {
-    version,
-    resources,
-    digests: new Map(resources.map(({ name, digest }) => [name, digest])),
-    body: encodeBody(version, bytes),
-  };
+  return new LazySnapshot(resources);
+}
+
+class LazySnapshot implements Snapshot {
+  readonly version: string;
+  readonly resources: readonly SnapshotResource[];
+  readonly sizeBytes: number;
+  #digests: ReadonlyMap<string, string> | undefined;
+  #body: Buffer | undefined;
+
+  constructor(resources: readonly SnapshotResource[]) {
+    this.resources = resources;
+    // Of digests, which were made once for each resource: to hash megabytes again for each fleet takes seconds.
+    this.version = hashOf(resources.map(({ digest }) => digest).join("\n"));
+    this.sizeBytes = resources.reduce((sum, { bytes }) => sum + bytes.length, encodeBody(this.version, []).length);
+  }
+
+  get digests(): ReadonlyMap<string, string> {
+    return (this.#digests ??= new Map(this.resources.map(({ name, digest }) => [name, digest])));
+  }
+
+  get body(): Buffer {
+    return (this.#body ??= encodeBody(
+      this.version,
+      this.resources.map(({ bytes }) => bytes),
+    ));
+  }
 }
 
 function areSame(left: readonly SnapshotResource[], right: readonly SnapshotResource[]): boolean {
   return left.length === right.length && left.every((resource, index) => resource === right[index]);
 }
 
-function hashOf(parts: readonly Uint8Array[]): string {
-  const hash = createHash("sha256");
-  for (const part of parts) hash.update(part);
-  return hash.digest("hex").slice(0, VERSION_LENGTH);
+function hashOf(content: Uint8Array | string): string {
+  return createHash("sha256").update(content).digest("hex").slice(0, VERSION_LENGTH);
 }

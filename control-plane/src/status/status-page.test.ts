@@ -6,7 +6,7 @@ import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/r
 import type { RolloutReport } from "../report/rollout-report.ts";
 import { renderStatusPage } from "./status-page.ts";
 
-const VERSION = "1d9ef20497bdfd4488ec6996dfbaa672";
+const VERSION = "974030ee43ece499b7070d448d1e0586";
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const EVENT = { version: VERSION, atMs: AT_MS };
 
@@ -37,7 +37,7 @@ describe("renderStatusPage()", () => {
       reportOf(publisher, [podOf({ accepted: EVENT, rejected: { ...EVENT, version: "bad", message: "default/a: no" } })]),
     );
     for (const text of [
-      `<code title="${VERSION}">1d9ef20497bd</code>`,
+      `<code title="${VERSION}">974030ee43ec</code>`,
       "<code>b.yaml:10:15</code>",
       "<code>spec.descriptors[0].rateLimit.unit</code>",
       "&#34;fortnight&#34;",
@@ -61,11 +61,11 @@ describe("renderStatusPage()", () => {
       "Everything is shown. Narrow down",
       "Snapshots",
       "Fleet | Version | Resources | Bytes | Published | Pods",
-      "every | 1d9ef20497bd | 1 | 204 | 2026-01-31 12:00:00 UTC | [good] 2 of 2 current",
+      "every | 974030ee43ec | 1 | 204 | 2026-01-31 12:00:00 UTC | [good] 2 of 2 current",
       "Pods (2)",
       "Pod | Fleet | Address | State | Accepted | Rejected",
-      "pod-7 / gateway/pod-7 / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [good] current | 1d9ef20497bd / 2026-01-31 12:00:00 UTC | none",
-      "(no node id) | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [good] current | 1d9ef20497bd / 2026-01-31 12:00:00 UTC | none",
+      "pod-7 / gateway/pod-7 / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [good] current | 974030ee43ec / 2026-01-31 12:00:00 UTC | none",
+      "(no node id) | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [good] current | 974030ee43ec / 2026-01-31 12:00:00 UTC | none",
       "Resources (1)",
       "Resource | Domain | Fleets | State | Pods | Where",
       "default/a | alpha | every | [good] served | [good] 2 of 2 current | a.yaml:1",
