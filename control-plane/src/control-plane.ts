@@ -12,7 +12,7 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { AdsSecurity } from "./ads/ads-security.ts";
 import { type AdsServer, createAdsServer } from "./ads/ads-server.ts";
-import { createAnswerBound } from "./report/answer-bound.ts";
+import { type AnswerBound, createAnswerBound } from "./report/answer-bound.ts";
 import type { ClientStatusFacts } from "./report/client-status.ts";
 import { clientStatusService } from "./report/client-status-grpc.ts";
 import { createPushFollower, type MarkFailed } from "./report/push-follower.ts";
@@ -95,8 +95,7 @@ export function createControlPlane({ log, clock, tracer, markFailed, folderLookM
     sourceCounts: countsOf(source),
   });
   const clientFacts = (): ClientStatusFacts => ({ pods: pods.list(), snapshotFor: (fleet) => publisher.snapshotFor(fleet) });
-  const answers = createAnswerBound({ max: ROLLOUTS_MAX, task: "tell the rollout" });
-  const clientAnswers = createAnswerBound({ max: CLIENT_STATUSES_MAX, task: "tell the status of clients" });
+  const { answers, clientAnswers } = createAnswerBounds();
   const services = [rolloutGrpcService({ feed, answers, log }), clientStatusService({ facts: clientFacts, answers: clientAnswers, log })];
   const ads: AdsServer = createAdsServer(
     {
@@ -114,7 +113,6 @@ export function createControlPlane({ log, clock, tracer, markFailed, folderLookM
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
   const readiness = (): Readiness => readinessOf(notReady(), publisher.state().publication);
   for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })]) http.route(route);
-
   const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
   const look = createLook(() => `${notReady()}\n${source.condition().problem}`, feed);
@@ -136,6 +134,14 @@ export function createControlPlane({ log, clock, tracer, markFailed, folderLookM
       publisher.changed();
     },
     describe: () => describeWhere({ source, ads, http }, settings),
+  };
+}
+
+/** What clients that do not read may keep waiting: of the rollout, which more of them ask for, and of the status of clients. */
+function createAnswerBounds(): { readonly answers: AnswerBound; readonly clientAnswers: AnswerBound } {
+  return {
+    answers: createAnswerBound({ max: ROLLOUTS_MAX, task: "tell the rollout" }),
+    clientAnswers: createAnswerBound({ max: CLIENT_STATUSES_MAX, task: "tell the status of clients" }),
   };
 }
 

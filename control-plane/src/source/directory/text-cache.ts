@@ -28,6 +28,7 @@ const TRUSTED_FILE_SYSTEMS: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0
 export interface FileAccess {
   /** Which content a path leads to; undefined when it leads nowhere or that cannot be told. */
   version(path: string): Promise<FileVersion | undefined>;
+  /** What a file says, and its version; never rejects. */
   read(path: string): Promise<ReadFile>;
   /** Whether versions tell every change of the file there. */
   isTrusted(path: string): Promise<boolean>;
