@@ -5,11 +5,11 @@ import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { RealPod, until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "./otlp-receiver.suite.ts";
 
 const PROGRAM = join(import.meta.dirname, "main.ts");
 

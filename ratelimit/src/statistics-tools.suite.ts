@@ -5,9 +5,6 @@ import { join } from "node:path";
 /** The statsd_exporter that `node tools/test-setup.ts` builds. */
 export const STATSD_EXPORTER = cachedProgram("statsd_exporter-0.31.0", "statsd_exporter");
 
-/** Python with the official OTLP messages. */
-export const OTLP_PYTHON = cachedProgram("opentelemetry-proto-1.45.2", "python");
-
 /** One line of the text format. */
 export interface Series {
   readonly name: string;

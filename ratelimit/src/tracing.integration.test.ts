@@ -7,16 +7,15 @@ import { fileURLToPath } from "node:url";
 import { credentials, makeClientConstructor, Metadata } from "@grpc/grpc-js";
 import { create } from "@bufbuild/protobuf";
 import { createAuthority } from "@weir/common/certificates/authority";
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { reservePort } from "./counters/reserved-port.suite.ts";
 import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
-import { OTLP_PYTHON } from "./statistics-tools.suite.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const RECEIVER = fileURLToPath(new URL("../oracle/otlp-receiver/receiver.py", import.meta.url));
 
 /** The caller's place in its trace. */
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -31,30 +30,13 @@ descriptors:
 - {key: fast, rate_limit: {unit: second, requests_per_unit: 5}}
 `;
 
-/** A span as the receiver prints it. */
-interface ReceivedSpan {
-  readonly via: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly encoding: string;
-  readonly resource: Readonly<Record<string, unknown>>;
-  readonly scope: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId: string;
-  readonly attributes: Readonly<Record<string, unknown>>;
-  readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
-  readonly status: { readonly code: number; readonly message: string };
-  readonly nanoseconds: number;
-}
-
 const INTERNAL_KIND = 1;
 const SERVER_KIND = 2;
 
 describe("weir-ratelimit tracing", () => {
   let folder: string;
   const programs: StartedProgram[] = [];
+  const receivers: OtlpReceiver[] = [];
 
   beforeEach(async () => {
     await clearOfMidnight();
@@ -64,7 +46,7 @@ describe("weir-ratelimit tracing", () => {
   });
 
   afterEach(async () => {
-    for (const program of programs.splice(0).reverse()) await program.stop();
+    for (const program of [...receivers.splice(0), ...programs.splice(0)].reverse()) await program.stop();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -75,19 +57,15 @@ describe("weir-ratelimit tracing", () => {
   }
 
   /** A receiver, its ports, and the spans that it has got. */
-  async function startReceiver(tls: readonly string[] = []) {
-    const program = start(OTLP_PYTHON, [RECEIVER, ...tls]);
-    await expect.poll(() => program.output() + program.errors(), WAIT).toContain("\n");
-    const [first = "", ...lines] = program.output().split("\n");
-    expect(lines).toEqual([""]);
-    const ports = JSON.parse(first) as { readonly grpc: number; readonly http: number };
+  async function startReceiver(tls?: Parameters<typeof startOtlpReceiver>[1]) {
+    const receiver = await startOtlpReceiver(process.env, tls);
+    receivers.push(receiver);
     /** All spans, once so many have come: what sent them may end before this process has read what the receiver says of them. */
     const spans = async (count: number): Promise<readonly ReceivedSpan[]> => {
-      const lines = (): readonly string[] => program.output().split("\n").slice(1, -1);
-      await expect.poll(() => lines().length, WAIT).toBeGreaterThanOrEqual(count);
-      return lines().map((line) => JSON.parse(line) as ReceivedSpan);
+      await expect.poll(() => receiver.spans().length, WAIT).toBeGreaterThanOrEqual(count);
+      return receiver.spans();
     };
-    return { ports, spans };
+    return { ports: receiver.ports, spans };
   }
 
   /** The service, once it serves. */
@@ -311,7 +289,7 @@ describe("weir-ratelimit tracing", () => {
       KVSTORE_COMMAND_TIMEOUT: "200ms",
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}`,
     });
-    await programs[1]?.stop();
+    await programs[0]?.stop();
     expect(await askGrpc(target, request("d", "k"), TRACEPARENT)).toBe(14);
     await stop(program);
     const spans = await receiver.spans(3);
@@ -335,7 +313,7 @@ describe("weir-ratelimit tracing", () => {
       await writeFile(certificate, pair.certPem);
       await writeFile(key, pair.keyPem);
       await writeFile(ca, authority.certPem);
-      const receiver = await startReceiver([certificate, key]);
+      const receiver = await startReceiver({ certPath: certificate, keyPath: key });
       const { program, url } = await serve({
         TRACING_EXPORTER_PROTOCOL: protocol,
         OTEL_EXPORTER_OTLP_ENDPOINT: `https://localhost:${receiver.ports[protocol]}`,

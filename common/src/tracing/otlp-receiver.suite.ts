@@ -6,9 +6,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { eventually } from "@weir/testing/eventually";
+import { expect } from "vitest";
 
-const RECEIVER = fileURLToPath(new URL("../../ratelimit/oracle/otlp-receiver/receiver.py", import.meta.url));
+const RECEIVER = fileURLToPath(new URL("../../../ratelimit/oracle/otlp-receiver/receiver.py", import.meta.url));
 
 /** Python with the official messages, in the cache. */
 const PYTHON = join("weir", "opentelemetry-proto-1.45.2", "bin", "python");
@@ -20,6 +20,9 @@ const START_TIMEOUT_MS = 40_000;
 export interface ReceivedSpan {
   /** `grpc` or `http`. */
   readonly via: string;
+  /** Headers or metadata of the request that brought it, and how its body was packed. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly encoding: string;
   readonly resource: Readonly<Record<string, unknown>>;
   readonly scope: string;
   readonly name: string;
@@ -39,32 +42,34 @@ export interface ReceivedSpan {
 export interface OtlpReceiver {
   /** The address for exporters that speak this protocol. */
   endpoint(protocol: "grpc" | "http"): string;
+  readonly ports: Readonly<Record<"grpc" | "http", number>>;
   /** Everything that it has received. */
   spans(): readonly ReceivedSpan[];
   stop(): Promise<void>;
 }
 
-/** Starts a receiver on free ports of 127.0.0.1; the environment says where the cache is. */
-export async function startOtlpReceiver(env: Readonly<Record<string, string | undefined>>): Promise<OtlpReceiver> {
+/** Starts a receiver on free ports of 127.0.0.1; the environment says where the cache is. With paths of a certificate and its key it speaks TLS. */
+export async function startOtlpReceiver(
+  env: Readonly<Record<string, string | undefined>>,
+  tls?: { readonly certPath: string; readonly keyPath: string },
+): Promise<OtlpReceiver> {
   const cache = env["XDG_CACHE_HOME"];
   const python = join(cache === undefined || cache === "" ? join(homedir(), ".cache") : cache, PYTHON);
-  const child: ChildProcess = spawn(python, [RECEIVER], { stdio: ["ignore", "pipe", "pipe"] });
+  const child: ChildProcess = spawn(python, [RECEIVER, ...(tls === undefined ? [] : [tls.certPath, tls.keyPath])], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let [output, errors] = ["", ""];
   child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
-  child.on("error", (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test-setup.ts installs it`));
+  child.on("error", (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test-setup.ts installs it\n`));
   const lines = (): readonly string[] => output.split("\n").slice(0, -1);
-  const first = await eventually(
-    "the ports of the OTLP receiver",
-    () => {
-      const [line] = lines();
-      if (line === undefined) throw new Error(errors);
-      return line;
-    },
-    START_TIMEOUT_MS,
-  );
+  // What it has to say at once is either its ports or why there is none.
+  await expect.poll(() => output + errors, { timeout: START_TIMEOUT_MS, interval: 50 }).toContain("\n");
+  const [first] = lines();
+  if (first === undefined) throw new Error(errors);
   const ports = JSON.parse(first) as Readonly<Record<"grpc" | "http", number>>;
   return {
+    ports,
     endpoint: (protocol) => `http://127.0.0.1:${ports[protocol]}`,
     spans: () =>
       lines()
