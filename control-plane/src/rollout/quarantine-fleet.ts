@@ -50,7 +50,7 @@ export class FleetQuarantine {
   /** Counts what was wanted. */
   #round = 0;
   /** The forms that a pod accepted last, by name; only of resources that are wanted. */
-  #good: Map<string, SnapshotResource>;
+  readonly #good: Map<string, SnapshotResource>;
   readonly #verdicts: FleetVerdicts;
   /** Versions that a pod accepted, since something else was wanted last. */
   readonly #acceptedVersions = new Set<string>();
@@ -68,20 +68,24 @@ export class FleetQuarantine {
     this.#deps = deps;
     this.#wanted = wanted;
     this.#candidate = wanted;
-    this.#good = new Map(origin === undefined ? [] : origin.#good);
+    this.#good = new Map(origin === undefined ? [] : [...origin.#good].filter(([name]) => wanted.digests.has(name)));
     this.#verdicts = new FleetVerdicts(deps.isConnected, origin === undefined ? undefined : origin.#verdicts);
     this.#accepted = origin === undefined ? undefined : origin.#accepted;
-    this.#forget();
+    this.#forgetContents();
+    this.#settle();
   }
 
   /** Something may be wanted that was not before: rejections of what is gone or edited are forgotten. */
   want(wanted: Snapshot): void {
     if (wanted.version === this.#wanted.version) return;
+    const gone = namesGone(this.#wanted, wanted);
     this.#wanted = wanted;
     this.#round += 1;
     this.#verdicts.forgetVersions();
     this.#acceptedVersions.clear();
-    this.#forget();
+    for (const name of gone) this.#good.delete(name);
+    this.#forgetContents();
+    this.#settle();
   }
 
   /** What may be served. */
@@ -207,17 +211,9 @@ export class FleetQuarantine {
     return this.#accepted !== undefined && this.#ageOf(version) > this.#ageOf(this.#accepted.version);
   }
 
-  /** Drops what is known of content that is no longer wanted. */
-  #forget(): void {
-    // Most fleets have said nothing so far; digests of thousands of resources need not be looked at for those.
-    if (this.#good.size === 0 && this.#verdicts.contents.size === 0) {
-      this.#settle();
-      return;
-    }
-    const { digests } = this.#wanted;
-    this.#good = new Map([...this.#good].filter(([name]) => digests.has(name)));
-    this.#verdicts.keepContents(digests);
-    this.#settle();
+  /** Drops what is known of contents that are no longer wanted. Digests of thousands of resources are not looked at where nothing was rejected. */
+  #forgetContents(): void {
+    if (this.#verdicts.contents.size > 0) this.#verdicts.keepContents(this.#wanted.digests);
   }
 
   /** Finds again what may be served. */
@@ -266,4 +262,17 @@ export class FleetQuarantine {
     this.#offers.set(key, offer);
     return offer;
   }
+}
+
+/** Names of resources that are in one snapshot and not in the next. Both are sorted, and most of what is in them is the same. */
+function namesGone(before: Snapshot, after: Snapshot): readonly string[] {
+  let index = 0;
+  return before.resources.flatMap((resource) => {
+    let other = after.resources[index];
+    while (other !== undefined && other !== resource && compareCodeUnits(other.name, resource.name) < 0)
+      other = after.resources[(index += 1)];
+    const isThere = other !== undefined && (other === resource || other.name === resource.name);
+    if (isThere) index += 1;
+    return isThere ? [] : [resource.name];
+  });
 }

@@ -94,6 +94,17 @@ describe("Quarantine of a resource", () => {
     expect(inForce(world)).toEqual(["default/b=1"]);
   });
 
+  it("does not serve the last good form of a resource that was deleted meanwhile, whatever stood beside it", () => {
+    const world = worldOf(A, B, C);
+    world.connect(rejecting("default/a=2", "default/b=2", "default/c=2"));
+    world.settle();
+    world.want(B, { ...C, name: "d", domain: "delta" });
+    world.settle();
+    world.want(A2, { ...B, requestsPerUnit: 2 }, { ...C, requestsPerUnit: 2 });
+    world.settle();
+    expect(inForce(world)).toEqual(["default/b=1"]);
+  });
+
   it("does not serve a last good form whose domain has another owner now", () => {
     const world = worldOf(A, B);
     world.connect(rejecting("default/a=2"));
