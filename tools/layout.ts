@@ -41,7 +41,12 @@ export const WORKSPACES: readonly Workspace[] = [
     ],
     alternatives: [],
   },
-  { name: "testing", mayImport: ["common"], order: ["eventually.ts", "server-process.ts", "kubernetes"], alternatives: [] },
+  {
+    name: "testing",
+    mayImport: ["common"],
+    order: ["eventually.ts", "pause-process.ts", "reserve-ports.ts", "server-process.ts", "kubernetes"],
+    alternatives: [],
+  },
   {
     name: "control-plane",
     mayImport: ["proto", "crds", "common"],
@@ -52,6 +57,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "ratelimit",
     mayImport: ["proto", "common"],
+    testsMayImport: ["testing"],
     order: ["errors.ts", "statistics", "rules", "config", "counters", "decide", "health", "transport", "settings", "tools"],
     alternatives: ["config", "counters", "counters/kvstore", "transport"],
   },

@@ -7,7 +7,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { eventually } from "@weir/testing/eventually";
-import { findFreePorts } from "@weir/testing/kubernetes/free-ports";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
@@ -67,7 +67,7 @@ interface ControlPlaneProcess {
 
 async function startControlPlane(): Promise<ControlPlaneProcess> {
   // Named, because the log tells it only when everything is up.
-  const [httpPort] = await findFreePorts(1);
+  const httpPort = await reservePort();
   const env = {
     SOURCE: "kubernetes",
     KUBECONFIG: cluster.kubeconfigPath,

@@ -9,7 +9,7 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
-import { reservePort } from "./counters/reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";
 import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
-import { reservePort } from "./counters/reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */

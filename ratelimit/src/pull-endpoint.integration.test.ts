@@ -8,7 +8,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createAltstoreStatistics } from "./counters/altstore/altstore-statistics.ts";
-import { reservePort } from "./counters/reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { createLocalCache } from "./decide/local-cache.ts";
 import { parseSettings } from "./settings.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";

@@ -253,11 +253,11 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod({ keepalive: { timeMs: 200, timeoutMs: 1000 }, connectTimeoutMs: 2000 });
     await server.until(() => server.asked.length >= 2);
-    server.freeze(true);
+    await server.freeze(true);
     const before = warnings(pod).length;
     await expect.poll(() => warnings(pod).length, WAIT).toBeGreaterThan(before);
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
-    server.freeze(false);
+    await server.freeze(false);
     server.publish(NODE, "v2", [{ ...FOO, domain: "awake" }]);
     await untilDump(pod, "awake.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
   });

@@ -12,7 +12,7 @@ import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { reservePort } from "./counters/reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));

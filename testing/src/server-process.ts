@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { pauseProcess } from "./pause-process.ts";
 
 /** Most characters of a log that a failure shows. */
 const LOG_TAIL_LENGTH = 2_000;
@@ -47,9 +48,9 @@ export class ServerProcess {
     return `The end of the log of ${name}:\n${readFileSync(logPath, "utf8").slice(-LOG_TAIL_LENGTH)}`;
   }
 
-  /** Lets it neither read nor answer. */
-  pause(): void {
-    this.#child?.kill("SIGSTOP");
+  /** Lets it neither read nor answer; resolves when it stands still. */
+  async pause(): Promise<void> {
+    await pauseProcess(this.pid);
   }
 
   /** Lets it go on. */

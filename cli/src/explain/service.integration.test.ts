@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { rulesOfModel } from "@weir/crds/rate-limit-config/convert";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import { eventually } from "@weir/testing/eventually";
-import { findFreePorts } from "@weir/testing/kubernetes/free-ports";
+import { reservePort } from "@weir/testing/reserve-ports";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "weir-explain-"));
   mkdirSync(join(folder, "config"));
   for (const file of files) if ("text" in file) writeFileSync(join(folder, "config", file.path), file.text);
-  [redisPort = 0] = await findFreePorts(1);
+  redisPort = await reservePort();
   children.push(
     spawn("redis-server", ["--port", String(redisPort), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]),
   );

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { E2eError } from "../errors.ts";
 import { eventually } from "@weir/testing/eventually";
 import type { DevelopmentCertificates } from "../stack/certificates.ts";
-import { findFreePort } from "../parts/ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type Fleet, startFleet } from "./control-plane-fleet.ts";
 import type { PodsAnswer } from "./control-plane-pods.ts";
 import { type MeasuredControlPlane, startControlPlane } from "./control-plane-server.ts";
@@ -126,7 +126,7 @@ export async function measureBurst(bench: Bench, options: { readonly overMs: num
 
 /** What a pod of a killed replica waits beyond its own back-off until another replica has served it. */
 export async function measureKilledReplica(bench: Bench): Promise<Measured> {
-  const other = await findFreePort();
+  const other = await reservePort();
   const { resources, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true, otherPort: other });
   const second = await launch(bench, { resources, isTls: true, adsPort: other });
   await second.waitUntilReady();
@@ -155,7 +155,7 @@ async function start(
 ): Promise<{ readonly resources: ResourceSet; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
   const resources = place === "folder" ? makeFolderSet(bench.folder, set) : await makeClusterSet(bench, set);
   const { ca, rateLimit } = bench.certificates;
-  const adsPort = await findFreePort();
+  const adsPort = await reservePort();
   const fleet = await startFleet({
     pods,
     ports: otherPort === undefined ? [adsPort] : [adsPort, otherPort],

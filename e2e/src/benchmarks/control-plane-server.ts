@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { E2eError } from "../errors.ts";
 import type { DevelopmentCertificates } from "../stack/certificates.ts";
-import { findFreePort } from "../parts/ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { STACK_HOST } from "../stack/ports.ts";
 import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
 import { waitUntilReady } from "../stack/ready.ts";
@@ -45,8 +45,8 @@ export interface ControlPlaneOptions {
 /** Starts a control plane; it need not be ready yet. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<MeasuredControlPlane> {
   const { certificates } = options;
-  const adsPort = options.adsPort ?? (await findFreePort());
-  const httpPort = await findFreePort();
+  const adsPort = options.adsPort ?? (await reservePort());
+  const httpPort = await reservePort();
   const env = {
     PATH: options.path,
     LOG_LEVEL: "error",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
 import { startMemcached } from "../parts/memcached.ts";
 import { startRedis } from "../parts/redis.ts";
-import { findFreePort } from "../parts/ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { STACK_HOST } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { startProcess } from "../stack/process-group.ts";
@@ -84,10 +84,10 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
     beside.push(await startStore(plan.store, folder, place.cores.generator));
     if (plan.isEverythingOn) beside.push(await startEverything(folder, place));
     const [httpPort, grpcPort, debugPort, metricsPort] = [
-      await findFreePort(),
-      await findFreePort(),
-      await findFreePort(),
-      await findFreePort(),
+      await reservePort(),
+      await reservePort(),
+      await reservePort(),
+      await reservePort(),
     ];
     const env: Record<string, string> = {
       PATH: place.path,

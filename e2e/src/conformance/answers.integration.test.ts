@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
+import { pauseProcess } from "@weir/testing/pause-process";
 import { type Redis, startRedis } from "../parts/redis.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { STACK_HOST } from "../stack/ports.ts";
@@ -160,7 +161,7 @@ describe("the rate limit service whose Redis is gone", () => {
 
   it("case 118: a call ends at its deadline when the store is silent, and before it when that has been away for longer than KVSTORE_COMMAND_TIMEOUT", async () => {
     expect((await service.ask("d", { entries: { ten: "x" } })).code).toBe("OK");
-    process.kill(redis.process.pid, "SIGSTOP");
+    await pauseProcess(redis.process.pid);
     const silent = await failureOf(service.askWithin(1000, "d", { entries: { ten: "x" } }));
     process.kill(redis.process.pid, "SIGCONT");
     expect(silent.code).toBe("DEADLINE_EXCEEDED");

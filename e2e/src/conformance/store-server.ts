@@ -5,7 +5,7 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import { createAuthority } from "@weir/common/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
-import { findFreePort } from "../parts/ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { runCommand } from "../parts/shell.ts";
 import { STACK_HOST } from "../stack/ports.ts";
 import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
@@ -38,7 +38,7 @@ export async function startRedisServer(
   flags: readonly string[] = [],
   portFlag: "--port" | "--tls-port" = "--port",
 ): Promise<StoreServer> {
-  const port = await findFreePort();
+  const port = await reservePort();
   const plain = portFlag === "--tls-port" ? ["--port", "0"] : [];
   const args = [...plain, portFlag, String(port), "--bind", STACK_HOST, "--save", "", "--appendonly", "no", "--dir", folder, ...flags];
   return startStore("redis-server", port, args);
@@ -46,7 +46,7 @@ export async function startRedisServer(
 
 /** Starts a sentinel that watches the server on `masterPort` under the name `mymaster`. */
 export async function startSentinel(folder: string, masterPort: number): Promise<StoreServer> {
-  const port = await findFreePort();
+  const port = await reservePort();
   const path = join(folder, `sentinel-${port}.conf`);
   const lines = [`port ${port}`, `bind ${STACK_HOST}`, `dir ${folder}`, `sentinel monitor mymaster ${STACK_HOST} ${masterPort} 1`];
   writeFileSync(path, `${lines.join("\n")}\n`);
@@ -59,7 +59,7 @@ export async function startCluster(folder: string): Promise<readonly StoreServer
   const addresses: string[] = [];
   try {
     for (let index = 0; index < CLUSTER_NODES; index++) {
-      const busPort = await findFreePort();
+      const busPort = await reservePort();
       const flags = ["--cluster-enabled", "yes", "--cluster-config-file", `nodes-${index}.conf`, "--cluster-port", String(busPort)];
       const node = await startRedisServer(folder, flags);
       nodes.push(node);
@@ -81,7 +81,7 @@ export async function startCluster(folder: string): Promise<readonly StoreServer
 
 /** Starts a memcached. */
 export async function startMemcached(flags: readonly string[] = []): Promise<StoreServer> {
-  const port = await findFreePort();
+  const port = await reservePort();
   // As root it insists on being told whose rights it shall take.
   return startStore("memcached", port, ["-u", "nobody", "-l", STACK_HOST, "-p", String(port), "-U", "0", ...flags]);
 }

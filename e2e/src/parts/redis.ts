@@ -5,7 +5,7 @@ import { STACK_HOST } from "../stack/ports.ts";
 import type { ProcessGroup } from "../stack/process-group.ts";
 import { startProcess } from "../stack/process-group.ts";
 import { eventually } from "@weir/testing/eventually";
-import { findFreePort } from "./ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 
 /** A running redis-server, reachable over TCP and over a unix socket. */
 export interface Redis {
@@ -19,7 +19,7 @@ export interface Redis {
 
 /** Starts a redis-server with an empty keyspace and its socket in `folder`. `pinned` goes in front of its command line. */
 export async function startRedis(folder: string, pinned: readonly string[] = []): Promise<Redis> {
-  const port = await findFreePort();
+  const port = await reservePort();
   const socketPath = join(folder, "redis.sock");
   const flags = [
     "--port",

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
+import { pauseProcess } from "@weir/testing/pause-process";
 import { ROOT } from "../parts/flow.ts";
 import { msOf, oneWithin } from "../parts/one-within.ts";
 import { anyPorts } from "../parts/ports.ts";
@@ -156,7 +157,7 @@ describe("make run", () => {
 
   it("leaves nothing behind when it is interrupted twice", async () => {
     const stack = await startStack(env);
-    process.kill(accountOf(stack), "SIGSTOP"); // A program that cannot end by itself.
+    await pauseProcess(accountOf(stack)); // A program that cannot end by itself.
     process.kill(stack.process.pid, "SIGINT");
     await eventually("the stop to begin", () => expect(stack.lines.some((line) => line.startsWith("Stopping"))).toBe(true));
     const interrupting = setInterval(() => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
-import { findFreePort } from "../parts/ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 
 /** No TLS between pod and control plane: the relay stands between. */
@@ -37,7 +37,7 @@ describe("a pod that rejects", () => {
   }
 
   beforeAll(async () => {
-    adsPort = await findFreePort();
+    adsPort = await reservePort();
     flow = await startFlow(
       folder.path,
       { "mail.yaml": limit("mail", 2, "day"), "search.yaml": limit("search", 1, "day") },

@@ -12,7 +12,7 @@ import type { CallTarget } from "../benchmarks/call-connection.ts";
 import { KEY_MARKER } from "../benchmarks/call-connection.ts";
 import { eventually } from "@weir/testing/eventually";
 import { ROOT } from "../parts/flow.ts";
-import { findFreePort } from "../parts/ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { startRedis } from "../parts/redis.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { STACK_HOST } from "../stack/ports.ts";
@@ -103,12 +103,7 @@ async function startServer(folder: string, unit: string, backend: Readonly<Recor
   const rules = join(folder, "rules", "config");
   mkdirSync(rules, { recursive: true });
   writeFileSync(join(rules, "soak.yaml"), rulesOf(unit));
-  const [httpPort, grpcPort, debugPort, metricsPort] = [
-    await findFreePort(),
-    await findFreePort(),
-    await findFreePort(),
-    await findFreePort(),
-  ];
+  const [httpPort, grpcPort, debugPort, metricsPort] = [await reservePort(), await reservePort(), await reservePort(), await reservePort()];
   const env: Record<string, string> = {
     PATH: process.env["PATH"] ?? "",
     ...INSPECTED,

@@ -1,7 +1,7 @@
 import type { Server } from "node:net";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { findFreePort } from "../parts/ports.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { claimPorts } from "./ports.ts";
 import type { StackPorts } from "./settings.ts";
 
@@ -30,7 +30,7 @@ describe("claimPorts()", () => {
   });
 
   it("keeps the ports that were asked for when they are free", async () => {
-    const port = await findFreePort();
+    const port = await reservePort();
     expect((await claimPorts({ ...ANY, accountHttp: port })).accountHttp).toBe(port);
   });
 

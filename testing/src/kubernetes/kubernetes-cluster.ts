@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { createAuthority } from "@weir/common/certificates/authority";
 import { eventually } from "../eventually.ts";
 import { ServerProcess } from "../server-process.ts";
-import { findFreePorts } from "./free-ports.ts";
+import { reservePorts } from "../reserve-ports.ts";
 import { type KubernetesPrograms, kubernetesPrograms } from "./kubernetes-programs.ts";
 
 /** Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle machine. */
@@ -37,7 +37,7 @@ export interface KubectlResult {
 /** Starts etcd and an API server, and resolves when it is ready. */
 export async function startKubernetesCluster(options: KubernetesClusterOptions = {}): Promise<KubernetesCluster> {
   const programs = await kubernetesPrograms();
-  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await findFreePorts(3);
+  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
   const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
   const token = randomBytes(16).toString("hex");
   const ca = await writeFiles(folder, apiPort, token);
@@ -121,8 +121,8 @@ export class KubernetesCluster {
   }
 
   /** Lets the API server neither read nor answer, its connections open. */
-  pauseApiServer(): void {
-    this.#apiServer.pause();
+  async pauseApiServer(): Promise<void> {
+    await this.#apiServer.pause();
   }
 
   /** Lets the API server go on. */
@@ -132,7 +132,9 @@ export class KubernetesCluster {
 
   /** Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw when kubectl fails. */
   async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
-    return await run(this.#programs.kubectl, ["--kubeconfig", this.kubeconfigPath, ...args], input);
+    // What it keeps of an API server is kept by port, which another cluster may have had before.
+    const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
+    return await run(this.#programs.kubectl, [...own, ...args], input);
   }
 
   /** Applies manifests on the server's side, with strict checks; throws with what kubectl said when one is refused. */

@@ -126,7 +126,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
 
   it("notices that a server says nothing though its connections stay open, and follows it when it goes on", async () => {
     await startAgain(IMPATIENT);
-    cluster.pauseApiServer();
+    await cluster.pauseApiServer();
     try {
       await expectProblem("nothing was heard for 2 s");
       expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);

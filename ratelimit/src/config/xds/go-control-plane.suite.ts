@@ -5,6 +5,7 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
 import type { JsonValue } from "@bufbuild/protobuf";
+import { pauseProcess } from "@weir/testing/pause-process";
 
 const BUILD_SCRIPT = fileURLToPath(new URL("../../../oracle/ads-server/build.sh", import.meta.url));
 
@@ -90,8 +91,9 @@ export class GoControlPlane {
   }
 
   /** Stops it for a while, as a hanging machine would, and lets it go on. */
-  freeze(isFrozen: boolean): void {
-    this.#child.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
+  async freeze(isFrozen: boolean): Promise<void> {
+    if (isFrozen) await pauseProcess(this.#child.pid);
+    else this.#child.kill("SIGCONT");
   }
 
   /** Ends it as a crash would. */

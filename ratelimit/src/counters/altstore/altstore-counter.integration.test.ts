@@ -10,7 +10,7 @@ import { createStatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
 import { type AltstoreCounter, createAltstoreCounter } from "./altstore-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
-import { reservePort } from "../reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type MemcachedServer, startMemcachedServer, startMemcachedSocketServer, until } from "./memcached-server.suite.ts";
 import { nodeIndex } from "./node-choice.ts";
 import type { AltstoreCounterOptions } from "./options.ts";

@@ -5,8 +5,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pauseProcess } from "../pause.suite.ts";
-import { reservePort } from "../reserved-port.suite.ts";
+import { pauseProcess } from "@weir/testing/pause-process";
+import { reservePort } from "@weir/testing/reserve-ports";
 
 /** Longest wait for the server to accept connections, in milliseconds. */
 const START_TIMEOUT_MS = 30_000;
@@ -46,7 +46,7 @@ export class MemcachedServer {
 
   /** Lets it neither read nor answer. */
   async pause(): Promise<void> {
-    await pauseProcess(this.#process);
+    await pauseProcess(this.#process?.pid);
   }
 
   /** Lets it go on. */

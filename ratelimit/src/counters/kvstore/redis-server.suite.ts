@@ -5,8 +5,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pauseProcess } from "../pause.suite.ts";
-import { reservePort } from "../reserved-port.suite.ts";
+import { pauseProcess } from "@weir/testing/pause-process";
+import { reservePort } from "@weir/testing/reserve-ports";
 
 /** Longest wait for the server to accept connections, in milliseconds. */
 const START_TIMEOUT_MS = 30_000;
@@ -64,7 +64,7 @@ export class RedisServer {
 
   /** Lets it neither read nor answer. */
   async pause(): Promise<void> {
-    await pauseProcess(this.#process);
+    await pauseProcess(this.#process?.pid);
   }
 
   /** Lets it go on. */

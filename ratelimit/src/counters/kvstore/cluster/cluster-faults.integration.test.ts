@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SHORT_START, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { reservePort } from "../../reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterOptions, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";

@@ -18,7 +18,7 @@ import {
   TestedCounters,
   timeFailure,
 } from "../kvstore-counter.suite.ts";
-import { reservePort } from "../../reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSentinelDeployment } from "./sentinel-deployment.ts";
 import { PRIMARY_NAME, type SentinelServers, startSentinelServers } from "./sentinel-servers.suite.ts";

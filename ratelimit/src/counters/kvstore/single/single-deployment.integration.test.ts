@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
 import { DEADLINE_MS, PATIENT, serverOptions, SHORT_START, SLACK_MS, TestedCounters } from "../kvstore-counter.suite.ts";
 import type { KvstoreServerOptions } from "../options.ts";
-import { reservePort } from "../../reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 

@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, read, WaitingBatch } from "../../counter.suite.ts";
 import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SHORT_START, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { reservePort } from "../../reserved-port.suite.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";

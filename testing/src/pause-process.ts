@@ -1,0 +1,35 @@
+// Holds a server process still for sure. A signal that stops only begins to: it reaches one thread, which stops the others when it gets the processor, and
+// until then a server of several threads goes on answering (signal(7)).
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Longest wait for the threads to stand still, in milliseconds. */
+const STOP_TIMEOUT_MS = 20_000;
+
+/** Wait between two looks, in milliseconds. */
+const POLL_MS = 2;
+
+/**
+ * Stops a process by SIGSTOP and resolves when none of its threads runs any more; SIGCONT lets it go on.
+ *
+ * @throws Error when there is no such process, or when it still runs after 20 s
+ */
+export async function pauseProcess(pid: number | undefined): Promise<void> {
+  if (pid === undefined) throw new Error("There is no process to stop");
+  const deadlineMs = performance.now() + STOP_TIMEOUT_MS;
+  process.kill(pid, "SIGSTOP");
+  while (!standsStill(pid)) {
+    if (performance.now() > deadlineMs) throw new Error(`The process ${pid} still runs ${STOP_TIMEOUT_MS} ms after it was stopped`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/** Whether every thread is in the state T, which stands behind the name in brackets (proc_pid_stat(5)). */
+function standsStill(pid: number): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/task`).every((thread) =>
+      /\) T [^)]*$/.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, "latin1")),
+    );
+  } catch {
+    return false; // A thread ended between the two reads: the next look shows those that are left.
+  }
+}
