@@ -1,15 +1,30 @@
 // Tests of credential-program.ts with real programs.
+import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { type CredentialProgram, type ProgramCredential, runCredentialProgram } from "./credential-program.ts";
 
+const WITHOUT_CREDENTIALS = "the program sh of the kubeconfig answered no ExecCredential with a token, or a certificate and its key";
+
 /** Longer than any test lasts, in milliseconds. */
 const NEVER_MS = 600_000;
+
+/** Runs a program in a process that has no file descriptor left. */
+const RUN_WITHOUT_DESCRIPTORS = `
+import { openSync } from "node:fs";
+const { runCredentialProgram } = await import(${JSON.stringify(join(import.meta.dirname, "credential-program.ts"))});
+try {
+  for (;;) openSync("/dev/null");
+} catch {}
+const program = { command: "true", args: [], env: {}, apiVersion: "", installHint: "" };
+await runCredentialProgram(program, { timeoutMs: 60_000 }).catch((error) => console.log(error.message));
+`;
 
 let folder: string;
 
@@ -71,8 +86,10 @@ describe("runCredentialProgram()", () => {
 
   it("kills a program that hangs, with what it has started, and says so", async () => {
     // The program waits for another one, which would go on without it and holds its output open.
-    const hanging = run('sh -c \'trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done\'', 2000);
-    await expect(hanging).rejects.toThrow("the program sh of the kubeconfig did not answer within 2 s and was killed");
+    const hanging = run('echo log in first >&2; sh -c \'trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done\'', 2000);
+    await expect(hanging).rejects.toThrow(
+      new Error("the program sh of the kubeconfig did not answer within 2 s and was killed: log in first"),
+    );
     const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
     await eventually("its end", () => expect(isRunning(pid)).toBe(false));
   });
@@ -86,10 +103,29 @@ describe("runCredentialProgram()", () => {
   it.each([
     { script: "echo log in first >&2; exit 3", message: "the program sh of the kubeconfig ended with 3: log in first" },
     { script: "kill -9 $$", message: "the program sh of the kubeconfig ended with SIGKILL" },
-    { script: "echo secret", message: "the program sh of the kubeconfig answered no ExecCredential with a status" },
-    { script: "echo '{}'", message: "the program sh of the kubeconfig answered no ExecCredential with a status" },
+    { script: "echo secret", message: WITHOUT_CREDENTIALS },
+    { script: "echo '{}'", message: WITHOUT_CREDENTIALS },
+    { script: answering({}), message: WITHOUT_CREDENTIALS },
+    { script: answering({ clientCertificateData: "certificate" }), message: WITHOUT_CREDENTIALS },
   ])("says so when the script is: $script", async ({ script, message }) => {
     await expect(run(script)).rejects.toThrow(new Error(message));
+  });
+
+  it("waits for no other program that goes on complaining, such as a browser that was opened", async () => {
+    await run(`sleep 600 > /dev/null & echo $! > "$FOLDER/pid"; ${answering({ token: "made" })}`);
+    const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
+    expect(isRunning(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
+  });
+
+  it("says so when there is no file descriptor left for it, and the process goes on", async () => {
+    const { stdout } = await promisify(execFile)("sh", [
+      "-c",
+      'ulimit -n 64; exec "$0" --input-type=module --eval "$1"',
+      process.execPath,
+      RUN_WITHOUT_DESCRIPTORS,
+    ]);
+    expect(stdout).toBe("the program true of the kubeconfig cannot be run: spawn true EMFILE\n");
   });
 
   it("says how to get a program that is not there", async () => {

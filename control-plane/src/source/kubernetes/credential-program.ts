@@ -11,6 +11,9 @@ const OUTPUT_MAX_LENGTH = 1024 * 1024;
 /** Longest text of a program that is quoted, in characters. */
 const QUOTE_MAX_LENGTH = 500;
 
+/** How long after its end the rest of what a program complains is awaited, in milliseconds: what it has started, such as a browser, may hold that open. */
+const COMPLAINT_GRACE_MS = 1000;
+
 /** What a kubeconfig says about the program. */
 export interface CredentialProgram {
   readonly command: string;
@@ -48,27 +51,35 @@ export async function runCredentialProgram(
   });
   const { promise, resolve, reject } = Promise.withResolvers<ProgramCredential>();
   const fail = (reason: string): void => reject(new Error(`the program ${command} of the kubeconfig ${reason}`));
+  child.on("error", (cause) => fail(`cannot be run: ${reasonOf(cause)}${program.installHint === "" ? "" : `; ${program.installHint}`}`));
   const end = (reason: string): void => {
     fail(reason);
     killAll(child);
   };
   const stdout = collect(child.stdout, () => end(`answered more than ${OUTPUT_MAX_LENGTH} characters and was killed`));
   const stderr = collect(child.stderr, () => undefined);
-  const timer = setTimeout(() => end(`did not answer within ${options.timeoutMs / 1000} s and was killed`), options.timeoutMs);
+  const timer = setTimeout(
+    () => end(`did not answer within ${options.timeoutMs / 1000} s and was killed${quoted(stderr())}`),
+    options.timeoutMs,
+  );
+  let grace: NodeJS.Timeout | undefined;
   // Where this process ends first, it is not left behind.
   const killWithUs = (): void => killAll(child);
   process.once("exit", killWithUs);
-  child.on("error", (cause) => fail(`cannot be run: ${reasonOf(cause)}${program.installHint === "" ? "" : `; ${program.installHint}`}`));
+  child.on("exit", () => {
+    grace = setTimeout(() => child.stderr.destroy(), COMPLAINT_GRACE_MS);
+  });
   child.on("close", (code, signal) => {
     if (code !== 0) fail(`ended with ${signal ?? code}${quoted(stderr())}`);
     const credential = readCredential(stdout());
-    if (credential === undefined) fail("answered no ExecCredential with a status");
+    if (credential === undefined) fail("answered no ExecCredential with a token, or a certificate and its key");
     else resolve(credential);
   });
   try {
     return await promise;
   } finally {
     clearTimeout(timer);
+    clearTimeout(grace);
     process.off("exit", killWithUs);
   }
 }
@@ -87,10 +98,10 @@ function killAll(child: ChildProcess): void {
   child.stderr?.destroy();
 }
 
-/** Gives what has come so far; says when it was too much, and keeps no more than that. */
-function collect(stream: Readable, tooMuch: () => void): () => string {
+/** Gives what has come so far; says when it was too much, and keeps no more than that. There is no stream when there was no file descriptor for it. */
+function collect(stream: Readable | undefined, tooMuch: () => void): () => string {
   let text = "";
-  stream.setEncoding("utf8").on("data", (chunk: string) => {
+  stream?.setEncoding("utf8").on("data", (chunk: string) => {
     if (text.length > OUTPUT_MAX_LENGTH) return;
     text += chunk;
     if (text.length > OUTPUT_MAX_LENGTH) tooMuch();
@@ -107,7 +118,7 @@ function reasonOf(cause: Error): string {
   return "code" in cause && cause.code === "ENOENT" ? "it is not there" : describeError(cause);
 }
 
-/** undefined when the text is something else. */
+/** undefined when the text is something else, or proves nobody: without credentials the requests would be those of an anonymous user. */
 function readCredential(text: string): ProgramCredential | undefined {
   let value: unknown;
   try {
@@ -117,11 +128,13 @@ function readCredential(text: string): ProgramCredential | undefined {
   }
   const status = fieldsOf(fieldsOf(value)?.["status"]);
   if (status === undefined) return undefined;
+  const [token, cert, key] = ["token", "clientCertificateData", "clientKeyData"].map((name) => textOf(status[name]));
+  if (token === undefined && (cert === undefined || key === undefined)) return undefined;
   const expires = textOf(status["expirationTimestamp"]);
   return {
-    token: textOf(status["token"]),
-    cert: textOf(status["clientCertificateData"]),
-    key: textOf(status["clientKeyData"]),
+    token,
+    cert,
+    key,
     expiresMs: expires === undefined ? undefined : Date.parse(expires),
   };
 }
