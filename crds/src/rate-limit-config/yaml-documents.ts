@@ -48,8 +48,14 @@ export interface YamlDocument {
   locate(path: readonly (string | number)[], what: "key" | "value"): Position;
 }
 
-/** Reads every document of a text, empty ones included. A text that is too large gives one document with that problem. */
-export function readYamlDocuments(text: string): readonly YamlDocument[] {
+/**
+ * Reads every document of a text, empty ones included. A text that is too large gives one document with that problem. Directives are read in kubeconfig files,
+ * which kubectl does not part into documents.
+ */
+export function readYamlDocuments(
+  text: string,
+  { directives = "refuse" }: { directives?: "refuse" | "read" } = {},
+): readonly YamlDocument[] {
   const sizeBytes = Buffer.byteLength(text);
   if (sizeBytes > TEXT_MAX_BYTES) {
     return [failedDocument({ line: 1, column: 1, message: `the text has ${sizeBytes} bytes, at most ${TEXT_MAX_BYTES} are read` })];
@@ -72,7 +78,7 @@ export function readYamlDocuments(text: string): readonly YamlDocument[] {
   const read = documents.map((document) =>
     convertDocument(document, { lines, escapesOf: (from, to) => (isJson ? "" : text.slice(from, to)) }),
   );
-  const directive = BEFORE_DIRECTIVE.exec(text);
+  const directive = directives === "refuse" ? BEFORE_DIRECTIVE.exec(text) : null;
   const [first, ...others] = read;
   if (directive === null || first === undefined || first.problems.length > 0) return read;
   const problem = {

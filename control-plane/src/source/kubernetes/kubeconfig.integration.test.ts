@@ -76,6 +76,8 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     write("deep/key.pem", "key");
     const yaml = [
       "# of a person",
+      "%YAML 1.1",
+      "---",
       "current-context: &it here",
       "clusters:",
       "- name: there",
@@ -189,6 +191,13 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect([await runsAt(0), await runsAt(1)]).toEqual(["Bearer 3", "Bearer 3"]);
     const { options } = await access.forRequest();
     expect([options.cert, options.key]).toEqual(["certificate", "key"]);
+  });
+
+  it("gives a program the variables of the kubeconfig, of which those without a value are empty", async () => {
+    const env = [{ name: "ONE", value: "1" }, { name: "NONE" }];
+    const script = `echo '${credentialOf("VALUE")}' | sed "s/VALUE/<$ONE$NONE>/"`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script], env };
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer <1>");
   });
 
   it("sends a token that stands in the kubeconfig rather than that of its program", async () => {

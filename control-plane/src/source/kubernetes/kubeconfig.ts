@@ -86,7 +86,7 @@ async function readOne(path: string, paths: readonly string[]): Promise<File | u
     if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
     throw unusableKubeconfig(paths, describeError(cause), cause);
   }
-  const [document] = readYamlDocuments(text);
+  const [document] = readYamlDocuments(text, { directives: "read" });
   const [problem] = document?.problems ?? [];
   if (problem !== undefined) throw unusableKubeconfig(paths, `${path}:${problem.line}: ${problem.message}`);
   if (document === undefined || document.value === null) return { folder: dirname(path), content: {} };
@@ -147,7 +147,7 @@ function programOf(exec: Mapping | undefined, paths: readonly string[]): Credent
   if (!isText(command)) throw unusableKubeconfig(paths, "the exec of the current user names no command");
   const variables = (Array.isArray(env) ? env : [])
     .map(mappingOf)
-    .map((variable) => [String(variable?.["name"]), String(variable?.["value"])]);
+    .map((variable) => [String(variable?.["name"]), textOrNothing(variable?.["value"])]);
   return {
     command,
     args: (Array.isArray(args) ? args : []).map(String),
@@ -159,6 +159,10 @@ function programOf(exec: Mapping | undefined, paths: readonly string[]): Credent
 
 function mappingOf(value: unknown): Mapping | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Mapping) : undefined;
+}
+
+function textOrNothing(value: unknown): string {
+  return value === undefined || value === null ? "" : String(value);
 }
 
 /** kubectl writes an empty text for what is not there. */
