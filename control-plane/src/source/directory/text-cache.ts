@@ -57,6 +57,8 @@ class VersionedTextCache implements TextCache {
   #known: ReadonlyMap<string, KnownText> = new Map();
   #texts: ReadonlyMap<string, FileText> = new Map();
   #allReadMs: number | undefined;
+  /** When the last look began. */
+  #lookedMs = -Infinity;
   /** Whether the file system is trusted, by device; of one look, because what is mounted changes. */
   #trust = new Map<bigint, Promise<boolean>>();
 
@@ -68,6 +70,7 @@ class VersionedTextCache implements TextCache {
   async read(paths: readonly string[]): Promise<ReadonlyMap<string, FileText>> {
     const nowMs = this.#clock();
     const isAllDue = this.#isAllDue(nowMs);
+    this.#lookedMs = nowMs;
     this.#trust = new Map();
     const next = new Map<string, KnownText>();
     for (let first = 0; first < paths.length; first += CONCURRENCY) {
@@ -84,7 +87,7 @@ class VersionedTextCache implements TextCache {
 
   /** Also when the clock was put back: then times of before and after it tell nothing. */
   #isAllDue(nowMs: number): boolean {
-    return this.#allReadMs === undefined || nowMs < this.#allReadMs || nowMs >= this.#allReadMs + READ_ALL_MS;
+    return this.#allReadMs === undefined || nowMs < this.#lookedMs || nowMs >= this.#allReadMs + READ_ALL_MS;
   }
 
   async #lookAt(path: string, isAllDue: boolean): Promise<KnownText> {
