@@ -2,6 +2,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describeError } from "@weir/common/errors/service-error";
 
+const DISTRUST = /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i;
+
 /** What a failure of the network or of TLS means, by the words of Node and OpenSSL. The first that fits is taken. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/Failed to establish tunnel.* 407 /, "the proxy wants to know who asks, its URL can hold user and password"],
@@ -12,10 +14,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/ETIMEDOUT/, "connecting took too long"],
   [/Parse Error: Expected HTTP/, "it does not answer in HTTP/1.1, is it the HTTP port of a control plane?"],
   [/unsupported content type/, "it does not answer as a rollout API, is it the HTTP port of a control plane?"],
-  [
-    /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i,
-    "no authority that is trusted here vouches for its certificate, name one with --ca-file",
-  ],
+  [DISTRUST, "no authority that is trusted here vouches for its certificate, name one with --ca-file"],
   [/certificate has expired|certificate is not yet valid/, "its certificate is not valid now"],
   [/wrong version number|packet length too long|EPROTO.*http request/i, "it does not speak TLS, try http://"],
   [
@@ -44,7 +43,7 @@ export function explainFailure(label: string, error: unknown, answerTimeoutMs: n
     case Code.Aborted:
     case Code.Internal:
     case Code.Canceled:
-      return `Cannot reach ${label}: ${reasonOf(label, failure)}`;
+      return `Cannot reach ${label}: ${reasonOf(label, failure)}${aboutProxy(label, failure)}`;
     default:
       return `${label} refuses: ${failure.rawMessage}`;
   }
@@ -59,6 +58,14 @@ function reasonOf(label: string, failure: ConnectError): string {
   if (!/ECONNRESET|socket hang up/.test(text)) return text;
   const perhaps = label.startsWith("http:") ? "it wants https://" : "it lets nobody in without a certificate that it knows";
   return `the connection broke, perhaps ${perhaps} (${text})`;
+}
+
+/** What a flag that is for the server does not change. */
+function aboutProxy(label: string, failure: ConnectError): string {
+  const isCertificate = certificateNames(failure) !== undefined || DISTRUST.test(describeError(failure.cause ?? failure.rawMessage));
+  return isCertificate && label.includes(" through the proxy https:")
+    ? "; where the certificate is the proxy's, NODE_EXTRA_CA_CERTS can name its authority"
+    : "";
 }
 
 /** The names in a server's certificate, when it is not for the name that was asked for. */

@@ -56,6 +56,7 @@ class TestProxy {
 let authority: Authority;
 let folder: string;
 let server: FakeControlPlane;
+let serverUrl: string;
 let proxy: TestProxy;
 let proxyUrl: string;
 
@@ -74,7 +75,8 @@ beforeEach(async () => {
     validDays: 1,
   });
   server = new FakeControlPlane(rolloutOf("cp-0", { "gateway-1": 1 }), { tls: { cert: certPem, key: keyPem } });
-  proxy = new TestProxy(Number(new URL(await server.start()).port));
+  serverUrl = await server.start();
+  proxy = new TestProxy(Number(new URL(serverUrl).port));
   proxyUrl = await proxy.start();
 });
 
@@ -144,6 +146,15 @@ describe("weir rollout through a proxy", () => {
     expect(await ended).toBe(2);
     expect(output.stderr).toContain(`Cannot reach https://cp.example:8443 through the proxy ${proxyUrl}: ${reason}`);
     expect(output.stderr).not.toContain("secret");
+  });
+
+  it("says what helps when the certificate of a proxy with https:// is not trusted, for which the flags are not", async () => {
+    const { ended, output } = ask("cp.example", { HTTPS_PROXY: serverUrl });
+    expect(await ended).toBe(2);
+    expect(output.stderr).toContain(
+      `Cannot reach https://cp.example:8443 through the proxy ${serverUrl}: no authority that is trusted here vouches`,
+    );
+    expect(output.stderr).toContain("; where the certificate is the proxy's, NODE_EXTRA_CA_CERTS can name its authority\n");
   });
 
   it("says so when nothing listens there, or nobody can make sense of it", async () => {

@@ -62,6 +62,15 @@ describe("proxyProblem()", () => {
       env: { https_proxy: "http://secret:x:y" },
       problem: "https_proxy must be a URL with http:// or https://, has no host that makes sense",
     },
+    { env: { HTTPS_PROXY: "HTTP://us%40er:50%25@proxy.example" }, problem: undefined },
+    {
+      env: { HTTPS_PROXY: "http://user:50%secret@proxy.example" },
+      problem: "HTTPS_PROXY must be a URL with http:// or https://, has a % in user or password that should be %25",
+    },
+    {
+      env: { HTTPS_PROXY: "http://us%ffer@proxy.example" },
+      problem: "HTTPS_PROXY must be a URL with http:// or https://, has a % in user or password that should be %25",
+    },
     { env: { HTTPS_PROXY: "socks5://proxy.example", NO_PROXY: "example" }, problem: undefined },
   ])("gives $problem for $env", ({ env, problem }) => {
     expect(proxyProblem(["https://cp.example"], env)).toBe(problem);

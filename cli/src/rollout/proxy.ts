@@ -23,12 +23,30 @@ export function proxyFor(server: string, env: Env): string | undefined {
 export function proxyProblem(servers: readonly string[], env: Env): string | undefined {
   for (const server of servers) {
     const proxy = proxyFor(server, env);
-    if (proxy === undefined || (/^https?:/.test(proxy) && URL.canParse(proxy))) continue;
+    const wrong = proxy === undefined ? undefined : wrongIn(proxy);
+    if (wrong === undefined) continue;
     const name = firstOf(PROXY_VARIABLES[server.startsWith("https:") ? "https:" : "http:"], env)?.name ?? "";
-    const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(proxy)?.[0] ?? "";
-    return `${name} must be a URL with http:// or https://, ${/^https?:/.test(scheme) ? "has no host that makes sense" : `has ${scheme}`}`;
+    return `${name} must be a URL with http:// or https://, ${wrong}`;
   }
   return undefined;
+}
+
+function wrongIn(proxy: string): string | undefined {
+  const [scheme = ""] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(proxy) ?? [];
+  if (!/^https?:/i.test(scheme)) return `has ${scheme}`;
+  if (!URL.canParse(proxy)) return "has no host that makes sense";
+  const { username, password } = new URL(proxy);
+  return [username, password].every(isEscaped) ? undefined : "has a % in user or password that should be %25";
+}
+
+/** Whether every % in the text begins an escape of text; Node takes no other. */
+function isEscaped(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The proxy for people: without what it wants to be told. */
