@@ -5,8 +5,8 @@ const CLUSTERS = new Intl.Segmenter("en", { granularity: "grapheme" });
 /** What needs no look: a column for each character. */
 const PLAIN = /^[ -~]*$/;
 
-/** What takes no column when it stands alone: marks, and characters that only say something of their neighbours. */
-const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+/** What takes no column: marks, and characters that only say something of their neighbours. */
+const INVISIBLE = /[\p{Mn}\p{Me}\p{Cf}]/gu;
 
 /** Unicode's East Asian Width W and F, in blocks, and what is shown as emoji. Others that some fonts draw wide are narrow to terminals. */
 const WIDE =
@@ -16,7 +16,8 @@ const WIDE =
 export function clustersOf(text: string): readonly { readonly text: string; readonly width: number }[] {
   return Array.from(CLUSTERS.segment(text), ({ segment }) => ({
     text: segment,
-    width: INVISIBLE.test(segment) ? 0 : WIDE.test(segment) ? 2 : 1,
+    // Letters that cannot be cut apart, as in Thai and Devanagari, take a column each.
+    width: WIDE.test(segment) ? 2 : Array.from(segment.replace(INVISIBLE, "")).length,
   }));
 }
 
