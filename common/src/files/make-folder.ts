@@ -66,7 +66,11 @@ function isThere(path: string): boolean {
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // A link that leads nowhere, or where this user may not look.
+  }
 }
 
 function codeOf(error: unknown): string | undefined {
