@@ -147,7 +147,7 @@ function programOf(exec: Mapping | undefined, paths: readonly string[]): Credent
   if (!isText(command)) throw unusableKubeconfig(paths, "the exec of the current user names no command");
   const variables = (Array.isArray(env) ? env : [])
     .map(mappingOf)
-    .map((variable) => [String(variable?.["name"]), textOrNothing(variable?.["value"])]);
+    .map((variable) => [String(variable?.["name"]), isNothing(variable?.["value"]) ? "" : String(variable?.["value"])]);
   return {
     command,
     args: (Array.isArray(args) ? args : []).map(String),
@@ -161,8 +161,8 @@ function mappingOf(value: unknown): Mapping | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Mapping) : undefined;
 }
 
-function textOrNothing(value: unknown): string {
-  return value === undefined || value === null ? "" : String(value);
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 /** kubectl writes an empty text for what is not there. */
