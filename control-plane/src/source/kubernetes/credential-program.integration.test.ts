@@ -38,7 +38,15 @@ afterEach(() => {
 
 function run(script: string, timeoutMs = NEVER_MS, difference: Partial<CredentialProgram> = {}): Promise<ProgramCredential> {
   const apiVersion = "client.authentication.k8s.io/v1";
-  const program = { command: "sh", args: ["-c", script], env: { FOLDER: folder }, apiVersion, installHint: "", ...difference };
+  const program = {
+    command: "sh",
+    args: ["-c", script],
+    env: { FOLDER: folder },
+    apiVersion,
+    cluster: undefined,
+    installHint: "",
+    ...difference,
+  };
   return runCredentialProgram(program, { timeoutMs });
 }
 

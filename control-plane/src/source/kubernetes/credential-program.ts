@@ -21,6 +21,8 @@ export interface CredentialProgram {
   /** Added to the environment of this process. */
   readonly env: Readonly<Record<string, string>>;
   readonly apiVersion: string;
+  /** What the program is told of the cluster; undefined when it did not ask for it. */
+  readonly cluster: Readonly<Record<string, unknown>> | undefined;
   /** How to get the program, for people; empty when nothing is said. */
   readonly installHint: string;
 }
@@ -41,7 +43,7 @@ export async function runCredentialProgram(
   options: { readonly timeoutMs: number },
 ): Promise<ProgramCredential> {
   const { command } = program;
-  const info = { kind: "ExecCredential", apiVersion: program.apiVersion, spec: { interactive: false } };
+  const info = { kind: "ExecCredential", apiVersion: program.apiVersion, spec: { cluster: program.cluster, interactive: false } };
   const child = spawn(command, program.args, {
     // eslint-disable-next-line no-restricted-syntax -- the environment is not read here: the program finds its own settings in it, whatever they are
     env: { ...process.env, ...program.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) },

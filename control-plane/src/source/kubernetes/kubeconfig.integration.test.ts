@@ -200,6 +200,36 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer <1>");
   });
 
+  it("tells a program of the cluster when it asks for that", async () => {
+    const exec = { command: "sh", args: ["-c", `echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo '${credentialOf("made")}'`] };
+    const extensions = [{ name: "client.authentication.k8s.io/exec", extension: { audience: "me" } }];
+    const cluster = {
+      server: "https://10.0.0.1/",
+      "tls-server-name": "kubernetes",
+      "insecure-skip-tls-verify": false,
+      "proxy-url": "",
+      extensions,
+    };
+    const told = async (user: object, more: object): Promise<unknown> => {
+      await (await open(write("config", kubeconfig({ exec: user }, { ...cluster, ...more })))).forRequest();
+      return (JSON.parse(readFileSync(join(folder, "info"), "utf8")) as { spec: object }).spec;
+    };
+    write("ca.pem", "authority");
+    const info = {
+      server: "https://10.0.0.1/",
+      "tls-server-name": "kubernetes",
+      "certificate-authority-data": Buffer.from("authority").toString("base64"),
+      config: { audience: "me" },
+    };
+    const asking = { ...exec, provideClusterInfo: true };
+    expect(await told(asking, { "certificate-authority": "ca.pem" })).toEqual({ cluster: info, interactive: false });
+    expect(await told(asking, { "certificate-authority-data": "YQ==" })).toEqual({
+      cluster: { ...info, "certificate-authority-data": "YQ==" },
+      interactive: false,
+    });
+    expect(await told(exec, {})).toEqual({ interactive: false });
+  });
+
   it("sends a token that stands in the kubeconfig rather than that of its program", async () => {
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "echo", args: [credentialOf("made")] };
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec, token: "written" }))))).toBe("Bearer written");

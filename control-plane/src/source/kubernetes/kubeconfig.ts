@@ -18,6 +18,12 @@ const PATH_FIELDS = {
 /** Fields of a user that the package passes over: the requests would be those of another user than the one that is meant. */
 const UNSUPPORTED_FIELDS = ["as-groups", "as-uid", "as-user-extra"];
 
+/** What a program is told of the cluster when it asks, besides the certificates of its authority. */
+const CLUSTER_FIELDS = ["server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression"];
+
+/** Name of the part of a cluster that is for programs alone. */
+const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
+
 /** Version that a program is told when the kubeconfig names none. */
 const EXEC_API_VERSION = "client.authentication.k8s.io/v1";
 
@@ -61,7 +67,7 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
     server: cluster["server"].replace(/\/+$/, ""),
     isProxied: isText(cluster["proxy-url"]),
     tokenFile: isText(tokenFile) ? tokenFile : undefined,
-    program: programOf(mappingOf(user?.["exec"]), paths),
+    program: await programOf(mappingOf(user?.["exec"]), cluster, paths),
   };
 }
 
@@ -141,9 +147,9 @@ function forPackage(entry: Mapping): Mapping {
   return { ...entry, user: isText(user["tokenFile"]) || token === undefined ? rest : { ...rest, token } };
 }
 
-function programOf(exec: Mapping | undefined, paths: readonly string[]): CredentialProgram | undefined {
+async function programOf(exec: Mapping | undefined, cluster: Mapping, paths: readonly string[]): Promise<CredentialProgram | undefined> {
   if (exec === undefined) return undefined;
-  const { command, args, env, apiVersion, installHint } = exec;
+  const { command, args, env, apiVersion, provideClusterInfo, installHint } = exec;
   if (!isText(command)) throw unusableKubeconfig(paths, "the exec of the current user names no command");
   const variables = (Array.isArray(env) ? env : [])
     .map(mappingOf)
@@ -153,8 +159,33 @@ function programOf(exec: Mapping | undefined, paths: readonly string[]): Credent
     args: (Array.isArray(args) ? args : []).map(String),
     env: Object.fromEntries(variables) as Readonly<Record<string, string>>,
     apiVersion: isText(apiVersion) ? apiVersion : EXEC_API_VERSION,
+    cluster: provideClusterInfo === true ? await clusterInfoOf(cluster, paths) : undefined,
     installHint: isText(installHint) ? installHint.trim().replaceAll(/\s+/g, " ") : "",
   };
+}
+
+/** The cluster in the form of client.authentication.k8s.io. */
+async function clusterInfoOf(cluster: Mapping, paths: readonly string[]): Promise<Mapping> {
+  const extensions = Array.isArray(cluster["extensions"]) ? cluster["extensions"].map(mappingOf) : [];
+  const config = extensions.find((extension) => extension?.["name"] === EXEC_EXTENSION)?.["extension"];
+  const authority = await authorityOf(cluster, paths);
+  return {
+    ...Object.fromEntries(CLUSTER_FIELDS.filter((name) => Boolean(cluster[name])).map((name) => [name, cluster[name]])),
+    ...(authority !== undefined && { "certificate-authority-data": authority }),
+    ...(config !== undefined && { config }),
+  };
+}
+
+/** The certificates of the cluster's authority, PEM in base64. */
+async function authorityOf(cluster: Mapping, paths: readonly string[]): Promise<string | undefined> {
+  const { "certificate-authority": file, "certificate-authority-data": data } = cluster;
+  if (isText(data)) return data;
+  if (!isText(file)) return undefined;
+  try {
+    return await readFile(file, "base64");
+  } catch (cause) {
+    throw unusableKubeconfig(paths, describeError(cause), cause);
+  }
 }
 
 function mappingOf(value: unknown): Mapping | undefined {
