@@ -101,8 +101,13 @@ class FleetsQuarantine implements PodQuarantine {
     };
     return {
       offer: () => {
-        const offer = this.#fleetOf(fleet)?.offerFor(pod);
-        return offer === undefined || rejectionOf(offer.version) !== undefined ? undefined : offer;
+        const own = this.#fleetOf(fleet);
+        const offer = own?.offerFor(pod);
+        if (own === undefined || offer === undefined) return undefined;
+        const known = rejections.find(offer.version);
+        // Asked once more it would say the same, and never be sent what is in force: what it named may be in every offer, because others accept that.
+        const isKnown = known !== undefined && (known.round === own.round || own.isSettled(offer.version, known.round));
+        return isKnown ? undefined : offer;
       },
       rejectionOf,
       accepted: (sent) => {

@@ -141,6 +141,18 @@ describe("What a pod rejected on a stream", () => {
     expect([back.loaded, standing(world)]).toEqual([["default/a=2", "default/b=1"], "current"]);
   });
 
+  it("is not offered to it for ever, to hear of what it did not name: it is sent what is in force, and told of as rejecting that", () => {
+    const world = new QuarantineWorld();
+    world.want(A, B);
+    const [other, picky] = [world.connect(HOSTILE, "other"), world.connect(rejecting("default/b=1"))];
+    other.answer();
+    picky.answer();
+    picky.answer();
+    world.settle();
+    expect([contentsOf(world.snapshotFor("any")), other.sent]).toEqual([["default/a=1"], ["default/a=1"]]);
+    expect(standing(world)).toBe("rejected");
+  });
+
   it("is told of as rejected when the pod has answered what it was sent meanwhile, and not before", () => {
     const world = new QuarantineWorld();
     world.want(A, B);
