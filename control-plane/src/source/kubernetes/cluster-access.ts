@@ -134,13 +134,14 @@ class KubeconfigAccess implements ClusterAccess {
   async #prepare(): Promise<RequestAccess> {
     const loaded = await this.load();
     const { server, isProxied, tokenFile } = loaded.kubeconfig;
+    const credential = await this.#askProgram(loaded);
     const options: RequestOptions = {};
+    // Before the package makes an agent of them, which is the only one that counts through a proxy. It puts those of the kubeconfig itself in their place.
+    if (credential?.cert !== undefined) options.cert = credential.cert;
+    if (credential?.key !== undefined) options.key = credential.key;
     await loaded.config.applyToHTTPSOptions(options);
     // Through a proxy only the agent of the package knows the way; otherwise ours keeps the connection.
     if (!isProxied) delete options.agent;
-    const credential = await this.#askProgram(loaded);
-    if (credential?.cert !== undefined) options.cert = credential.cert;
-    if (credential?.key !== undefined) options.key = credential.key;
     const headers: OutgoingHttpHeaders = { ...(options.headers as OutgoingHttpHeaders) };
     // What stands in the kubeconfig itself counts more than what a program answers.
     if (credential?.token !== undefined) headers["Authorization"] ??= `Bearer ${credential.token}`;

@@ -1,5 +1,6 @@
 // Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and programs: what a request to the API server would carry.
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { Agent as HttpsAgent } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -198,6 +199,20 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     const script = `echo '${credentialOf("VALUE")}' | sed "s/VALUE/<$ONE$NONE>/"`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script], env };
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer <1>");
+  });
+
+  it("shows the certificate of a program also through a proxy, and that of the kubeconfig rather than it", async () => {
+    const status = { clientCertificateData: "certificate", clientKeyData: "key" };
+    const exec = { command: "echo", args: [JSON.stringify({ kind: "ExecCredential", status })] };
+    const cluster = { server: "https://10.0.0.1", "proxy-url": "http://10.0.0.2:3128" };
+    const shown = async (user: object): Promise<readonly string[]> => {
+      const { options } = await (await open(write("config", kubeconfig(user, cluster)))).forRequest();
+      const { cert, key } = (options.agent as HttpsAgent).options;
+      return [cert, key].map(String);
+    };
+    expect(await shown({ exec })).toEqual(["certificate", "key"]);
+    const [cert, key] = ["written", "its key"].map((text) => Buffer.from(text).toString("base64"));
+    expect(await shown({ exec, "client-certificate-data": cert, "client-key-data": key })).toEqual(["written", "its key"]);
   });
 
   it("tells a program of the cluster when it asks for that", async () => {
