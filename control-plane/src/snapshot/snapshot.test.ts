@@ -9,7 +9,7 @@ import { namesOf } from "../ads/fake-ads-stream.suite.ts";
 import { assemble } from "../assemble/assemble.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { encodeResponse } from "./response-bytes.ts";
-import { buildSnapshots, encodeSubset, type SnapshotSet } from "./snapshot.ts";
+import { buildSnapshots, encodeSubset, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
 
 /** Enough resources for every kind of collision: shared names, domains and fleets. */
 const MANIFESTS = [
@@ -63,6 +63,20 @@ describe("buildSnapshots()", () => {
       (changed) => buildSnapshots(assemble(stateOf({ "a.yaml": changed }))).others.version,
     );
     expect(new Set(versions).size).toBe(1);
+  });
+
+  it("takes each resource in a step of its own, so that others have their turn while thousands are new", () => {
+    let taken = 0;
+    const assembly = assemble(stateOfManifests(...MANIFESTS.slice(0, 1), ...MANIFESTS.slice(2, 5)));
+    const accepted = assembly.accepted.map((resource) => ({
+      ...resource,
+      get message() {
+        taken += 1;
+        return resource.message;
+      },
+    }));
+    const steps = snapshotSteps({ ...assembly, accepted });
+    expect(accepted.map(() => [steps.next().done, taken])).toEqual(accepted.map((_, index) => [false, index + 1]));
   });
 
   it("has one snapshot for each fleet that is named and one for all others", () => {

@@ -60,10 +60,10 @@ export function buildSnapshots(assembly: Assembly, before?: SnapshotSet): Snapsh
 
 /** The same in short steps, between which others may have their turn: hundreds of fleets with thousands of resources each take a while. */
 export function* snapshotSteps(assembly: Assembly, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
-  const resources = assembly.accepted.map((resource) => ({ resource, built: buildResource(resource) }));
   const forAll: SnapshotResource[] = [];
   const wanted = new Map<string, SnapshotResource[]>(assembly.fleets.map((fleet) => [fleet, []]));
-  for (const { resource, built } of resources) {
+  for (const resource of assembly.accepted) {
+    const built = buildResource(resource);
     if (resource.fleets === undefined) {
       forAll.push(built);
       for (const list of wanted.values()) list.push(built);
