@@ -113,8 +113,9 @@ describe("clients that do not read their answers", () => {
       headers: { "content-type": "application/json" },
     });
     expect([connectAnswer.status, await connectAnswer.json()]).toEqual([429, { code: "resource_exhausted", message: words }]);
+    expect(connectAnswer.headers.get("retry-after")).toBe("1");
     const page = await fetch(`${http}/status?format=json`);
-    expect([page.status, await page.text()]).toEqual([503, `${words}\n`]);
+    expect([page.status, page.headers.get("retry-after"), await page.text()]).toEqual([503, "1", `${words}\n`]);
     expect((await fetch(`${http}/readyz`)).status).toBe(200);
     expect((await fetch(`${http}/metrics`)).status).toBe(200);
     leave();

@@ -1,12 +1,14 @@
-// Asks one replica of the control plane by the rollout API, in Connect's protocol over HTTP/1.1. It retries nothing and merges nothing.
+// Asks one replica of the control plane by the rollout API, in Connect's protocol over HTTP/1.1. It asks again only where the replica says so, and merges nothing.
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { isIP } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 
-import { createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { createBackoff } from "@weir/common/backoff/backoff";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { Env } from "@weir/common/settings/read-env";
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
@@ -19,6 +21,9 @@ import { proxyFor, proxyName } from "./proxy.ts";
 
 /** Largest answer that is read, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+
+/** Waits until a replica is asked again that has too much to answer, in milliseconds: that takes it some moments. */
+const BUSY_BACKOFF = { initialMs: 250, maxMs: 2_000, factor: 1, jitter: true } as const;
 
 /** One replica to ask. */
 export interface Target {
@@ -65,20 +70,36 @@ export async function findTargets(
   return found.flat();
 }
 
-/** Asks once. */
-export async function askOnce(target: Target, { filter, access, signal, answerTimeoutMs }: Question): Promise<Answer> {
+/** Asks for one answer; a replica that has too much to answer, and says so, is asked again while the time lasts. */
+export async function askOnce(target: Target, question: Question, { random }: { readonly random: () => number }): Promise<Answer> {
+  const { filter, access, signal, answerTimeoutMs } = question;
   const credentials = readCredentials(access, target.url);
   if (typeof credentials === "string") return { error: credentials };
   const { client, close } = connect(target, access, credentials);
   try {
     const headers = headersOf(target, credentials);
-    const { rollout } = await client.getRollout({ filter }, { signal, headers, timeoutMs: answerTimeoutMs });
-    return rollout === undefined ? { error: `${target.label} answers without a rollout` } : { rollout };
+    const backoff = createBackoff({ ...BUSY_BACKOFF, random });
+    const endMs = performance.now() + answerTimeoutMs;
+    for (let leftMs = answerTimeoutMs; ; leftMs = Math.ceil(endMs - performance.now())) {
+      try {
+        const { rollout } = await client.getRollout({ filter }, { signal, headers, timeoutMs: leftMs });
+        return rollout === undefined ? { error: `${target.label} answers without a rollout` } : { rollout };
+      } catch (error) {
+        const waitMs = backoff.nextMs();
+        if (!isBusy(error) || performance.now() + waitMs >= endMs) throw error;
+        await pause(waitMs, undefined, { signal });
+      }
+    }
   } catch (error) {
     return { error: explainFailure(wayTo(target), error, answerTimeoutMs) };
   } finally {
     close();
   }
+}
+
+/** Whether the server means to answer later; an answer that is larger than what is read fails with the same code. */
+function isBusy(error: unknown): boolean {
+  return error instanceof ConnectError && error.code === Code.ResourceExhausted && error.metadata.has("retry-after");
 }
 
 /** Listens until the connection ends or the signal comes; each state goes to `tell`. Resolves with why it ended. */

@@ -57,6 +57,16 @@ default/shop   shop     served   2/2    -
     );
   });
 
+  it("asks a replica again that has too much to answer, and gives up when the time for an answer is over", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
+    server.busy = 2;
+    const patient = run(["-s", url]);
+    expect([await patient.ended, patient.output.stderr, server.filters.length]).toEqual([0, "", 3]);
+    server.busy = 1_000;
+    const { ended, output } = run(["-s", url], { answerTimeoutMs: 300 });
+    expect([await ended, output.stderr]).toEqual([2, `weir rollout: ${url} refuses: too many answers; ask again\n`]);
+  });
+
   it("counts a replica once that it reaches under two names", async () => {
     const { url } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const { ended, output } = run(["-s", url, "-s", url.replace("127.0.0.1", "localhost")]);

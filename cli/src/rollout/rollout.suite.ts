@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 
+import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { RolloutFilter } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
@@ -56,6 +57,8 @@ export interface FakeControlPlaneOptions {
 /** A control plane of a test. */
 export class FakeControlPlane {
   readonly filters: (RolloutFilter | undefined)[] = [];
+  /** How many of the next questions it is too busy to answer. */
+  busy = 0;
   /** Headers of every request, as they came. */
   readonly headers: IncomingHttpHeaders[] = [];
   #rollout: RolloutInit;
@@ -71,6 +74,8 @@ export class FakeControlPlane {
         router.service(RolloutService, {
           getRollout: ({ filter }) => {
             this.filters.push(filter);
+            this.busy -= 1;
+            if (this.busy >= 0) throw new ConnectError("too many answers; ask again", Code.ResourceExhausted, { "Retry-After": "1" });
             return { rollout: this.#rollout };
           },
           watchRollout: (request) => this.#states(request.filter),

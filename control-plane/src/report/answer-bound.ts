@@ -9,6 +9,9 @@ import { ReportError } from "./report-error.ts";
 /** How long a client may take to read an answer, in milliseconds: then it is cut off, and others are answered. */
 const DELIVERY_MAX_MS = 30_000;
 
+/** What HTTP clients are told who get no answer: in how many seconds to ask again. */
+export const RETRY_AFTER = { name: "Retry-After", value: "1" } as const;
+
 /** An answer that is under way from now on. */
 export interface Delivery {
   /** Calls back when the client has all of it, or is gone. */

@@ -17,7 +17,7 @@ import type { Log } from "@weir/common/log/log";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import type { ReportErrorCode } from "../errors.ts";
-import { type AnswerBound, deliveryOfResponse } from "./answer-bound.ts";
+import { type AnswerBound, deliveryOfResponse, RETRY_AFTER } from "./answer-bound.ts";
 import { ReportError } from "./report-error.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 import { filterOf } from "./rollout-message.ts";
@@ -116,7 +116,10 @@ function addRollout(router: ConnectRouter, { feed, answers }: { readonly feed: R
 function translateErrors(log: Log): Interceptor {
   const translate = (error: unknown): unknown => {
     if (error instanceof ConnectError) return error;
-    if (error instanceof ReportError) return new ConnectError(error.message, CONNECT_CODE[error.code]);
+    if (error instanceof ReportError) {
+      const isBusy = error.code === "ANSWERS_EXCEEDED";
+      return new ConnectError(error.message, CONNECT_CODE[error.code], isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined);
+    }
     log.error("Cannot tell the rollout", { error });
     return new ConnectError("internal error", Code.Internal);
   };

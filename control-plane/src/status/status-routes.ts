@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/admin-server";
 
-import { type AnswerBound, deliveryOfResponse } from "../report/answer-bound.ts";
+import { type AnswerBound, deliveryOfResponse, RETRY_AFTER } from "../report/answer-bound.ts";
 import { ReportError } from "../report/report-error.ts";
 import type { Readiness } from "../report/readiness.ts";
 import type { Metrics } from "./metrics.ts";
@@ -79,6 +79,7 @@ function isAdmitted(response: ServerResponse, answers: AnswerBound): boolean {
     return true;
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
+    response.setHeader(RETRY_AFTER.name, RETRY_AFTER.value);
     respondText(response, 503, `${error.message}\n`);
     return false;
   }
