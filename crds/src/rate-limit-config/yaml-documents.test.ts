@@ -171,6 +171,11 @@ describe("readYamlDocuments() on problems", () => {
       problem: "1:4: escapes from \\ud800 to \\udfff are for JSON, write the character itself or \\U and eight digits",
     },
     {
+      when: "aliases repeat a pair of halves",
+      text: 'a: &x "\\ud83d\\ude00"\nb: [*x, *x]\n',
+      problem: "1:7: escapes from \\ud800 to \\udfff are for JSON, write the character itself or \\U and eight digits",
+    },
+    {
       when: "half a character is escaped in JSON",
       text: '{"a": "\\ud800"}\n',
       problem: "1:7: an escape from \\ud800 to \\udfff must be one of a pair",

@@ -90,7 +90,11 @@ function convert(node: Node, conversion: Conversion): PlainValue {
   conversion.nodes += 1;
   if (isAlias(node)) return convertAlias(node, conversion);
   if (node.anchor !== undefined) conversion.anchors.set(node.anchor, node);
-  if (isScalar(node)) return convertScalar(node, conversion);
+  if (isScalar(node)) {
+    // Once, and not for each alias: a long text is looked through.
+    reportHalves(node, conversion);
+    return convertScalar(node, conversion);
+  }
   const nodesBefore = conversion.nodes;
   conversion.depth += 1;
   if (conversion.depth > DEPTH_MAX) abort(conversion, node, `lists and mappings nest deeper than ${DEPTH_MAX} levels`);
@@ -117,7 +121,6 @@ function convertAlias(alias: Alias, conversion: Conversion): PlainValue {
 function convertScalar(node: Scalar, conversion: Conversion): ScalarValue {
   // The failsafe schema makes every scalar a string.
   const text = String(node.value);
-  reportHalves(text, node, conversion);
   if (node.tag?.startsWith(TAG_PREFIX) === true) return convertTagged(node, node.tag.slice(TAG_PREFIX.length), conversion);
   if (node.tag !== undefined || !isPlainScalar(node)) return text;
   const value = resolvePlainScalar(text);
@@ -125,7 +128,8 @@ function convertScalar(node: Scalar, conversion: Conversion): ScalarValue {
 }
 
 /** Halves of a character, which kubectl refuses in YAML also as a pair, and alone replaces in JSON without a word. */
-function reportHalves(text: string, node: Scalar, { sink }: Conversion): void {
+function reportHalves(node: Scalar, { sink }: Conversion): void {
+  const text = String(node.value);
   if (!HALF.test(text)) return;
   if (!text.isWellFormed()) {
     sink.report(startOf(node), "an escape from \\ud800 to \\udfff must be one of a pair");
