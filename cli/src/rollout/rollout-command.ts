@@ -75,7 +75,9 @@ export async function runRollout(
 async function show(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
   const targets = await findTargets(options.servers, { resolve: environment.resolve, env: context.env });
   const question = { filter: options.filter, access: options.access, signal: context.signal, answerTimeoutMs: environment.answerTimeoutMs };
-  const answers = await Promise.all(targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question, environment)) })));
+  const answers = await Promise.all(
+    targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question, environment)) })),
+  );
   const merged = mergeRollouts(answers, options.filter);
   const failures = merged.replicas.flatMap(({ error }) => (error === undefined ? [] : [`weir rollout: ${printable(error)}\n`]));
   if (failures.length < merged.replicas.length || options.format === "json") context.stdout(printed(merged, options, environment));

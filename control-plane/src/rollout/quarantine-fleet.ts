@@ -41,6 +41,8 @@ export interface FleetQuarantineDeps {
   readonly snapshotMaxBytes: number;
   /** Whether the pod is connected, and of this fleet. */
   readonly isConnected: (pod: string) => boolean;
+  /** Whether a connected pod of this fleet has accepted the version, and nothing since. */
+  readonly isLoaded: (version: string) => boolean;
 }
 
 /** One fleet. */
@@ -85,6 +87,8 @@ export class FleetQuarantine {
     this.#acceptedVersions.clear();
     for (const name of gone) this.#good.delete(name);
     this.#forgetContents();
+    // Who has it already is not sent it again, as when something else was wanted for a moment: what it said holds.
+    if (this.#deps.isLoaded(wanted.version)) this.#takeLoaded();
     this.#settle();
   }
 
@@ -209,6 +213,13 @@ export class FleetQuarantine {
   /** Whether the answer to the snapshot comes after that to a newer one. */
   #isLate({ version }: Snapshot): boolean {
     return this.#accepted !== undefined && this.#ageOf(version) > this.#ageOf(this.#accepted.version);
+  }
+
+  /** A pod has accepted what is wanted, before it was. */
+  #takeLoaded(): void {
+    for (const resource of this.#wanted.resources) this.#good.set(resource.name, resource);
+    this.#acceptedVersions.add(this.#wanted.version);
+    this.#accepted = this.#wanted;
   }
 
   /** Drops what is known of contents that are no longer wanted. Digests of thousands of resources are not looked at where nothing was rejected. */

@@ -225,6 +225,23 @@ describe("Quarantine among several pods", () => {
     expect([wordless.stream.responses.length, wordless.loaded]).toEqual([2, ["default/b=1"]]);
   });
 
+  it("takes nothing from a sound pod that has loaded what is wanted since before something else was wanted for a moment, and never in force", () => {
+    const world = new QuarantineWorld(600);
+    world.want(A, B);
+    const sound = world.connect();
+    world.settle();
+    world.want(...["c", "d", "e", "f", "g", "h"].map((name) => ({ name, domain: name })));
+    expect(world.inForce()?.hold?.kind).toBe("too-large");
+    world.want(A, B);
+    world.connect(HOSTILE, "hostile");
+    world.settle();
+    expect([inForce(world), sound.loaded]).toEqual([
+      ["default/a=1", "default/b=1"],
+      ["default/a=1", "default/b=1"],
+    ]);
+    expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "present", rejectingPods: 1 }]);
+  });
+
   it("lifts the quarantine when a pod accepts the content", () => {
     const world = worldOf(A, B);
     const old = world.connect(rejecting("default/a=1"));

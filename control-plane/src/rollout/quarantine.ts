@@ -37,6 +37,13 @@ export interface PodQuarantine extends Quarantine {
   joined(pod: AnsweringPod): PodAnswers;
 }
 
+/** A stream that is open. */
+interface OpenStream {
+  readonly fleet: string;
+  /** The version that its pod accepted last. */
+  loaded: string | undefined;
+}
+
 /** Makes a quarantine in which nothing is. `clock` gives milliseconds since the epoch. */
 export function createQuarantine(deps: { readonly clock: () => number }, options: { readonly snapshotMaxBytes: number }): PodQuarantine {
   return new FleetsQuarantine(deps.clock, options.snapshotMaxBytes);
@@ -47,8 +54,8 @@ class FleetsQuarantine implements PodQuarantine {
   readonly #snapshotMaxBytes: number;
   readonly #listeners = new Set<() => void>();
   readonly #fleets = new Map<string, FleetQuarantine>();
-  /** Fleets of the streams that are open, by the name under which what they say is remembered. */
-  readonly #open = new Map<string, string>();
+  /** The streams that are open, by the name under which what they say is remembered. */
+  readonly #open = new Map<string, OpenStream>();
 
   constructor(clock: () => number, snapshotMaxBytes: number) {
     this.#clock = clock;
@@ -57,6 +64,10 @@ class FleetsQuarantine implements PodQuarantine {
 
   apply(wanted: SnapshotSet): SnapshotSet {
     const origin = this.#fleets.get(OTHER_FLEETS);
+    // First of all: their pods are among the others from now on.
+    for (const fleet of [...this.#fleets.keys()]) {
+      if (fleet !== OTHER_FLEETS && !wanted.byFleet.has(fleet)) this.#fleets.delete(fleet);
+    }
     for (const [fleet, snapshot] of wanted.byFleet) {
       const known = this.#fleets.get(fleet);
       // Until it was named its pods were among the others: what those said holds for them.
@@ -65,9 +76,6 @@ class FleetsQuarantine implements PodQuarantine {
     }
     if (origin === undefined) this.#fleets.set(OTHER_FLEETS, this.#createFleet(OTHER_FLEETS, wanted.others));
     else origin.want(wanted.others);
-    for (const fleet of [...this.#fleets.keys()]) {
-      if (fleet !== OTHER_FLEETS && !wanted.byFleet.has(fleet)) this.#fleets.delete(fleet);
-    }
     // A fleet that is named, or is no longer, takes its pods along.
     this.#membersChanged();
     return this.#servedOf(wanted);
@@ -90,7 +98,8 @@ class FleetsQuarantine implements PodQuarantine {
 
   joined({ nodeId, fleet, peer, isFresh }: AnsweringPod): PodAnswers {
     const pod = this.#nameOf(nodeId, peer);
-    this.#open.set(pod, fleet);
+    const stream: OpenStream = { fleet, loaded: undefined };
+    this.#open.set(pod, stream);
     this.#membersChanged();
     if (isFresh === true) this.#fleetOf(fleet)?.forget(pod);
     if (this.#fleetOf(fleet)?.hasRejections(pod) === true) this.#tell();
@@ -112,12 +121,14 @@ class FleetsQuarantine implements PodQuarantine {
       rejectionOf,
       accepted: (sent) => {
         rejections.forget(sent.snapshot.version);
+        stream.loaded = sent.names === undefined ? sent.snapshot.version : undefined;
         if (this.#fleetOf(fleet)?.accept({ ...sent, pod }) === true) this.#tell();
       },
       rejected: (sent, message) => {
         const atMs = this.#clock();
         const own = this.#fleetOf(fleet);
         // Of a part nothing follows for the whole.
+        if (sent.names === undefined && stream.loaded === sent.snapshot.version) stream.loaded = undefined;
         if (sent.names === undefined) rejections.note(sent.snapshot.version, { message, atMs, round: own?.round ?? 0 });
         if (own?.reject({ ...sent, pod }, message, atMs) === true) this.#tell();
       },
@@ -131,11 +142,13 @@ class FleetsQuarantine implements PodQuarantine {
   }
 
   #createFleet(fleet: string, wanted: Snapshot, origin?: FleetQuarantine): FleetQuarantine {
+    const isMember = (stream: OpenStream): boolean => (this.#fleets.has(stream.fleet) ? stream.fleet : OTHER_FLEETS) === fleet;
     const isConnected = (pod: string): boolean => {
-      const own = this.#open.get(pod);
-      return own !== undefined && (this.#fleets.has(own) ? own : OTHER_FLEETS) === fleet;
+      const stream = this.#open.get(pod);
+      return stream !== undefined && isMember(stream);
     };
-    return new FleetQuarantine(wanted, { snapshotMaxBytes: this.#snapshotMaxBytes, isConnected }, origin);
+    const isLoaded = (version: string): boolean => this.#open.values().some((stream) => stream.loaded === version && isMember(stream));
+    return new FleetQuarantine(wanted, { snapshotMaxBytes: this.#snapshotMaxBytes, isConnected, isLoaded }, origin);
   }
 
   #membersChanged(): void {
