@@ -49,8 +49,8 @@ export interface FleetQuarantineDeps {
 export class FleetQuarantine {
   readonly #deps: FleetQuarantineDeps;
   #wanted: Snapshot;
-  /** Counts what was wanted. */
-  #round = 0;
+  /** Counts what was wanted, also of the fleet that its pods belonged to before. */
+  #round: number;
   /** The forms that a pod accepted last, by name; only of resources that are wanted. */
   readonly #good: Map<string, SnapshotResource>;
   readonly #verdicts: FleetVerdicts;
@@ -70,6 +70,7 @@ export class FleetQuarantine {
     this.#deps = deps;
     this.#wanted = wanted;
     this.#candidate = wanted;
+    this.#round = origin === undefined ? 0 : origin.#round;
     this.#good = new Map(origin === undefined ? [] : [...origin.#good].filter(([name]) => wanted.digests.has(name)));
     this.#verdicts = new FleetVerdicts(deps.isConnected, origin === undefined ? undefined : origin.#verdicts);
     this.#accepted = origin === undefined ? undefined : origin.#accepted;

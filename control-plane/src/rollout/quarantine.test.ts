@@ -564,6 +564,18 @@ describe("Quarantine by fleet", () => {
     expect(world.quarantine.rejections().resources.map(({ fleet }) => fleet)).toEqual([""]);
   });
 
+  it("sends what is in force to a pod that rejected without a name what others reject by name since their fleet was named", () => {
+    const world = worldOf(B);
+    world.want(A);
+    const other = world.connect(unnamed("default/a=1"), "other", "gold");
+    const late = world.connect(rejecting("default/a=1"), "late", "gold");
+    other.answer();
+    world.want({ ...A, fleets: ["gold"] });
+    late.answer();
+    world.settle();
+    expect([inForce(world, "gold"), other.sent, late.sent]).toEqual([[], [], []]);
+  });
+
   it("gives two replicas the same version when no rejection is outstanding, and also for the same rejections", () => {
     const worlds = [worldOf(A, B, C), worldOf(C, B, A)];
     for (const world of worlds) {
