@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { ManifestText } from "../assemble/manifests.suite.ts";
+import { standingOf } from "./pod-standing.ts";
 import { contentsOf, QuarantineWorld, type Taste, type TastePod } from "./quarantine.suite.ts";
 
 const NAMES = ["a", "b", "c", "d"];
@@ -111,6 +112,10 @@ describe("Quarantine at rest", () => {
           const bad = published.find((content) => pod.taste.rejects(content));
           if (bad === undefined) expect(pod.loaded, "who can load what is published has loaded it").toEqual(published);
           else expect([...run.everLoaded], "what is published and rejected was loaded by another").toContain(bad);
+          const state = run.world.registry.list().find(({ peer }) => peer === pod.stream.peer);
+          const standing = state && standingOf(state, run.world.snapshotFor("any")?.version);
+          const expected = run.world.snapshotFor("any") === undefined ? "waiting" : bad === undefined ? "current" : "rejected";
+          expect(standing, "who has answered is told of as it stands").toBe(expected);
         }
       }),
       { numRuns: 200, seed: 31 },
