@@ -118,7 +118,8 @@ class GrpcJsTransport implements Transport {
     const drained = this.drain();
     this.#server.forceShutdown();
     for (const socket of this.#sockets.keys()) socket.destroy();
-    await drained;
+    // A session whose client vanished in the middle of a message never tells the library that it has ended. It has when its connection is gone.
+    await Promise.race([drained, this.#untilEmpty()]);
     clearInterval(this.#silenceTimer);
   }
 
@@ -128,7 +129,10 @@ class GrpcJsTransport implements Transport {
     this.#health.endWatches();
     this.#reflection.end();
     await new Promise((resolve) => this.#server.tryShutdown(resolve));
-    // The library does not wait for connections that were injected.
+    await this.#untilEmpty(); // The library does not wait for connections that were injected.
+  }
+
+  async #untilEmpty(): Promise<void> {
     if (this.#sockets.size > 0) await this.#emptied.promise;
   }
 
