@@ -44,7 +44,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "testing",
     mayImport: ["common"],
-    order: ["eventually.ts", "pause-process.ts", "reserve-ports.ts", "server-process.ts", "kubernetes"],
+    order: ["eventually.ts", "one-within.ts", "pause-process.ts", "reserve-ports.ts", "server-process.ts", "kubernetes"],
     alternatives: [],
   },
   {

@@ -1,12 +1,12 @@
 // What a rate limit pod behind a real Envoy must do, whatever its counters are kept in.
 import { request as httpRequest, Agent } from "node:http";
 import { eventually } from "@weir/testing/eventually";
+import { oneWithin } from "@weir/testing/one-within";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Envoy } from "../parts/envoy.ts";
 import { startEnvoy } from "../parts/envoy.ts";
 import type { Flow, Pod } from "../parts/flow.ts";
 import { manifestOf, startFlow } from "../parts/flow.ts";
-import { oneWithin } from "../parts/one-within.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import type { Upstream } from "../parts/upstream.ts";
 import { startUpstream } from "../parts/upstream.ts";

@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
+import { msOf, oneWithin } from "@weir/testing/one-within";
 import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
-import { msOf, oneWithin } from "../parts/one-within.ts";
 import { keepAsking, type Questions } from "../parts/questions.ts";
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";

@@ -1,12 +1,12 @@
 // The configuration flow from a real Kubernetes API server: kubectl → API server → control plane under its own account → mutual TLS → real pods.
 import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
+import { msOf, oneWithin } from "@weir/testing/one-within";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
 import { keepAsking } from "../parts/questions.ts";
-import { msOf, oneWithin } from "../parts/one-within.ts";
 import { watchRolloutApi } from "../parts/rollout-watcher.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 

@@ -14,9 +14,9 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
+import { msOf, oneWithin } from "@weir/testing/one-within";
 import type { Flow, Pod } from "../parts/flow.ts";
 import { manifestOf, ROOT, startFlow } from "../parts/flow.ts";
-import { msOf, oneWithin } from "../parts/one-within.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { ensureCertificates } from "../stack/certificates.ts";
 
