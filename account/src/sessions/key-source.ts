@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { errorCode } from "@weir/common/errors/error-code";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { StartError } from "../errors.ts";
@@ -110,7 +111,7 @@ function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
+    if (errorCode(cause) === "ENOENT") return undefined;
     throw new StartError("TOKEN_KEYS_INVALID", `Cannot read the secrets in ${path}`, { cause });
   }
 }

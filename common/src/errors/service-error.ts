@@ -1,5 +1,6 @@
 // The one base class of errors that Weir throws on purpose, and the table shape that documents their codes. Not the codes themselves: each
 // workspace keeps its own in its errors.ts.
+import { errorCode } from "./error-code.ts";
 
 /** Longest chain of causes that {@link describeError} follows; deeper ones add length, not insight. */
 const CAUSES_MAX = 8;
@@ -56,7 +57,7 @@ function messageOf(error: unknown): string {
   if (error.message !== "") return oneLine(error.message);
   // Node's connection attempts to several addresses fail with an AggregateError that has an empty message.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(messageOf).join("; ");
-  return codeOf(error) ?? error.name;
+  return errorCode(error) ?? error.name;
 }
 
 function describeValue(value: unknown): string {
@@ -66,10 +67,6 @@ function describeValue(value: unknown): string {
   } catch {
     return Object.prototype.toString.call(value); // Circular: the short form at least says that something other than an error was thrown.
   }
-}
-
-function codeOf(error: Error): string | undefined {
-  return "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 function causeOf(error: unknown): unknown {

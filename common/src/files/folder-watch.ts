@@ -3,6 +3,7 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename } from "node:path";
 
+import { errorCode } from "../errors/error-code.ts";
 import type { Log } from "../log/log.ts";
 
 /** Most folders that are watched: a machine has a limited number of watches for all its processes. */
@@ -83,7 +84,7 @@ class NodeFolderWatch implements FolderWatch {
     if (this.#unwatchable.has(folder)) return;
     this.#unwatchable.add(folder);
     // A folder that is not there is the caller's matter: who looks into it will say so in its own words.
-    const isGone = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const isGone = errorCode(error) === "ENOENT";
     this.#log[isGone ? "debug" : "warn"]("cannot watch a folder, changes in it are found by looking every few seconds", { folder, error });
   }
 }

@@ -3,6 +3,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
+import { errorCode } from "../errors/error-code.ts";
 import { describeError, ServiceError } from "../errors/service-error.ts";
 
 /**
@@ -18,7 +19,7 @@ function make(path: string, mode: number): void {
   if (failure === undefined) return;
   // Missing is what is around it; where that is there, no folder can be made in it.
   const above = dirname(path);
-  if (codeOf(failure) !== "ENOENT" || above === path || isThere(above)) throw unusable(path, failure);
+  if (errorCode(failure) !== "ENOENT" || above === path || isThere(above)) throw unusable(path, failure);
   make(above, mode);
   const last = tryMake(path, mode);
   if (last !== undefined) throw unusable(path, last);
@@ -30,7 +31,7 @@ function tryMake(path: string, mode: number): unknown {
     mkdirSync(path, { mode });
     return undefined;
   } catch (error) {
-    return codeOf(error) === "EEXIST" && isFolder(path) ? undefined : error;
+    return errorCode(error) === "EEXIST" && isFolder(path) ? undefined : error;
   }
 }
 
@@ -44,7 +45,7 @@ function unusable(path: string, cause: unknown): ServiceError<"FOLDER_UNUSABLE">
 }
 
 function reasonOf(path: string, cause: unknown): string | undefined {
-  switch (codeOf(cause)) {
+  switch (errorCode(cause)) {
     case "EEXIST":
       return "something else has its name";
     case "ENOENT":
@@ -71,8 +72,4 @@ function isFolder(path: string): boolean {
   } catch {
     return false; // A link that leads nowhere, or where this user may not look.
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import type { Server } from "node:net";
 
+import { errorCode } from "../errors/error-code.ts";
 import { describeError, ServiceError } from "../errors/service-error.ts";
 
 /** Where to listen, and how to speak of it when that fails. */
@@ -67,6 +68,5 @@ function reasonOf(cause: unknown, setting: string): string | undefined {
 
 function errorCodeOf(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
-  if ("code" in cause && typeof cause.code === "string") return cause.code;
-  return /\b(EADDRINUSE|EACCES|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN)\b/.exec(cause.message)?.[1];
+  return errorCode(cause) ?? /\b(EADDRINUSE|EACCES|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN)\b/.exec(cause.message)?.[1];
 }

@@ -1,4 +1,5 @@
 // What the backends that speak to a server over a socket say of it: the reason in words, and the error of a server that is silent.
+import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 import { StoreError } from "./store-error.ts";
 
@@ -34,7 +35,5 @@ export function reasonOf(cause: unknown): string {
 }
 
 function codeOf(cause: unknown): string | undefined {
-  if (!(cause instanceof Error)) return undefined;
-  if (cause instanceof AggregateError && cause.errors.length > 0) return codeOf(cause.errors[0]);
-  return "code" in cause && typeof cause.code === "string" ? cause.code : undefined;
+  return cause instanceof AggregateError && cause.errors.length > 0 ? codeOf(cause.errors[0]) : errorCode(cause);
 }

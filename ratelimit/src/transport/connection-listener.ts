@@ -4,6 +4,7 @@ import { lstatSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { checkServerIdentity, createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 
+import { errorCode } from "@weir/common/errors/error-code";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import { limitConnections } from "@weir/common/net/connection-limit";
@@ -145,7 +146,7 @@ function listenUnix(server: Server, path: string): Promise<void> {
 }
 
 function isInUse(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+  return errorCode(error) === "EADDRINUSE";
 }
 
 /** Whether somebody listens on the socket file; anything but a refusal counts as yes, so that no foreign file is removed. */

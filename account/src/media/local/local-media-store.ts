@@ -2,6 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { constants, mkdir, open, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+
+import { errorCode } from "@weir/common/errors/error-code";
+
 import { AccountError } from "../../errors.ts";
 import { IMAGE_FORMATS } from "../image.ts";
 import type { CleanImage } from "../image.ts";
@@ -99,7 +102,7 @@ async function removeFolderIfEmpty(folder: string): Promise<void> {
   try {
     await rmdir(folder);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && ["ENOENT", "ENOTEMPTY", "EEXIST"].includes(String(error.code)))) throw error;
+    if (!["ENOENT", "ENOTEMPTY", "EEXIST"].includes(errorCode(error) ?? "")) throw error;
   }
 }
 
@@ -120,7 +123,7 @@ function pathOf(directory: string, key: string): string {
 
 /** Nothing there, or something that is no file of ours: a folder, or a link (ELOOP). */
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR", "EISDIR", "ELOOP"].includes(String(error.code));
+  return ["ENOENT", "ENOTDIR", "EISDIR", "ELOOP"].includes(errorCode(error) ?? "");
 }
 
 function unavailable(message: string, cause: unknown): AccountError {

@@ -2,6 +2,7 @@
 import { lstat, open } from "node:fs/promises";
 import { basename } from "node:path";
 
+import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest";
@@ -122,8 +123,7 @@ export function refusedFile(path: string, message: string): FileContent {
 }
 
 async function textOfFailure(path: string, error: unknown): Promise<FileText> {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  switch (code) {
+  switch (errorCode(error)) {
     case "ENOENT":
     case "ENOTDIR":
     case "ELOOP":

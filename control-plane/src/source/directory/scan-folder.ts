@@ -3,6 +3,7 @@ import type { Dirent, Stats } from "node:fs";
 import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
+import { errorCode } from "@weir/common/errors/error-code";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
 import type { ControlPlaneErrorCode } from "../../errors.ts";
@@ -53,7 +54,7 @@ async function foldersOfLinks(path: string): Promise<readonly string[]> {
     if ((await lstat(path)).isSymbolicLink()) folders.push(await realpath(above));
   } catch (cause) {
     // Missing or not permitted: the look at the folder itself tells so.
-    if (codeOf(cause) === undefined) throw cause;
+    if (errorCode(cause) === undefined) throw cause;
   }
   return folders;
 }
@@ -83,7 +84,7 @@ async function list(folder: string, root: string): Promise<{ path: string; entri
   try {
     return { path: await realpath(folder), entries: await readdir(folder, { withFileTypes: true }) };
   } catch (cause) {
-    if (folder !== root && codeOf(cause) === "ENOENT") return undefined;
+    if (folder !== root && errorCode(cause) === "ENOENT") return undefined;
     throw unreadable(root, reasonOf(folder, root, cause), cause);
   }
 }
@@ -95,7 +96,7 @@ async function followLink(path: string, found: Found): Promise<"file" | "folder"
     found.folders.add(dirname(await realpath(path)));
     return kindOf(target);
   } catch (cause) {
-    const code = codeOf(cause);
+    const code = errorCode(cause);
     if (code !== "ENOENT" && code !== "ELOOP" && code !== "ENOTDIR") throw unreadable(found.root, reasonOf(path, found.root, cause), cause);
     // Leads nowhere: reading it as a file tells so, and keeps what it held before.
     await watchTarget(path, found);
@@ -109,7 +110,7 @@ async function watchTarget(path: string, found: Found): Promise<void> {
     found.folders.add(await realpath(dirname(resolve(dirname(path), await readlink(path)))));
   } catch (cause) {
     // That folder is missing as well, or the link itself: then only the regular look at the folder sees the change.
-    if (codeOf(cause) === undefined) throw cause;
+    if (errorCode(cause) === undefined) throw cause;
   }
 }
 
@@ -120,7 +121,7 @@ function kindOf(entry: Dirent | Stats): "file" | "folder" | "other" {
 
 function reasonOf(path: string, root: string, cause: unknown): string {
   const at = path === root ? "" : `${path}: `;
-  switch (codeOf(cause)) {
+  switch (errorCode(cause)) {
     case "ENOENT":
       return `${at}it does not exist`;
     case "ENOTDIR":
@@ -135,8 +136,4 @@ function reasonOf(path: string, root: string, cause: unknown): string {
 
 function unreadable(root: string, reason: string, cause?: unknown): ServiceError<ControlPlaneErrorCode> {
   return new ServiceError("SOURCE_UNREADABLE", `Cannot read the folder ${root}: ${reason}`, { transient: true, cause });
-}
-
-function codeOf(cause: unknown): string | undefined {
-  return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : undefined;
 }

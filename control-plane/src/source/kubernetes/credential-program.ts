@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 
+import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 
 /** Longest answer that is read, in characters: a token, a certificate and a key are far below. */
@@ -93,7 +94,7 @@ function killAll(child: ChildProcess): void {
       process.kill(-child.pid, "SIGKILL");
     } catch (cause) {
       // All of them have ended by themselves, or it runs as somebody else and has to be left alone.
-      if (!(cause instanceof Error && "code" in cause)) throw cause;
+      if (errorCode(cause) === undefined) throw cause;
     }
   }
   child.stdout?.destroy();
@@ -117,7 +118,7 @@ function quoted(text: string): string {
 }
 
 function reasonOf(cause: Error): string {
-  return "code" in cause && cause.code === "ENOENT" ? "it is not there" : describeError(cause);
+  return errorCode(cause) === "ENOENT" ? "it is not there" : describeError(cause);
 }
 
 /** undefined when the text is something else, or proves nobody: without credentials the requests would be those of an anonymous user. */

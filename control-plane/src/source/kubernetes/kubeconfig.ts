@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
+import { errorCode } from "@weir/common/errors/error-code";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
 
@@ -89,7 +90,7 @@ async function readOne(path: string, paths: readonly string[]): Promise<File | u
   try {
     text = await readFile(path, "utf8");
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
+    if (errorCode(cause) === "ENOENT") return undefined;
     throw unusableKubeconfig(paths, describeError(cause), cause);
   }
   const [document] = readYamlDocuments(text, { directives: "read" });

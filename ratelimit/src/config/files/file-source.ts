@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 
 import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
+import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
@@ -237,7 +238,7 @@ function unreadable(entry: RuleFileEntry, cause: unknown): Refusal {
 }
 
 function isGone(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+  return errorCode(error) === "ENOENT";
 }
 
 /** The place of a problem that was found between or in the models. */

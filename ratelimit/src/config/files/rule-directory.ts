@@ -4,6 +4,8 @@ import type { BigIntStats } from "node:fs";
 import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 
+import { errorCode } from "@weir/common/errors/error-code";
+
 /** Most entries that are looked at; a directory with more is not one of rule files. */
 const ENTRIES_MAX = 10_000;
 
@@ -170,7 +172,7 @@ async function statOf(path: string): Promise<BigIntStats | undefined> {
     return await stat(path, { bigint: true });
   } catch (error) {
     // Gone since the folder was listed, or a link to nothing or to itself: the next look tells what became of it.
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ELOOP")) return undefined;
+    if (["ENOENT", "ELOOP"].includes(errorCode(error) ?? "")) return undefined;
     throw error;
   }
 }
