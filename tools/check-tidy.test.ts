@@ -34,8 +34,6 @@ describe("findUntidiness()", () => {
     { rule: "file-name", path: "a/utils.ts", text: "// Anything.\n" },
     { rule: "file-name", path: "a/rule-helpers.ts", text: "// Anything.\n" },
     { rule: "file-name", path: "a/index.ts", text: "// A barrel.\n" },
-    { rule: "file-length", path: "a.ts", text: `// Long.\n${"1;\n".repeat(300)}` },
-    { rule: "function-length", path: "a.ts", text: `// Long.\nfunction f() {\n${"  1;\n".repeat(69)}}\n` },
     { rule: "silenced", path: "a.ts", text: `// Silenced.\n// ${word("eslint-", "disable-next-line")} no-console\n` },
     { rule: "silenced", path: "a.ts", text: `// Silenced.\n// ${word("@ts-", "ignore")} because it must\n` },
     { rule: "silenced", path: "a.ts", text: `// Silenced.\n// ${word("@ts-", "expect-error")}\n` },
@@ -50,8 +48,6 @@ describe("findUntidiness()", () => {
   });
 
   it.each([
-    { allowed: "a function of 70 lines", path: "a.ts", text: `// Fits.\nfunction f() {\n${"  1;\n".repeat(68)}}\n` },
-    { allowed: "a file of 300 lines", path: "a.ts", text: `// Fits.\n${"1;\n".repeat(299)}` },
     { allowed: "a long test", path: "a.test.ts", text: `// A table.\n${"1;\n".repeat(400)}` },
     {
       allowed: "a reason",

@@ -2,19 +2,11 @@
 import { execFileSync } from "node:child_process";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
-import ts from "typescript";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
 import { GENERATED_FILE, TEST_FILE } from "./layout.ts";
 import type { Files } from "./source-tree.ts";
 import { isTypeScript, readFiles } from "./source-tree.ts";
-import { lineOf, parseSource, walk } from "./syntax.ts";
-
-/** Longest file that is still read in one go, in lines. Tests may be longer: their tables are. */
-const FILE_LINES_MAX = 300;
-
-/** Longest function, in lines from its first to its last: what fits on a screen. */
-const FUNCTION_LINES_MAX = 70;
 
 /** Largest file that belongs in the tree, in bytes. */
 const FILE_BYTES_MAX = 512 * 1024;
@@ -121,29 +113,6 @@ function checkCode(file: string, text: string): readonly Finding[] {
       if (pattern.test(line) && (only?.test(file) ?? true)) findings.push({ file, line: index + 1, rule, message });
     }
   }
-  if (file.endsWith(".test.ts")) return findings;
-  const lineCount = text.endsWith("\n") ? lines.length - 1 : lines.length;
-  if (lineCount > FILE_LINES_MAX)
-    findings.push({ file, rule: "file-length", message: `${lineCount} lines, at most ${FILE_LINES_MAX}: it holds more than one thing` });
-  return TEST_FILE.test(file) ? findings : [...findings, ...longFunctions(file, text)];
-}
-
-function longFunctions(file: string, text: string): readonly Finding[] {
-  const source = parseSource(file, text);
-  const findings: Finding[] = [];
-  walk(source, (node) => {
-    if (!ts.isFunctionLike(node) || !("body" in node) || node.body === undefined) return;
-    const first = lineOf(source, node);
-    const lineCount = source.getLineAndCharacterOfPosition(node.getEnd()).line + 2 - first;
-    if (lineCount <= FUNCTION_LINES_MAX) return;
-    const name = node.name?.getText(source) ?? "a function";
-    findings.push({
-      file,
-      line: first,
-      rule: "function-length",
-      message: `${name} has ${lineCount} lines, at most ${FUNCTION_LINES_MAX}: split off the plain work`,
-    });
-  });
   return findings;
 }
 
