@@ -7,7 +7,10 @@ const TEST_FILES = ["**/*.test.ts", "**/*.suite.ts"];
 
 /** Forbidden in every file, each with what to write instead. */
 const FORBIDDEN_EVERYWHERE = [
-  { selector: "ExportDefaultDeclaration", message: "Export by name: a default export has a different name at every import." },
+  {
+    selector: "ExportDefaultDeclaration",
+    message: "Export by name: a default export has a different name at every import.",
+  },
   {
     selector: "ExportAllDeclaration",
     message: "Import from the file that declares the name: re-exporting files hide who depends on whom.",
@@ -41,7 +44,10 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
-      "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "separate-type-imports", disallowTypeAnnotations: false }],
+      "@typescript-eslint/consistent-type-imports": [
+        "error",
+        { fixStyle: "separate-type-imports", disallowTypeAnnotations: false },
+      ],
       "@typescript-eslint/consistent-type-exports": "error",
       "@typescript-eslint/explicit-module-boundary-types": "error",
       "@typescript-eslint/no-import-type-side-effects": "error",
@@ -67,30 +73,45 @@ export default tseslint.config(
       "no-param-reassign": "error",
       "no-implicit-coercion": "error",
 
-      // Numbers and booleans read well in a message as they are; only what has no text of its own stays forbidden.
+      // Numbers and booleans read well in a message as they are; only what has no text of its own
+      // stays forbidden.
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
       // Hot paths put keys together with `+`; a number there is as plain as in a template.
       "@typescript-eslint/restrict-plus-operands": ["error", { allowNumberAndString: true }],
-      // `env["X"]` is how an index signature must be read here (tsconfig noPropertyAccessFromIndexSignature).
+      // `env["X"]` is how an index signature must be read here (tsconfig
+      // noPropertyAccessFromIndexSignature).
       "@typescript-eslint/dot-notation": ["error", { allowIndexSignaturePropertyAccess: true }],
       // `() => stop()` handed to a callback that wants nothing is a common and clear shape.
-      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true, ignoreVoidOperator: true }],
-      // `Promise<number | void>` says that a function may return nothing at all, where `undefined` would have to be returned.
+      "@typescript-eslint/no-confusing-void-expression": [
+        "error",
+        { ignoreArrowShorthand: true, ignoreVoidOperator: true },
+      ],
+      // `Promise<number | void>` says that a function may return nothing at all, where `undefined`
+      // would have to be returned.
       "@typescript-eslint/no-invalid-void-type": "off",
-      // Types say by their shape what fits; whether a constructor made it matters where `instanceof` is asked, and there it is tested.
+      // Types say by their shape what fits; whether a constructor made it matters where
+      // `instanceof` is asked, and there it is tested.
       "@typescript-eslint/no-unsafe-class-instance-assignment": "off",
       // A method that an interface wants may have nothing to do; its comment says so.
       "@typescript-eslint/no-empty-function": ["error", { allow: ["methods", "arrowFunctions"] }],
-      // An implementation may be synchronous behind an interface that promises, and stays `async` so that a throw becomes a rejection.
+      // An implementation may be synchronous behind an interface that promises, and stays `async`
+      // so that a throw becomes a rejection.
       "@typescript-eslint/require-await": "off",
       // `_` marks a parameter that a signature asks for and this body does not need.
-      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_", ignoreRestSiblings: true }],
+      "@typescript-eslint/no-unused-vars": [
+        "error",
+        { argsIgnorePattern: "^_", varsIgnorePattern: "^_", ignoreRestSiblings: true },
+      ],
       // A loop that ends from inside (`for (;;)`, `while (true)`) says what it means.
-      "@typescript-eslint/no-unnecessary-condition": ["error", { allowConstantLoopConditions: "only-allowed-literals" }],
+      "@typescript-eslint/no-unnecessary-condition": [
+        "error",
+        { allowConstantLoopConditions: "only-allowed-literals" },
+      ],
     },
   },
   {
-    // Sources that ship: a file is read in one go, a function fits on a screen. Tests may be longer: their tables are.
+    // Sources that ship: a file is read in one go, a function fits on a screen. Tests may be
+    // longer: their tables are.
     files: ["**/*.ts"],
     ignores: TEST_FILES,
     rules: {
@@ -99,12 +120,14 @@ export default tseslint.config(
     },
   },
   {
-    // Programs, and the piece of the plumbing that hands the environment to every program: the only places that read it.
+    // Programs, and the piece of the plumbing that hands the environment to every program: the only
+    // places that read it.
     files: ["**/main.ts", "cli/src/config-check.ts", "ratelimit/src/tools/client.ts", "common/src/lifecycle/host.ts"],
     rules: { "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
   },
   {
-    // Tests, and the local stack and scenarios: they look into what they have just been given, and a wrong guess fails at once.
+    // Tests, and the local stack and scenarios: they look into what they have just been given, and
+    // a wrong guess fails at once.
     files: [...TEST_FILES, "e2e/src/**/*.ts"],
     rules: {
       "@typescript-eslint/no-non-null-assertion": "off",

@@ -1,4 +1,5 @@
-// The refusal of each rule about packages: every case changes one file of a small tree in which everything agrees.
+// The refusal of each rule about packages: every case changes one file of a small tree in which
+// everything agrees.
 import { describe, expect, it } from "vitest";
 import { findDependencyProblems } from "./check-dependencies.ts";
 import type { Workspace } from "./layout.ts";
@@ -8,7 +9,10 @@ const WORKSPACES: readonly Workspace[] = [
   { name: "rates", mayImport: ["shared"], order: [], alternatives: [] },
 ];
 
-const MANIFEST = { dependencies: { "@weir/shared": "*", zod: "1" }, devDependencies: { "@types/busboy": "1", busboy: "1" } };
+const MANIFEST = {
+  dependencies: { "@weir/shared": "*", zod: "1" },
+  devDependencies: { "@types/busboy": "1", busboy: "1" },
+};
 
 const LOOKING_UP = { ...MANIFEST, devDependencies: { busboy: "1" } };
 

@@ -1,5 +1,6 @@
-// Gate: what is imported is declared, what is declared is used, and docs/dependencies.md has a row for each package. Which workspace may import which
-// other one is check-imports.ts; here it is only that the three places that say so agree.
+// Gate: what is imported is declared, what is declared is used, and docs/dependencies.md has a row
+// for each package. Which workspace may import which other one is check-imports.ts; here it is only
+// that the three places that say so agree.
 import { builtinModules } from "node:module";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
@@ -40,14 +41,23 @@ interface Use {
   readonly ships: boolean;
 }
 
-/** Everything wrong with the packages of the tree whose files are `files`: package.json, tsconfig.build.json, scripts, TypeScript and the page of reasons. */
+/**
+ * Everything wrong with the packages of the tree whose files are `files`: package.json,
+ * tsconfig.build.json, scripts, TypeScript and the page of reasons.
+ */
 export function findDependencyProblems(files: Files, workspaces: readonly Workspace[]): readonly Finding[] {
-  const manifests = [ROOT, ...workspaces.map((workspace) => workspace.name)].flatMap((folder) => readManifest(files, folder));
+  const manifests = [ROOT, ...workspaces.map((workspace) => workspace.name)].flatMap((folder) =>
+    readManifest(files, folder),
+  );
   const uses = [...files].flatMap(([file, text]) => (isTypeScript(file) ? usesOf(file, text) : []));
-  const scripts = [...files].filter(([file]) => !/\.(json|md|proto)$/.test(file) && (!isTypeScript(file) || file === "tools/gates.ts"));
+  const scripts = [...files].filter(
+    ([file]) => !/\.(json|md|proto)$/.test(file) && (!isTypeScript(file) || file === "tools/gates.ts"),
+  );
   const commands = scripts.map(([, text]) => text).join("\n");
   const looksUp = (folder: string, name: string): boolean =>
-    [...files].some(([file, text]) => isTypeScript(file) && isIn(file, folder, workspaces) && text.includes(`resolve("${name}/`));
+    [...files].some(
+      ([file, text]) => isTypeScript(file) && isIn(file, folder, workspaces) && text.includes(`resolve("${name}/`),
+    );
   const rootTools = manifests.find((manifest) => manifest.folder === ROOT)?.devDependencies ?? [];
   return [
     ...manifests.flatMap((manifest) => {
@@ -67,7 +77,8 @@ function findUndeclared(manifest: Manifest, uses: readonly Use[], rootTools: rea
   const forTests = [...manifest.dependencies, ...manifest.devDependencies, ...rootTools];
   const own = `@weir/${manifest.folder}`;
   return uses.flatMap(({ file, line, packageName, ships }) => {
-    if (packageName === own) return [{ file, line, rule: "own-package", message: `Import files of ${own} by their relative path` }];
+    if (packageName === own)
+      return [{ file, line, rule: "own-package", message: `Import files of ${own} by their relative path` }];
     if ((ships ? manifest.dependencies : forTests).includes(packageName)) return [];
     const place = `${manifest.folder === ROOT ? "" : `${manifest.folder}/`}package.json`;
     return [
@@ -81,7 +92,10 @@ function findUndeclared(manifest: Manifest, uses: readonly Use[], rootTools: rea
   });
 }
 
-/** Other ways than an import: a command of a script, or a file of the package that is looked up by `require.resolve`. */
+/**
+ * Other ways than an import: a command of a script, or a file of the package that is looked up by
+ * `require.resolve`.
+ */
 interface OtherUses {
   readonly commands: string;
   readonly looksUp: (folder: string, name: string) => boolean;
@@ -102,15 +116,21 @@ function findUnused(manifest: Manifest, uses: readonly Use[], { commands, looksU
       .filter((name) => !isUsed(name) && name !== "@types/node")
       .map((name) => ({ file, rule: "unused-package", message: `Nothing imports or runs ${name}: remove it` })),
     ...manifest.dependencies
-      .filter((name) => manifest.folder !== "e2e" && imported.has(name) && !shipped.has(name) && !USED_OTHERWISE.has(name))
+      .filter(
+        (name) => manifest.folder !== "e2e" && imported.has(name) && !shipped.has(name) && !USED_OTHERWISE.has(name),
+      )
       .map((name) => ({ file, rule: "only-tests", message: `Only tests import ${name}: move it to devDependencies` })),
   ];
 }
 
-/** A workspace declares only what the table in layout.ts allows, and its tsconfig.build.json builds exactly what it declares. */
+/**
+ * A workspace declares only what the table in layout.ts allows, and its tsconfig.build.json builds
+ * exactly what it declares.
+ */
 function findMatrixDifferences(workspace: Workspace, manifests: readonly Manifest[]): readonly Finding[] {
   const manifest = manifests.find((candidate) => candidate.folder === workspace.name);
-  if (manifest === undefined) return [{ file: "tools/layout.ts", rule: "matrix", message: `${workspace.name} has no package.json` }];
+  if (manifest === undefined)
+    return [{ file: "tools/layout.ts", rule: "matrix", message: `${workspace.name} has no package.json` }];
   const table = workspace.mayImport.map((part) => (typeof part === "string" ? part : part.workspace));
   const forTests = workspace.testsMayImport ?? [];
   const declared = [...manifest.dependencies, ...manifest.devDependencies].flatMap((name) =>
@@ -160,16 +180,27 @@ function findReasonProblems(page: string, manifests: readonly Manifest[]): reado
     return name === undefined ? [] : [{ name, line: index + 1, isFilled }];
   });
   const declared = new Set(
-    manifests.flatMap((manifest) => [...manifest.dependencies, ...manifest.devDependencies]).filter((name) => !name.startsWith("@weir/")),
+    manifests
+      .flatMap((manifest) => [...manifest.dependencies, ...manifest.devDependencies])
+      .filter((name) => !name.startsWith("@weir/")),
   );
   const file = REASONS_PAGE;
   return [
     ...[...declared]
       .filter((name) => !rows.some((row) => row.name === name))
-      .map((name) => ({ file, rule: "reason", message: `${name} has no row: say what it does, who keeps it, and why not our own` })),
+      .map((name) => ({
+        file,
+        rule: "reason",
+        message: `${name} has no row: say what it does, who keeps it, and why not our own`,
+      })),
     ...rows
       .filter((row) => !declared.has(row.name))
-      .map(({ name, line }) => ({ file, line, rule: "reason", message: `${name} is in no package.json: remove the row` })),
+      .map(({ name, line }) => ({
+        file,
+        line,
+        rule: "reason",
+        message: `${name} is in no package.json: remove the row`,
+      })),
     ...rows
       .filter((row) => !row.isFilled)
       .map(({ name, line }) => ({ file, line, rule: "reason", message: `The row of ${name} has an empty cell` })),
@@ -181,7 +212,9 @@ function readManifest(files: Files, folder: string): readonly Manifest[] {
   const text = files.get(`${at}package.json`);
   if (text === undefined) return [];
   const manifest = JSON.parse(text) as Record<"dependencies" | "devDependencies", Record<string, string> | undefined>;
-  const build = JSON.parse(files.get(`${at}tsconfig.build.json`) ?? "{}") as { references?: readonly { path: string }[] };
+  const build = JSON.parse(files.get(`${at}tsconfig.build.json`) ?? "{}") as {
+    references?: readonly { path: string }[];
+  };
   return [
     {
       folder,
@@ -197,13 +230,16 @@ function usesOf(file: string, text: string): readonly Use[] {
   const ships = !TEST_FILE.test(file) && /^[^/]+\/src\//.test(file) && !file.startsWith("e2e/");
   return importsOf(file, text).flatMap(({ specifier, line, typeOnly }) => {
     const packageName = packageOf(specifier);
-    return packageName === undefined ? [] : [{ file, line, packageName, ships: ships && !(typeOnly && packageName.startsWith("@types/")) }];
+    return packageName === undefined
+      ? []
+      : [{ file, line, packageName, ships: ships && !(typeOnly && packageName.startsWith("@types/")) }];
   });
 }
 
 /** `@scope/name/deep` → `@scope/name`; undefined for a file and for what Node brings. */
 function packageOf(specifier: string): string | undefined {
-  if (specifier.startsWith(".") || specifier.startsWith("node:") || builtinModules.includes(specifier)) return undefined;
+  if (specifier.startsWith(".") || specifier.startsWith("node:") || builtinModules.includes(specifier))
+    return undefined;
   return /^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0];
 }
 

@@ -18,7 +18,8 @@ describe("findMissingDocComments()", () => {
   });
 
   it("reports a method when the exported interface has a comment and the method has none", () => {
-    const text = "/** Counts. */\nexport interface Counter {\n  /** Documented. */\n  one(): void;\n  two(): void;\n  size: number;\n}";
+    const text =
+      "/** Counts. */\nexport interface Counter {\n  /** Documented. */\n  one(): void;\n  two(): void;\n  size: number;\n}";
     expect(findMissingDocComments(new Map([["a.ts", text]]))).toEqual([
       {
         file: "a.ts",

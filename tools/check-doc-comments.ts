@@ -1,5 +1,5 @@
-// Gate: every exported declaration says in a doc comment what it is for, and so does every method of an exported interface. Whether the comment is
-// any good is for the reader of the change.
+// Gate: every exported declaration says in a doc comment what it is for, and so does every method
+// of an exported interface. Whether the comment is any good is for the reader of the change.
 import ts from "typescript";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
@@ -17,8 +17,12 @@ export function findMissingDocComments(files: Files): readonly Finding[] {
     if (TEST_FILE.test(file) || GENERATED_FILE.test(file)) return [];
     const source = parseSource(file, text);
     return exportedDeclarations(source).flatMap(({ name, node, line }) => {
-      const methods = ts.isInterfaceDeclaration(node) ? node.members.filter((member) => ts.isMethodSignature(member)) : [];
-      const bare = methods.filter((method) => !hasDocComment(method) && !KNOWN_METHODS.has(method.name.getText(source)));
+      const methods = ts.isInterfaceDeclaration(node)
+        ? node.members.filter((member) => ts.isMethodSignature(member))
+        : [];
+      const bare = methods.filter(
+        (method) => !hasDocComment(method) && !KNOWN_METHODS.has(method.name.getText(source)),
+      );
       return [
         ...(hasDocComment(node)
           ? []
@@ -34,7 +38,10 @@ export function findMissingDocComments(files: Files): readonly Finding[] {
   });
 }
 
-/** Whether the last thing before `node` is a doc comment with something in it. An overload may lean on the comment of the first. */
+/**
+ * Whether the last thing before `node` is a doc comment with something in it. An overload may lean
+ * on the comment of the first.
+ */
 function hasDocComment(node: ts.Node): boolean {
   return ts
     .getJSDocCommentsAndTags(node)

@@ -6,8 +6,15 @@ const MAIN = "rates/src/main.ts";
 
 describe("findUnusedExports()", () => {
   it("reports an export when no other file imports it", () => {
-    expect(find({ "rates/src/a.ts": "export const a = 1;\nexport const b = a;", [MAIN]: 'import { a } from "./a.ts"; a;' })).toEqual([
-      { file: "rates/src/a.ts", line: 2, rule: "unused-export", message: 'No other file imports b: remove it, or its "export"' },
+    expect(
+      find({ "rates/src/a.ts": "export const a = 1;\nexport const b = a;", [MAIN]: 'import { a } from "./a.ts"; a;' }),
+    ).toEqual([
+      {
+        file: "rates/src/a.ts",
+        line: 2,
+        rule: "unused-export",
+        message: 'No other file imports b: remove it, or its "export"',
+      },
     ]);
   });
 
@@ -17,7 +24,9 @@ describe("findUnusedExports()", () => {
       [MAIN]: 'import { a } from "./a.ts"; a;',
       "rates/src/a.test.ts": 'import { a, b } from "./a.ts"; a; b;',
     };
-    expect(find(files)).toEqual([{ file: "rates/src/a.ts", line: 2, rule: "unused-export", message: "Only tests use b: remove it" }]);
+    expect(find(files)).toEqual([
+      { file: "rates/src/a.ts", line: 2, rule: "unused-export", message: "Only tests use b: remove it" },
+    ]);
   });
 
   it("accepts an export that tests import when its own file uses it", () => {
@@ -30,9 +39,12 @@ describe("findUnusedExports()", () => {
   });
 
   it("accepts an export when another workspace imports it by the workspace's name", () => {
-    expect(find({ "shared/src/log/log.ts": "export const log = 1;", [MAIN]: 'import { log } from "@weir/shared/log/log"; log;' })).toEqual(
-      [],
-    );
+    expect(
+      find({
+        "shared/src/log/log.ts": "export const log = 1;",
+        [MAIN]: 'import { log } from "@weir/shared/log/log"; log;',
+      }),
+    ).toEqual([]);
   });
 
   it("accepts an export when a suite imports it", () => {
@@ -46,7 +58,8 @@ describe("findUnusedExports()", () => {
 
   it("accepts a type when an export that is used speaks of it", () => {
     const files = {
-      "rates/src/a.ts": "export interface Options { size: Size }\nexport type Size = number;\nexport function a(options: Options): void {}",
+      "rates/src/a.ts":
+        "export interface Options { size: Size }\nexport type Size = number;\nexport function a(options: Options): void {}",
       [MAIN]: 'import { a } from "./a.ts"; a({ size: 1 });',
     };
     expect(find(files)).toEqual([]);

@@ -1,5 +1,5 @@
-// Gate: exports that nobody imports, and files that nobody reaches. Works on names alone, without types, so it is quick; a name that is only looked up
-// at run time must be told to it here.
+// Gate: exports that nobody imports, and files that nobody reaches. Works on names alone, without
+// types, so it is quick; a name that is only looked up at run time must be told to it here.
 import { posix } from "node:path";
 import ts from "typescript";
 import type { Finding } from "./findings.ts";
@@ -18,7 +18,10 @@ const LOOKED_UP: readonly { readonly file: RegExp; readonly name: RegExp }[] = [
   { file: /\.config\.ts$/, name: /./ },
 ];
 
-/** Exports of `files` that no other file imports. `programs` are the files that run by themselves; what they export is still looked at. */
+/**
+ * Exports of `files` that no other file imports. `programs` are the files that run by themselves;
+ * what they export is still looked at.
+ */
 export function findUnusedExports(files: Files, programs: ReadonlySet<string>): readonly Finding[] {
   const users = collectUsers(files);
   return [...files].flatMap(([path, text]) => {
@@ -26,7 +29,9 @@ export function findUnusedExports(files: Files, programs: ReadonlySet<string>): 
     const usedByShipped = users.shipped.get(path);
     const usedByTests = users.tests.get(path);
     if (usedByShipped === undefined && usedByTests === undefined && !programs.has(path) && !isLookedUp(path)) {
-      return [{ file: path, rule: "unused-file", message: "No file imports this one and no program starts here: remove it" }];
+      return [
+        { file: path, rule: "unused-file", message: "No file imports this one and no program starts here: remove it" },
+      ];
     }
     const source = parseSource(path, text);
     const declarations = exportedDeclarations(source);
@@ -36,7 +41,9 @@ export function findUnusedExports(files: Files, programs: ReadonlySet<string>): 
       if (has(usedByShipped, name) || (isType && spoken.has(name)) || isLookedUp(path, name)) return [];
       const isTested = has(usedByTests, name);
       if (isTested && isUsedInside(source, name)) return [];
-      const message = isTested ? `Only tests use ${name}: remove it` : `No other file imports ${name}: remove it, or its "export"`;
+      const message = isTested
+        ? `Only tests use ${name}: remove it`
+        : `No other file imports ${name}: remove it, or its "export"`;
       return [{ file: path, line, rule: "unused-export", message }];
     });
   });
@@ -82,17 +89,24 @@ function isUsedInside(source: ts.SourceFile, name: string): boolean {
   return count > 1;
 }
 
-/** What a suite or a file of e2e uses counts as used: they are handed to others, or are what the workspace is for. */
+/**
+ * What a suite or a file of e2e uses counts as used: they are handed to others, or are what the
+ * workspace is for.
+ */
 function isTest(path: string): boolean {
   return path.endsWith(".test.ts") && !path.startsWith("e2e/");
 }
 
-/** Types named in the signature of another exported declaration: whoever uses that one needs them, imported by name or not. */
+/**
+ * Types named in the signature of another exported declaration: whoever uses that one needs them,
+ * imported by name or not.
+ */
 function namesSpokenByExports(declarations: readonly ExportedDeclaration[]): ReadonlySet<string> {
   const spoken = new Set<string>();
   for (const { name, node } of declarations) {
     walk(node, (inner) => {
-      const isName = ts.isTypeReferenceNode(inner) || ts.isExpressionWithTypeArguments(inner) || ts.isTypeQueryNode(inner);
+      const isName =
+        ts.isTypeReferenceNode(inner) || ts.isExpressionWithTypeArguments(inner) || ts.isTypeQueryNode(inner);
       if (!isName) return;
       const text = (
         ts.isTypeReferenceNode(inner) ? inner.typeName : ts.isTypeQueryNode(inner) ? inner.exprName : inner.expression
@@ -111,12 +125,17 @@ function isLookedUp(path: string, name?: string): boolean {
   return LOOKED_UP.some((entry) => entry.file.test(path) && (name === undefined || entry.name.test(name)));
 }
 
-/** Files that run by themselves: named by a launcher, the Makefile, a script or another program, or asking `import.meta.main`. */
+/**
+ * Files that run by themselves: named by a launcher, the Makefile, a script or another program, or
+ * asking `import.meta.main`.
+ */
 export function findPrograms(files: Files, starters: Files): ReadonlySet<string> {
   const programs = new Set([...files].filter(([, text]) => text.includes("import.meta.main")).map(([path]) => path));
   // A program may start another by the name that it has once built: join(folder, "server.js").
   const started = new Set(
-    [...files.values()].flatMap((text) => [...text.matchAll(/["'`/]([\w.-]+)\.js["'`]/g)].map((match) => `${match[1] ?? ""}.ts`)),
+    [...files.values()].flatMap((text) =>
+      [...text.matchAll(/["'`/]([\w.-]+)\.js["'`]/g)].map((match) => `${match[1] ?? ""}.ts`),
+    ),
   );
   for (const path of files.keys()) if (started.has(posix.basename(path))) programs.add(path);
   for (const [starter, text] of starters) {

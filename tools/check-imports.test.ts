@@ -1,4 +1,5 @@
-// Proves that each import rule refuses what it is for: every case adds one offence to a small tree that is otherwise clean.
+// Proves that each import rule refuses what it is for: every case adds one offence to a small tree
+// that is otherwise clean.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -17,7 +18,12 @@ const WORKSPACES: readonly Workspace[] = [
     alternatives: ["counters"],
   },
   { name: "other", mayImport: ["contract"], order: ["calls"], alternatives: [] },
-  { name: "program", mayImport: ["contract", { workspace: "service", only: ["rules"] }], order: ["check"], alternatives: [] },
+  {
+    name: "program",
+    mayImport: ["contract", { workspace: "service", only: ["rules"] }],
+    order: ["check"],
+    alternatives: [],
+  },
 ];
 
 const CLEAN_TREE: Readonly<Record<string, string>> = {
@@ -26,11 +32,14 @@ const CLEAN_TREE: Readonly<Record<string, string>> = {
   ...manifest("service", ["@weir/contract", "declared-package"], ["development-package", "@weir/equipment"]),
   ...manifest("other", ["@weir/contract"]),
   ...manifest("program", ["@weir/contract", "@weir/service"]),
-  "node_modules/declared-package/package.json": '{ "name": "declared-package", "version": "1.0.0", "main": "index.js" }',
+  "node_modules/declared-package/package.json":
+    '{ "name": "declared-package", "version": "1.0.0", "main": "index.js" }',
   "node_modules/declared-package/index.js": "exports.x = 1;",
-  "node_modules/development-package/package.json": '{ "name": "development-package", "version": "1.0.0", "main": "index.js" }',
+  "node_modules/development-package/package.json":
+    '{ "name": "development-package", "version": "1.0.0", "main": "index.js" }',
   "node_modules/development-package/index.js": "exports.x = 1;",
-  "node_modules/undeclared-package/package.json": '{ "name": "undeclared-package", "version": "1.0.0", "main": "index.js" }',
+  "node_modules/undeclared-package/package.json":
+    '{ "name": "undeclared-package", "version": "1.0.0", "main": "index.js" }',
   "node_modules/undeclared-package/index.js": "exports.x = 1;",
   "contract/src/unit.ts": 'import { g } from "./generated/g.ts"; export const unit = g;',
   "contract/src/generated/g.ts": 'import "node:fs"; export const g = 1;',
@@ -39,9 +48,12 @@ const CLEAN_TREE: Readonly<Record<string, string>> = {
   "service/src/rules/rule.ts":
     'import { errors } from "../errors.ts"; import type { Counter } from "../counters/counter.ts"; export const rule: Counter = errors;',
   "service/src/counters/counter.ts": 'import "declared-package"; export type Counter = number;',
-  "service/src/counters/memory/memory.ts": 'import type { Counter } from "../counter.ts"; export const memory: Counter = 1;',
-  "service/src/counters/kvstore/kvstore.ts": 'import type { Counter } from "../counter.ts"; export const kvstore: Counter = 1;',
-  "service/src/main.ts": 'import "./rules/rule.ts"; import "./counters/memory/memory.ts"; import "./counters/kvstore/kvstore.ts";',
+  "service/src/counters/memory/memory.ts":
+    'import type { Counter } from "../counter.ts"; export const memory: Counter = 1;',
+  "service/src/counters/kvstore/kvstore.ts":
+    'import type { Counter } from "../counter.ts"; export const kvstore: Counter = 1;',
+  "service/src/main.ts":
+    'import "./rules/rule.ts"; import "./counters/memory/memory.ts"; import "./counters/kvstore/kvstore.ts";',
   "service/src/rules/rule.test.ts":
     'import "development-package"; import "@weir/equipment/server/server"; import { rule } from "./rule.ts"; import { memory } from "../counters/memory/memory.ts"; export const test = [rule, memory];',
   "other/src/calls/call.ts": 'import { unit } from "@weir/contract/unit"; export const call = unit;',
@@ -127,20 +139,32 @@ describe("findImportProblems()", () => {
       text: 'import { match } from "./match.ts"; export const rule = match;',
     },
     { rule: "no-orphan", path: "service/src/rules/alone.ts", text: "export const alone = 1;" },
-    { rule: "resolves", path: "other/src/calls/call.ts", text: 'import { unit } from "@weir/contract/units"; export const call = unit;' },
+    {
+      rule: "resolves",
+      path: "other/src/calls/call.ts",
+      text: 'import { unit } from "@weir/contract/units"; export const call = unit;',
+    },
     { rule: "declared", path: "other/src/calls/call.ts", text: 'import "undeclared-package"; export const call = 1;' },
     {
       rule: "no-development-package",
       path: "service/src/counters/counter.ts",
       text: 'import "development-package"; export type Counter = number;',
     },
-    { rule: "no-test-import", path: "service/src/main.ts", text: 'import "./rules/rule.test.ts"; import "./counters/memory/memory.ts";' },
+    {
+      rule: "no-test-import",
+      path: "service/src/main.ts",
+      text: 'import "./rules/rule.test.ts"; import "./counters/memory/memory.ts";',
+    },
     {
       rule: "tools-apart",
       path: "other/src/calls/call.ts",
       text: 'import { tool } from "../../../tools/tool.ts"; export const call = tool;',
     },
-    { rule: "tools-load", path: "tools/tool.ts", text: 'import { call } from "../other/src/calls/call.ts"; export const tool = call;' },
+    {
+      rule: "tools-load",
+      path: "tools/tool.ts",
+      text: 'import { call } from "../other/src/calls/call.ts"; export const tool = call;',
+    },
     {
       rule: "no-folder-cycle",
       path: "service/src/counters/counter.ts",
@@ -172,7 +196,8 @@ describe("findFolderCycles()", () => {
       {
         file: "service/src/a/one.ts",
         rule: "no-folder-cycle",
-        message: "Folders must not import each other in a circle: service/src/a → service/src/b → service/src/c → service/src/a",
+        message:
+          "Folders must not import each other in a circle: service/src/a → service/src/b → service/src/c → service/src/a",
       },
     ]);
   });
@@ -186,7 +211,9 @@ const COMPANIONS: Readonly<Record<string, string>> = {
   "service/src/rules/limit.ts": 'import "node:fs"; export type Errors = number;',
 };
 
-async function findProblemsWith(changes: Readonly<Record<string, string>>): Promise<readonly { file: string; rule: string }[]> {
+async function findProblemsWith(
+  changes: Readonly<Record<string, string>>,
+): Promise<readonly { file: string; rule: string }[]> {
   for (const [path, text] of Object.entries({ ...CLEAN_TREE, ...changes })) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
@@ -197,8 +224,13 @@ async function findProblemsWith(changes: Readonly<Record<string, string>>): Prom
   return problems.map(({ file, rule }) => ({ file, rule }));
 }
 
-function manifest(name: string, dependencies: readonly string[], devDependencies: readonly string[] = []): Record<string, string> {
-  const versions = (names: readonly string[]): Record<string, string> => Object.fromEntries(names.map((dependency) => [dependency, "*"]));
+function manifest(
+  name: string,
+  dependencies: readonly string[],
+  devDependencies: readonly string[] = [],
+): Record<string, string> {
+  const versions = (names: readonly string[]): Record<string, string> =>
+    Object.fromEntries(names.map((dependency) => [dependency, "*"]));
   const text = JSON.stringify({
     name: `@weir/${name}`,
     type: "module",

@@ -1,5 +1,6 @@
-// Gate: who imports whom. Runs dependency-cruiser with the rules of import-rules.ts over the workspaces and the tools, and looks for circles of folders,
-// which need a view of the whole. Which imports are allowed is said in layout.ts.
+// Gate: who imports whom. Runs dependency-cruiser with the rules of import-rules.ts over the
+// workspaces and the tools, and looks for circles of folders, which need a view of the whole. Which
+// imports are allowed is said in layout.ts.
 import { existsSync, readdirSync } from "node:fs";
 import type { IModule, IViolation } from "dependency-cruiser";
 import { cruise } from "dependency-cruiser";
@@ -9,7 +10,10 @@ import { importRules } from "./import-rules.ts";
 import type { Workspace } from "./layout.ts";
 import { TEST_FILE, TOOLS_FOLDER, WORKSPACES } from "./layout.ts";
 
-/** Everything wrong with the imports of the tree under `root`. The process must not change its working directory meanwhile. */
+/**
+ * Everything wrong with the imports of the tree under `root`. The process must not change its
+ * working directory meanwhile.
+ */
 export async function findImportProblems(root: string, workspaces: readonly Workspace[]): Promise<readonly Finding[]> {
   const folders = [...workspaces.map((workspace) => `${workspace.name}/src`), TOOLS_FOLDER].filter((folder) =>
     existsSync(`${root}/${folder}`),
@@ -34,7 +38,8 @@ export async function findImportProblems(root: string, workspaces: readonly Work
       modules: ["node_modules"],
     },
   );
-  if (typeof output === "string") throw new Error(`Cannot check imports: dependency-cruiser answered with text: ${output}`);
+  if (typeof output === "string")
+    throw new Error(`Cannot check imports: dependency-cruiser answered with text: ${output}`);
   const comments = new Map(forbidden.map((rule) => [rule.name ?? "", rule.comment ?? ""]));
   return [
     ...output.summary.violations.map((violation) => toFinding(violation, comments)),
@@ -43,7 +48,10 @@ export async function findImportProblems(root: string, workspaces: readonly Work
   ];
 }
 
-/** Circles between the folders of one workspace, tests left out: `decide → counters → decide`. Types count. */
+/**
+ * Circles between the folders of one workspace, tests left out: `decide → counters → decide`. Types
+ * count.
+ */
 export function findFolderCycles(modules: readonly Pick<IModule, "source" | "dependencies">[]): readonly Finding[] {
   const edges = new Map<string, Map<string, string>>();
   for (const module of modules) {
@@ -64,13 +72,21 @@ export function findFolderCycles(modules: readonly Pick<IModule, "source" | "dep
     seen.add(name);
     const file = edges.get(start)?.get(circle[1] ?? start) ?? start;
     return [
-      { file, rule: "no-folder-cycle", message: `Folders must not import each other in a circle: ${[...circle, start].join(" → ")}` },
+      {
+        file,
+        rule: "no-folder-cycle",
+        message: `Folders must not import each other in a circle: ${[...circle, start].join(" → ")}`,
+      },
     ];
   });
 }
 
 /** Folders that have no place in the order of their workspace: no rule would hold for them. */
-function findUnlistedFolders(folders: readonly string[], root: string, workspaces: readonly Workspace[]): readonly Finding[] {
+function findUnlistedFolders(
+  folders: readonly string[],
+  root: string,
+  workspaces: readonly Workspace[],
+): readonly Finding[] {
   return workspaces.flatMap(({ name, order }) => {
     const source = `${name}/src`;
     if (!folders.includes(source)) return [];
@@ -86,7 +102,10 @@ function findUnlistedFolders(folders: readonly string[], root: string, workspace
 }
 
 /** Folders from `start` that lead back to it, or undefined. */
-function shortestCircle(start: string, edges: ReadonlyMap<string, ReadonlyMap<string, string>>): readonly string[] | undefined {
+function shortestCircle(
+  start: string,
+  edges: ReadonlyMap<string, ReadonlyMap<string, string>>,
+): readonly string[] | undefined {
   const queue: (readonly string[])[] = [[start]];
   const visited = new Set<string>();
   for (const path of queue) {
@@ -100,7 +119,10 @@ function shortestCircle(start: string, edges: ReadonlyMap<string, ReadonlyMap<st
   return undefined;
 }
 
-/** `ratelimit/src/rules/x.ts` → `ratelimit/src/rules`; undefined for a file that stands directly under `src`. */
+/**
+ * `ratelimit/src/rules/x.ts` → `ratelimit/src/rules`; undefined for a file that stands directly
+ * under `src`.
+ */
 function folderOf(path: string): string | undefined {
   return /^[^/]+\/src\/[^/]+(?=\/)/.exec(path)?.[0];
 }

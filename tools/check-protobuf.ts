@@ -1,4 +1,5 @@
-// Gate: the committed protobuf code is what proto/generate.sh writes. Generates into a temporary folder and compares; writes nothing in the tree.
+// Gate: the committed protobuf code is what proto/generate.sh writes. Generates into a temporary
+// folder and compares; writes nothing in the tree.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +17,11 @@ export function compareGenerated(committed: Files, fresh: Files): readonly Findi
   const paths = [...new Set([...committed.keys(), ...fresh.keys()])];
   return paths.flatMap((path) => {
     if (committed.get(path) === fresh.get(path)) return [];
-    const state = !committed.has(path) ? "is missing" : !fresh.has(path) ? "is no longer generated" : "is not what its .proto file gives";
+    const state = !committed.has(path)
+      ? "is missing"
+      : !fresh.has(path)
+        ? "is no longer generated"
+        : "is not what its .proto file gives";
     return [{ file: `${GENERATED}/${path}`, rule: "generated", message: `The file ${state}: run make generate` }];
   });
 }
@@ -26,7 +31,9 @@ if (import.meta.main) {
   try {
     const { code, output } = await runCommand(["sh", "proto/generate.sh", folder]);
     if (code === 0) {
-      reportFindings(compareGenerated(readFiles(GENERATED, isGenerated), readFiles(join(folder, "src/generated"), isGenerated)));
+      reportFindings(
+        compareGenerated(readFiles(GENERATED, isGenerated), readFiles(join(folder, "src/generated"), isGenerated)),
+      );
     } else {
       console.log(output);
       process.exitCode = 1;

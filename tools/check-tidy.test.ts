@@ -7,7 +7,11 @@ const word = (...parts: readonly string[]): string => parts.join("");
 
 describe("findUntidiness()", () => {
   it("wants no first comment of a test when the file that it tests stands beside it", () => {
-    const files = { "a.ts": "// A window.\n", "a.test.ts": "const a = 1;\n", "a.integration.test.ts": "const a = 1;\n" };
+    const files = {
+      "a.ts": "// A window.\n",
+      "a.test.ts": "const a = 1;\n",
+      "a.integration.test.ts": "const a = 1;\n",
+    };
     expect(rulesOf(files)).toEqual([]);
   });
 
@@ -39,7 +43,11 @@ describe("findUntidiness()", () => {
     { rule: "silenced", path: "a.ts", text: `// Silenced.\n// ${word("@ts-", "expect-error")}\n` },
     { rule: "left-out-test", path: "a.test.ts", text: `// A test.\n${word("it.", "only")}("x", () => {});\n` },
     { rule: "left-out-test", path: "a.test.ts", text: `// A test.\n${word("describe.", "skip")}("x", () => {});\n` },
-    { rule: "left-out-test", path: "a.integration.test.ts", text: `// A test.\n${word("it.", "skipIf")}(true)("x", () => {});\n` },
+    {
+      rule: "left-out-test",
+      path: "a.integration.test.ts",
+      text: `// A test.\n${word("it.", "skipIf")}(true)("x", () => {});\n`,
+    },
     { rule: "clock-in-test", path: "a.test.ts", text: `// A test.\nconst now = ${word("Date.", "now()")};\n` },
     { rule: "clock-in-test", path: "a.test.ts", text: `// A test.\nconst now = ${word("new ", "Date()")};\n` },
     { rule: "clock-in-test", path: "a.test.ts", text: `// A test.\nconst x = ${word("Math.", "random()")};\n` },

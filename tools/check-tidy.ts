@@ -1,4 +1,5 @@
-// Gate: small rules that no linter holds, each with its reason in the message. Rules on the text of any file come first, those on TypeScript after.
+// Gate: small rules that no linter holds, each with its reason in the message. Rules on the text of
+// any file come first, those on TypeScript after.
 import { execFileSync } from "node:child_process";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
@@ -18,14 +19,25 @@ const TEXT_FILE =
 /** Names that say nothing about what is inside. */
 const EMPTY_NAME = /(^|-)(utils?|helpers?|misc|types?|managers?|index|common|stuff)$/;
 
-/** A file name: words in small letters joined by hyphens, with dotted qualifiers (`.test`, `.integration.test`, `.suite`, `.config`). */
+/**
+ * A file name: words in small letters joined by hyphens, with dotted qualifiers (`.test`,
+ * `.integration.test`, `.suite`, `.config`).
+ */
 const KEBAB_NAME = /^\.?[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/;
 
-/** Words for what is not done, refused on any line of any text file. Put together from parts, so that this file does not find itself. */
+/**
+ * Words for what is not done, refused on any line of any text file. Put together from parts, so
+ * that this file does not find itself.
+ */
 const LEFTOVER = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|")})\\b`);
 
 /** Text that is refused in TypeScript. */
-const CODE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; readonly message: string; readonly only?: RegExp }[] = [
+const CODE_RULES: readonly {
+  readonly rule: string;
+  readonly pattern: RegExp;
+  readonly message: string;
+  readonly only?: RegExp;
+}[] = [
   {
     rule: "silenced",
     pattern: new RegExp("eslint-" + "disable(?!.* -- \\S)"),
@@ -36,7 +48,11 @@ const CODE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; re
     pattern: new RegExp("@ts-" + "(ignore|nocheck)"),
     message: "Use @ts-expect-error with a reason: it fails when it is no longer needed",
   },
-  { rule: "silenced", pattern: new RegExp("@ts-" + "expect-error(?! \\S+ \\S+)"), message: "Say why in the same comment" },
+  {
+    rule: "silenced",
+    pattern: new RegExp("@ts-" + "expect-error(?! \\S+ \\S+)"),
+    message: "Say why in the same comment",
+  },
   {
     rule: "left-out-test",
     pattern: /\b(it|test|describe)(\.\w+)*\.(only|skip|todo|skipIf|runIf|fails)\b/,
@@ -52,7 +68,10 @@ const CODE_RULES: readonly { readonly rule: string; readonly pattern: RegExp; re
   },
 ];
 
-/** Everything untidy in `files`. `names` are hosts and folders of this machine, which must not appear. */
+/**
+ * Everything untidy in `files`. `names` are hosts and folders of this machine, which must not
+ * appear.
+ */
 export function findUntidiness(files: Files, names: readonly string[] = []): readonly Finding[] {
   return [...files].flatMap(([path, text]) => {
     if (GENERATED_FILE.test(path) || path === "package-lock.json") return [];
@@ -65,11 +84,20 @@ export function findUntidiness(files: Files, names: readonly string[] = []): rea
   });
 }
 
-/** A file of code starts with a comment. A test may leave that to the file beside it that it tests. */
+/**
+ * A file of code starts with a comment. A test may leave that to the file beside it that it tests.
+ */
 function checkOpening(file: string, text: string, files: Files): readonly Finding[] {
   if (!/(\.(ts|js|sh)|\/bin\/[\w-]+)$/.test(file) || /^(#!.*\n)?(\/\/|\/\*|# )/.test(text)) return [];
   if (file.endsWith(".test.ts") && files.has(file.replace(/(\.integration)?\.test\.ts$/, ".ts"))) return [];
-  return [{ file, line: 1, rule: "first-comment", message: "Say in a first comment what the file is for, and what it is not" }];
+  return [
+    {
+      file,
+      line: 1,
+      rule: "first-comment",
+      message: "Say in a first comment what the file is for, and what it is not",
+    },
+  ];
 }
 
 function checkText(file: string, text: string, names: readonly string[]): readonly Finding[] {
@@ -82,12 +110,20 @@ function checkText(file: string, text: string, names: readonly string[]): readon
       findings.push({ file, line, rule: "leftover", message: "Do it now, or say in a sentence what is so and why" });
     const name = names.find((candidate) => isNamed(content, candidate));
     if (name !== undefined)
-      findings.push({ file, line, rule: "this-machine", message: `${name} belongs to this machine and not into the repository` });
+      findings.push({
+        file,
+        line,
+        rule: "this-machine",
+        message: `${name} belongs to this machine and not into the repository`,
+      });
   }
   return findings;
 }
 
-/** Whether `text` holds `name` as a whole: "/srv/ada/" stands in "see /srv/ada/x" and not in "<folder>/srv/ada/x". */
+/**
+ * Whether `text` holds `name` as a whole: "/srv/ada/" stands in "see /srv/ada/x" and not in
+ * "<folder>/srv/ada/x".
+ */
 function isNamed(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1)) {
     if (!/[\w.>})\]-]$/.test(text.slice(0, at))) return true;
@@ -99,7 +135,8 @@ function checkName(file: string): readonly Finding[] {
   const name = basename(file);
   if (!isTypeScript(file)) return [];
   const findings: Finding[] = [];
-  if (!KEBAB_NAME.test(name)) findings.push({ file, rule: "file-name", message: "Name a file in kebab-case, after its main export" });
+  if (!KEBAB_NAME.test(name))
+    findings.push({ file, rule: "file-name", message: "Name a file in kebab-case, after its main export" });
   if (EMPTY_NAME.test(name.split(".", 1)[0] ?? ""))
     findings.push({ file, rule: "file-name", message: "Name the file after what it does: this name fits anything" });
   return findings;
@@ -116,7 +153,10 @@ function checkCode(file: string, text: string): readonly Finding[] {
   return findings;
 }
 
-/** Hosts that this machine's package managers are set to, so that no file has to name them. A manager that is not there has none. */
+/**
+ * Hosts that this machine's package managers are set to, so that no file has to name them. A
+ * manager that is not there has none.
+ */
 function registryHosts(): readonly string[] {
   const asked = [
     ["npm", "config", "get", "registry"],
@@ -135,7 +175,10 @@ function registryHosts(): readonly string[] {
   return [...new Set([...hosts].map((match) => match[1] ?? ""))];
 }
 
-/** Places of this machine that a file may have picked up: the home folder, and where the repository lies. */
+/**
+ * Places of this machine that a file may have picked up: the home folder, and where the repository
+ * lies.
+ */
 function machinePaths(root: string): readonly string[] {
   const shared = ["/", "/tmp", "/home", "/opt", "/srv", "/usr", "/var", "/var/tmp", "/mnt"];
   return [homedir(), root, dirname(root)].filter((path) => !shared.includes(path)).map((path) => `${path}/`);

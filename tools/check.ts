@@ -1,4 +1,5 @@
-// `make check`: runs every gate and says which failed and why. With names as arguments, only those gates.
+// `make check`: runs every gate and says which failed and why. With names as arguments, only those
+// gates.
 import { formatGateResult, listGates, runGates } from "./gates.ts";
 
 const all = listGates({ cache: process.env["CI"] === undefined });

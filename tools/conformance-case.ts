@@ -1,12 +1,15 @@
-// What one numbered case of conformance is: what the service that users run today does, in a sentence, and whether this one does the same. The cases
-// themselves stand in conformance-cases-*.ts.
+// What one numbered case of conformance is: what the service that users run today does, in a
+// sentence, and whether this one does the same. The cases themselves stand in
+// conformance-cases-*.ts.
 
 /** One numbered case. */
 export interface ConformanceCase {
   readonly number: number;
   /** What is given and what comes of it. */
   readonly says: string;
-  /** Why this service does otherwise on purpose, and what it does; undefined when it does the same. */
+  /**
+   * Why this service does otherwise on purpose, and what it does; undefined when it does the same.
+   */
   readonly differs?: string;
   /** Why there is nothing to show; undefined when there is. A case has at most one of the two. */
   readonly absent?: string;

@@ -1,4 +1,5 @@
-// The numbered cases about rules: matching, limits that requests bring, mistakes in files, modes, wildcards and names of statistics (1 to 79).
+// The numbered cases about rules: matching, limits that requests bring, mistakes in files, modes,
+// wildcards and names of statistics (1 to 79).
 import { type ConformanceSection, none, ours, same } from "./conformance-case.ts";
 
 /** The sections about rules. */

@@ -1,4 +1,5 @@
-// The numbered cases about the service as a whole: calls, HTTP, health, debug, statistics, configuration sources, and flows from end to end (144 to 208).
+// The numbered cases about the service as a whole: calls, HTTP, health, debug, statistics,
+// configuration sources, and flows from end to end (144 to 208).
 import { type ConformanceSection, ours, same } from "./conformance-case.ts";
 
 /** The sections about the service. */
@@ -113,8 +114,14 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
     cases: [
       same(193, "An unknown domain: OK, one status."),
       same(194, "First hit of 50 per second: 49 left, one hit counted."),
-      same(195, "25 calls of 20 per minute: 20 pass, 5 do not; with the local cache the store is asked about the first of these only."),
-      same(196, "Two limits in one call, one of them over from the eleventh call on; the other goes on, or stops with the setting."),
+      same(
+        195,
+        "25 calls of 20 per minute: 20 pass, 5 do not; with the local cache the store is asked about the first of these only.",
+      ),
+      same(
+        196,
+        "Two limits in one call, one of them over from the eleventh call on; the other goes on, or stops with the setting.",
+      ),
       same(197, "One key per day, twice, 2 s apart: the time until reset is less."),
       same(198, "A file that comes and goes is taken up and forgotten."),
       same(199, "A shared threshold is used up by several values; otherwise each has its own."),

@@ -37,7 +37,12 @@ describe("findCaseTests()", () => {
       'it.each([["case 7: words", 1], ["none", 2]])("does %s", run);',
       'it.each([{ name: "case 9", ms: 5 }])("$name: takes $ms ms", run);',
     ].join("\n");
-    expect(found(text)).toEqual(["5@2 case 5: does x", "6@3 case 6: does [1, 2]", "7@6 case 7: words", "9@7 case 9: takes 5 ms"]);
+    expect(found(text)).toEqual([
+      "5@2 case 5: does x",
+      "6@3 case 6: does [1, 2]",
+      "7@6 case 7: words",
+      "9@7 case 9: takes 5 ms",
+    ]);
   });
 
   it("findCaseTests() finds a title made of parts", () => {
@@ -64,7 +69,9 @@ describe("findGaps()", () => {
   });
 
   it("findGaps() wants no test for a case that does not apply", () => {
-    expect(findGaps([{ title: "T", cases: [{ number: 1, says: "Says.", absent: "No such thing here." }] }], [], 1)).toEqual([]);
+    expect(
+      findGaps([{ title: "T", cases: [{ number: 1, says: "Says.", absent: "No such thing here." }] }], [], 1),
+    ).toEqual([]);
   });
 });
 
@@ -75,7 +82,10 @@ describe("formatConformancePage()", () => {
       { number: 2, says: "Second.", differs: "Other." },
       { number: 3, says: "Third.", absent: "Not here." },
     ];
-    const page = formatConformancePage([{ title: "Things", cases }], [{ number: 2, file: FILE, line: 4, name: "case 2: `odd`" }]);
+    const page = formatConformancePage(
+      [{ title: "Things", cases }],
+      [{ number: 2, file: FILE, line: 4, name: "case 2: `odd`" }],
+    );
     expect(page).toContain("Of 3 cases Weir does the same in 1, something else on purpose in 1, and 1 does not apply.");
     expect(page).toContain("- [Case 2](#case-2): Other.");
     expect(page).toContain(

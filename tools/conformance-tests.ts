@@ -1,5 +1,6 @@
-// Finds the tests that show a numbered case: by the word "case" or "cases" and numbers in the title of a test, of what encloses it, or in a row of its
-// table. Reads syntax only; whether the tests pass, running them says.
+// Finds the tests that show a numbered case: by the word "case" or "cases" and numbers in the title
+// of a test, of what encloses it, or in a row of its table. Reads syntax only; whether the tests
+// pass, running them says.
 import ts from "typescript";
 import type { Files } from "./source-tree.ts";
 import { lineOf, parseSource, walk } from "./syntax.ts";
@@ -22,7 +23,10 @@ const CASE_OF_ROW = "$case";
 /** The functions that take a title. */
 const TITLED = new Set(["describe", "it", "test"]);
 
-/** Every test of `files` that names a case, in the order of files and lines. One whose title names several cases is there for each. */
+/**
+ * Every test of `files` that names a case, in the order of files and lines. One whose title names
+ * several cases is there for each.
+ */
 export function findCaseTests(files: Files): readonly CaseTest[] {
   return [...files].flatMap(([file, text]) => {
     if (!/\bcases? \d/.test(text) && !text.includes(`case ${CASE_OF_ROW}`)) return [];
@@ -30,7 +34,8 @@ export function findCaseTests(files: Files): readonly CaseTest[] {
     const found: CaseTest[] = [];
     walk(source, (node) => {
       if (ts.isCallExpression(node))
-        for (const { node: at, ...test } of testsOf(source, node)) found.push({ ...test, file, line: lineOf(source, at) });
+        for (const { node: at, ...test } of testsOf(source, node))
+          found.push({ ...test, file, line: lineOf(source, at) });
     });
     return withoutRepeats(found);
   });
@@ -62,7 +67,8 @@ function testsOf(source: ts.SourceFile, call: ts.CallExpression): readonly Found
   const rows = rowsOf(source, call.expression);
   const ofTitle = casesNamedIn(name).map((number) => ({ number, name, node: title }));
   const ofRows = rows.flatMap((row): readonly FoundTest[] => {
-    if (name.includes(CASE_OF_ROW)) return numberOf(row).map((number) => ({ number, name: filledIn(name, row), node: row }));
+    if (name.includes(CASE_OF_ROW))
+      return numberOf(row).map((number) => ({ number, name: filledIn(name, row), node: row }));
     const filled = filledIn(name, row);
     return textsIn(row).flatMap((text) =>
       casesNamedIn(text).map((number) => ({ number, name: filled.includes(text) ? filled : text, node: row })),
@@ -71,12 +77,20 @@ function testsOf(source: ts.SourceFile, call: ts.CallExpression): readonly Found
   return [...ofTitle, ...ofRows];
 }
 
-/** The rows of the table in `it.each(table)(title)`, if it is written there or as a constant of the same file. */
+/**
+ * The rows of the table in `it.each(table)(title)`, if it is written there or as a constant of the
+ * same file.
+ */
 function rowsOf(source: ts.SourceFile, callee: ts.Expression): readonly ts.Expression[] {
-  if (!ts.isCallExpression(callee) || !ts.isPropertyAccessExpression(callee.expression) || callee.expression.name.text !== "each")
+  if (
+    !ts.isCallExpression(callee) ||
+    !ts.isPropertyAccessExpression(callee.expression) ||
+    callee.expression.name.text !== "each"
+  )
     return [];
   const [written] = callee.arguments;
-  const table = written === undefined ? undefined : ts.isIdentifier(written) ? constantOf(source, written.text) : written;
+  const table =
+    written === undefined ? undefined : ts.isIdentifier(written) ? constantOf(source, written.text) : written;
   const array = table !== undefined && ts.isAsExpression(table) ? table.expression : table;
   return array !== undefined && ts.isArrayLiteralExpression(array) ? array.elements : [];
 }
@@ -84,7 +98,8 @@ function rowsOf(source: ts.SourceFile, callee: ts.Expression): readonly ts.Expre
 function constantOf(source: ts.SourceFile, name: string): ts.Expression | undefined {
   let found: ts.Expression | undefined;
   walk(source, (node) => {
-    if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.name.text === name) found = node.initializer;
+    if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.name.text === name)
+      found = node.initializer;
   });
   return found;
 }
@@ -92,7 +107,9 @@ function constantOf(source: ts.SourceFile, name: string): ts.Expression | undefi
 /** `it` of `it.each(table)`, of `it.concurrent`, and of `it` itself. */
 function rootOf(expression: ts.Expression): string {
   if (ts.isIdentifier(expression)) return expression.text;
-  return ts.isPropertyAccessExpression(expression) || ts.isCallExpression(expression) ? rootOf(expression.expression) : "";
+  return ts.isPropertyAccessExpression(expression) || ts.isCallExpression(expression)
+    ? rootOf(expression.expression)
+    : "";
 }
 
 function textOf(node: ts.Node): string | undefined {
@@ -126,7 +143,8 @@ function filledIn(title: string, row: ts.Expression): string {
 function valueOf(row: ts.Expression, name: string): ts.Expression | undefined {
   if (!ts.isObjectLiteralExpression(row)) return undefined;
   for (const property of row.properties) {
-    if (ts.isPropertyAssignment(property) && ts.isIdentifier(property.name) && property.name.text === name) return property.initializer;
+    if (ts.isPropertyAssignment(property) && ts.isIdentifier(property.name) && property.name.text === name)
+      return property.initializer;
   }
   return undefined;
 }

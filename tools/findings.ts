@@ -1,4 +1,5 @@
-// What a gate has to say: a list of findings, each with a place that editors and people can jump to. No gate decides how they are printed.
+// What a gate has to say: a list of findings, each with a place that editors and people can jump
+// to. No gate decides how they are printed.
 
 /** One thing that a gate refuses. */
 export interface Finding {

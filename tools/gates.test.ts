@@ -20,7 +20,9 @@ describe("runGates()", () => {
 
 describe("formatGateResult()", () => {
   it("gives one line with the time when the gate passed", () => {
-    expect(formatGateResult({ gate: PASSING, code: 0, durationMs: 1234, output: "chatter" })).toBe("ok    passing                1.2 s");
+    expect(formatGateResult({ gate: PASSING, code: 0, durationMs: 1234, output: "chatter" })).toBe(
+      "ok    passing                1.2 s",
+    );
   });
 
   it("adds what the gate said, indented, when it failed", () => {
@@ -35,7 +37,11 @@ describe("formatGateResult()", () => {
 
 describe("listGates()", () => {
   it("looks at everything afresh when it may not use what it remembers", () => {
-    expect(listGates({ cache: false }).find((gate) => gate.name === "lint")?.command).toEqual(["eslint", "--max-warnings=0", "."]);
+    expect(listGates({ cache: false }).find((gate) => gate.name === "lint")?.command).toEqual([
+      "eslint",
+      "--max-warnings=0",
+      ".",
+    ]);
   });
 
   it("gives every gate a name of its own", () => {

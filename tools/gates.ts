@@ -1,4 +1,5 @@
-// The gates of `make check`: what each is, and how they run, two at a time, every one to its end. check.ts and test.ts print what comes of it.
+// The gates of `make check`: what each is, and how they run, two at a time, every one to its end.
+// check.ts and test.ts print what comes of it.
 import { availableParallelism } from "node:os";
 import { GENERATORS } from "./generators.ts";
 import type { CommandResult } from "./run-command.ts";
@@ -24,7 +25,8 @@ const CONCURRENCY_MAX = 2;
 
 /** Every gate. The slow ones start first, so that the quick ones fill in beside them. */
 export function listGates(options: { readonly cache: boolean }): readonly Gate[] {
-  // The linter's memory is per file, while its rules look at the types of other files too: good for the next minute at one's desk, not for the last word.
+  // The linter's memory is per file, while its rules look at the types of other files too: good for
+  // the next minute at one's desk, not for the last word.
   const lintCache = options.cache ? ["--cache", "--cache-strategy=content", `--cache-location=${CACHE}/eslint`] : [];
   return [
     { name: "lint", command: ["eslint", "--max-warnings=0", ...lintCache, "."] },
@@ -50,7 +52,10 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
 }
 
 /** Runs all of `gates` and calls `report` as each ends. A failure stops none of the others. */
-export async function runGates(gates: readonly Gate[], report: (result: GateResult) => void): Promise<readonly GateResult[]> {
+export async function runGates(
+  gates: readonly Gate[],
+  report: (result: GateResult) => void,
+): Promise<readonly GateResult[]> {
   const waiting = [...gates];
   const results: GateResult[] = [];
   const work = async (): Promise<void> => {

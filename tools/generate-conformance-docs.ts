@@ -1,5 +1,6 @@
-// Writes docs/conformance.md: every numbered case, whether this service does the same, and the tests that show it. Fails when a case has no test, or a
-// test names a case that there is not; --check also compares the page.
+// Writes docs/conformance.md: every numbered case, whether this service does the same, and the
+// tests that show it. Fails when a case has no test, or a test names a case that there is not;
+// --check also compares the page.
 import type { ConformanceCase, ConformanceSection } from "./conformance-case.ts";
 import { COUNTING_SECTIONS } from "./conformance-cases-counting.ts";
 import { RULE_SECTIONS } from "./conformance-cases-rules.ts";
@@ -16,24 +17,42 @@ const PAGE = "docs/conformance.md";
 /** How many cases there are; they are numbered from 1. */
 const CASE_COUNT = 208;
 
-/** Workspaces whose tests count: those that the service is made of, and the ones that look at it from outside. */
+/**
+ * Workspaces whose tests count: those that the service is made of, and the ones that look at it
+ * from outside.
+ */
 const TESTED = /^(ratelimit|cli|e2e)\/src\//;
 
 /** What is wrong with the cases and their tests together. */
-export function findGaps(sections: readonly ConformanceSection[], tests: readonly CaseTest[], count: number): readonly Finding[] {
+export function findGaps(
+  sections: readonly ConformanceSection[],
+  tests: readonly CaseTest[],
+  count: number,
+): readonly Finding[] {
   const cases = sections.flatMap((section) => section.cases);
   const shown = new Set(tests.map(({ number }) => number));
   const page = { file: PAGE, line: 1 };
   const listed = Array.from({ length: count }, (_, index) => index + 1).flatMap((number) => {
     const times = cases.filter((each) => each.number === number).length;
-    return times === 1 ? [] : [{ ...page, rule: "case-listed", message: `Case ${number} must be listed once, it is ${times} times` }];
+    return times === 1
+      ? []
+      : [{ ...page, rule: "case-listed", message: `Case ${number} must be listed once, it is ${times} times` }];
   });
   const untested = cases
     .filter((each) => each.absent === undefined && !shown.has(each.number))
-    .map(({ number, says }) => ({ ...page, rule: "case-without-test", message: `No test has "case ${number}" in its name: ${says}` }));
+    .map(({ number, says }) => ({
+      ...page,
+      rule: "case-without-test",
+      message: `No test has "case ${number}" in its name: ${says}`,
+    }));
   const unknown = tests
     .filter(({ number }) => number < 1 || number > count)
-    .map(({ file, line, number }) => ({ file, line, rule: "unknown-case", message: `There is no case ${number}, only 1 to ${count}` }));
+    .map(({ file, line, number }) => ({
+      file,
+      line,
+      rule: "unknown-case",
+      message: `There is no case ${number}, only 1 to ${count}`,
+    }));
   return [...listed, ...untested, ...unknown];
 }
 
@@ -52,15 +71,25 @@ export function formatConformancePage(sections: readonly ConformanceSection[], t
       "The [decisions behind the differences](#where-weir-differs) come first.",
     "## Where Weir differs",
     cases
-      .flatMap((each) => (each.differs === undefined ? [] : [`- [Case ${each.number}](#case-${each.number}): ${each.differs}`]))
+      .flatMap((each) =>
+        each.differs === undefined ? [] : [`- [Case ${each.number}](#case-${each.number}): ${each.differs}`],
+      )
       .join("\n"),
-    ...sections.flatMap(({ title, cases: own }) => [`## ${title}`, own.map((each) => formatCase(each, tests)).join("\n")]),
+    ...sections.flatMap(({ title, cases: own }) => [
+      `## ${title}`,
+      own.map((each) => formatCase(each, tests)).join("\n"),
+    ]),
     "",
   ].join("\n\n");
 }
 
 function formatCase({ number, says, differs, absent }: ConformanceCase, tests: readonly CaseTest[]): string {
-  const state = differs !== undefined ? ` **Weir differs:** ${differs}` : absent !== undefined ? ` **Does not apply:** ${absent}` : "";
+  const state =
+    differs !== undefined
+      ? ` **Weir differs:** ${differs}`
+      : absent !== undefined
+        ? ` **Does not apply:** ${absent}`
+        : "";
   const own = tests.filter((test) => test.number === number);
   const files = [...new Set(own.map(({ file }) => file))];
   const shown = files.map((file) => {

@@ -1,4 +1,5 @@
-// The pages that are made from the code: what stands in them, and that odd text does not break their tables.
+// The pages that are made from the code: what stands in them, and that odd text does not break
+// their tables.
 import { describe, expect, it } from "vitest";
 import { docCommentOf } from "./doc-comment.ts";
 import { formatErrorPage } from "./generate-error-docs.ts";
@@ -8,8 +9,16 @@ import { inlineCode, markdownTable } from "./generated-page.ts";
 describe("formatErrorPage()", () => {
   it("gives each workspace a section and each table its sentence and rows", () => {
     const page = formatErrorPage([
-      { workspace: "common", intro: "Of the plumbing.", entries: { LISTEN_FAILED: { meaning: "The port is taken", remedy: "Free it." } } },
-      { workspace: "account", intro: "Of calls.", entries: { token_expired: { meaning: "Too old.", remedy: "Refresh." } } },
+      {
+        workspace: "common",
+        intro: "Of the plumbing.",
+        entries: { LISTEN_FAILED: { meaning: "The port is taken", remedy: "Free it." } },
+      },
+      {
+        workspace: "account",
+        intro: "Of calls.",
+        entries: { token_expired: { meaning: "Too old.", remedy: "Refresh." } },
+      },
       { workspace: "account", intro: "Of the start.", entries: {} },
     ]);
     expect(page).toContain("## common\n\nOf the plumbing.\n\n| Code | What it means | What to do |");

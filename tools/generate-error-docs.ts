@@ -1,4 +1,5 @@
-// Writes docs/errors.md: every error code of every workspace, from the tables in their errors.ts. Run with --conditions=source; --check compares only.
+// Writes docs/errors.md: every error code of every workspace, from the tables in their errors.ts.
+// Run with --conditions=source; --check compares only.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { docCommentOf } from "./doc-comment.ts";
@@ -25,7 +26,11 @@ export function formatErrorPage(sections: readonly ErrorSection[]): string {
     ...sections
       .filter((section) => section.workspace === workspace)
       .flatMap(({ intro, entries }) => {
-        const rows = Object.entries(entries).map(([code, { meaning, remedy }]) => [inlineCode(code), sentence(meaning), sentence(remedy)]);
+        const rows = Object.entries(entries).map(([code, { meaning, remedy }]) => [
+          inlineCode(code),
+          sentence(meaning),
+          sentence(remedy),
+        ]);
         return [intro, markdownTable(["Code", "What it means", "What to do"], rows)];
       }),
   ]);
@@ -43,9 +48,15 @@ function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-/** The tables of every `errors.ts` directly under a workspace's `src`: exports whose names end in `_ERRORS`. */
+/**
+ * The tables of every `errors.ts` directly under a workspace's `src`: exports whose names end in
+ * `_ERRORS`.
+ */
 async function readSections(root: string): Promise<readonly ErrorSection[]> {
-  const paths = listFiles(root, (path) => isTypeScript(path) && WORKSPACES.some(({ name }) => path === `${name}/src/errors.ts`));
+  const paths = listFiles(
+    root,
+    (path) => isTypeScript(path) && WORKSPACES.some(({ name }) => path === `${name}/src/errors.ts`),
+  );
   const sections: ErrorSection[] = [];
   for (const workspace of WORKSPACES) {
     const path = `${workspace.name}/src/errors.ts`;
@@ -54,7 +65,11 @@ async function readSections(root: string): Promise<readonly ErrorSection[]> {
     const exported = (await import(pathToFileURL(`${root}/${path}`).href)) as Record<string, unknown>;
     for (const [name, table] of Object.entries(exported)) {
       if (!name.endsWith("_ERRORS")) continue;
-      sections.push({ workspace: workspace.name, intro: docCommentOf(path, text, name), entries: table as ErrorSection["entries"] });
+      sections.push({
+        workspace: workspace.name,
+        intro: docCommentOf(path, text, name),
+        entries: table as ErrorSection["entries"],
+      });
     }
   }
   return sections;

@@ -1,5 +1,6 @@
-// Writes docs/settings.md: the settings of every program, from what its settings.ts describes; a program that describes them in groups has a page of its
-// own, such as docs/ratelimit-settings.md. Run with --conditions=source; --check compares only.
+// Writes docs/settings.md: the settings of every program, from what its settings.ts describes; a
+// program that describes them in groups has a page of its own, such as docs/ratelimit-settings.md.
+// Run with --conditions=source; --check compares only.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
@@ -74,7 +75,10 @@ export function formatGroupedPage({ program, groups, withoutEffect }: GroupedSet
       "that is nearly that of a setting.",
     markdownTable(
       ["Variable", "Why"],
-      withoutEffect.map(({ name, reason }) => [inlineCode(name), `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`]),
+      withoutEffect.map(({ name, reason }) => [
+        inlineCode(name),
+        `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`,
+      ]),
     ),
     "",
   ].join("\n\n");
@@ -108,7 +112,10 @@ function formatNames([name = "", ...aliases]: readonly string[]): string {
   return aliases.length === 0 ? inlineCode(name) : `${inlineCode(name)}, also ${aliases.map(inlineCode).join(", ")}`;
 }
 
-/** What every `settings.ts` of the tree exports as `describe…Settings`, or as `describeSettingGroups` beside `describeSettingsWithoutEffect`. */
+/**
+ * What every `settings.ts` of the tree exports as `describe…Settings`, or as
+ * `describeSettingGroups` beside `describeSettingsWithoutEffect`.
+ */
 async function readSections(
   root: string,
 ): Promise<{ readonly sections: readonly SettingsSection[]; readonly pages: readonly GroupedSettings[] }> {
@@ -139,16 +146,22 @@ async function readSections(
   return { sections, pages };
 }
 
-/** The program that reads the settings in `path`: the workspace's command that runs main.js, or for the local stack the task that starts it. */
+/**
+ * The program that reads the settings in `path`: the workspace's command that runs main.js, or for
+ * the local stack the task that starts it.
+ */
 function programOf(root: string, path: string): string {
   const workspace = path.split("/", 1)[0] ?? "";
   if (path === "e2e/src/stack/settings.ts") return "make run";
-  const manifest = JSON.parse(readFileSync(`${root}/${workspace}/package.json`, "utf8")) as { bin?: Record<string, string> };
+  const manifest = JSON.parse(readFileSync(`${root}/${workspace}/package.json`, "utf8")) as {
+    bin?: Record<string, string>;
+  };
   const commands = Object.entries(manifest.bin ?? {}).filter(([, launcher]) =>
     readFileSync(`${root}/${workspace}/${launcher}`, "utf8").includes("/dist/main.js"),
   );
   const command = commands[0]?.[0];
-  if (command === undefined) throw new Error(`Cannot tell which program reads ${path}: no launcher of ${workspace} runs main.js`);
+  if (command === undefined)
+    throw new Error(`Cannot tell which program reads ${path}: no launcher of ${workspace} runs main.js`);
   return command;
 }
 

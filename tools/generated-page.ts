@@ -1,8 +1,12 @@
-// Writes a page of docs/ that is made from the code, or says that the committed one is out of date. What the page says, the generators know.
+// Writes a page of docs/ that is made from the code, or says that the committed one is out of date.
+// What the page says, the generators know.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { format, resolveConfig } from "prettier";
 
-/** Writes `markdown` to `path`, formatted like every other file; with `--check` on the command line, compares instead and sets the exit code. */
+/**
+ * Writes `markdown` to `path`, formatted like every other file; with `--check` on the command line,
+ * compares instead and sets the exit code.
+ */
 export async function emitPage(path: string, markdown: string): Promise<void> {
   const text = await format(markdown, { ...(await resolveConfig(path)), filepath: path });
   if (!process.argv.includes("--check")) {

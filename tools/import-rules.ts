@@ -1,4 +1,5 @@
-// Turns the table of layout.ts into rules for dependency-cruiser. It runs nothing; check-imports.ts does.
+// Turns the table of layout.ts into rules for dependency-cruiser. It runs nothing; check-imports.ts
+// does.
 import type { IRegularForbiddenRuleType } from "dependency-cruiser";
 import type { Import, Workspace } from "./layout.ts";
 import { TEST_FILE, TOOLS_FOLDER } from "./layout.ts";
@@ -6,11 +7,18 @@ import { TEST_FILE, TOOLS_FOLDER } from "./layout.ts";
 /** Sources that ship: not tests, and not the suites that only tests import. */
 const NOT_A_TEST = TEST_FILE.source;
 
-/** Everything that `workspaces` forbid, and what is forbidden everywhere. Names are unique: `rule/workspace/folder`. */
+/**
+ * Everything that `workspaces` forbid, and what is forbidden everywhere. Names are unique:
+ * `rule/workspace/folder`.
+ */
 export function importRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleType[] {
   return [
     ...generalRules(workspaces),
-    ...workspaces.flatMap((workspace) => [...matrixRules(workspace, workspaces), ...orderRules(workspace), ...alternativeRules(workspace)]),
+    ...workspaces.flatMap((workspace) => [
+      ...matrixRules(workspace, workspaces),
+      ...orderRules(workspace),
+      ...alternativeRules(workspace),
+    ]),
   ];
 }
 
@@ -18,7 +26,12 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
   const anyWorkspace = `^(${workspaces.map((workspace) => workspace.name).join("|")})/`;
   const ships = { path: `${anyWorkspace}src/`, pathNot: [NOT_A_TEST, "^e2e/"] };
   return [
-    rule("no-cycle", "Files must not import each other in a circle: move what both need into a third file", {}, { circular: true }),
+    rule(
+      "no-cycle",
+      "Files must not import each other in a circle: move what both need into a third file",
+      {},
+      { circular: true },
+    ),
     rule(
       "no-orphan",
       "No file imports this one and it imports none: it does nothing",
@@ -29,7 +42,8 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
     rule(
       "declared",
       "A package that is imported must stand in the workspace's own package.json",
-      // Tests also import the test runner, which stands in the root's package.json; check-dependencies.ts looks at them.
+      // Tests also import the test runner, which stands in the root's package.json;
+      // check-dependencies.ts looks at them.
       { path: anyWorkspace, pathNot: NOT_A_TEST },
       { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
     ),
@@ -39,11 +53,19 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
     }),
     rule("no-test-import", "Only tests import tests and their suites", { pathNot: NOT_A_TEST }, { path: NOT_A_TEST }),
     rule("tools-apart", "Workspaces do not know the tools", { path: anyWorkspace }, { path: `^${TOOLS_FOLDER}/` }),
-    rule("tools-load", "Tools load what they need of a workspace at run time", { path: `^${TOOLS_FOLDER}/` }, { path: anyWorkspace }),
+    rule(
+      "tools-load",
+      "Tools load what they need of a workspace at run time",
+      { path: `^${TOOLS_FOLDER}/` },
+      { path: anyWorkspace },
+    ),
   ];
 }
 
-/** The import matrix: what `workspace` may not import at all, what only its tests may, and one rule for each workspace that it may import in part. */
+/**
+ * The import matrix: what `workspace` may not import at all, what only its tests may, and one rule
+ * for each workspace that it may import in part.
+ */
 function matrixRules(workspace: Workspace, workspaces: readonly Workspace[]): IRegularForbiddenRuleType[] {
   const from = { path: `^${workspace.name}/` };
   const allowed = workspace.mayImport.map(nameOf);
@@ -52,13 +74,20 @@ function matrixRules(workspace: Workspace, workspaces: readonly Workspace[]): IR
     .map((other) => other.name)
     .filter((name) => name !== workspace.name && !allowed.includes(name) && !testsMayImport.includes(name));
   const rules = [
-    rule(`import-matrix/${workspace.name}`, `${workspace.name} may import ${allowed.join(", ") || "no workspace"} only`, from, {
-      path: `^(${forbidden.join("|")})/`,
-    }),
+    rule(
+      `import-matrix/${workspace.name}`,
+      `${workspace.name} may import ${allowed.join(", ") || "no workspace"} only`,
+      from,
+      {
+        path: `^(${forbidden.join("|")})/`,
+      },
+    ),
   ];
   for (const name of testsMayImport) {
     const comment = `Only tests of ${workspace.name} may import ${name}`;
-    rules.push(rule(`import-matrix/${workspace.name}/${name}`, comment, { ...from, pathNot: NOT_A_TEST }, { path: `^${name}/` }));
+    rules.push(
+      rule(`import-matrix/${workspace.name}/${name}`, comment, { ...from, pathNot: NOT_A_TEST }, { path: `^${name}/` }),
+    );
   }
   for (const part of workspace.mayImport) {
     if (typeof part === "string") continue;
@@ -75,8 +104,9 @@ function matrixRules(workspace: Workspace, workspaces: readonly Workspace[]): IR
 }
 
 /**
- * The order of folders inside one workspace. A type may come from a later folder, since that is how an interface is handed in (folder cycles are
- * refused all the same); a value may not. Files directly under `src/` that the table does not name are known to each other only.
+ * The order of folders inside one workspace. A type may come from a later folder, since that is how
+ * an interface is handed in (folder cycles are refused all the same); a value may not. Files
+ * directly under `src/` that the table does not name are known to each other only.
  */
 function orderRules(workspace: Workspace): IRegularForbiddenRuleType[] {
   const source = `^${workspace.name}/src/`;
@@ -119,7 +149,10 @@ function nameOf(part: Import): string {
   return typeof part === "string" ? part : part.workspace;
 }
 
-/** Pattern of a path that starts with `entry`: a file by its whole name, a folder by its name and a slash. */
+/**
+ * Pattern of a path that starts with `entry`: a file by its whole name, a folder by its name and a
+ * slash.
+ */
 function entryPattern(entry: string): string {
   return entry.endsWith(".ts") ? `${entry.replace(".", "\\.")}$` : `${entry}/`;
 }

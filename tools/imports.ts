@@ -1,4 +1,5 @@
-// What one TypeScript file imports: from where, which names, and whether only types. The gates on exports and on dependencies both ask this.
+// What one TypeScript file imports: from where, which names, and whether only types. The gates on
+// exports and on dependencies both ask this.
 import ts from "typescript";
 import { lineOf, parseSource, walk } from "./syntax.ts";
 
@@ -8,7 +9,9 @@ export interface ImportedNames {
   readonly specifier: string;
   /** Line from 1. */
   readonly line: number;
-  /** Names taken; "all" when it cannot be told (`import * as`, a dynamic import that is passed on). */
+  /**
+   * Names taken; "all" when it cannot be told (`import * as`, a dynamic import that is passed on).
+   */
   readonly names: readonly string[] | "all";
   /** Whether nothing of it is left when types are stripped. */
   readonly typeOnly: boolean;
@@ -40,13 +43,17 @@ function staticImport(node: ts.Node): Unplaced | undefined {
   }
   if (ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined && ts.isStringLiteral(node.moduleSpecifier)) {
     const clause = node.exportClause;
-    const names = clause !== undefined && ts.isNamedExports(clause) ? clause.elements.map(sourceName) : ("all" as const);
+    const names =
+      clause !== undefined && ts.isNamedExports(clause) ? clause.elements.map(sourceName) : ("all" as const);
     return { specifier: node.moduleSpecifier.text, names, typeOnly: node.isTypeOnly };
   }
   return undefined;
 }
 
-/** `const { a, b } = await import("x")` and `(await import("x")).a` take those names; any other use takes all. */
+/**
+ * `const { a, b } = await import("x")` and `(await import("x")).a` take those names; any other use
+ * takes all.
+ */
 function dynamicImport(node: ts.Node): Unplaced | undefined {
   if (!ts.isCallExpression(node) || node.expression.kind !== ts.SyntaxKind.ImportKeyword) return undefined;
   const [argument] = node.arguments;
@@ -63,7 +70,8 @@ function dynamicImport(node: ts.Node): Unplaced | undefined {
 }
 
 function typeImport(node: ts.Node): Unplaced | undefined {
-  if (!ts.isImportTypeNode(node) || !ts.isLiteralTypeNode(node.argument) || !ts.isStringLiteral(node.argument.literal)) return undefined;
+  if (!ts.isImportTypeNode(node) || !ts.isLiteralTypeNode(node.argument) || !ts.isStringLiteral(node.argument.literal))
+    return undefined;
   const names = node.qualifier === undefined ? ("all" as const) : [node.qualifier.getText().split(".", 1)[0] ?? ""];
   return { specifier: node.argument.literal.text, names, typeOnly: true };
 }

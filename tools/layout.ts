@@ -1,5 +1,6 @@
-// The one table of what the repository is made of: its workspaces, which may import which, and the order of the folders inside each.
-// The import gate and the documentation generators read it; it holds no rule of its own.
+// The one table of what the repository is made of: its workspaces, which may import which, and the
+// order of the folders inside each. The import gate and the documentation generators read it; it
+// holds no rule of its own.
 
 /** A workspace that another may import, wholly or in part. */
 export type Import = string | { readonly workspace: string; readonly only: readonly string[] };
@@ -11,16 +12,28 @@ export interface Workspace {
   readonly mayImport: readonly Import[];
   /** Workspaces that only its tests may import. */
   readonly testsMayImport?: readonly string[];
-  /** Folders and files under `src/`, in dependency order: each may import what stands before it. Files that are not listed come last, beside main.ts. */
+  /**
+   * Folders and files under `src/`, in dependency order: each may import what stands before it.
+   * Files that are not listed come last, beside main.ts.
+   */
   readonly order: readonly string[];
-  /** Folders under `src/` whose sub-folders are alternatives of each other and must not know each other. */
+  /**
+   * Folders under `src/` whose sub-folders are alternatives of each other and must not know each
+   * other.
+   */
   readonly alternatives: readonly string[];
 }
 
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
   { name: "proto", mayImport: [], order: ["errors.ts", "generated", "grpc", "rate-limit-config"], alternatives: [] },
-  { name: "crds", mayImport: ["proto"], testsMayImport: ["testing"], order: ["errors.ts", "rate-limit-config"], alternatives: [] },
+  {
+    name: "crds",
+    mayImport: ["proto"],
+    testsMayImport: ["testing"],
+    order: ["errors.ts", "rate-limit-config"],
+    alternatives: [],
+  },
   {
     name: "common",
     mayImport: [],
@@ -44,7 +57,14 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "testing",
     mayImport: ["common"],
-    order: ["eventually.ts", "one-within.ts", "pause-process.ts", "reserve-ports.ts", "server-process.ts", "kubernetes"],
+    order: [
+      "eventually.ts",
+      "one-within.ts",
+      "pause-process.ts",
+      "reserve-ports.ts",
+      "server-process.ts",
+      "kubernetes",
+    ],
     alternatives: [],
   },
   {
@@ -58,7 +78,18 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "ratelimit",
     mayImport: ["proto", "common"],
     testsMayImport: ["testing"],
-    order: ["errors.ts", "statistics", "rules", "config", "counters", "decide", "health", "transport", "settings", "tools"],
+    order: [
+      "errors.ts",
+      "statistics",
+      "rules",
+      "config",
+      "counters",
+      "decide",
+      "health",
+      "transport",
+      "settings",
+      "tools",
+    ],
     alternatives: ["config", "counters", "counters/kvstore", "transport"],
   },
   {

@@ -4,7 +4,10 @@ import { runCommand } from "./run-command.ts";
 
 describe("runCommand()", () => {
   it("gives the exit code and both outputs", async () => {
-    expect(await runCommand(["sh", "-c", "echo out; echo err >&2; exit 3"])).toMatchObject({ code: 3, output: "out\nerr\n" });
+    expect(await runCommand(["sh", "-c", "echo out; echo err >&2; exit 3"])).toMatchObject({
+      code: 3,
+      output: "out\nerr\n",
+    });
   });
 
   it("says so when the program is not there", async () => {
@@ -15,7 +18,10 @@ describe("runCommand()", () => {
   });
 
   it("says so when a signal ended the program", async () => {
-    expect(await runCommand(["sh", "-c", "kill -KILL $$"])).toMatchObject({ code: 1, output: "sh was ended by SIGKILL\n" });
+    expect(await runCommand(["sh", "-c", "kill -KILL $$"])).toMatchObject({
+      code: 1,
+      output: "sh was ended by SIGKILL\n",
+    });
   });
 
   it("finds programs on the PATH that it is given, after those of the packages", async () => {
@@ -24,6 +30,8 @@ describe("runCommand()", () => {
   });
 
   it("adds to the environment what it is given", async () => {
-    expect(await runCommand(["sh", "-c", 'echo "$FLAVOUR"'], { env: { FLAVOUR: "sour" } })).toMatchObject({ output: "sour\n" });
+    expect(await runCommand(["sh", "-c", 'echo "$FLAVOUR"'], { env: { FLAVOUR: "sour" } })).toMatchObject({
+      output: "sour\n",
+    });
   });
 });

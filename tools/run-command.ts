@@ -1,4 +1,5 @@
-// Starts a program for a tool and waits for it. Programs of the packages come first on the PATH, so that `node` is the packaged one.
+// Starts a program for a tool and waits for it. Programs of the packages come first on the PATH, so
+// that `node` is the packaged one.
 import { spawn } from "node:child_process";
 import { delimiter, join } from "node:path";
 
@@ -13,9 +14,15 @@ export interface CommandResult {
 
 /** What may differ from command to command. */
 export interface CommandOptions {
-  /** Where what it writes goes: kept for the caller, or straight to this process's own outputs. Default: kept. */
+  /**
+   * Where what it writes goes: kept for the caller, or straight to this process's own outputs.
+   * Default: kept.
+   */
   readonly output?: "keep" | "pass";
-  /** Added to the environment. A PATH replaces the machine's; the packages' programs come first all the same. */
+  /**
+   * Added to the environment. A PATH replaces the machine's; the packages' programs come first all
+   * the same.
+   */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +33,10 @@ export function runCommand(command: readonly string[], options: CommandOptions =
   const path = `${join(process.cwd(), "node_modules/.bin")}${delimiter}${options.env?.["PATH"] ?? process.env["PATH"] ?? ""}`;
   const stdio = options.output === "pass" ? "inherit" : "pipe";
   return new Promise((resolve) => {
-    const child = spawn(program, args, { env: { ...process.env, ...options.env, PATH: path }, stdio: ["ignore", stdio, stdio] });
+    const child = spawn(program, args, {
+      env: { ...process.env, ...options.env, PATH: path },
+      stdio: ["ignore", stdio, stdio],
+    });
     const chunks: Buffer[] = [];
     child.stdout?.on("data", (chunk: Buffer) => chunks.push(chunk));
     child.stderr?.on("data", (chunk: Buffer) => chunks.push(chunk));

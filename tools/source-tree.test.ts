@@ -16,7 +16,14 @@ afterEach(() => {
 
 describe("readFiles()", () => {
   it("leaves out what programs put into the tree, the test runner's reports included", () => {
-    const paths = ["b.ts", "a/c.ts", ".vitest/json/output.json", "a/dist/c.js", "node_modules/x/y.js", "coverage/z.json"];
+    const paths = [
+      "b.ts",
+      "a/c.ts",
+      ".vitest/json/output.json",
+      "a/dist/c.js",
+      "node_modules/x/y.js",
+      "coverage/z.json",
+    ];
     for (const path of paths) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), path);

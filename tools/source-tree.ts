@@ -1,4 +1,5 @@
-// Reads the files of the repository for the gates: paths from the root with `/`, and their text. What is built, installed or kept for one machine is left out.
+// Reads the files of the repository for the gates: paths from the root with `/`, and their text.
+// What is built, installed or kept for one machine is left out.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

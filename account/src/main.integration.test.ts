@@ -46,7 +46,10 @@ function run(env: Readonly<Record<string, string>>): Program {
     BCRYPT_COST: "4",
     SHUTDOWN_DRAIN: "0s",
   };
-  const child = spawn(process.execPath, ["--conditions=source", MAIN], { env: { ...base, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, ["--conditions=source", MAIN], {
+    env: { ...base, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const exited = once(child, "close").then(([code]) => code as number | null);
@@ -61,7 +64,8 @@ async function ready(program: Program): Promise<string> {
   for (;;) {
     const url = /account service ready.* url="?([^\s"]+)/.exec(program.output())?.[1];
     if (url !== undefined) return url;
-    if (performance.now() > deadlineMs || program.child.exitCode !== null) throw new Error(`not ready: ${program.output()}`);
+    if (performance.now() > deadlineMs || program.child.exitCode !== null)
+      throw new Error(`not ready: ${program.output()}`);
     await sleep(20);
   }
 }
@@ -125,14 +129,16 @@ describe("weir-account", () => {
   it("T94 finishes what runs at SIGTERM, refuses the rest, and exits with 0", async () => {
     const program = run({ BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "3s" });
     const url = await ready(program);
-    // Few enough that none of them waits for its hash longer than one may, on a busy machine either.
+    // Few enough that none of them waits for its hash longer than one may, on a busy machine
+    // either.
     const running = Array.from({ length: 6 }, (_, index) => register(url, `user-${index}@x.com`));
     while (!/^bcrypt_queue_depth [1-9]/m.test(await text(metricsOf(program)))) await sleep(5);
     program.child.kill("SIGTERM");
     // Within the drain; the signal may arrive after the next question.
     while ((await fetch(`${url}/readyz`)).status !== 503) await sleep(5);
     expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 201));
-    // Far below the grace period of 15 s: kept connections that are quiet must not hold the stop up.
+    // Far below the grace period of 15 s: kept connections that are quiet must not hold the stop
+    // up.
     expect(await Promise.race([program.exited, sleep(12_000, "still running")])).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
@@ -150,10 +156,25 @@ describe("weir-account", () => {
       setting: "REFRESH_TOKEN_SECRET",
       value: PRODUCTION.ACCESS_TOKEN_SECRET,
     },
-    { name: "T17 a short secret", env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" }, setting: "ACCESS_TOKEN_SECRET", value: "Xy3!hq8Z" },
-    { name: "T17 a placeholder", env: { ACCESS_TOKEN_SECRET: "changeme" }, setting: "ACCESS_TOKEN_SECRET", value: "changeme" },
+    {
+      name: "T17 a short secret",
+      env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
+      setting: "ACCESS_TOKEN_SECRET",
+      value: "Xy3!hq8Z",
+    },
+    {
+      name: "T17 a placeholder",
+      env: { ACCESS_TOKEN_SECRET: "changeme" },
+      setting: "ACCESS_TOKEN_SECRET",
+      value: "changeme",
+    },
     { name: "T95 the embedded store", env: { ALLOW_EMBEDDED: "" }, setting: "STORE", value: undefined },
-    { name: "T95 insecure cookies", env: { COOKIE_INSECURE_DEV: "true" }, setting: "COOKIE_INSECURE_DEV", value: undefined },
+    {
+      name: "T95 insecure cookies",
+      env: { COOKIE_INSECURE_DEV: "true" },
+      setting: "COOKIE_INSECURE_DEV",
+      value: undefined,
+    },
     { name: "T95 every origin", env: { CORS_ORIGINS: "*" }, setting: "CORS_ORIGINS", value: undefined },
     { name: "T95 every proxy", env: { TRUST_PROXY: "true" }, setting: "TRUST_PROXY", value: undefined },
   ])("does not start in production with $name", async ({ env, setting, value }) => {
@@ -169,7 +190,9 @@ describe("weir-account", () => {
     const { port } = other.address() as AddressInfo;
     const program = run({ PORT: String(port) });
     expect(await program.exited).toBe(1);
-    expect(program.output()).toContain(`Cannot listen for HTTP on 127.0.0.1:${port}: the port is in use; set PORT to another one`);
+    expect(program.output()).toContain(
+      `Cannot listen for HTTP on 127.0.0.1:${port}: the port is in use; set PORT to another one`,
+    );
     other.close();
   });
 

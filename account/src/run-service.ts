@@ -9,12 +9,20 @@ import { createService } from "./service.ts";
 export async function runService(settings: Settings, context: ProgramContext): Promise<void> {
   const log = createLog(settings.log);
   context.useLog(log);
-  const service = createService(settings, { log, clock: Date.now, stopsAtOnce: () => context.signalName() === "SIGINT" });
+  const service = createService(settings, {
+    log,
+    clock: Date.now,
+    stopsAtOnce: () => context.signalName() === "SIGINT",
+  });
   for (const warning of settings.warnings) log.warn("not fit for production", { reason: warning });
   service.lifecycle.add({
     name: "announcement",
     start: () => {
-      log.info("account service ready", { url: service.url(), metrics: `${service.metricsUrl()}/metrics`, data: settings.dataDirectory });
+      log.info("account service ready", {
+        url: service.url(),
+        metrics: `${service.metricsUrl()}/metrics`,
+        data: settings.dataDirectory,
+      });
     },
   });
   await runUntilAborted(service.lifecycle, context.signal);

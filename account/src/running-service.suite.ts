@@ -1,4 +1,5 @@
-// A whole service on free ports for tests, with a clock that the test moves, and an HTTP client that sends exactly what it is told.
+// A whole service on free ports for tests, with a clock that the test moves, and an HTTP client
+// that sends exactly what it is told.
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import type { IncomingHttpHeaders } from "node:http";
@@ -71,10 +72,21 @@ export async function startService(env: Env = {}, timeouts?: ServerTimeouts): Pr
   const logLines: string[] = [];
   const state = { offsetMs: 0 };
   const start = async (further: Env): Promise<ReturnType<typeof createService>> => {
-    const base = { HOST: "127.0.0.1", PORT: "0", METRICS_PORT: "0", DATA_DIR: directory, BCRYPT_COST: "4", SHUTDOWN_DRAIN: "0s" };
+    const base = {
+      HOST: "127.0.0.1",
+      PORT: "0",
+      METRICS_PORT: "0",
+      DATA_DIR: directory,
+      BCRYPT_COST: "4",
+      SHUTDOWN_DRAIN: "0s",
+    };
     const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
     const deps = { log, clock: () => Date.now() + state.offsetMs, stopsAtOnce: () => true };
-    const service = createService(parseSettings({ ...base, ...env, ...further }), deps, timeouts === undefined ? undefined : { timeouts });
+    const service = createService(
+      parseSettings({ ...base, ...env, ...further }),
+      deps,
+      timeouts === undefined ? undefined : { timeouts },
+    );
     await service.lifecycle.start();
     return service;
   };
@@ -130,7 +142,12 @@ export function cookieValue(header: string, name: string): string {
 /** A registration as a multipart form. */
 export function formCall(parts: readonly Part[], headers: Call["headers"] = {}): Call {
   const contentType = { "Content-Type": "multipart/form-data; boundary=WeirTestBoundary" };
-  return { method: "POST", path: "/api/v1/user/register", headers: { ...contentType, ...headers }, body: formBody(parts) };
+  return {
+    method: "POST",
+    path: "/api/v1/user/register",
+    headers: { ...contentType, ...headers },
+    body: formBody(parts),
+  };
 }
 
 /** The body of a multipart form with the boundary `WeirTestBoundary`. */
@@ -151,7 +168,14 @@ function send(port: number, call: Call): Promise<Answer> {
     const body = call.body === undefined ? undefined : Buffer.from(call.body);
     const length = body === undefined ? {} : { "Content-Length": String(body.length) };
     const request = httpRequest(
-      { host: "127.0.0.1", port, method: call.method ?? "GET", path: call.path, headers: { ...length, ...call.headers }, agent: false },
+      {
+        host: "127.0.0.1",
+        port,
+        method: call.method ?? "GET",
+        path: call.path,
+        headers: { ...length, ...call.headers },
+        agent: false,
+      },
       (response) => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -169,7 +193,9 @@ function send(port: number, call: Call): Promise<Answer> {
         });
       },
     );
-    request.setTimeout(ANSWER_TIMEOUT_MS, () => request.destroy(new Error(`no answer to ${call.method ?? "GET"} ${call.path}`)));
+    request.setTimeout(ANSWER_TIMEOUT_MS, () =>
+      request.destroy(new Error(`no answer to ${call.method ?? "GET"} ${call.path}`)),
+    );
     request.on("error", reject);
     request.end(body);
   });

@@ -1,4 +1,5 @@
-// The five calls over real HTTP, one after the other as a person makes them, and what stays over a restart.
+// The five calls over real HTTP, one after the other as a person makes them, and what stays over a
+// restart.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -150,7 +151,10 @@ describe("login", () => {
     const first = await service.session();
     const second = await service.session();
     for (let count = 0; count < 9; count++) await service.session();
-    expect([(await currentUser(first)).json["code"], (await currentUser(second)).status]).toEqual(["session_revoked", 200]);
+    expect([(await currentUser(first)).json["code"], (await currentUser(second)).status]).toEqual([
+      "session_revoked",
+      200,
+    ]);
   });
 
   it("makes a stronger hash at the next login when the cost was raised", async () => {
@@ -162,7 +166,8 @@ describe("login", () => {
 
   it("T34 stores nothing that could be replayed", async () => {
     const cookie = await service.session();
-    const dump = readFileSync(join(service.directory, "accounts.sqlite-wal")).toString("latin1") + JSON.stringify(rows());
+    const dump =
+      readFileSync(join(service.directory, "accounts.sqlite-wal")).toString("latin1") + JSON.stringify(rows());
     expect(dump).not.toContain(cookieValue(cookie, "__Host-refreshToken"));
     expect(dump).not.toContain(cookieValue(cookie, "__Host-accessToken"));
     expect(dump).not.toContain(USER.password);
@@ -258,7 +263,10 @@ describe("current-user, refresh-token and logout", () => {
     const refresh = cookieValue(cookie, "__Host-refreshToken");
     expect((await currentUser(`__Host-accessToken=${refresh}`)).json["code"]).toBe("token_invalid");
     expect((await post("refresh-token", `__Host-refreshToken=${access}`)).json["code"]).toBe("token_invalid");
-    const bearer = await service.call({ path: "/api/v1/user/current-user", headers: { Authorization: `Bearer ${access}` } });
+    const bearer = await service.call({
+      path: "/api/v1/user/current-user",
+      headers: { Authorization: `Bearer ${access}` },
+    });
     const query = await service.call({ path: `/api/v1/user/current-user?accessToken=${access}` });
     expect([bearer.status, query.status]).toEqual([401, 401]);
   });
@@ -280,18 +288,26 @@ describe("current-user, refresh-token and logout", () => {
     const [mine, other] = [await service.session(), await service.session()];
     const refresh = cookieValue(mine, "__Secure-refreshToken");
     const otherRefresh = cookieValue(other, "__Secure-refreshToken");
-    const tossed = await post("refresh-token", `__Secure-refreshToken=${otherRefresh}; __Secure-refreshToken=${refresh}`);
+    const tossed = await post(
+      "refresh-token",
+      `__Secure-refreshToken=${otherRefresh}; __Secure-refreshToken=${refresh}`,
+    );
     expect(tossed.json["code"]).toBe("token_invalid");
     expect((await currentUser(mine)).status).toBe(200);
     const mixed = `__Host-accessToken=${cookieValue(mine, "__Host-accessToken")}; __Secure-refreshToken=${otherRefresh}`;
     expect((await currentUser(mixed)).json["code"]).toBe("token_invalid");
     const switched = await post("refresh-token", mixed);
     expect([switched.status, switched.json["code"]]).toEqual([401, "token_invalid"]);
-    expect((await post("refresh-token", `__Host-accessToken=expired; __Secure-refreshToken=${refresh}`)).status).toBe(200);
+    expect((await post("refresh-token", `__Host-accessToken=expired; __Secure-refreshToken=${refresh}`)).status).toBe(
+      200,
+    );
   });
 });
 
-/** The same signature with other unused bits in its last character: base64url decodes both to the same bytes. */
+/**
+ * The same signature with other unused bits in its last character: base64url decodes both to the
+ * same bytes.
+ */
 function respelled(token: string): string {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const last = alphabet.indexOf(token.slice(-1));
@@ -299,7 +315,9 @@ function respelled(token: string): string {
 }
 
 function images(): readonly string[] {
-  return readdirSync(join(service.directory, "media"), { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".png"));
+  return readdirSync(join(service.directory, "media"), { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".png"),
+  );
 }
 
 function rows(): readonly Readonly<Record<string, unknown>>[] {

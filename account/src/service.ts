@@ -1,4 +1,5 @@
-// Puts the service together, in the order in which a call passes through it from the inside out: keys, store, media, passwords, calls, HTTP.
+// Puts the service together, in the order in which a call passes through it from the inside out:
+// keys, store, media, passwords, calls, HTTP.
 import { randomBytes, randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { join, resolve } from "node:path";
@@ -93,10 +94,17 @@ export function createService(
     { handlers, media, health, log, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
-  const http = createHttpServer(app, { ...settings.http, timeouts: options.timeouts, graceMs: settings.shutdownGraceMs });
+  const http = createHttpServer(app, {
+    ...settings.http,
+    timeouts: options.timeouts,
+    graceMs: settings.shutdownGraceMs,
+  });
   const admin = createAdmin(settings, { log, metrics, health });
 
-  const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS });
+  const lifecycle = createLifecycle(
+    { log },
+    { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS },
+  );
   lifecycle.add(keys);
   lifecycle.add(storePart(store));
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
@@ -159,8 +167,15 @@ interface CallParts {
   readonly passwordRules: Promise<PasswordRules>;
 }
 
-function createCalls(settings: Settings, { clock, keys, store, media, metrics, passwordRules }: CallParts): AccountHandlers {
-  const tokenOptions = { issuer: settings.tokenIssuer, accessTtlMs: settings.accessTtlMs, refreshMaxMs: settings.refreshAbsoluteMs };
+function createCalls(
+  settings: Settings,
+  { clock, keys, store, media, metrics, passwordRules }: CallParts,
+): AccountHandlers {
+  const tokenOptions = {
+    issuer: settings.tokenIssuer,
+    accessTtlMs: settings.accessTtlMs,
+    refreshMaxMs: settings.refreshAbsoluteMs,
+  };
   const queue = createWorkQueue({
     concurrency: settings.bcryptConcurrency,
     waitingMax: HASH_WAITING_MAX,

@@ -5,9 +5,12 @@ import type { Secret } from "@weir/common/settings/secret";
 import { SECRET_MIN_BYTES } from "./sessions/key-ring.ts";
 
 /** Words of examples that people forget to replace. */
-const PLACEHOLDER = /change.?(me|it|this)|replace.?(me|this)|placeholder|example|default|your.?.*(secret|key)|insecure|todo/i;
+const PLACEHOLDER =
+  /change.?(me|it|this)|replace.?(me|this)|placeholder|example|default|your.?.*(secret|key)|insecure|todo/i;
 
-/** Fewest different characters of a secret that somebody made and did not just hold a key down for. */
+/**
+ * Fewest different characters of a secret that somebody made and did not just hold a key down for.
+ */
 const DISTINCT_MIN = 8;
 
 const SECRET_ALLOWED = `at least ${SECRET_MIN_BYTES} random bytes`;
@@ -19,10 +22,17 @@ export type KeySource =
   /** Made at the first start and kept in DATA_DIR; for development. */
   | { readonly kind: "generated" };
 
-/** Reads the source of the keys. Weak secrets are a problem in production and a warning elsewhere; no message ever holds one. */
+/**
+ * Reads the source of the keys. Weak secrets are a problem in production and a warning elsewhere;
+ * no message ever holds one.
+ */
 export function readKeySource(read: EnvReader, isProduction: boolean, warnings: string[]): KeySource {
-  const access = read.secret("ACCESS_TOKEN_SECRET", { effect: `Signs access tokens; at least ${SECRET_MIN_BYTES} random bytes.` });
-  const refresh = read.secret("REFRESH_TOKEN_SECRET", { effect: "Signs refresh tokens; another one than ACCESS_TOKEN_SECRET." });
+  const access = read.secret("ACCESS_TOKEN_SECRET", {
+    effect: `Signs access tokens; at least ${SECRET_MIN_BYTES} random bytes.`,
+  });
+  const refresh = read.secret("REFRESH_TOKEN_SECRET", {
+    effect: "Signs refresh tokens; another one than ACCESS_TOKEN_SECRET.",
+  });
   const path = read.optionalString("TOKEN_KEYS_FILE", {
     effect: "JSON list of {kid, use, alg, key, state} in place of the two secrets; read again when it changes.",
   });
@@ -40,7 +50,9 @@ export function readKeySource(read: EnvReader, isProduction: boolean, warnings: 
   }
   if (access === undefined || refresh === undefined) {
     const [missing, other] =
-      access === undefined ? ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"] : ["REFRESH_TOKEN_SECRET", "ACCESS_TOKEN_SECRET"];
+      access === undefined
+        ? ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"]
+        : ["REFRESH_TOKEN_SECRET", "ACCESS_TOKEN_SECRET"];
     read.problem(missing, undefined, `${SECRET_ALLOWED}, because ${other} is set`);
     return { kind: "generated" };
   }

@@ -72,7 +72,9 @@ describe("parseSettings()", () => {
   });
 
   it("writes times as people do when two settings contradict each other", () => {
-    expect(messageOf({ REFRESH_ABSOLUTE: "1d" })).toContain('REFRESH_IDLE="168h": allowed is at most REFRESH_ABSOLUTE, which is 24h');
+    expect(messageOf({ REFRESH_ABSOLUTE: "1d" })).toContain(
+      'REFRESH_IDLE="168h": allowed is at most REFRESH_ABSOLUTE, which is 24h',
+    );
   });
 
   it("warns of a production without PUBLIC_ORIGIN, whose avatars nobody could see", () => {
@@ -94,15 +96,31 @@ describe("parseSettings()", () => {
   });
 
   it.each([
-    { name: "T17 the same secret twice", env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
-    { name: "T17 a secret of 8 characters", env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "Xy3!hq8Z" }, names: ["ACCESS_TOKEN_SECRET"] },
-    { name: "T17 a placeholder", env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "changeme" }, names: ["ACCESS_TOKEN_SECRET"] },
+    {
+      name: "T17 the same secret twice",
+      env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: ACCESS },
+      names: ["REFRESH_TOKEN_SECRET"],
+    },
+    {
+      name: "T17 a secret of 8 characters",
+      env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
+      names: ["ACCESS_TOKEN_SECRET"],
+    },
+    {
+      name: "T17 a placeholder",
+      env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "changeme" },
+      names: ["ACCESS_TOKEN_SECRET"],
+    },
     {
       name: "T17 a long placeholder",
       env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "change-me-change-me-change-me-change-me" },
       names: ["ACCESS_TOKEN_SECRET"],
     },
-    { name: "T17 one key held down", env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: "a".repeat(64) }, names: ["REFRESH_TOKEN_SECRET"] },
+    {
+      name: "T17 one key held down",
+      env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: "a".repeat(64) },
+      names: ["REFRESH_TOKEN_SECRET"],
+    },
     {
       name: "T17 no secrets",
       env: { NODE_ENV: "production", ALLOW_EMBEDDED: "true" },
@@ -111,17 +129,37 @@ describe("parseSettings()", () => {
     { name: "one of two secrets", env: { ACCESS_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
     { name: "secrets beside a key file", env: { ...PRODUCTION, TOKEN_KEYS_FILE: "/keys" }, names: ["TOKEN_KEYS_FILE"] },
     { name: "T95 the embedded store", env: { ...PRODUCTION, ALLOW_EMBEDDED: "false" }, names: ["STORE", "MEDIA"] },
-    { name: "T95 insecure cookies", env: { ...PRODUCTION, COOKIE_INSECURE_DEV: "true" }, names: ["COOKIE_INSECURE_DEV"] },
+    {
+      name: "T95 insecure cookies",
+      env: { ...PRODUCTION, COOKIE_INSECURE_DEV: "true" },
+      names: ["COOKIE_INSECURE_DEV"],
+    },
     { name: "T95 every origin", env: { ...PRODUCTION, CORS_ORIGINS: "*" }, names: ["CORS_ORIGINS"] },
     { name: "the null origin", env: { CORS_ORIGINS: "null" }, names: ["CORS_ORIGINS"] },
-    { name: "an origin with a path", env: { CORS_ORIGINS: "https://a.example/,https://b.example" }, names: ["CORS_ORIGINS"] },
+    {
+      name: "an origin with a path",
+      env: { CORS_ORIGINS: "https://a.example/,https://b.example" },
+      names: ["CORS_ORIGINS"],
+    },
     { name: "an origin in capitals", env: { PUBLIC_ORIGIN: "HTTPS://A.EXAMPLE" }, names: ["PUBLIC_ORIGIN"] },
     { name: "T95 trust in every proxy", env: { ...PRODUCTION, TRUST_PROXY: "true" }, names: ["TRUST_PROXY"] },
     { name: "a network of no bits", env: { TRUST_PROXY: "0.0.0.0/0" }, names: ["TRUST_PROXY"] },
     { name: "a cost below 10 in production", env: { ...PRODUCTION, BCRYPT_COST: "9" }, names: ["BCRYPT_COST"] },
-    { name: "a refresh token beyond its session", env: { REFRESH_IDLE: "48h", REFRESH_ABSOLUTE: "24h" }, names: ["REFRESH_IDLE"] },
-    { name: "an address of images without slash", env: { MEDIA_PUBLIC_URL: "https://cdn.example.com" }, names: ["MEDIA_PUBLIC_URL"] },
-    { name: "insecure cookies for other sites", env: { COOKIE_INSECURE_DEV: "true", COOKIE_SAMESITE: "none" }, names: ["COOKIE_SAMESITE"] },
+    {
+      name: "a refresh token beyond its session",
+      env: { REFRESH_IDLE: "48h", REFRESH_ABSOLUTE: "24h" },
+      names: ["REFRESH_IDLE"],
+    },
+    {
+      name: "an address of images without slash",
+      env: { MEDIA_PUBLIC_URL: "https://cdn.example.com" },
+      names: ["MEDIA_PUBLIC_URL"],
+    },
+    {
+      name: "insecure cookies for other sites",
+      env: { COOKIE_INSECURE_DEV: "true", COOKIE_SAMESITE: "none" },
+      names: ["COOKIE_SAMESITE"],
+    },
     {
       name: "three things at once",
       env: { PORT: "x", BCRYPT_COST: "99", MAX_SESSIONS: "0" },

@@ -1,4 +1,5 @@
-// The settings of weir-account: every environment variable with its default and effect, read once into one frozen object.
+// The settings of weir-account: every environment variable with its default and effect, read once
+// into one frozen object.
 import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { readLogSettings } from "@weir/common/log/log";
@@ -20,7 +21,10 @@ const DRAIN_MAX_MS = 3_600_000;
 /** Least cost of bcrypt in production (OWASP Password Storage Cheat Sheet). */
 const PRODUCTION_COST_MIN = 10;
 
-/** Threads of libuv's pool when UV_THREADPOOL_SIZE is not set (libuv documentation, "Thread pool work scheduling"). */
+/**
+ * Threads of libuv's pool when UV_THREADPOOL_SIZE is not set (libuv documentation, "Thread pool
+ * work scheduling").
+ */
 const THREADS_DEFAULT = 4;
 
 /** Everything that can be set. Durations are milliseconds. */
@@ -84,8 +88,16 @@ function readSettings(read: EnvReader): Settings {
     ...readTokens(read, isProduction, warnings),
     cookies: readCookieOptions(read, isProduction, warnings),
     ...readPasswords(read, isProduction),
-    avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", { default: 2_097_152, min: 1024, max: 33_554_432, effect: "Largest avatar." }),
-    avatarRequired: read.boolean("AVATAR_REQUIRED", { default: true, effect: "Whether a registration must bring an avatar." }),
+    avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", {
+      default: 2_097_152,
+      min: 1024,
+      max: 33_554_432,
+      effect: "Largest avatar.",
+    }),
+    avatarRequired: read.boolean("AVATAR_REQUIRED", {
+      default: true,
+      effect: "Whether a registration must bring an avatar.",
+    }),
     log: readLogSettings(read, { level: "info" }),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
       default: "5s",
@@ -116,7 +128,10 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
     },
     metrics: {
       host: read.optionalString("METRICS_HOST", { effect: `Address of /metrics and the probes; ${where}.` }) ?? host,
-      port: read.port("METRICS_PORT", { default: 9464, effect: "Port of /metrics, /healthz and /readyz for operators." }),
+      port: read.port("METRICS_PORT", {
+        default: 9464,
+        effect: "Port of /metrics, /healthz and /readyz for operators.",
+      }),
     },
   };
 }
@@ -127,9 +142,11 @@ function readOrigins(
   warnings: string[],
 ): Pick<Settings, "publicOrigin" | "corsOrigins" | "trustProxy" | "mediaPublicUrl"> {
   const publicOrigin = read.optionalString("PUBLIC_ORIGIN", {
-    effect: "Origin under which browsers reach the service, such as https://account.example.com; not set, http://localhost with PORT.",
+    effect:
+      "Origin under which browsers reach the service, such as https://account.example.com; not set, http://localhost with PORT.",
   });
-  if (publicOrigin !== undefined && !isOrigin(publicOrigin)) read.problem("PUBLIC_ORIGIN", publicOrigin, ORIGIN_ALLOWED);
+  if (publicOrigin !== undefined && !isOrigin(publicOrigin))
+    read.problem("PUBLIC_ORIGIN", publicOrigin, ORIGIN_ALLOWED);
   if (publicOrigin === undefined && isProduction)
     warnings.push("PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them");
   const listed = read.list("CORS_ORIGINS", {
@@ -139,7 +156,10 @@ function readOrigins(
   const mediaPublicUrl = read.optionalString("MEDIA_PUBLIC_URL", {
     effect: "URL in front of the keys of avatars, ending in a slash; not set, PUBLIC_ORIGIN with /media/.",
   });
-  if (mediaPublicUrl !== undefined && (!/^https?:$/.test(URL.parse(mediaPublicUrl)?.protocol ?? "") || !mediaPublicUrl.endsWith("/"))) {
+  if (
+    mediaPublicUrl !== undefined &&
+    (!/^https?:$/.test(URL.parse(mediaPublicUrl)?.protocol ?? "") || !mediaPublicUrl.endsWith("/"))
+  ) {
     read.problem("MEDIA_PUBLIC_URL", mediaPublicUrl, "an http or https URL that ends in a slash");
   }
   const corsOrigins = listed.length > 0 || isProduction ? listed : DEVELOPMENT_ORIGINS;
@@ -157,13 +177,18 @@ function isOrigin(text: string): boolean {
 
 function readTrustProxy(read: EnvReader): number | readonly string[] | false {
   const entries = read.list("TRUST_PROXY", {
-    effect: "Number of proxies in front, or their networks as 10.0.0.0/8,…, whose X-Forwarded-For is believed; not set, nobody's.",
+    effect:
+      "Number of proxies in front, or their networks as 10.0.0.0/8,…, whose X-Forwarded-For is believed; not set, nobody's.",
   });
   const [first] = entries;
   if (first === undefined) return false;
   if (entries.length === 1 && /^\d{1,2}$/.test(first)) return Number(first);
   for (const entry of entries.filter((network) => !isNetwork(network))) {
-    read.problem("TRUST_PROXY", entry, "a number of proxies up to 99, or networks such as 10.0.0.0/8; trusting everybody is not possible");
+    read.problem(
+      "TRUST_PROXY",
+      entry,
+      "a number of proxies up to 99, or networks such as 10.0.0.0/8; trusting everybody is not possible",
+    );
   }
   return entries;
 }
@@ -172,7 +197,9 @@ function isNetwork(text: string): boolean {
   const [address = "", bits, ...rest] = text.split("/");
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128));
+  return (
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128))
+  );
 }
 
 /** STORE and MEDIA have one choice each today; production must say that it means it. */
@@ -199,18 +226,35 @@ function readStorage(read: EnvReader, isProduction: boolean, warnings: string[])
         `${value} in production only together with ALLOW_EMBEDDED=true (for one process, with its data on this machine)`,
       );
   }
-  if (!isProduction) warnings.push("users and avatars are kept in DATA_DIR on this machine, which is not for production");
+  if (!isProduction)
+    warnings.push("users and avatars are kept in DATA_DIR on this machine, which is not for production");
 }
 
-type TokenSettings = Pick<Settings, "keys" | "tokenIssuer" | "accessTtlMs" | "refreshIdleMs" | "refreshAbsoluteMs" | "maxSessions">;
+type TokenSettings = Pick<
+  Settings,
+  "keys" | "tokenIssuer" | "accessTtlMs" | "refreshIdleMs" | "refreshAbsoluteMs" | "maxSessions"
+>;
 
 function readTokens(read: EnvReader, isProduction: boolean, warnings: string[]): TokenSettings {
   const keys = readKeySource(read, isProduction, warnings);
   const settings: TokenSettings = {
     keys,
-    tokenIssuer: read.string("TOKEN_ISSUER", { default: "weir-account", effect: "Issuer of all tokens and audience of access tokens." }),
-    accessTtlMs: read.durationMs("ACCESS_TTL", { default: "10m", minMs: 10_000, maxMs: 86_400_000, effect: "Life of an access token." }),
-    refreshIdleMs: read.durationMs("REFRESH_IDLE", { default: "7d", minMs: 60_000, hasDays: true, effect: "Life of a refresh token." }),
+    tokenIssuer: read.string("TOKEN_ISSUER", {
+      default: "weir-account",
+      effect: "Issuer of all tokens and audience of access tokens.",
+    }),
+    accessTtlMs: read.durationMs("ACCESS_TTL", {
+      default: "10m",
+      minMs: 10_000,
+      maxMs: 86_400_000,
+      effect: "Life of an access token.",
+    }),
+    refreshIdleMs: read.durationMs("REFRESH_IDLE", {
+      default: "7d",
+      minMs: 60_000,
+      hasDays: true,
+      effect: "Life of a refresh token.",
+    }),
     refreshAbsoluteMs: read.durationMs("REFRESH_ABSOLUTE", {
       default: "30d",
       minMs: 60_000,
@@ -236,7 +280,8 @@ function readCookieOptions(read: EnvReader, isProduction: boolean, warnings: str
     scope: read.oneOf("COOKIE_SCOPE", {
       default: "host",
       choices: ["host", "path"],
-      effect: "host gives both cookies the __Host- prefix; path sends the refresh cookie, as __Secure-, to the account calls only.",
+      effect:
+        "host gives both cookies the __Host- prefix; path sends the refresh cookie, as __Secure-, to the account calls only.",
     }),
     sameSite: read.oneOf("COOKIE_SAMESITE", {
       default: "strict",
@@ -246,10 +291,12 @@ function readCookieOptions(read: EnvReader, isProduction: boolean, warnings: str
     }),
     insecureDevelopment: read.boolean("COOKIE_INSECURE_DEV", {
       default: false,
-      effect: "Drops Secure and the prefixes, for browsers that refuse them on plain http; refused with NODE_ENV=production.",
+      effect:
+        "Drops Secure and the prefixes, for browsers that refuse them on plain http; refused with NODE_ENV=production.",
     }),
   };
-  if (cookies.insecureDevelopment && isProduction) read.problem("COOKIE_INSECURE_DEV", "true", "false with NODE_ENV=production");
+  if (cookies.insecureDevelopment && isProduction)
+    read.problem("COOKIE_INSECURE_DEV", "true", "false with NODE_ENV=production");
   if (cookies.insecureDevelopment && cookies.sameSite === "none")
     read.problem("COOKIE_SAMESITE", "none", "strict or lax with COOKIE_INSECURE_DEV=true");
   if (cookies.insecureDevelopment) warnings.push("cookies are sent without Secure and can be read on the network");
@@ -263,16 +310,23 @@ function readPasswords(read: EnvReader, isProduction: boolean): PasswordSettings
     default: THREADS_DEFAULT,
     min: 1,
     max: 1024,
-    effect: "Threads shared by hashing, files, DNS and cryptography; weir-account sets it to the number of CPUs and four.",
+    effect:
+      "Threads shared by hashing, files, DNS and cryptography; weir-account sets it to the number of CPUs and four.",
   });
   const concurrency = Math.max(1, Math.min(availableParallelism(), threads - 2));
   return {
-    passwordMinLength: read.integer("PASSWORD_MIN", { default: 8, min: 8, max: 64, effect: "Fewest characters of a new password." }),
+    passwordMinLength: read.integer("PASSWORD_MIN", {
+      default: 8,
+      min: 8,
+      max: 64,
+      effect: "Fewest characters of a new password.",
+    }),
     bcryptCost: read.integer("BCRYPT_COST", {
       default: 12,
       min: isProduction ? PRODUCTION_COST_MIN : 4,
       max: 16,
-      effect: "Base-2 logarithm of bcrypt's rounds: one more doubles the time of a login; at least 10 with NODE_ENV=production.",
+      effect:
+        "Base-2 logarithm of bcrypt's rounds: one more doubles the time of a login; at least 10 with NODE_ENV=production.",
     }),
     bcryptConcurrency: readConcurrency(read, concurrency),
     passwordPepper: read.secret("PASSWORD_PEPPER", {

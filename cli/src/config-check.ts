@@ -1,4 +1,5 @@
-// The program `weir-config-check`: checks a directory of rule files and custom resource manifests, with the flags and texts of envoyproxy/ratelimit's config_check_cmd.
+// The program `weir-config-check`: checks a directory of rule files and custom resource manifests,
+// with the flags and texts of envoyproxy/ratelimit's config_check_cmd.
 import { runProgram } from "@weir/common/lifecycle/program";
 
 runProgram(

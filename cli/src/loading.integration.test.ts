@@ -1,4 +1,5 @@
-// That help comes at once, and that a command loads no more packages than it needs. Each runs as a process of its own, with a hook that tells of packages.
+// That help comes at once, and that a command loads no more packages than it needs. Each runs as a
+// process of its own, with a hook that tells of packages.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -17,14 +18,20 @@ const HOOK = `
     },
   });`;
 
-/** Tells on standard error, at the end, what time the program has used and waited for, in milliseconds: what it takes on a machine that does nothing else. */
+/**
+ * Tells on standard error, at the end, what time the program has used and waited for, in
+ * milliseconds: what it takes on a machine that does nothing else.
+ */
 const CLOCK = `
   process.on("exit", () => {
     const { user, system } = process.cpuUsage();
     process.stderr.write("takes " + ((user + system) / 1000 + performance.nodeTiming.idleTime) + " ms\\n");
   });`;
 
-/** Half a second is the promise of every program for its help, on a machine that does nothing else; here others may use it. In milliseconds. */
+/**
+ * Half a second is the promise of every program for its help, on a machine that does nothing else;
+ * here others may use it. In milliseconds.
+ */
 const HELP_MAX_MS = 1000;
 
 /** Attempts to keep it: one good one shows what the program can. */
@@ -39,7 +46,10 @@ function run(
   options: readonly string[] = [],
 ): { code: number | null; stdout: string; stderr: string } {
   const script = fileURLToPath(new URL(program, import.meta.url));
-  const ended = spawnSync(process.execPath, ["--conditions=source", ...options, script, ...args], { input: MANIFEST, encoding: "utf8" });
+  const ended = spawnSync(process.execPath, ["--conditions=source", ...options, script, ...args], {
+    input: MANIFEST,
+    encoding: "utf8",
+  });
   return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
 }
 

@@ -1,4 +1,5 @@
-// The program `weir`: finds the command on the command line and runs it. Commands are loaded only when they are called, so that help is instant.
+// The program `weir`: finds the command on the command line and runs it. Commands are loaded only
+// when they are called, so that help is instant.
 import { nodeHost } from "@weir/common/lifecycle/host";
 import { runProgram } from "@weir/common/lifecycle/program";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
@@ -28,7 +29,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "explain",
     {
       usage: "explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…]",
-      summary: "Tells which rule limits a request and why not the others, its counter key and window, without any server.",
+      summary:
+        "Tells which rule limits a request and why not the others, its counter key and window, without any server.",
       help: async () => (await import("./explain/arguments.ts")).EXPLAIN_HELP,
       load: async () => (await import("./explain/explain-command.ts")).runExplain,
     },
@@ -46,7 +48,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     "rollout",
     {
       usage: "rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]",
-      summary: "Shows which pod has accepted which version, and what became of each resource, by the control plane's rollout API.",
+      summary:
+        "Shows which pod has accepted which version, and what became of each resource, by the control plane's rollout API.",
       help: async () => (await import("./rollout/arguments.ts")).ROLLOUT_HELP,
       load: async () => (await import("./rollout/rollout-command.ts")).runRollout,
     },

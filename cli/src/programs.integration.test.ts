@@ -1,4 +1,5 @@
-// Tests of the two programs as processes: help, version, exit codes, and the examples of this repository.
+// Tests of the two programs as processes: help, version, exit codes, and the examples of this
+// repository.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +16,11 @@ function run(
   input = "",
 ): { code: number | null; stdout: string; stderr: string } {
   const script = fileURLToPath(new URL(`${program}.ts`, import.meta.url));
-  const ended = spawnSync(process.execPath, ["--conditions=source", script, ...args], { cwd: ROOT, input, encoding: "utf8" });
+  const ended = spawnSync(process.execPath, ["--conditions=source", script, ...args], {
+    cwd: ROOT,
+    input,
+    encoding: "utf8",
+  });
   return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
 }
 
@@ -38,7 +43,15 @@ describe("weir", () => {
   });
 
   it("explains an example of this repository", () => {
-    const args = ["explain", "--dir", "examples/limits", "--domain", "shop", "-d", "route=checkout,method=POST,user=1815"];
+    const args = [
+      "explain",
+      "--dir",
+      "examples/limits",
+      "--domain",
+      "shop",
+      "-d",
+      "route=checkout,method=POST,user=1815",
+    ];
     const { code, stdout } = run("main", [...args, "--at", "2026-01-31T12:34:56Z"]);
     expect(code).toBe(0);
     expect(stdout).toContain("  limit       10 per hour\n");
@@ -52,8 +65,14 @@ describe("weir", () => {
   });
 
   it.each([
-    { args: ["chek"], stderr: 'weir: unknown command "chek", known are: check, explain, convert, rollout; weir --help tells more\n' },
-    { args: [], stderr: "weir: no command given, known are: check, explain, convert, rollout; weir --help tells more\n" },
+    {
+      args: ["chek"],
+      stderr: 'weir: unknown command "chek", known are: check, explain, convert, rollout; weir --help tells more\n',
+    },
+    {
+      args: [],
+      stderr: "weir: no command given, known are: check, explain, convert, rollout; weir --help tells more\n",
+    },
     {
       args: ["check", "-x"],
       stderr:
@@ -76,7 +95,8 @@ describe("weir", () => {
   it("checks standard input and ends with 1 when it is wrong", () => {
     expect(run("main", ["check", "-"], "domain: ''\n")).toEqual({
       code: 1,
-      stdout: "-:1:9: domain: config file cannot have empty domain\n1 file with 0 resources and 1 rule file: 1 problem\n",
+      stdout:
+        "-:1:9: domain: config file cannot have empty domain\n1 file with 0 resources and 1 rule file: 1 problem\n",
       stderr: "",
     });
   });
@@ -98,7 +118,8 @@ describe("weir-config-check", () => {
 
   it("tells the file, the line and the reason of a mistake, and takes one domain in two files when it is told to", () => {
     const folder = mkdtempSync(join(tmpdir(), "weir-config-check-"));
-    const rule = (key: string): string => `domain: d\ndescriptors:\n  - key: ${key}\n    rate_limit: {unit: hour, requests_per_unit: 1}\n`;
+    const rule = (key: string): string =>
+      `domain: d\ndescriptors:\n  - key: ${key}\n    rate_limit: {unit: hour, requests_per_unit: 1}\n`;
     writeFileSync(join(folder, "a.yaml"), rule("one"));
     writeFileSync(join(folder, "b.yaml"), rule("two"));
     const opened = `checking rate limit configs...\nloading config directory: ${folder}\nopening config file: ${folder}/a.yaml\nopening config file: ${folder}/b.yaml\n`;

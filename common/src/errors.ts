@@ -1,11 +1,14 @@
-// Every error code that this workspace throws, explained. Not thrown from here: the files that throw name these codes.
+// Every error code that this workspace throws, explained. Not thrown from here: the files that
+// throw name these codes.
 import type { ErrorTable } from "./errors/service-error.ts";
 
 /** The error codes of the process plumbing. */
 export const COMMON_ERRORS = {
   SETTINGS_INVALID: {
-    meaning: "One or more settings in the environment do not parse or contradict each other; the message lists every one of them.",
-    remedy: "Correct the variables that the message names; `--help` of the program lists all settings with their defaults.",
+    meaning:
+      "One or more settings in the environment do not parse or contradict each other; the message lists every one of them.",
+    remedy:
+      "Correct the variables that the message names; `--help` of the program lists all settings with their defaults.",
   },
   ARGUMENTS_INVALID: {
     meaning: "The command line holds something the program does not understand.",
@@ -24,12 +27,15 @@ export const COMMON_ERRORS = {
     remedy: "Nothing to do: the parts that had started were stopped in order.",
   },
   STOP_INCOMPLETE: {
-    meaning: "A part of the process failed while stopping, or did not stop before the deadline; the others were stopped.",
+    meaning:
+      "A part of the process failed while stopping, or did not stop before the deadline; the others were stopped.",
     remedy: "Look at the part that the message names. A longer grace period helps when it only had much to finish.",
   },
   TLS_FILE_INVALID: {
-    meaning: "A certificate, key or CA file is missing, unreadable, not PEM, or the key does not belong to the certificate.",
-    remedy: "Correct the file that the message names. A running process keeps the last good files and reloads by itself.",
+    meaning:
+      "A certificate, key or CA file is missing, unreadable, not PEM, or the key does not belong to the certificate.",
+    remedy:
+      "Correct the file that the message names. A running process keeps the last good files and reloads by itself.",
   },
   AUTHORITY_INVALID: {
     meaning: "The certificate and key given as a certificate authority are not a usable pair.",

@@ -1,5 +1,15 @@
-// Tests of the control plane as a whole, in this process: a folder of manifests on one side, pods over mutual TLS on the other.
-import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+// Tests of the control plane as a whole, in this process: a folder of manifests on one side, pods
+// over mutual TLS on the other.
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -18,10 +28,16 @@ import type { RolloutReport } from "./report/rollout-report.ts";
 /** How long a saved file may take to hold, in milliseconds. */
 const PROPAGATION_MAX_MS = 1000;
 
-/** A look at the folder that no test waits for: changes are noticed by events, or when it is told to look. In milliseconds. */
+/**
+ * A look at the folder that no test waits for: changes are noticed by events, or when it is told to
+ * look. In milliseconds.
+ */
 const NEVER_MS = 3_600_000;
 
-/** A pause in a burst of edits that may make it two, in milliseconds: what is quiet for 100 ms is published. */
+/**
+ * A pause in a burst of edits that may make it two, in milliseconds: what is quiet for 100 ms is
+ * published.
+ */
 const STALL_MS = 50;
 
 describe("ControlPlane", () => {
@@ -50,7 +66,11 @@ describe("ControlPlane", () => {
       ADS_ALLOWED_SANS: "ratelimit",
       ...env,
     });
-    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     controlPlane = createControlPlane({ log, clock: Date.now, tracer: undefined, folderLookMs: NEVER_MS }, settings);
     await controlPlane.lifecycle.start();
   }
@@ -92,7 +112,9 @@ describe("ControlPlane", () => {
     await until("acceptance on /status", async () => (await report()).pods[0]?.state === "current");
     const { version } = (await report()).fleets[0] ?? {};
     expect(pod.last.versionInfo).toBe(version);
-    expect(lines).toContainEqual(expect.objectContaining({ "@message": "Pod accepted snapshot", pod: "gateway/pod-7", version }));
+    expect(lines).toContainEqual(
+      expect.objectContaining({ "@message": "Pod accepted snapshot", pod: "gateway/pod-7", version }),
+    );
     const page = await get("/status");
     expect([page.status, page.headers.get("content-type"), page.headers.get("content-security-policy")]).toEqual([
       200,
@@ -148,7 +170,15 @@ describe("ControlPlane", () => {
     await until("the refusal", async () => (await report()).refusals.length === 1);
     expect(await report()).toMatchObject({
       resources: [{ resource: "default/a", state: "last-good" }],
-      refusals: [{ file: join(folder, "a.yaml"), line: 10, column: 15, field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: true }],
+      refusals: [
+        {
+          file: join(folder, "a.yaml"),
+          line: 10,
+          column: 15,
+          field: "spec.descriptors[0].rateLimit.unit",
+          keepsLastGood: true,
+        },
+      ],
     });
     expect(lines).toContainEqual(
       expect.objectContaining({
@@ -184,7 +214,8 @@ describe("ControlPlane", () => {
     const seconds = (performance.now() - startedMs) / 1000;
     save("last.yaml", manifest({ name: "last", domain: "last" }));
     await until("the last edit", () => namesOf(pod.last).includes("default/last"));
-    // At most one a second during the burst (DEBOUNCE_MAX), and one or two after it; and one for each time that this process stood still for long.
+    // At most one a second during the burst (DEBOUNCE_MAX), and one or two after it; and one for
+    // each time that this process stood still for long.
     expect(pod.responses.length - 1).toBeLessThanOrEqual(Math.ceil(seconds) + 2 + stalls);
     const { version } = (await report()).fleets[0] ?? {};
     expect(pod.last.versionInfo).toBe(version);

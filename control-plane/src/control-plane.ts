@@ -1,4 +1,5 @@
-// The parts of the control plane, put together in the order of the flow. The one place where implementations are chosen; main.ts runs it.
+// The parts of the control plane, put together in the order of the flow. The one place where
+// implementations are chosen; main.ts runs it.
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 
@@ -32,10 +33,16 @@ import type { Source } from "./source/source.ts";
 import { createMetrics, type SourceCounts } from "./status/metrics.ts";
 import { statusRoutes } from "./status/status-routes.ts";
 
-/** How often it is looked, for those who watch the rollout, at what changes without an event, in milliseconds. */
+/**
+ * How often it is looked, for those who watch the rollout, at what changes without an event, in
+ * milliseconds.
+ */
 const LOOK_INTERVAL_MS = 1000;
 
-/** Most answers that are under way at a time: whole reports, some megabytes each, over all transports; and the status of clients, which may be ten times as large. */
+/**
+ * Most answers that are under way at a time: whole reports, some megabytes each, over all
+ * transports; and the status of clients, which may be ten times as large.
+ */
 const ROLLOUTS_MAX = 32;
 const CLIENT_STATUSES_MAX = 8;
 
@@ -44,7 +51,10 @@ export interface ControlPlane {
   readonly lifecycle: Lifecycle;
   readonly ads: AdsServer;
   readonly http: AdminServer;
-  /** Makes /readyz fail, before anything stops, and sends pods to other replicas one after the other within this time, in milliseconds. */
+  /**
+   * Makes /readyz fail, before anything stops, and sends pods to other replicas one after the other
+   * within this time, in milliseconds.
+   */
   drain(overMs: number): void;
   /** Reads certificates and resources again, for SIGHUP. */
   reload(): void;
@@ -59,14 +69,20 @@ export interface ControlPlaneDeps {
   readonly clock: () => number;
   /** Records a span for each publication; undefined records none. */
   readonly tracer: Tracing["tracer"];
-  /** How often a folder of manifests is looked at unasked, in milliseconds; undefined as often as it needs. */
+  /**
+   * How often a folder of manifests is looked at unasked, in milliseconds; undefined as often as it
+   * needs.
+   */
   readonly folderLookMs?: number;
   /** Marks a span as failed; undefined leaves it as it is. */
   readonly markFailed?: MarkFailed | undefined;
 }
 
 /** Builds it. Fails with TLS_FILE_INVALID when a certificate cannot be used. */
-export function createControlPlane({ log, clock, tracer, markFailed, folderLookMs }: ControlPlaneDeps, settings: Settings): ControlPlane {
+export function createControlPlane(
+  { log, clock, tracer, markFailed, folderLookMs }: ControlPlaneDeps,
+  settings: Settings,
+): ControlPlane {
   routeGrpcLog(log);
   const tls = openTls(settings.ads.security, log);
   const quarantine = createQuarantine({ clock }, settings);
@@ -78,11 +94,15 @@ export function createControlPlane({ log, clock, tracer, markFailed, folderLookM
   let isDraining = false;
   const notReady = (): string | undefined => {
     if (isDraining) return "it is shutting down";
-    if (publisher.state().assembly === undefined) return `the resources have not been read yet: ${source.condition().problem ?? "reading"}`;
+    if (publisher.state().assembly === undefined)
+      return `the resources have not been read yet: ${source.condition().problem ?? "reading"}`;
     return ads.address() === undefined ? "the ADS listener is not open" : undefined;
   };
   const report = (filter: RolloutFilter = {}): RolloutReport =>
-    reportRollout({ ...self, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() }, filter);
+    reportRollout(
+      { ...self, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() },
+      filter,
+    );
   const feed = createRolloutFeed({ report, clock });
   publisher.onChanged(() => feed.changed());
   pods.onChanged(() => feed.changed());
@@ -94,9 +114,15 @@ export function createControlPlane({ log, clock, tracer, markFailed, folderLookM
     publisher: () => publisher.state(),
     sourceCounts: countsOf(source),
   });
-  const clientFacts = (): ClientStatusFacts => ({ pods: pods.list(), snapshotFor: (fleet) => publisher.snapshotFor(fleet) });
+  const clientFacts = (): ClientStatusFacts => ({
+    pods: pods.list(),
+    snapshotFor: (fleet) => publisher.snapshotFor(fleet),
+  });
   const { answers, clientAnswers } = createAnswerBounds();
-  const services = [rolloutGrpcService({ feed, answers, log }), clientStatusService({ facts: clientFacts, answers: clientAnswers, log })];
+  const services = [
+    rolloutGrpcService({ feed, answers, log }),
+    clientStatusService({ facts: clientFacts, answers: clientAnswers, log }),
+  ];
   const ads: AdsServer = createAdsServer(
     {
       log,
@@ -112,12 +138,15 @@ export function createControlPlane({ log, clock, tracer, markFailed, folderLookM
   );
   const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
   const readiness = (): Readiness => readinessOf(notReady(), publisher.state().publication);
-  for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })]) http.route(route);
+  for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })])
+    http.route(route);
   const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
   const look = createLook(() => `${notReady()}\n${source.condition().problem}`, feed);
-  // HTTP first, so that a start that waits can be looked at; pods last, when there is something to send.
-  for (const part of [http, look, ...(tls === undefined ? [] : [tls]), source, publisher, follower, ads, feed]) lifecycle.add(part);
+  // HTTP first, so that a start that waits can be looked at; pods last, when there is something to
+  // send.
+  for (const part of [http, look, ...(tls === undefined ? [] : [tls]), source, publisher, follower, ads, feed])
+    lifecycle.add(part);
   return {
     lifecycle,
     ads,
@@ -137,7 +166,10 @@ export function createControlPlane({ log, clock, tracer, markFailed, folderLookM
   };
 }
 
-/** What clients that do not read may keep waiting: of the rollout, which more of them ask for, and of the status of clients. */
+/**
+ * What clients that do not read may keep waiting: of the rollout, which more of them ask for, and
+ * of the status of clients.
+ */
 function createAnswerBounds(): { readonly answers: AnswerBound; readonly clientAnswers: AnswerBound } {
   return {
     answers: createAnswerBound({ max: ROLLOUTS_MAX, task: "tell the rollout" }),
@@ -163,7 +195,10 @@ function describeWhere(
   return { source: source.location, ads: addressOf(ads), security: settings.ads.security.kind, status };
 }
 
-/** Tells the feed when what is looked at has changed: whether it is ready, and what keeps the source from following, change without an event. */
+/**
+ * Tells the feed when what is looked at has changed: whether it is ready, and what keeps the source
+ * from following, change without an event.
+ */
 function createLook(read: () => string, feed: RolloutFeed): Part {
   let known = read();
   let timer: NodeJS.Timeout | undefined;
@@ -187,7 +222,10 @@ function countsOf(source: Source): (() => SourceCounts) | undefined {
   return "counts" in source ? () => (source as KubernetesSource).counts() : undefined;
 }
 
-/** grpc-js would write lines of its own to standard error, in a form that no reader of our log knows. What matters in them is also told by errors. */
+/**
+ * grpc-js would write lines of its own to standard error, in a form that no reader of our log
+ * knows. What matters in them is also told by errors.
+ */
 function routeGrpcLog(log: Log): void {
   const line = (...words: unknown[]): void => log.debug("grpc", { text: words.map(String).join(" ") });
   setLogger({ error: line, info: line, debug: line });

@@ -1,11 +1,14 @@
-// Every error code and every refusal reason of this workspace, explained. Not thrown from here: the files that throw or refuse name them.
+// Every error code and every refusal reason of this workspace, explained. Not thrown from here: the
+// files that throw or refuse name them.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 
 /** The error codes of the control plane. */
 export const CONTROL_PLANE_ERRORS = {
   SOURCE_UNREADABLE: {
-    meaning: "The place that resources come from cannot be read: it is missing, not permitted, or holds more than is read.",
-    remedy: "Correct what the message names. A running control plane goes on serving what it read last, and tries again by itself.",
+    meaning:
+      "The place that resources come from cannot be read: it is missing, not permitted, or holds more than is read.",
+    remedy:
+      "Correct what the message names. A running control plane goes on serving what it read last, and tries again by itself.",
   },
   WATCHERS_EXCEEDED: {
     meaning: "As many clients watch the rollout, or have a stream of client status open, as one replica allows.",
@@ -22,7 +25,8 @@ export const CONTROL_PLANE_ERRORS = {
     remedy: "Connect again; another replica answers.",
   },
   CLIENT_STATUS_REFUSED: {
-    meaning: "A request for client status cannot be answered: a matcher in it is wrong, or the answer would be too large.",
+    meaning:
+      "A request for client status cannot be answered: a matcher in it is wrong, or the answer would be too large.",
     remedy: "Correct what the message names; select fewer clients, or set exclude_resource_contents.",
   },
 } as const satisfies ErrorTable;
@@ -36,7 +40,10 @@ export type ReportErrorCode = Extract<
   "WATCHERS_EXCEEDED" | "ANSWERS_EXCEEDED" | "SHUTTING_DOWN" | "CLIENT_STATUS_REFUSED"
 >;
 
-/** Why a resource, or a whole file, is not served as it is written. These are told in the log, on the status page and in metrics. */
+/**
+ * Why a resource, or a whole file, is not served as it is written. These are told in the log, on
+ * the status page and in metrics.
+ */
 export const RESOURCE_ERRORS = {
   InvalidSpec: {
     meaning: "The manifest or the rules in it are wrong; the message names file, line and field.",
@@ -47,7 +54,8 @@ export const RESOURCE_ERRORS = {
     remedy: "Rename or delete one of the two places that the message names.",
   },
   DomainConflict: {
-    meaning: "The domain belongs to another resource: the oldest one that claims it, by creation time, then namespace, then name.",
+    meaning:
+      "The domain belongs to another resource: the oldest one that claims it, by creation time, then namespace, then name.",
     remedy: "Use another domain, or move the rules into the resource that the message names.",
   },
   TooManyFleets: {
@@ -55,8 +63,10 @@ export const RESOURCE_ERRORS = {
     remedy: "Name fewer fleets, for example one for all gateways of a kind, or leave spec.fleets out.",
   },
   TooLarge: {
-    meaning: "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the configuration before it stays in force.",
-    remedy: "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods.",
+    meaning:
+      "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the configuration before it stays in force.",
+    remedy:
+      "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods.",
   },
   RejectedByDataPlane: {
     meaning:

@@ -1,4 +1,5 @@
-// The program over a real Kubernetes API server, and a pod that is connected to it: what is applied arrives, and an API server that is away takes nothing.
+// The program over a real Kubernetes API server, and a pod that is connected to it: what is applied
+// arrives, and an API server that is away takes nothing.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -25,7 +26,10 @@ import {
 
 const PROGRAM = join(import.meta.dirname, "main.ts");
 
-/** Longest wait for an edit, in milliseconds: so much sooner than the next watch or list that only the watch can have brought it. */
+/**
+ * Longest wait for an edit, in milliseconds: so much sooner than the next watch or list that only
+ * the watch can have brought it.
+ */
 const ARRIVAL_MS = 20_000;
 
 /** The promise is a second; as much again is left to a busy test machine. In milliseconds. */
@@ -34,10 +38,16 @@ const ARRIVAL_PROMISED_MS = 2000;
 /** Shortest time between two pushes, in milliseconds: changes must be quiet for so long. */
 const QUIET_MS = 100;
 
-/** How long the API server is away, in milliseconds: long enough for every back-off to have grown as far as it may. */
+/**
+ * How long the API server is away, in milliseconds: long enough for every back-off to have grown as
+ * far as it may.
+ */
 const OUTAGE_MS = 60_000;
 
-/** Longest wait for a change after the API server is ready again, in milliseconds: five seconds between two attempts, and more for a busy machine. */
+/**
+ * Longest wait for a change after the API server is ready again, in milliseconds: five seconds
+ * between two attempts, and more for a busy machine.
+ */
 const RECOVERY_MS = 14_000;
 
 /** Longest wait for programs and servers to come up, in milliseconds. */
@@ -77,7 +87,10 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
     SHUTDOWN_DRAIN: "0s",
     ALLOW_EMPTY_AFTER: "0s",
   };
-  const child: ChildProcess = spawn(process.execPath, ["--conditions=source", PROGRAM], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const child: ChildProcess = spawn(process.execPath, ["--conditions=source", PROGRAM], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const ended = once(child, "close").then(([code]) => code as number | null);
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
@@ -100,7 +113,9 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
 /** Limits by domain. */
 function limitsOf(response: DiscoveryResponse): Readonly<Record<string, number | undefined>> {
   const configs = response.resources.map(({ value }) => fromBinary(RateLimitConfigSchema, value));
-  return Object.fromEntries(configs.map(({ domain, descriptors }) => [domain, descriptors[0]?.rateLimit?.requestsPerUnit]));
+  return Object.fromEntries(
+    configs.map(({ domain, descriptors }) => [domain, descriptors[0]?.rateLimit?.requestsPerUnit]),
+  );
 }
 
 describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOUT_MS }, () => {
@@ -115,7 +130,11 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     return pod;
   }
 
-  async function expectLimits(pod: RealPod, limits: Readonly<Record<string, number>>, withinMs = START_MS): Promise<void> {
+  async function expectLimits(
+    pod: RealPod,
+    limits: Readonly<Record<string, number>>,
+    withinMs = START_MS,
+  ): Promise<void> {
     await eventually(`limits ${JSON.stringify(limits)}`, () => expect(limitsOf(pod.last)).toEqual(limits), withinMs);
     pod.accept();
   }
@@ -144,7 +163,10 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await eventually("the start", () => program.adsPort(), START_MS);
     const pod = connect();
     await expectLimits(pod, { alpha: 1 });
-    const { code } = await cluster.kubectl(["apply", "-f", "-"], manifest({ name: "beta", domain: "beta", namespace: "team" }));
+    const { code } = await cluster.kubectl(
+      ["apply", "-f", "-"],
+      manifest({ name: "beta", domain: "beta", namespace: "team" }),
+    );
     expect(code).toBe(0);
     await expectLimits(pod, { alpha: 1, beta: 5 }, ARRIVAL_MS);
     let limit = 5;
@@ -168,8 +190,11 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     }
     await apply("alpha", 4321);
     await expectLimits(pod, { alpha: 4321 }, ARRIVAL_MS);
-    // A second or two where nobody else is; a busy machine makes the moment longer, and with it what is one edit after the other.
-    expect(pod.responses.length - before).toBeLessThanOrEqual(Math.ceil((performance.now() - startedMs) / QUIET_MS) + 1);
+    // A second or two where nobody else is; a busy machine makes the moment longer, and with it
+    // what is one edit after the other.
+    expect(pod.responses.length - before).toBeLessThanOrEqual(
+      Math.ceil((performance.now() - startedMs) / QUIET_MS) + 1,
+    );
   });
 
   it(
@@ -182,7 +207,9 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
       await expectLimits(pod, { alpha: 1, beta: 2 });
       await cluster.killApiServer();
       const backMs = performance.now() + OUTAGE_MS;
-      await eventually("the problem to be told", async () => expect((await get("/status?format=json")).text).toContain("no answer from"));
+      await eventually("the problem to be told", async () =>
+        expect((await get("/status?format=json")).text).toContain("no answer from"),
+      );
       const late = connect();
       await expectLimits(late, { alpha: 1, beta: 2 });
       await new Promise((resolve) => setTimeout(resolve, backMs - performance.now()));
@@ -200,7 +227,9 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
         const status = JSON.parse((await get("/status?format=json")).text) as { source: { error: string | null } };
         expect(status.source.error).toBeNull();
       });
-      await eventually("the end of the problem in the log", () => expect(program.output()).toContain("Following the API server again"));
+      await eventually("the end of the problem in the log", () =>
+        expect(program.output()).toContain("Following the API server again"),
+      );
       // It was not told of again and again.
       expect(program.output().match(/Cannot follow the API server/g)?.length).toBeLessThanOrEqual(3);
     },
@@ -228,27 +257,31 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
   });
 });
 
-describe("weir-control-plane with SOURCE=kubernetes, started while the API server is away", { timeout: RESTARTS_TIMEOUT_MS }, () => {
-  it("waits, tells why at /readyz and in the log, and serves when it is there", async () => {
-    await applyConfig(cluster, manifest({ name: "alpha", domain: "alpha", namespace: "team", requestsPerUnit: 9 }));
-    await cluster.killApiServer();
-    const program = await startControlPlane();
-    try {
-      await eventually("the reason", async () => {
-        const response = await fetch(`${program.http}/readyz`);
-        expect(response.status).toBe(503);
-        expect(await response.text()).toContain("no answer from");
-      });
-      expect(program.output()).toContain("Cannot follow the API server, nothing is served yet");
-      await cluster.startApiServer();
-      await eventually("the start", () => program.adsPort(), START_MS);
-      const pod = new RealPod(program.adsPort());
-      pod.request();
-      expect(limitsOf(await pod.response(1))).toEqual({ alpha: 9 });
-      pod.close();
-      expect((await fetch(`${program.http}/readyz`)).status).toBe(200);
-    } finally {
-      expect(await program.stop()).toBe(0);
-    }
-  });
-});
+describe(
+  "weir-control-plane with SOURCE=kubernetes, started while the API server is away",
+  { timeout: RESTARTS_TIMEOUT_MS },
+  () => {
+    it("waits, tells why at /readyz and in the log, and serves when it is there", async () => {
+      await applyConfig(cluster, manifest({ name: "alpha", domain: "alpha", namespace: "team", requestsPerUnit: 9 }));
+      await cluster.killApiServer();
+      const program = await startControlPlane();
+      try {
+        await eventually("the reason", async () => {
+          const response = await fetch(`${program.http}/readyz`);
+          expect(response.status).toBe(503);
+          expect(await response.text()).toContain("no answer from");
+        });
+        expect(program.output()).toContain("Cannot follow the API server, nothing is served yet");
+        await cluster.startApiServer();
+        await eventually("the start", () => program.adsPort(), START_MS);
+        const pod = new RealPod(program.adsPort());
+        pod.request();
+        expect(limitsOf(await pod.response(1))).toEqual({ alpha: 9 });
+        pod.close();
+        expect((await fetch(`${program.http}/readyz`)).status).toBe(200);
+      } finally {
+        expect(await program.stop()).toBe(0);
+      }
+    });
+  },
+);

@@ -1,4 +1,5 @@
-// Tests of the program itself, as a process: help, refusal of bad settings, start, signals and the end.
+// Tests of the program itself, as a process: help, refusal of bad settings, start, signals and the
+// end.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -28,10 +29,17 @@ describe("weir-control-plane", () => {
   const started: Running[] = [];
 
   function run(env: Readonly<Record<string, string>>, ...args: readonly string[]): Running {
-    const child = spawn(process.execPath, ["--conditions=source", PROGRAM, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, ["--conditions=source", PROGRAM, ...args], {
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let text = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    const running = { process: child, output: () => text, ended: once(child, "close").then(([code]) => code as number | null) };
+    const running = {
+      process: child,
+      output: () => text,
+      ended: once(child, "close").then(([code]) => code as number | null),
+    };
     started.push(running);
     return running;
   }
@@ -79,7 +87,8 @@ describe("weir-control-plane", () => {
   it("lists everything that is wrong with its settings and ends with 1", async () => {
     const running = run({ SOURCE_DIRECTORY: folder, ADS_PORT: "many" });
     expect(await running.ended).toBe(1);
-    for (const name of ["ADS_PORT", "ADS_TLS_CERT", "ADS_TLS_KEY", "ADS_TLS_CLIENT_CACERT"]) expect(running.output()).toContain(name);
+    for (const name of ["ADS_PORT", "ADS_TLS_CERT", "ADS_TLS_KEY", "ADS_TLS_CLIENT_CACERT"])
+      expect(running.output()).toContain(name);
     expect(running.output()).not.toContain("    at ");
   });
 
@@ -115,7 +124,8 @@ describe("weir-control-plane", () => {
   });
 
   it("case A14: ends streams with UNAVAILABLE and itself with 0 when it is interrupted", async () => {
-    // A person at the terminal waits for no drain, and a process that is ended because its grace is over ends with another code.
+    // A person at the terminal waits for no drain, and a process that is ended because its grace is
+    // over ends with another code.
     const running = run({ ...environment(), SHUTDOWN_DRAIN: "1h", SHUTDOWN_GRACE: "20s" });
     const pod = new RealPod(await portOf(running), await certificates.issueClient());
     pod.request();

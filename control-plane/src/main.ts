@@ -1,4 +1,5 @@
-// The program weir-control-plane: reads settings, runs the parts that control-plane.ts puts together, stops them in order.
+// The program weir-control-plane: reads settings, runs the parts that control-plane.ts puts
+// together, stops them in order.
 import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
@@ -9,7 +10,8 @@ import { describeSettings, parseSettings } from "./settings.ts";
 runProgram(
   {
     name: "weir-control-plane",
-    summary: "Serves RateLimitConfig resources to rate limit pods over ADS, and tells which pod has accepted which version.",
+    summary:
+      "Serves RateLimitConfig resources to rate limit pods over ADS, and tells which pod has accepted which version.",
     settings: describeSettings,
   },
   main,
@@ -21,10 +23,16 @@ async function main(context: ProgramContext): Promise<void> {
   context.useLog(log);
   const { signal } = context;
   const tracing = await startTracing(settings.tracing, { log });
-  // gRPC and YAML take time to load: not for --help, and not before the settings are known to be good.
+  // gRPC and YAML take time to load: not for --help, and not before the settings are known to be
+  // good.
   const { createControlPlane } = await import("./control-plane.ts");
   const controlPlane = createControlPlane(
-    { log, clock: Date.now, tracer: tracing.tracer, markFailed: tracing.tracer === undefined ? undefined : tracing.markFailed },
+    {
+      log,
+      clock: Date.now,
+      tracer: tracing.tracer,
+      markFailed: tracing.tracer === undefined ? undefined : tracing.markFailed,
+    },
     settings,
   );
   context.onHangup(() => controlPlane.reload());

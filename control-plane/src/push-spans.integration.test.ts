@@ -1,4 +1,5 @@
-// Spans of pushes as they leave the program: a real process, real pods, and a receiver made of OpenTelemetry's published messages, in another language.
+// Spans of pushes as they leave the program: a real process, real pods, and a receiver made of
+// OpenTelemetry's published messages, in another language.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +17,9 @@ const PROGRAM = join(import.meta.dirname, "main.ts");
 /** A status that says that what the span stands for failed. */
 const FAILED = 2;
 
-/** Debounce, two pods and a busy machine; and yet no more than a minute, when a push is given up. */
+/**
+ * Debounce, two pods and a busy machine; and yet no more than a minute, when a push is given up.
+ */
 const PUSH_MAX_NANOSECONDS = 20e9;
 
 describe("weir-control-plane with tracing", () => {
@@ -34,7 +37,13 @@ describe("weir-control-plane with tracing", () => {
   }
 
   async function start(protocol: "grpc" | "http"): Promise<number> {
-    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", ADS_PLAINTEXT: "true", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
+    const listeners = {
+      ADS_HOST: "127.0.0.1",
+      ADS_PORT: "0",
+      ADS_PLAINTEXT: "true",
+      HTTP_HOST: "127.0.0.1",
+      HTTP_PORT: "0",
+    };
     const tracing = {
       TRACING_ENABLED: "true",
       TRACING_EXPORTER_PROTOCOL: protocol,
@@ -48,7 +57,8 @@ describe("weir-control-plane with tracing", () => {
       stdio: ["ignore", "pipe", "pipe"],
     });
     program = started;
-    for (const stream of [started.stdout, started.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    for (const stream of [started.stdout, started.stderr])
+      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
     await until(`the start; there is ${output}`, () => output.includes("Control plane is up"));
     return Number(/ads="127\.0\.0\.1:(\d+)"/.exec(output)?.[1]);
   }
@@ -82,7 +92,8 @@ describe("weir-control-plane with tracing", () => {
 
   /** The span of the push that brought this version. */
   async function pushOf(version: string): Promise<ReceivedSpan> {
-    const find = (): ReceivedSpan | undefined => pushes().find(({ attributes }) => attributes["weir.version"] === version);
+    const find = (): ReceivedSpan | undefined =>
+      pushes().find(({ attributes }) => attributes["weir.version"] === version);
     await until(`the span of ${version}`, () => find() !== undefined);
     return find()!;
   }
@@ -149,8 +160,17 @@ describe("weir-control-plane with tracing", () => {
     const { versionInfo: left } = await pod.response(3);
     pod.accept();
     expect(await pushOf(rejected)).toMatchObject({
-      attributes: { "weir.outcome": "rejected", "weir.resources.changed": ["default/b", "default/c"], "weir.pods.rejected": 1 },
-      events: [{ name: "rejected", attributes: { "weir.node": "gateway/1", "weir.rejection": "default/b: no unit of that name" } }],
+      attributes: {
+        "weir.outcome": "rejected",
+        "weir.resources.changed": ["default/b", "default/c"],
+        "weir.pods.rejected": 1,
+      },
+      events: [
+        {
+          name: "rejected",
+          attributes: { "weir.node": "gateway/1", "weir.rejection": "default/b: no unit of that name" },
+        },
+      ],
       status: { code: FAILED, message: "pods: rejected" },
     });
     // From the version before it, a resource is gone.
@@ -165,6 +185,10 @@ describe("weir-control-plane with tracing", () => {
     save("b", 1);
     const { versionInfo } = await pod.response(2);
     await end();
-    expect((await pushOf(versionInfo)).attributes).toMatchObject({ "weir.outcome": "stopped", "weir.pods": 1, "weir.pods.waiting": 1 });
+    expect((await pushOf(versionInfo)).attributes).toMatchObject({
+      "weir.outcome": "stopped",
+      "weir.pods": 1,
+      "weir.pods.waiting": 1,
+    });
   });
 });

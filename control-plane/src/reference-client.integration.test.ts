@@ -1,5 +1,6 @@
-// Tests of the control plane against clients that behave as the field's reference rate limit service: connecting, answering, coming back, and rejecting.
-// Case numbers are those of the protocol's test list; cases A9 and A13 are told by the rollout API.
+// Tests of the control plane against clients that behave as the field's reference rate limit
+// service: connecting, answering, coming back, and rejecting. Case numbers are those of the
+// protocol's test list; cases A9 and A13 are told by the rollout API.
 import { mkdtempSync, realpathSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +27,8 @@ interface Rollout {
 
 /** Cannot load rules above this many requests per unit. */
 function upTo(max: number): (config: RateLimitConfig) => string | undefined {
-  return ({ descriptors }) => ((descriptors[0]?.rateLimit?.requestsPerUnit ?? 0) > max ? `more than ${max} requests per unit` : undefined);
+  return ({ descriptors }) =>
+    (descriptors[0]?.rateLimit?.requestsPerUnit ?? 0) > max ? `more than ${max} requests per unit` : undefined;
 }
 
 describe("ControlPlane and the reference service's client", () => {
@@ -44,7 +46,13 @@ describe("ControlPlane and the reference service's client", () => {
   }
 
   async function start(env: Readonly<Record<string, string>> = {}): Promise<ControlPlane> {
-    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", ADS_PLAINTEXT: "true", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
+    const listeners = {
+      ADS_HOST: "127.0.0.1",
+      ADS_PORT: "0",
+      ADS_PLAINTEXT: "true",
+      HTTP_HOST: "127.0.0.1",
+      HTTP_PORT: "0",
+    };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...env });
     const plane = createControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
     planes.push(plane);
@@ -90,14 +98,21 @@ describe("ControlPlane and the reference service's client", () => {
     saveLimit("a", 1);
     saveLimit("b", 2);
     const plane = await start();
-    const client = connect(plane, { nodeId: "default", metadata: { fleet: "edge", pod: "rls-0", namespace: "limits" } });
+    const client = connect(plane, {
+      nodeId: "default",
+      metadata: { fleet: "edge", pod: "rls-0", namespace: "limits" },
+    });
     await until("the first rules", () => client.rules["domain-b"] === 2);
     unlinkSync(join(folder, "b.yaml"));
     saveLimit("a", 3);
     await until("the rules after the change", () => JSON.stringify(client.rules) === '{"domain-a":3}');
     await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
-    expect((await rollout(plane)).pods).toMatchObject([{ nodeId: "default", pod: "rls-0", namespace: "limits", fleet: "edge" }]);
-    expect(client.requests.every(({ node, resourceNames }) => node?.id === "default" && resourceNames.length === 0)).toBe(true);
+    expect((await rollout(plane)).pods).toMatchObject([
+      { nodeId: "default", pod: "rls-0", namespace: "limits", fleet: "edge" },
+    ]);
+    expect(
+      client.requests.every(({ node, resourceNames }) => node?.id === "default" && resourceNames.length === 0),
+    ).toBe(true);
   });
 
   it("answers a stream that comes back in full and once, whatever nonce and version it brings, and counts no acceptance for it", async () => {
@@ -149,7 +164,10 @@ describe("ControlPlane and the reference service's client", () => {
     expect([rejection?.errorDetail?.code, rejection?.versionInfo]).toEqual([0, before]);
     saveLimit("b", 50);
     await until("the repair", () => client.rules["domain-b"] === 50);
-    await until("the end of the quarantine", async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_SERVED");
+    await until(
+      "the end of the quarantine",
+      async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_SERVED",
+    );
   });
 
   it("does not take the version of a first request for an acceptance when that version was rejected", async () => {
@@ -166,7 +184,10 @@ describe("ControlPlane and the reference service's client", () => {
     }
     await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
     expect([client.acceptedVersion, client.rules]).toEqual([quarantined, { "domain-a": 1 }]);
-    expect(await resource(plane, "b")).toMatchObject({ state: "RESOURCE_STATE_QUARANTINED", reason: "RejectedByDataPlane" });
+    expect(await resource(plane, "b")).toMatchObject({
+      state: "RESOURCE_STATE_QUARANTINED",
+      reason: "RejectedByDataPlane",
+    });
     expect((await resource(plane, "b"))?.["servesLastGood"]).toBeUndefined();
   });
 
@@ -181,7 +202,8 @@ describe("ControlPlane and the reference service's client", () => {
         .join("---\n"),
     );
     await until("the good ones", () => Object.keys(client.rules).length === 3);
-    // From the edit on, so with the time that changes are collected; without it there are four sends.
+    // From the edit on, so with the time that changes are collected; without it there are four
+    // sends.
     expect(performance.now() - startedMs).toBeLessThan(10_000);
     expect([client.rules, client.received]).toEqual([{ "domain-a": 1, "domain-c": 1, "domain-e": 1 }, 4]);
   });
@@ -191,9 +213,13 @@ describe("ControlPlane and the reference service's client", () => {
     saveLimit("b", 1);
     const plane = await start();
     const hostile = connect(plane, { nodeId: "hostile", refusal: () => "no" });
-    await until("its rejections", () => hostile.requests.filter(({ errorDetail }) => errorDetail !== undefined).length >= 2);
+    await until(
+      "its rejections",
+      () => hostile.requests.filter(({ errorDetail }) => errorDetail !== undefined).length >= 2,
+    );
     const sound = Array.from({ length: 10 }, (_, index) => connect(plane, { nodeId: `sound-${index}` }));
-    const isWhole = ({ rules }: ReferenceClient): boolean => rules["domain-a"] !== undefined && rules["domain-b"] !== undefined;
+    const isWhole = ({ rules }: ReferenceClient): boolean =>
+      rules["domain-a"] !== undefined && rules["domain-b"] !== undefined;
     await until("all rules", () => sound.every(isWhole));
     for (const client of [hostile, ...sound]) client.cut();
     saveLimit("a", 2);

@@ -1,4 +1,5 @@
-// The rollout API and client status as their clients reach them: curl's way, Connect, gRPC-web, and gRPC in plaintext and over mutual TLS.
+// The rollout API and client status as their clients reach them: curl's way, Connect, gRPC-web, and
+// gRPC in plaintext and over mutual TLS.
 import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +27,13 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createTestCertificates, RealPod, type TestCertificates, type TestIdentity, until } from "./ads/ads-client.suite.ts";
+import {
+  createTestCertificates,
+  RealPod,
+  type TestCertificates,
+  type TestIdentity,
+  until,
+} from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
@@ -55,7 +62,12 @@ describe("rollout API", () => {
   async function startWithTls(): Promise<TestCertificates> {
     certificates = await createTestCertificates();
     const { certPath, keyPath, caPath } = certificates.server;
-    await start({ ADS_TLS_CERT: certPath, ADS_TLS_KEY: keyPath, ADS_TLS_CLIENT_CACERT: caPath, ADS_ALLOWED_SANS: "ratelimit,operator" });
+    await start({
+      ADS_TLS_CERT: certPath,
+      ADS_TLS_KEY: keyPath,
+      ADS_TLS_CLIENT_CACERT: caPath,
+      ADS_ALLOWED_SANS: "ratelimit,operator",
+    });
     return certificates;
   }
 
@@ -64,7 +76,11 @@ describe("rollout API", () => {
   }
 
   /** As curl does it. */
-  async function post(body: string, path = GET, headers: Readonly<Record<string, string>> = { "content-type": "application/json" }) {
+  async function post(
+    body: string,
+    path = GET,
+    headers: Readonly<Record<string, string>> = { "content-type": "application/json" },
+  ) {
     return fetch(`${httpUrl()}${path}`, { method: "POST", body, headers });
   }
 
@@ -78,7 +94,11 @@ describe("rollout API", () => {
     const secure =
       identity === undefined
         ? credentials.createInsecure()
-        : credentials.createSsl(Buffer.from(identity.caPem), Buffer.from(identity.keyPem), Buffer.from(identity.certPem));
+        : credentials.createSsl(
+            Buffer.from(identity.caPem),
+            Buffer.from(identity.keyPem),
+            Buffer.from(identity.certPem),
+          );
     const client = new Client(`127.0.0.1:${controlPlane.ads.address()?.port ?? 0}`, secure, {
       "grpc.use_local_subchannel_pool": 1,
       "grpc.enable_retries": 0,
@@ -89,9 +109,16 @@ describe("rollout API", () => {
   }
 
   /** One call with one answer. */
-  async function unary<Answer>(client: Client, service: DescService, method: string, request: unknown): Promise<Answer> {
+  async function unary<Answer>(
+    client: Client,
+    service: DescService,
+    method: string,
+    request: unknown,
+  ): Promise<Answer> {
     const definition = (
-      serviceDefinition(service) as Readonly<Record<string, ReturnType<typeof serviceDefinition<typeof RolloutService>>["getRollout"]>>
+      serviceDefinition(service) as Readonly<
+        Record<string, ReturnType<typeof serviceDefinition<typeof RolloutService>>["getRollout"]>
+      >
     )[method];
     if (definition === undefined) throw new Error(`No method ${method}`);
     return new Promise((resolve, reject) => {
@@ -149,7 +176,14 @@ describe("rollout API", () => {
           location: `${join(folder, "a.yaml")}:1`,
         },
       ],
-      pods: [{ nodeId: "gateway/pod-7", fleet: "gateway", state: "POD_STATE_ACCEPTED", accepted: { version: connected.last.versionInfo } }],
+      pods: [
+        {
+          nodeId: "gateway/pod-7",
+          fleet: "gateway",
+          state: "POD_STATE_ACCEPTED",
+          accepted: { version: connected.last.versionInfo },
+        },
+      ],
     });
   });
 
@@ -169,7 +203,13 @@ describe("rollout API", () => {
       message: /larger than configured readMaxBytes 65536$/,
     },
     { what: "a wrong field", body: '{"filter":{"fleet":7}}', status: 400, code: "invalid_argument", message: /fleet/ },
-    { what: "a filter that is not known", body: '{"filter":{"nme":"a"}}', status: 400, code: "invalid_argument", message: /"nme"/ },
+    {
+      what: "a filter that is not known",
+      body: '{"filter":{"nme":"a"}}',
+      status: 400,
+      code: "invalid_argument",
+      message: /"nme"/,
+    },
     {
       what: "a method that is not there",
       body: "{}",
@@ -197,7 +237,10 @@ describe("rollout API", () => {
   ])("says what is wrong with $what", async ({ body, path, headers, status, code, message }) => {
     await start();
     const answer = await post(body, path, headers);
-    expect([answer.status, await answer.json()]).toEqual([status, { code, message: expect.stringMatching(message) as unknown }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      status,
+      { code, message: expect.stringMatching(message) as unknown },
+    ]);
   });
 
   it("says how to ask when somebody only looks", async () => {
@@ -212,10 +255,17 @@ describe("rollout API", () => {
   it.each([
     {
       protocol: "Connect with JSON",
-      transport: (): Transport => createConnectTransport({ baseUrl: httpUrl(), httpVersion: "1.1", useBinaryFormat: false }),
+      transport: (): Transport =>
+        createConnectTransport({ baseUrl: httpUrl(), httpVersion: "1.1", useBinaryFormat: false }),
     },
-    { protocol: "Connect", transport: (): Transport => createConnectTransport({ baseUrl: httpUrl(), httpVersion: "1.1" }) },
-    { protocol: "gRPC-web", transport: (): Transport => createGrpcWebTransport({ baseUrl: httpUrl(), httpVersion: "1.1" }) },
+    {
+      protocol: "Connect",
+      transport: (): Transport => createConnectTransport({ baseUrl: httpUrl(), httpVersion: "1.1" }),
+    },
+    {
+      protocol: "gRPC-web",
+      transport: (): Transport => createGrpcWebTransport({ baseUrl: httpUrl(), httpVersion: "1.1" }),
+    },
   ])("answers, watches and ends watches over $protocol", async ({ transport }) => {
     await start();
     const client = createClient(RolloutService, transport());
@@ -226,14 +276,16 @@ describe("rollout API", () => {
     const domains: string[][] = [];
     let end: unknown;
     const watched = (async () => {
-      for await (const { rollout: now } of client.watchRollout({})) domains.push(now?.resources.map(({ domain }) => domain) ?? []);
+      for await (const { rollout: now } of client.watchRollout({}))
+        domains.push(now?.resources.map(({ domain }) => domain) ?? []);
     })().catch((error: unknown) => {
       end = error;
     });
     await until("the first state", () => domains.length > 0);
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
     await until("the change", () => domains.at(-1)?.length === 2);
-    // Once more: a single change might have been found by chance, with something else that happened.
+    // Once more: a single change might have been found by chance, with something else that
+    // happened.
     save("c.yaml", manifest({ name: "c", domain: "gamma" }));
     await until("the next change", () => domains.at(-1)?.length === 3);
     expect([domains[0], domains.at(-1)]).toEqual([["alpha"], ["alpha", "beta", "gamma"]]);
@@ -285,14 +337,26 @@ describe("rollout API", () => {
   it("answers and watches over gRPC on the port of the pods, and ends watches when it stops", async () => {
     await start();
     const client = grpcClient();
-    const { rollout } = await unary<GetRolloutResponse>(client, RolloutService, "getRollout", create(GetRolloutRequestSchema));
+    const { rollout } = await unary<GetRolloutResponse>(
+      client,
+      RolloutService,
+      "getRollout",
+      create(GetRolloutRequestSchema),
+    );
     expect(rollout?.resources.map(({ domain }) => domain)).toEqual(["alpha"]);
 
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(RolloutService).watchRollout;
     const states: Rollout[] = [];
     let end: StatusObject | undefined;
-    const call = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, create(WatchRolloutRequestSchema));
-    call.on("data", (response: WatchRolloutResponse) => states.push(...(response.rollout === undefined ? [] : [response.rollout])));
+    const call = client.makeServerStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      create(WatchRolloutRequestSchema),
+    );
+    call.on("data", (response: WatchRolloutResponse) =>
+      states.push(...(response.rollout === undefined ? [] : [response.rollout])),
+    );
     call.on("status", (status: StatusObject) => (end = status));
     call.on("error", () => undefined);
     await until("the first state", () => states.length > 0);
@@ -304,7 +368,10 @@ describe("rollout API", () => {
     await until("the end of the pod", () => states.at(-1)?.pods.length === 0);
     await controlPlane.lifecycle.stop();
     await until("the end", () => end !== undefined);
-    expect(end).toMatchObject({ code: 14, details: "Cannot watch the rollout: the control plane is shutting down, connect again" });
+    expect(end).toMatchObject({
+      code: 14,
+      details: "Cannot watch the rollout: the control plane is shutting down, connect again",
+    });
   });
 
   it("lets in over mutual TLS whom it lets in as a pod, and nobody else", async () => {
@@ -344,9 +411,13 @@ describe("rollout API", () => {
       ],
     ]);
     connected.accept();
-    await until("SYNCED", async () => (await fetchStatus()).config[0]?.genericXdsConfigs[0]?.configStatus === ConfigStatus.SYNCED);
+    await until(
+      "SYNCED",
+      async () => (await fetchStatus()).config[0]?.genericXdsConfigs[0]?.configStatus === ConfigStatus.SYNCED,
+    );
 
-    const { path, requestSerialize, responseDeserialize } = serviceDefinition(ClientStatusDiscoveryService).streamClientStatus;
+    const { path, requestSerialize, responseDeserialize } =
+      serviceDefinition(ClientStatusDiscoveryService).streamClientStatus;
     const answers: ClientStatusResponse[] = [];
     const stream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
     stream.on("data", (response: ClientStatusResponse) => answers.push(response));
@@ -355,7 +426,11 @@ describe("rollout API", () => {
     stream.on("error", () => undefined);
     stream.write(create(ClientStatusRequestSchema));
     await until("the first answer", () => answers.length === 1);
-    stream.write(create(ClientStatusRequestSchema, { nodeMatchers: [{ nodeId: { matchPattern: { case: "exact", value: "other" } } }] }));
+    stream.write(
+      create(ClientStatusRequestSchema, {
+        nodeMatchers: [{ nodeId: { matchPattern: { case: "exact", value: "other" } } }],
+      }),
+    );
     await until("the second answer", () => answers.length === 2);
     expect(answers.map(({ config }) => config.length)).toEqual([1, 0]);
     stream.write(create(ClientStatusRequestSchema, { nodeMatchers: [{ nodeId: {} }] }));

@@ -4,7 +4,12 @@ import { describe, expect, it } from "vitest";
 
 import { describeSettings, parseSettings } from "./settings.ts";
 
-const TLS = { SOURCE_DIRECTORY: "limits", ADS_TLS_CERT: "server.pem", ADS_TLS_KEY: "server.key", ADS_TLS_CLIENT_CACERT: "ca.pem" };
+const TLS = {
+  SOURCE_DIRECTORY: "limits",
+  ADS_TLS_CERT: "server.pem",
+  ADS_TLS_KEY: "server.key",
+  ADS_TLS_CLIENT_CACERT: "ca.pem",
+};
 
 /** What is wrong with these settings. */
 function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProblem[] {
@@ -24,7 +29,13 @@ describe("parseSettings()", () => {
         host: "0.0.0.0",
         port: 18_000,
         connectionAgeMaxMs: 3_600_000,
-        security: { kind: "mutual-tls", certPath: "server.pem", keyPath: "server.key", caPath: "ca.pem", allowedNames: [] },
+        security: {
+          kind: "mutual-tls",
+          certPath: "server.pem",
+          keyPath: "server.key",
+          caPath: "ca.pem",
+          allowedNames: [],
+        },
       },
       http: { host: "0.0.0.0", port: 8090 },
       debounceQuietMs: 100,
@@ -38,18 +49,24 @@ describe("parseSettings()", () => {
   });
 
   it("reads the names that pods must have", () => {
-    expect(parseSettings({ ...TLS, ADS_ALLOWED_SANS: "ratelimit, spiffe://weir/ratelimit" }).ads.security).toMatchObject({
+    expect(
+      parseSettings({ ...TLS, ADS_ALLOWED_SANS: "ratelimit, spiffe://weir/ratelimit" }).ads.security,
+    ).toMatchObject({
       allowedNames: ["ratelimit", "spiffe://weir/ratelimit"],
     });
   });
 
   it("takes a connection age of a second at least, so that no pod is sent away as it comes", () => {
     expect(parseSettings({ ...TLS, ADS_MAX_CONNECTION_AGE: "30m" }).ads.connectionAgeMaxMs).toBe(1_800_000);
-    expect(problemsOf({ ...TLS, ADS_MAX_CONNECTION_AGE: "0s" }).map(({ name }) => name)).toEqual(["ADS_MAX_CONNECTION_AGE"]);
+    expect(problemsOf({ ...TLS, ADS_MAX_CONNECTION_AGE: "0s" }).map(({ name }) => name)).toEqual([
+      "ADS_MAX_CONNECTION_AGE",
+    ]);
   });
 
   it("serves without TLS only when that is asked for by name", () => {
-    expect(parseSettings({ SOURCE_DIRECTORY: "limits", ADS_PLAINTEXT: "true" }).ads.security).toEqual({ kind: "plaintext" });
+    expect(parseSettings({ SOURCE_DIRECTORY: "limits", ADS_PLAINTEXT: "true" }).ads.security).toEqual({
+      kind: "plaintext",
+    });
     expect(problemsOf({ SOURCE_DIRECTORY: "limits" }).map(({ name }) => name)).toEqual([
       "ADS_TLS_CERT",
       "ADS_TLS_KEY",
@@ -58,12 +75,9 @@ describe("parseSettings()", () => {
   });
 
   it("refuses TLS settings that plaintext would make meaningless", () => {
-    expect(problemsOf({ ...TLS, ADS_PLAINTEXT: "true", ADS_ALLOWED_SANS: "ratelimit" }).map(({ name }) => name)).toEqual([
-      "ADS_TLS_CERT",
-      "ADS_TLS_KEY",
-      "ADS_TLS_CLIENT_CACERT",
-      "ADS_ALLOWED_SANS",
-    ]);
+    expect(
+      problemsOf({ ...TLS, ADS_PLAINTEXT: "true", ADS_ALLOWED_SANS: "ratelimit" }).map(({ name }) => name),
+    ).toEqual(["ADS_TLS_CERT", "ADS_TLS_KEY", "ADS_TLS_CLIENT_CACERT", "ADS_ALLOWED_SANS"]);
   });
 
   it.each([
@@ -80,10 +94,24 @@ describe("parseSettings()", () => {
   });
 
   it("takes durations that no timer can wait for the longest that one can, instead of for none", () => {
-    const names = ["ADS_MAX_CONNECTION_AGE", "SHUTDOWN_DRAIN", "SHUTDOWN_GRACE", "DEBOUNCE_QUIET", "DEBOUNCE_MAX", "ALLOW_EMPTY_AFTER"];
+    const names = [
+      "ADS_MAX_CONNECTION_AGE",
+      "SHUTDOWN_DRAIN",
+      "SHUTDOWN_GRACE",
+      "DEBOUNCE_QUIET",
+      "DEBOUNCE_MAX",
+      "ALLOW_EMPTY_AFTER",
+    ];
     const settings = parseSettings({ ...TLS, ...Object.fromEntries(names.map((name) => [name, "876000h"])) });
     const { ads, shutdownDrainMs, shutdownGraceMs, debounceQuietMs, debounceMaxMs, allowEmptyAfterMs } = settings;
-    const all = [ads.connectionAgeMaxMs, shutdownDrainMs, shutdownGraceMs, debounceQuietMs, debounceMaxMs, allowEmptyAfterMs];
+    const all = [
+      ads.connectionAgeMaxMs,
+      shutdownDrainMs,
+      shutdownGraceMs,
+      debounceQuietMs,
+      debounceMaxMs,
+      allowEmptyAfterMs,
+    ];
     expect(all).toEqual(names.map(() => 2_147_483_647));
   });
 
@@ -107,24 +135,39 @@ describe("parseSettings()", () => {
     },
     {
       env: { KUBECONFIG: "/a::/b:", KUBERNETES_SERVICE_HOST: "10.96.0.1", WATCH_NAMESPACES: "team-a, team-b,team-a" },
-      source: { connection: { kind: "kubeconfig", paths: ["/a", "/b"] }, scope: { kind: "named", names: ["team-a", "team-b"] } },
+      source: {
+        connection: { kind: "kubeconfig", paths: ["/a", "/b"] },
+        scope: { kind: "named", names: ["team-a", "team-b"] },
+      },
     },
     {
       env: { WATCH_NAMESPACE_SELECTOR: "limits in (on, yes),!legacy" },
-      source: { connection: { kind: "kubeconfig", paths: [] }, scope: { kind: "labelled", selector: "limits in (on, yes),!legacy" } },
+      source: {
+        connection: { kind: "kubeconfig", paths: [] },
+        scope: { kind: "labelled", selector: "limits in (on, yes),!legacy" },
+      },
     },
   ])("reads $source from $env when the source is Kubernetes", ({ env, source }) => {
-    expect(parseSettings({ ADS_PLAINTEXT: "true", SOURCE: "kubernetes", ...env }).source).toEqual({ kind: "kubernetes", ...source });
+    expect(parseSettings({ ADS_PLAINTEXT: "true", SOURCE: "kubernetes", ...env }).source).toEqual({
+      kind: "kubernetes",
+      ...source,
+    });
   });
 
   it.each([
     { env: { SOURCE: "kubernetes", SOURCE_DIRECTORY: "limits" }, name: "SOURCE_DIRECTORY" },
     { env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "Team_A" }, name: "WATCH_NAMESPACES" },
     {
-      env: { SOURCE: "kubernetes", WATCH_NAMESPACES: Array.from({ length: 101 }, (_, index) => `team-${index}`).join(",") },
+      env: {
+        SOURCE: "kubernetes",
+        WATCH_NAMESPACES: Array.from({ length: 101 }, (_, index) => `team-${index}`).join(","),
+      },
       name: "WATCH_NAMESPACES",
     },
-    { env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "team-a", WATCH_NAMESPACE_SELECTOR: "a=b" }, name: "WATCH_NAMESPACE_SELECTOR" },
+    {
+      env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "team-a", WATCH_NAMESPACE_SELECTOR: "a=b" },
+      name: "WATCH_NAMESPACE_SELECTOR",
+    },
     { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACES: "team-a" }, name: "WATCH_NAMESPACES" },
     { env: { SOURCE_DIRECTORY: "limits", WATCH_NAMESPACE_SELECTOR: "a=b" }, name: "WATCH_NAMESPACE_SELECTOR" },
   ])("names $name when it means nothing or cannot be: $env", ({ env, name }) => {

@@ -10,7 +10,10 @@ import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/
 import type { ClusterConnection } from "./source/kubernetes/cluster-access.ts";
 import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
 
-/** 4 MiB, the receive limit of a gRPC client in Go that sets none, less room for what surrounds the resources. */
+/**
+ * 4 MiB, the receive limit of a gRPC client in Go that sets none, less room for what surrounds the
+ * resources.
+ */
 const SNAPSHOT_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024;
 
 /** A name as Kubernetes wants it for a namespace. */
@@ -97,7 +100,10 @@ function readSettings(read: EnvReader): Settings {
         default: "0.0.0.0",
         effect: "Address of the listener for the rollout API, status, probes and metrics.",
       }),
-      port: read.port("HTTP_PORT", { default: 8090, effect: "Port of the listener for the rollout API, status, probes and metrics." }),
+      port: read.port("HTTP_PORT", {
+        default: 8090,
+        effect: "Port of the listener for the rollout API, status, probes and metrics.",
+      }),
     },
     ...readPublishing(read),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
@@ -123,7 +129,8 @@ function readSource(read: EnvReader): SourceSettings {
       "Where RateLimitConfig resources come from: directory reads manifests below SOURCE_DIRECTORY, kubernetes follows the API server of a cluster.",
   });
   const directory = read.optionalString("SOURCE_DIRECTORY", {
-    effect: "Folder whose *.yaml, *.yml and *.json files are read, sub-folders included, and watched; required with SOURCE=directory.",
+    effect:
+      "Folder whose *.yaml, *.yml and *.json files are read, sub-folders included, and watched; required with SOURCE=directory.",
   });
   const names = read.list("WATCH_NAMESPACES", {
     effect:
@@ -135,11 +142,16 @@ function readSource(read: EnvReader): SourceSettings {
   });
   const connection = readConnection(read);
   if (kind === "kubernetes") {
-    if (directory !== undefined) read.problem("SOURCE_DIRECTORY", directory, "nothing, because SOURCE=kubernetes reads no folder");
+    if (directory !== undefined)
+      read.problem("SOURCE_DIRECTORY", directory, "nothing, because SOURCE=kubernetes reads no folder");
     return { kind, connection, scope: readScope(read, names, selector) };
   }
-  if (directory === undefined) read.problem("SOURCE_DIRECTORY", directory, "the path of a folder with RateLimitConfig manifests");
-  for (const [name, value] of Object.entries({ WATCH_NAMESPACES: names.join(",") || undefined, WATCH_NAMESPACE_SELECTOR: selector })) {
+  if (directory === undefined)
+    read.problem("SOURCE_DIRECTORY", directory, "the path of a folder with RateLimitConfig manifests");
+  for (const [name, value] of Object.entries({
+    WATCH_NAMESPACES: names.join(",") || undefined,
+    WATCH_NAMESPACE_SELECTOR: selector,
+  })) {
     if (value !== undefined) read.problem(name, value, "nothing, because SOURCE=directory knows no cluster");
   }
   return { kind, directory: directory ?? "" };
@@ -158,7 +170,8 @@ function readConnection(read: EnvReader): ClusterConnection {
     default: 443,
     effect: "Port of the API server inside a cluster; Kubernetes sets it.",
   });
-  if (kubeconfig !== undefined) return { kind: "kubeconfig", paths: kubeconfig.split(delimiter).filter((path) => path !== "") };
+  if (kubeconfig !== undefined)
+    return { kind: "kubeconfig", paths: kubeconfig.split(delimiter).filter((path) => path !== "") };
   return host === undefined ? { kind: "kubeconfig", paths: [] } : { kind: "in-cluster", host, port };
 }
 
@@ -166,10 +179,16 @@ function readScope(read: EnvReader, names: readonly string[], selector: string |
   const allowed = "names of namespaces, such as team-a,team-b";
   for (const name of names) if (!NAMESPACE_NAME.test(name)) read.problem("WATCH_NAMESPACES", name, allowed);
   if (names.length > WATCH_NAMESPACES_MAX) {
-    read.problem("WATCH_NAMESPACES", `${names.length} names`, `at most ${WATCH_NAMESPACES_MAX} names; use WATCH_NAMESPACE_SELECTOR`);
+    read.problem(
+      "WATCH_NAMESPACES",
+      `${names.length} names`,
+      `at most ${WATCH_NAMESPACES_MAX} names; use WATCH_NAMESPACE_SELECTOR`,
+    );
   }
-  if (selector === undefined) return names.length === 0 ? { kind: "all" } : { kind: "named", names: [...new Set(names)] };
-  if (names.length > 0) read.problem("WATCH_NAMESPACE_SELECTOR", selector, "nothing, because WATCH_NAMESPACES names the namespaces");
+  if (selector === undefined)
+    return names.length === 0 ? { kind: "all" } : { kind: "named", names: [...new Set(names)] };
+  if (names.length > 0)
+    read.problem("WATCH_NAMESPACE_SELECTOR", selector, "nothing, because WATCH_NAMESPACES names the namespaces");
   return { kind: "labelled", selector };
 }
 
@@ -178,7 +197,9 @@ function readSecurity(read: EnvReader): AdsSecuritySettings {
     certPath: read.optionalString("ADS_TLS_CERT", {
       effect: "File with the certificate of the ADS listener, PEM; required with mutual TLS.",
     }),
-    keyPath: read.optionalString("ADS_TLS_KEY", { effect: "File with the key of that certificate, PEM; required with mutual TLS." }),
+    keyPath: read.optionalString("ADS_TLS_KEY", {
+      effect: "File with the key of that certificate, PEM; required with mutual TLS.",
+    }),
     caPath: read.optionalString("ADS_TLS_CLIENT_CACERT", {
       effect: "File with the authorities whose client certificates are accepted, PEM; required with mutual TLS.",
     }),
@@ -189,7 +210,8 @@ function readSecurity(read: EnvReader): AdsSecuritySettings {
   });
   const isPlaintext = read.boolean("ADS_PLAINTEXT", {
     default: false,
-    effect: "Serves pods without TLS: whoever reaches the port may read all rules. Excludes the other ADS_ settings on TLS.",
+    effect:
+      "Serves pods without TLS: whoever reaches the port may read all rules. Excludes the other ADS_ settings on TLS.",
   });
   const named = { ADS_TLS_CERT: paths.certPath, ADS_TLS_KEY: paths.keyPath, ADS_TLS_CLIENT_CACERT: paths.caPath };
   if (isPlaintext) {
@@ -200,13 +222,16 @@ function readSecurity(read: EnvReader): AdsSecuritySettings {
     return { kind: "plaintext" };
   }
   for (const [name, value] of Object.entries(named)) {
-    if (value === undefined) read.problem(name, value, "the path of a PEM file; only ADS_PLAINTEXT=true serves without TLS");
+    if (value === undefined)
+      read.problem(name, value, "the path of a PEM file; only ADS_PLAINTEXT=true serves without TLS");
   }
   const { certPath = "", keyPath = "", caPath = "" } = paths;
   return { kind: "mutual-tls", certPath, keyPath, caPath, allowedNames };
 }
 
-function readPublishing(read: EnvReader): Pick<Settings, "debounceQuietMs" | "debounceMaxMs" | "snapshotMaxBytes" | "allowEmptyAfterMs"> {
+function readPublishing(
+  read: EnvReader,
+): Pick<Settings, "debounceQuietMs" | "debounceMaxMs" | "snapshotMaxBytes" | "allowEmptyAfterMs"> {
   const debounceQuietMs = read.durationMs("DEBOUNCE_QUIET", {
     default: "100ms",
     isTimer: true,
@@ -218,7 +243,11 @@ function readPublishing(read: EnvReader): Pick<Settings, "debounceQuietMs" | "de
     effect: "How long an endless burst of changes can put off publishing.",
   });
   if (debounceMaxMs < debounceQuietMs) {
-    read.problem("DEBOUNCE_MAX", `${debounceMaxMs}ms`, `a duration not shorter than DEBOUNCE_QUIET, which is ${debounceQuietMs}ms`);
+    read.problem(
+      "DEBOUNCE_MAX",
+      `${debounceMaxMs}ms`,
+      `a duration not shorter than DEBOUNCE_QUIET, which is ${debounceQuietMs}ms`,
+    );
   }
   return {
     debounceQuietMs,
@@ -232,7 +261,8 @@ function readPublishing(read: EnvReader): Pick<Settings, "debounceQuietMs" | "de
     allowEmptyAfterMs: read.durationMs("ALLOW_EMPTY_AFTER", {
       default: "10s",
       isTimer: true,
-      effect: "How long there must be no resource at all before pods are told to drop every rule; 0 tells them at once.",
+      effect:
+        "How long there must be no resource at all before pods are told to drop every rule; 0 tells them at once.",
     }),
   };
 }

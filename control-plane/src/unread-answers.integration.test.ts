@@ -1,4 +1,5 @@
-// Clients that ask for reports and do not read them: so many answers wait for them and no more, others hear why they get none, and are answered when those have gone.
+// Clients that ask for reports and do not read them: so many answers wait for them and no more,
+// others hear why they get none, and are answered when those have gone.
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { tmpdir } from "node:os";
@@ -12,7 +13,10 @@ import { manifest } from "./assemble/manifests.suite.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 
-/** Resources of which a report is larger than what flow control lets pass to a client that does not read. */
+/**
+ * Resources of which a report is larger than what flow control lets pass to a client that does not
+ * read.
+ */
 const RESOURCES = 1000;
 
 const GET_ROLLOUT = "/weir.rollout.v1.RolloutService/GetRollout";
@@ -35,9 +39,17 @@ describe("clients that do not read their answers", () => {
   const sessions: ClientHttp2Session[] = [];
 
   beforeAll(async () => {
-    const texts = Array.from({ length: RESOURCES }, (_, index) => manifest({ name: `name-${index}`, domain: `domain-${index}` }));
+    const texts = Array.from({ length: RESOURCES }, (_, index) =>
+      manifest({ name: `name-${index}`, domain: `domain-${index}` }),
+    );
     writeFileSync(join(folder, "all.yaml"), texts.join("---\n"));
-    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", ADS_PLAINTEXT: "true", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
+    const listeners = {
+      ADS_HOST: "127.0.0.1",
+      ADS_PORT: "0",
+      ADS_PLAINTEXT: "true",
+      HTTP_HOST: "127.0.0.1",
+      HTTP_PORT: "0",
+    };
     controlPlane = createControlPlane(
       { log: silentLog(), clock: Date.now, tracer: undefined },
       parseSettings({ SOURCE_DIRECTORY: folder, ...listeners }),
@@ -65,7 +77,12 @@ describe("clients that do not read their answers", () => {
   /** Calls a method with an empty message. */
   function call(session: ClientHttp2Session, path: string, reads: boolean): Call {
     const state: Call = { isAnswered: false, status: undefined, text: undefined };
-    const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" });
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
     const note = (headers: Readonly<Record<string, unknown>>): void => {
       state.isAnswered = true;
       if (typeof headers["grpc-status"] === "string") state.status = headers["grpc-status"];
@@ -80,7 +97,9 @@ describe("clients that do not read their answers", () => {
     return state;
   }
 
-  /** Makes so many calls whose answers nobody reads, then one more; resolves with how that ended. */
+  /**
+   * Makes so many calls whose answers nobody reads, then one more; resolves with how that ended.
+   */
   async function oneMoreThan(count: number, path: string): Promise<Call> {
     const unread = Array.from({ length: count }, () => call(openSession(), path, false));
     await until("answers to all", () => unread.every(({ isAnswered }) => isAnswered));
@@ -105,14 +124,18 @@ describe("clients that do not read their answers", () => {
 
   it("GetRollout and /status are refused beyond 32 answers, over gRPC, Connect and HTTP, and answered when those have gone", async () => {
     const http = `http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}`;
-    const words = "Cannot tell the rollout: 32 answers are on their way to clients that have not read them yet; ask again in a moment";
+    const words =
+      "Cannot tell the rollout: 32 answers are on their way to clients that have not read them yet; ask again in a moment";
     expect(await oneMoreThan(32, GET_ROLLOUT)).toMatchObject({ status: "8", text: words });
     const connectAnswer = await fetch(`${http}${GET_ROLLOUT}`, {
       method: "POST",
       body: "{}",
       headers: { "content-type": "application/json" },
     });
-    expect([connectAnswer.status, await connectAnswer.json()]).toEqual([429, { code: "resource_exhausted", message: words }]);
+    expect([connectAnswer.status, await connectAnswer.json()]).toEqual([
+      429,
+      { code: "resource_exhausted", message: words },
+    ]);
     expect(connectAnswer.headers.get("retry-after")).toBe("1");
     const page = await fetch(`${http}/status?format=json`);
     expect([page.status, page.headers.get("retry-after"), await page.text()]).toEqual([503, "1", `${words}\n`]);

@@ -1,4 +1,5 @@
-// The errors of the local stack and of the benchmarks. The errors of the programs they start belong to those programs.
+// The errors of the local stack and of the benchmarks. The errors of the programs they start belong
+// to those programs.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 import { ServiceError } from "@weir/common/errors/service-error";
 
@@ -10,7 +11,8 @@ export const E2E_ERRORS = {
   },
   STACK_PORT_IN_USE: {
     meaning: "Ports the local stack needs are taken, by another stack or by another program.",
-    remedy: "End the other program, or move the port with the setting that the message names, for example `PORT=8180 make run`.",
+    remedy:
+      "End the other program, or move the port with the setting that the message names, for example `PORT=8180 make run`.",
   },
   STACK_FOLDER_UNUSABLE: {
     meaning: "A folder of the local stack is missing, is no folder, or cannot be written to.",

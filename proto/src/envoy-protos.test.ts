@@ -1,5 +1,6 @@
-// Our messages against Envoy's own .proto files as npm carries them (@grpc/grpc-js-xds), read by a second protobuf implementation (protobufjs).
-// They are older than the Go modules of published-descriptors.integration.test.ts, but need no Go.
+// Our messages against Envoy's own .proto files as npm carries them (@grpc/grpc-js-xds), read by a
+// second protobuf implementation (protobufjs). They are older than the Go modules of
+// published-descriptors.integration.test.ts, but need no Go.
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
@@ -9,7 +10,10 @@ import { loadSync } from "@grpc/proto-loader";
 import type { MethodDefinition, PackageDefinition } from "@grpc/proto-loader";
 import { beforeAll, describe, expect, it } from "vitest";
 
-import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "./generated/envoy/service/discovery/v3/discovery_pb.ts";
+import {
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+} from "./generated/envoy/service/discovery/v3/discovery_pb.ts";
 import { RateLimitRequestSchema, RateLimitResponseSchema } from "./generated/envoy/service/ratelimit/v3/rls_pb.ts";
 import { ClientStatusResponseSchema } from "./generated/envoy/service/status/v3/csds_pb.ts";
 
@@ -23,8 +27,14 @@ interface Call {
 }
 
 const SHOULD_RATE_LIMIT: Call = { service: "envoy.service.ratelimit.v3.RateLimitService", method: "ShouldRateLimit" };
-const STREAM_RESOURCES: Call = { service: "envoy.service.discovery.v3.AggregatedDiscoveryService", method: "StreamAggregatedResources" };
-const FETCH_STATUS: Call = { service: "envoy.service.status.v3.ClientStatusDiscoveryService", method: "FetchClientStatus" };
+const STREAM_RESOURCES: Call = {
+  service: "envoy.service.discovery.v3.AggregatedDiscoveryService",
+  method: "StreamAggregatedResources",
+};
+const FETCH_STATUS: Call = {
+  service: "envoy.service.status.v3.ClientStatusDiscoveryService",
+  method: "FetchClientStatus",
+};
 
 describe("our messages, against Envoy's .proto files", () => {
   let envoy: PackageDefinition;
@@ -32,7 +42,11 @@ describe("our messages, against Envoy's .proto files", () => {
   beforeAll(() => {
     const package_ = dirname(createRequire(import.meta.url).resolve("@grpc/grpc-js-xds/package.json"));
     envoy = loadSync(
-      ["envoy/service/ratelimit/v3/rls.proto", "envoy/service/discovery/v3/ads.proto", "envoy/service/status/v3/csds.proto"],
+      [
+        "envoy/service/ratelimit/v3/rls.proto",
+        "envoy/service/discovery/v3/ads.proto",
+        "envoy/service/status/v3/csds.proto",
+      ],
       {
         includeDirs: INCLUDED.map((folder) => join(package_, "deps", folder)),
         keepCase: true,
@@ -58,7 +72,9 @@ describe("our messages, against Envoy's .proto files", () => {
     });
     expect(readByOurs(RateLimitRequestSchema, bytes)).toMatchObject({
       domain: "shop",
-      descriptors: [{ entries: [{ key: "user", value: "ada" }], limit: { requestsPerUnit: 12, unit: 4 }, isNegativeHits: false }],
+      descriptors: [
+        { entries: [{ key: "user", value: "ada" }], limit: { requestsPerUnit: 12, unit: 4 }, isNegativeHits: false },
+      ],
       hitsAddend: 3,
     });
   });
@@ -81,7 +97,9 @@ describe("our messages, against Envoy's .proto files", () => {
       dynamicMetadata: { limitRule: "shop" },
       quota: { requests: 9 },
     });
-    const theirs = method(SHOULD_RATE_LIMIT).responseDeserialize(Buffer.from(toBinary(RateLimitResponseSchema, response)));
+    const theirs = method(SHOULD_RATE_LIMIT).responseDeserialize(
+      Buffer.from(toBinary(RateLimitResponseSchema, response)),
+    );
     expect(theirs).toEqual({
       overall_code: "OVER_LIMIT",
       statuses: [
@@ -128,7 +146,9 @@ describe("our messages, against Envoy's .proto files", () => {
       nonce: "n3",
       controlPlane: { identifier: "replica-0" },
     });
-    const theirs = method(STREAM_RESOURCES).responseDeserialize(Buffer.from(toBinary(DiscoveryResponseSchema, response)));
+    const theirs = method(STREAM_RESOURCES).responseDeserialize(
+      Buffer.from(toBinary(DiscoveryResponseSchema, response)),
+    );
     expect(theirs).toMatchObject({
       version_info: "v2",
       resources: [{ type_url: "t", value: Buffer.of(10, 0) }],
@@ -144,12 +164,20 @@ describe("our messages, against Envoy's .proto files", () => {
         {
           node: { id: "edge/pod-1" },
           genericXdsConfigs: [
-            { typeUrl: "t", name: "default/shop", versionInfo: "v1", configStatus: 4, errorState: { details: "no", versionInfo: "v2" } },
+            {
+              typeUrl: "t",
+              name: "default/shop",
+              versionInfo: "v1",
+              configStatus: 4,
+              errorState: { details: "no", versionInfo: "v2" },
+            },
           ],
         },
       ],
     });
-    const theirs = method(FETCH_STATUS).responseDeserialize(Buffer.from(toBinary(ClientStatusResponseSchema, response)));
+    const theirs = method(FETCH_STATUS).responseDeserialize(
+      Buffer.from(toBinary(ClientStatusResponseSchema, response)),
+    );
     expect(theirs).toMatchObject({
       config: [
         {

@@ -1,5 +1,6 @@
-// Are our contracts the published ones? The judge is what Envoy and gRPC publish as Go modules (proto/oracle): our descriptors are compared with
-// theirs, and messages go from ours to theirs and back. What no published module carries is in unpublished-fields.test.ts.
+// Are our contracts the published ones? The judge is what Envoy and gRPC publish as Go modules
+// (proto/oracle): our descriptors are compared with theirs, and messages go from ours to theirs and
+// back. What no published module carries is in unpublished-fields.test.ts.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,9 +12,18 @@ import fc from "fast-check";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { file_envoy_service_discovery_v3_ads } from "./generated/envoy/service/discovery/v3/ads_pb.ts";
-import { DeltaDiscoveryRequestSchema, DeltaDiscoveryResponseSchema } from "./generated/envoy/service/discovery/v3/discovery_pb.ts";
-import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "./generated/envoy/service/discovery/v3/discovery_pb.ts";
-import { file_envoy_service_ratelimit_v3_rls, RateLimitRequestSchema } from "./generated/envoy/service/ratelimit/v3/rls_pb.ts";
+import {
+  DeltaDiscoveryRequestSchema,
+  DeltaDiscoveryResponseSchema,
+} from "./generated/envoy/service/discovery/v3/discovery_pb.ts";
+import {
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+} from "./generated/envoy/service/discovery/v3/discovery_pb.ts";
+import {
+  file_envoy_service_ratelimit_v3_rls,
+  RateLimitRequestSchema,
+} from "./generated/envoy/service/ratelimit/v3/rls_pb.ts";
 import { RateLimitResponseSchema } from "./generated/envoy/service/ratelimit/v3/rls_pb.ts";
 import {
   ClientStatusRequestSchema,
@@ -32,7 +42,9 @@ const BUILD_SCRIPT = fileURLToPath(new URL("../oracle/build.sh", import.meta.url
 /** Exit code of the build script when there is no Go. */
 const EXIT_NO_GO = 3;
 
-/** Longest time that Go may take to download and build the oracle the first time, in milliseconds. */
+/**
+ * Longest time that Go may take to download and build the oracle the first time, in milliseconds.
+ */
 const BUILD_TIMEOUT_MS = 300_000;
 
 /** Every file of ours that has a published counterpart. */
@@ -47,7 +59,10 @@ const OURS = withImports([
   file_ratelimit_service_ratelimit_v3_rls_conf_ds,
 ]);
 
-/** What ours have and the published ones lack: units and fields that envoyproxy/ratelimit knows and the modules do not yet, and two of our own. */
+/**
+ * What ours have and the published ones lack: units and fields that envoyproxy/ratelimit knows and
+ * the modules do not yet, and two of our own.
+ */
 const ONLY_OURS = [
   "enum envoy.type.v3.RateLimitUnit.WEEK = 7",
   "enum ratelimit.config.ratelimit.v3.RateLimitUnit.MONTH = 5",
@@ -64,7 +79,10 @@ const FIELDS_ONLY_OURS: ReadonlySet<string> = new Set(
   [7, 8, 1001, 1002].map((number) => `ratelimit.config.ratelimit.v3.RateLimitDescriptor ${number}`),
 );
 
-/** What the published messages and services have and ours leave out: obsolete, or nothing that this project offers. */
+/**
+ * What the published messages and services have and ours leave out: obsolete, or nothing that this
+ * project offers.
+ */
 const ONLY_PUBLISHED = [
   "field envoy.config.core.v3.Extension.type_descriptor = 3: STRING",
   "field envoy.config.core.v3.Node.listening_addresses = 11: repeated envoy.config.core.v3.Address",
@@ -146,7 +164,11 @@ describe("our descriptors, against the published ones", () => {
     const response = create(RateLimitResponseSchema, {
       overallCode: 2,
       statuses: [
-        { code: 2, currentLimit: { name: "weekly", requestsPerUnit: 10, unit: 7 }, durationUntilReset: { seconds: 35n } },
+        {
+          code: 2,
+          currentLimit: { name: "weekly", requestsPerUnit: 10, unit: 7 },
+          durationUntilReset: { seconds: 35n },
+        },
         { code: 1, limitRemaining: 3 },
       ],
       responseHeadersToAdd: [{ key: "x-ratelimit-limit", value: "10" }],
@@ -156,7 +178,11 @@ describe("our descriptors, against the published ones", () => {
     expect(toJson(theirs, fromBinary(theirs, toBinary(RateLimitResponseSchema, response)))).toEqual({
       overallCode: "OVER_LIMIT",
       statuses: [
-        { code: "OVER_LIMIT", currentLimit: { name: "weekly", requestsPerUnit: 10, unit: "WEEK" }, durationUntilReset: "35s" },
+        {
+          code: "OVER_LIMIT",
+          currentLimit: { name: "weekly", requestsPerUnit: 10, unit: "WEEK" },
+          durationUntilReset: "35s",
+        },
         { code: "OK", limitRemaining: 3 },
       ],
       responseHeadersToAdd: [{ key: "x-ratelimit-limit", value: "10" }],
@@ -168,7 +194,15 @@ describe("our descriptors, against the published ones", () => {
     const config = create(RateLimitConfigSchema, {
       name: "default/shop",
       domain: "shop",
-      descriptors: [{ key: "k", value: "v*", rateLimit: { unit: 2, requestsPerUnit: 5 }, valueToMetric: true, shareThreshold: true }],
+      descriptors: [
+        {
+          key: "k",
+          value: "v*",
+          rateLimit: { unit: 2, requestsPerUnit: 5 },
+          valueToMetric: true,
+          shareThreshold: true,
+        },
+      ],
     });
     const theirs = publishedMessage(registry, RateLimitConfigSchema);
     expect(toJson(theirs, fromBinary(theirs, toBinary(RateLimitConfigSchema, config)))).toEqual({
@@ -179,7 +213,10 @@ describe("our descriptors, against the published ones", () => {
   });
 });
 
-/** The published descriptors, or what this machine lacks for them. With CI set, lacking something is a failure. */
+/**
+ * The published descriptors, or what this machine lacks for them. With CI set, lacking something is
+ * a failure.
+ */
 function buildPublished(): { readonly registry: FileRegistry } | { readonly missing: string } {
   const run = spawnSync(BUILD_SCRIPT, { encoding: "utf8", timeout: BUILD_TIMEOUT_MS });
   const missing = run.stderr.trim();
@@ -219,10 +256,14 @@ function linesOfFile(file: DescFile): readonly string[] {
 /** The same of what is published under the names of a file; what is not published gives no line. */
 function linesOfCounterparts(file: DescFile, registry: FileRegistry): readonly string[] {
   const messages = allMessages(file);
-  const enums = [...file.enums, ...messages.flatMap((message) => message.nestedEnums)].map((type) => registry.getEnum(type.typeName));
+  const enums = [...file.enums, ...messages.flatMap((message) => message.nestedEnums)].map((type) =>
+    registry.getEnum(type.typeName),
+  );
   return [
     ...messages.flatMap((message) => linesOfMessage(publishedMessage(registry, message))),
-    ...enums.flatMap((type) => (type?.values ?? []).map((value) => `enum ${value.parent.typeName}.${value.name} = ${value.number}`)),
+    ...enums.flatMap((type) =>
+      (type?.values ?? []).map((value) => `enum ${value.parent.typeName}.${value.name} = ${value.number}`),
+    ),
     ...file.services.flatMap((service) => linesOfService(registry.getService(service.typeName))),
   ];
 }
@@ -232,12 +273,15 @@ function allMessages(scope: { readonly messages: readonly DescMessage[] }): read
 }
 
 function linesOfMessage(message: DescMessage): readonly string[] {
-  return message.fields.map((field) => `field ${message.typeName}.${field.name} = ${field.number}: ${typeOfField(field)}`);
+  return message.fields.map(
+    (field) => `field ${message.typeName}.${field.name} = ${field.number}: ${typeOfField(field)}`,
+  );
 }
 
 function linesOfService(service: DescFile["services"][number] | undefined): readonly string[] {
   return (service?.methods ?? []).map(
-    (method) => `rpc ${method.parent.typeName}.${method.name}: ${method.methodKind} ${method.input.typeName}, ${method.output.typeName}`,
+    (method) =>
+      `rpc ${method.parent.typeName}.${method.name}: ${method.methodKind} ${method.input.typeName}, ${method.output.typeName}`,
   );
 }
 
@@ -261,7 +305,9 @@ function scalarName(field: DescField): string {
   return names[field.scalar ?? 0] ?? `scalar ${String(field.scalar)}`;
 }
 
-/** Fields anywhere in a message of theirs that they did not know, but for those that are only ours. */
+/**
+ * Fields anywhere in a message of theirs that they did not know, but for those that are only ours.
+ */
 function unknownFields(value: unknown): readonly string[] {
   if (typeof value !== "object" || value === null) return [];
   const { $typeName, $unknown } = value as Partial<Message>;

@@ -20,7 +20,9 @@ function randomFields(schema: DescMessage, levels: number): fc.Arbitrary<Record<
   const choices = schema.oneofs.map((oneof) => {
     const cases = oneof.fields
       .filter((field) => isReachable(field, levels))
-      .map((field) => randomField(field, levels).map((value) => ({ [oneof.localName]: { case: field.localName, value } })));
+      .map((field) =>
+        randomField(field, levels).map((value) => ({ [oneof.localName]: { case: field.localName, value } })),
+      );
     return fc.oneof(fc.constant({}), ...cases);
   });
   return fc.tuple(plain, ...choices).map((parts) => Object.assign({}, ...parts) as Record<string, unknown>);
@@ -33,7 +35,9 @@ function isReachable(field: DescField, levels: number): boolean {
 function randomField(field: DescField, levels: number): fc.Arbitrary<unknown> {
   switch (field.fieldKind) {
     case "list":
-      return fc.array(field.listKind === "message" ? randomValue(field.message, levels) : randomLeaf(field), { maxLength: 2 });
+      return fc.array(field.listKind === "message" ? randomValue(field.message, levels) : randomLeaf(field), {
+        maxLength: 2,
+      });
     case "map": {
       const value = field.mapKind === "message" ? randomValue(field.message, levels) : randomLeaf(field);
       return fc.dictionary(fc.string({ maxLength: 3 }), value, { maxKeys: 2, noNullPrototype: true });
@@ -63,7 +67,10 @@ function randomStruct(): fc.Arbitrary<JsonObject> {
   }) as fc.Arbitrary<JsonObject>;
 }
 
-function randomLeaf(field: { readonly enum?: DescEnum | undefined; readonly scalar?: ScalarType | undefined }): fc.Arbitrary<unknown> {
+function randomLeaf(field: {
+  readonly enum?: DescEnum | undefined;
+  readonly scalar?: ScalarType | undefined;
+}): fc.Arbitrary<unknown> {
   if (field.enum !== undefined) return fc.constantFrom(...field.enum.values.map((value) => value.number));
   switch (field.scalar) {
     case ScalarType.STRING:

@@ -1,9 +1,13 @@
-// What no published module carries, against literal bytes: the newer fields and units of envoyproxy/ratelimit's configuration, and our own two.
+// What no published module carries, against literal bytes: the newer fields and units of
+// envoyproxy/ratelimit's configuration, and our own two.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 
 import { RateLimitRequestSchema } from "./generated/envoy/service/ratelimit/v3/rls_pb.ts";
-import { RateLimitConfigSchema, RateLimitDescriptorSchema } from "./generated/ratelimit/config/ratelimit/v3/rls_conf_pb.ts";
+import {
+  RateLimitConfigSchema,
+  RateLimitDescriptorSchema,
+} from "./generated/ratelimit/config/ratelimit/v3/rls_conf_pb.ts";
 
 describe("RateLimitDescriptor on the wire", () => {
   it.each([
@@ -33,7 +37,9 @@ describe("RateLimitConfig on the wire", () => {
       domain: "d",
       descriptors: [{ key: "k", value: "v", descriptors: [{ key: "c" }] }],
     });
-    expect(Buffer.from(toBinary(RateLimitConfigSchema, message)).toString("hex")).toBe("0a016e1201641a0b0a016b1201762203" + "0a0163");
+    expect(Buffer.from(toBinary(RateLimitConfigSchema, message)).toString("hex")).toBe(
+      "0a016e1201641a0b0a016b1201762203" + "0a0163",
+    );
   });
 });
 

@@ -10,14 +10,19 @@ export interface Listener extends Part {
   address(): string | ListenAddress | undefined;
 }
 
-/** The listener as a part that tells its address. The address stands in the message, as in the reference's line, which scripts look for. */
+/**
+ * The listener as a part that tells its address. The address stands in the message, as in the
+ * reference's line, which scripts look for.
+ */
 export function announced(listener: Listener, what: string, log: Log): Part {
   return {
     name: listener.name,
     async start() {
       await listener.start?.();
       const address = listener.address();
-      log.info(`Listening for ${what} on ${typeof address === "object" ? formatAddress(address) : (address ?? "no address")}`);
+      log.info(
+        `Listening for ${what} on ${typeof address === "object" ? formatAddress(address) : (address ?? "no address")}`,
+      );
     },
     stop: () => listener.stop?.(),
   };

@@ -1,14 +1,20 @@
-// The program with its counters in a real Redis cluster that wants a password, TLS and client certificates, and those per second on a single Redis:
-// asked over gRPC as a proxy asks it.
+// The program with its counters in a real Redis cluster that wants a password, TLS and client
+// certificates, and those per second on a single Redis: asked over gRPC as a proxy asks it.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { RateLimitResponse_Code as Code, type RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import {
+  RateLimitResponse_Code as Code,
+  type RateLimitResponse,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { type ClusterCertificates, createClusterCertificates } from "./counters/kvstore/cluster/cluster-certificates.suite.ts";
+import {
+  type ClusterCertificates,
+  createClusterCertificates,
+} from "./counters/kvstore/cluster/cluster-certificates.suite.ts";
 import { type ClusterServers, startCluster } from "./counters/kvstore/cluster/cluster-servers.suite.ts";
 import { hashSlot } from "./counters/kvstore/cluster/hash-slot.ts";
 import { type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
@@ -45,7 +51,10 @@ beforeAll(async () => {
   await mkdir(join(folder, "config"));
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(folder, "config", name), text);
   certificates = await createClusterCertificates();
-  [cluster, perSecond] = await Promise.all([startCluster({ password: PASSWORD, ...certificates.options }), startRedisServer()]);
+  [cluster, perSecond] = await Promise.all([
+    startCluster({ password: PASSWORD, ...certificates.options }),
+    startRedisServer(),
+  ]);
   const { ca, cert, key } = certificates.clientPaths;
   program = startProgram(process.execPath, ["--conditions=source", MAIN], {
     ...FREE_PORTS,
@@ -86,7 +95,10 @@ async function portOf(what: "gRPC" | "HTTP" | "debug"): Promise<number> {
   return Number(pattern.exec(program.errors())?.[1]);
 }
 
-async function decide(domain: string, ...entries: readonly (readonly [key: string, value: string])[]): Promise<RateLimitResponse> {
+async function decide(
+  domain: string,
+  ...entries: readonly (readonly [key: string, value: string])[]
+): Promise<RateLimitResponse> {
   return await ask({
     dialString: `127.0.0.1:${await portOf("gRPC")}`,
     domain,
@@ -121,7 +133,11 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
 
   it("case 194: it answers OK with 49 of 50 per second left, and counts that on the per-second server", async () => {
     const { overallCode, statuses } = await decide("basic", ["key1", "foo"]);
-    expect([overallCode, statuses[0]?.limitRemaining, statuses[0]?.currentLimit?.requestsPerUnit]).toEqual([Code.OK, 49, 50]);
+    expect([overallCode, statuses[0]?.limitRemaining, statuses[0]?.currentLimit?.requestsPerUnit]).toEqual([
+      Code.OK,
+      49,
+      50,
+    ]);
     expect(await statistic("ratelimit.service.rate_limit.basic.key1.total_hits")).toBe(1);
     expect(await statistic("ratelimit.redis_per_second_pool.cx_active")).toBe(10);
   });
@@ -157,7 +173,8 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
   });
 
   it("case 197: the time until reset of a key per day grows less", async () => {
-    const reset = async (): Promise<number> => Number((await decide("another", ["day", "reset"])).statuses[0]?.durationUntilReset?.seconds);
+    const reset = async (): Promise<number> =>
+      Number((await decide("another", ["day", "reset"])).statuses[0]?.durationUntilReset?.seconds);
     await clearOfMidnight();
     const first = await reset();
     await until(async () => (await reset()) < first, WAIT.timeout, "the time until reset is shorter");
@@ -167,9 +184,13 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
     await clearOfMidnight();
     const windowStart = Math.floor(Date.now() / 86_400_000) * 86_400;
     const suffix = `_${windowStart}`;
-    const values = [0, 1, 2].map((index) => cluster.keyOn(index, "another_day_moved", suffix).slice("another_day_".length));
+    const values = [0, 1, 2].map((index) =>
+      cluster.keyOn(index, "another_day_moved", suffix).slice("another_day_".length),
+    );
     const calls = async (): Promise<readonly (number | undefined)[]> =>
-      (await decide("another", ...values.map((value) => ["day", value] as const))).statuses.map(({ limitRemaining }) => limitRemaining);
+      (await decide("another", ...values.map((value) => ["day", value] as const))).statuses.map(
+        ({ limitRemaining }) => limitRemaining,
+      );
     expect(await calls()).toEqual([999, 999, 999]);
     for (const [index, value] of values.entries()) {
       const key = `another_day_${value}${suffix}`;
@@ -184,16 +205,25 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
   });
 
   it("health follows the connections: well while a node is left, unwell without any", async () => {
-    const healthcheck = async (): Promise<number> => (await fetch(`http://127.0.0.1:${await portOf("HTTP")}/healthcheck`)).status;
+    const healthcheck = async (): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${await portOf("HTTP")}/healthcheck`)).status;
     expect(await healthcheck()).toBe(200);
     await cluster.node(0).server.kill();
-    await until(async () => (await statistic("ratelimit.redis_pool.cx_active")) === 4, WAIT.timeout, "the loss is seen");
+    await until(
+      async () => (await statistic("ratelimit.redis_pool.cx_active")) === 4,
+      WAIT.timeout,
+      "the loss is seen",
+    );
     expect(await healthcheck()).toBe(200);
     for (const index of [1, 2]) await cluster.node(index).server.kill();
     await until(async () => (await healthcheck()) === 500, WAIT.timeout, "it is unwell");
     await Promise.all(cluster.nodes.map(({ server }) => server.start()));
     await until(async () => (await healthcheck()) === 200, WAIT.timeout, "it is well again");
-    await until(() => decide("another", ["day", "recovered"]).then(Boolean, () => false), WAIT.timeout, "it counts again");
+    await until(
+      () => decide("another", ["day", "recovered"]).then(Boolean, () => false),
+      WAIT.timeout,
+      "it counts again",
+    );
     expect(await program.stop("SIGTERM")).toBe(0);
   });
 });

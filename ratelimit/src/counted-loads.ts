@@ -2,7 +2,10 @@
 import type { ConfigListener } from "./config/config-source.ts";
 import type { LoadStatistics } from "./statistics/load-statistics.ts";
 
-/** The listener, with every load counted: as a failure when there is nothing to apply, e.g. because a file cannot be read. */
+/**
+ * The listener, with every load counted: as a failure when there is nothing to apply, e.g. because
+ * a file cannot be read.
+ */
 export function countLoads(listener: ConfigListener, statistics: LoadStatistics): ConfigListener {
   return {
     apply(configs) {

@@ -1,11 +1,13 @@
-// Every error code of the rate limit service, with its meaning and remedy; docs/errors.md is generated from the table. The classes that carry the
-// codes live in their own rooms, and each transport maps the codes of a decision to its wire.
+// Every error code of the rate limit service, with its meaning and remedy; docs/errors.md is
+// generated from the table. The classes that carry the codes live in their own rooms, and each
+// transport maps the codes of a decision to its wire.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 
 /** The error codes of the rate limit service. */
 export const RATELIMIT_ERRORS = {
   REQUEST_INVALID: {
-    meaning: "A rate limit request has no domain, no descriptors, too many of them, or an override with an unknown unit",
+    meaning:
+      "A rate limit request has no domain, no descriptors, too many of them, or an override with an unknown unit",
     remedy: "Correct the request; MAX_DESCRIPTORS_PER_REQUEST and MAX_ENTRIES_PER_DESCRIPTOR raise the limits",
   },
   NO_CONFIG: {
@@ -22,11 +24,13 @@ export const RATELIMIT_ERRORS = {
     remedy: "Check the load of the store and the network to it, or raise that setting",
   },
   STORE_FULL: {
-    meaning: "The memory backend holds as many counters as it may, so it refuses new keys rather than forget old counts",
+    meaning:
+      "The memory backend holds as many counters as it may, so it refuses new keys rather than forget old counts",
     remedy: "Raise MEMORY_MAX_KEYS, shorten the windows, or use the kvstore backend",
   },
   STORE_KEY_INVALID: {
-    meaning: "A counter's key cannot be stored in memcached: it is longer than 250 bytes, or holds a space or a control character",
+    meaning:
+      "A counter's key cannot be stored in memcached: it is longer than 250 bytes, or holds a space or a control character",
     remedy: "Send shorter values without spaces, or use the kvstore backend, which takes any key",
   },
   STORE_ADDRESS_INVALID: {
@@ -42,7 +46,8 @@ export const RATELIMIT_ERRORS = {
     remedy: "Report it with the log line; the process keeps serving other calls",
   },
   CONFIG_INVALID: {
-    meaning: "A rate limit configuration breaks a rule; nothing of its load is in force and the previous configuration stays",
+    meaning:
+      "A rate limit configuration breaks a rule; nothing of its load is in force and the previous configuration stays",
     remedy: "Correct the place that the message names",
   },
   CONFIG_SOURCE_UNAVAILABLE: {

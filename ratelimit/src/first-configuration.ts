@@ -1,4 +1,5 @@
-// The wait for the first configuration: what starts behind this part starts when rules are in force.
+// The wait for the first configuration: what starts behind this part starts when rules are in
+// force.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
@@ -12,7 +13,9 @@ export function createFirstConfigurationWait(deps: { readonly first: Promise<voi
     name: "first configuration",
     async start() {
       const timer = setInterval(() => {
-        deps.log.warn("still waiting for the first configuration; FORCE_START_WITHOUT_INITIAL_CONFIG=true would start without one");
+        deps.log.warn(
+          "still waiting for the first configuration; FORCE_START_WITHOUT_INITIAL_CONFIG=true would start without one",
+        );
       }, TOLD_EVERY_MS);
       try {
         await Promise.race([deps.first, stopped.promise]);

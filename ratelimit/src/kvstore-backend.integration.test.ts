@@ -1,4 +1,5 @@
-// The service as a process over real key-value stores: waiting for them at the start, health, where counts are kept, and that no password is told.
+// The service as a process over real key-value stores: waiting for them at the start, health, where
+// counts are kept, and that no password is told.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -46,10 +47,14 @@ describe("weir-ratelimit over a key-value store", () => {
   /** Starts the service; settings of the store are added. */
   function start(env: Readonly<Record<string, string>>): ChildProcess {
     const common = { BACKEND_TYPE: "redis", RUNTIME_ROOT: folder, SHUTDOWN_DRAIN: "0", REDIS_SOCKET_TYPE: "tcp" };
-    const program = spawn(process.execPath, ["--conditions=source", fileURLToPath(new URL("main.ts", import.meta.url))], {
-      env: { PATH: process.env["PATH"] ?? "", ...FREE_PORTS, ...common, ...env },
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const program = spawn(
+      process.execPath,
+      ["--conditions=source", fileURLToPath(new URL("main.ts", import.meta.url))],
+      {
+        env: { PATH: process.env["PATH"] ?? "", ...FREE_PORTS, ...common, ...env },
+        stdio: ["ignore", "ignore", "pipe"],
+      },
+    );
     child = program;
     stderr = "";
     program.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
@@ -74,7 +79,11 @@ describe("weir-ratelimit over a key-value store", () => {
   /** The status of a rate limit request over HTTP. */
   async function ask(httpPort: number, key: string): Promise<number> {
     const body = JSON.stringify({ domain: "d", descriptors: [{ entries: [{ key, value: "v" }] }] });
-    const response = await fetch(`http://127.0.0.1:${httpPort}/json`, { method: "POST", body, signal: AbortSignal.timeout(WAIT_MAX_MS) });
+    const response = await fetch(`http://127.0.0.1:${httpPort}/json`, {
+      method: "POST",
+      body,
+      signal: AbortSignal.timeout(WAIT_MAX_MS),
+    });
     await response.arrayBuffer();
     return response.status;
   }
@@ -87,13 +96,21 @@ describe("weir-ratelimit over a key-value store", () => {
     { type: "SINGLE", url: (place: string) => place },
     { type: "Sentinel", url: (place: string) => `mymaster,${place}` },
     { type: "cluster", url: (place: string) => place },
-  ])("case 119: exits with 1 when a store of the type $type refuses connections for longer than it may wait", async ({ type, url }) => {
-    const place = `127.0.0.1:${await reservePort()}`;
-    start({ REDIS_TYPE: type, REDIS_URL: url(place), REDIS_STARTUP_INITIAL_INTERVAL: "20ms", REDIS_STARTUP_MAX_ELAPSED_TIME: "2s" });
-    expect(await exited).toBe(1);
-    expect(stderr).toContain(`Timed out waiting for the counter store ${url(place)} after 2000 ms: `);
-    expect(stderr).toContain("connection refused");
-  });
+  ])(
+    "case 119: exits with 1 when a store of the type $type refuses connections for longer than it may wait",
+    async ({ type, url }) => {
+      const place = `127.0.0.1:${await reservePort()}`;
+      start({
+        REDIS_TYPE: type,
+        REDIS_URL: url(place),
+        REDIS_STARTUP_INITIAL_INTERVAL: "20ms",
+        REDIS_STARTUP_MAX_ELAPSED_TIME: "2s",
+      });
+      expect(await exited).toBe(1);
+      expect(stderr).toContain(`Timed out waiting for the counter store ${url(place)} after 2000 ms: `);
+      expect(stderr).toContain("connection refused");
+    },
+  );
 
   it("waits for its store with only the debug listener open, and serves when the store is there", async () => {
     const server = await startServer();
@@ -113,12 +130,15 @@ describe("weir-ratelimit over a key-value store", () => {
     { signal: "SIGINT" as const, type: "single", prefix: "" },
     { signal: "SIGTERM" as const, type: "sentinel", prefix: "mymaster," },
     { signal: "SIGTERM" as const, type: "cluster", prefix: "" },
-  ])("case 119: ends with 0 at $signal while it waits for a store of the type $type", async ({ signal, type, prefix }) => {
-    const program = start({ REDIS_TYPE: type, REDIS_URL: `${prefix}127.0.0.1:${await reservePort()}` });
-    await until(() => stderr.includes("trying again"), WAIT_MAX_MS, "it tries");
-    program.kill(signal);
-    expect(await exited).toBe(0);
-  });
+  ])(
+    "case 119: ends with 0 at $signal while it waits for a store of the type $type",
+    async ({ signal, type, prefix }) => {
+      const program = start({ REDIS_TYPE: type, REDIS_URL: `${prefix}127.0.0.1:${await reservePort()}` });
+      await until(() => stderr.includes("trying again"), WAIT_MAX_MS, "it tries");
+      program.kill(signal);
+      expect(await exited).toBe(0);
+    },
+  );
 
   it.each([
     { type: "single", url: (place: string) => `redis://foo:hunter@2@${place}` },
@@ -145,7 +165,12 @@ describe("weir-ratelimit over a key-value store", () => {
 
   it("follows the connections with its health when it is told to, and answers by its failure mode meanwhile", async () => {
     const server = await startServer();
-    start({ REDIS_URL: server.url, REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: "true", BACKEND_FAILURE_MODE: "deny", REDIS_POOL_SIZE: "3" });
+    start({
+      REDIS_URL: server.url,
+      REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: "true",
+      BACKEND_FAILURE_MODE: "deny",
+      REDIS_POOL_SIZE: "3",
+    });
     const http = await port("HTTP");
     expect([await health(http), await ask(http, "day")]).toEqual([200, 200]);
     await server.kill();
@@ -178,10 +203,16 @@ describe("weir-ratelimit over a key-value store", () => {
     });
     const http = await port("HTTP");
     expect([await ask(http, "day"), await ask(http, "day"), await ask(http, "second")]).toEqual([200, 200, 200]);
-    const clients = [new Redis(main.port, "127.0.0.1"), new Redis({ port: perSecond.port, host: "127.0.0.1", password: "sesame" })];
+    const clients = [
+      new Redis(main.port, "127.0.0.1"),
+      new Redis({ port: perSecond.port, host: "127.0.0.1", password: "sesame" }),
+    ];
     try {
       const keys = await Promise.all(clients.map((client) => client.keys("*")));
-      expect(keys.map((found) => found.map((key) => key.replace(/_\d+$/, "")))).toEqual([["prefix:d_day_v"], ["prefix:d_second_v"]]);
+      expect(keys.map((found) => found.map((key) => key.replace(/_\d+$/, "")))).toEqual([
+        ["prefix:d_day_v"],
+        ["prefix:d_second_v"],
+      ]);
       expect(await clients[0]?.get(keys[0]?.[0] ?? "")).toBe("2");
     } finally {
       for (const client of clients) client.disconnect();

@@ -1,4 +1,5 @@
-// Chooses the deployment types of the kvstore backend; each is loaded only when the settings name it.
+// Chooses the deployment types of the kvstore backend; each is loaded only when the settings name
+// it.
 import type { Counter } from "./counters/counter.ts";
 import type { CreateDeployment, DeploymentDeps } from "./counters/kvstore/deployment.ts";
 import { createKvstoreCounter } from "./counters/kvstore/kvstore-counter.ts";

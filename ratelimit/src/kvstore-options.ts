@@ -1,4 +1,5 @@
-// From the settings of the kvstore backend to its options: files that were named become certificates that reload.
+// From the settings of the kvstore backend to its options: files that were named become
+// certificates that reload.
 import type { TlsFiles } from "@weir/common/tls/tls-files";
 
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "./counters/kvstore/options.ts";
@@ -8,7 +9,9 @@ import type { KvstoreBackendSettings, KvstoreServerSettings } from "./settings/k
 export function kvstoreOptions(settings: KvstoreBackendSettings, tlsFiles: TlsFiles): KvstoreCounterOptions {
   const server = ({ useTls, ...options }: KvstoreServerSettings): KvstoreServerOptions => ({
     ...options,
-    tls: useTls ? { material: () => tlsFiles.current(), skipHostnameVerification: settings.tls.skipHostnameVerification } : undefined,
+    tls: useTls
+      ? { material: () => tlsFiles.current(), skipHostnameVerification: settings.tls.skipHostnameVerification }
+      : undefined,
   });
   return {
     main: server(settings.main),

@@ -1,4 +1,5 @@
-// What the programs load before they know that they need it. Each runs as a process of its own, with a hook that tells of packages.
+// What the programs load before they know that they need it. Each runs as a process of its own,
+// with a hook that tells of packages.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -37,7 +38,10 @@ describe("the programs of this workspace", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Runs a program until it ends or its output matches; answers what it has loaded by then, and its output. */
+  /**
+   * Runs a program until it ends or its output matches; answers what it has loaded by then, and its
+   * output.
+   */
   async function run(
     script: string,
     args: readonly string[],
@@ -45,7 +49,9 @@ describe("the programs of this workspace", () => {
     until: RegExp,
   ): Promise<{ readonly loaded: readonly string[]; readonly output: string }> {
     const options = ["--conditions=source", "--import", `data:text/javascript,${encodeURIComponent(HOOK)}`];
-    const program = spawn(process.execPath, [...options, fileURLToPath(new URL(script, import.meta.url)), ...args], { env });
+    const program = spawn(process.execPath, [...options, fileURLToPath(new URL(script, import.meta.url)), ...args], {
+      env,
+    });
     child = program;
     let output = "";
     await new Promise<void>((resolve) => {

@@ -37,7 +37,9 @@ class Program {
   readonly exited: Promise<number | string | null>;
 
   constructor(script: string, args: readonly string[], env: Readonly<Record<string, string>>) {
-    this.child = spawn(process.execPath, ["--conditions=source", script, ...args], { env: { PATH: process.env["PATH"] ?? "", ...env } });
+    this.child = spawn(process.execPath, ["--conditions=source", script, ...args], {
+      env: { PATH: process.env["PATH"] ?? "", ...env },
+    });
     this.child.stdout?.on("data", (chunk: Buffer) => (this.stdout += chunk.toString()));
     this.child.stderr?.on("data", (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.exited = new Promise((resolve) => this.child.on("close", (code, signal) => resolve(code ?? signal)));
@@ -49,7 +51,8 @@ class Program {
     for (;;) {
       const match = pattern.exec(this.stderr);
       if (match !== null) return match;
-      if (performance.now() > deadlineMs || this.child.exitCode !== null) throw new Error(`no ${pattern} in:\n${this.stderr}`);
+      if (performance.now() > deadlineMs || this.child.exitCode !== null)
+        throw new Error(`no ${pattern} in:\n${this.stderr}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
@@ -104,7 +107,9 @@ describe("weir-ratelimit", () => {
   }
 
   async function writeRules(domain: string, requestsPerDay: number): Promise<void> {
-    await replaceRules(`domain: ${domain}\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: ${requestsPerDay}}}]\n`);
+    await replaceRules(
+      `domain: ${domain}\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: ${requestsPerDay}}}]\n`,
+    );
   }
 
   /** Puts a file there of which nobody can see a half. */
@@ -164,7 +169,9 @@ describe("weir-ratelimit", () => {
     await replaceRules("domain: d\ndescriptors:\n  - key: k\n    rate_limt: {}\n");
     await program.line(/rules\.yaml: config error, unknown key 'rate_limt'/);
     await program.line(/line=4 column=5/);
-    expect(await textAt(debug, "/rlconfig")).toBe(`200 d.k: unit=DAY requests_per_unit=${limit}, shadow_mode: false, quota_mode: false\n`);
+    expect(await textAt(debug, "/rlconfig")).toBe(
+      `200 d.k: unit=DAY requests_per_unit=${limit}, shadow_mode: false, quota_mode: false\n`,
+    );
     expect(await textAt(debug, "/stats")).toContain("ratelimit.service.config_load_error: 1\n");
   });
 
@@ -181,20 +188,30 @@ describe("weir-ratelimit", () => {
     expect(await textAt(debug, "/healthcheck")).toBe("200 OK");
   });
 
-  it.each(["SIGTERM", "SIGINT"] as const)("ends with 0 at %s while it waits for its first configuration", async (signal) => {
-    await rm(join(folder, "config"), { recursive: true });
-    const program = service();
-    await program.line(/Cannot read the rule files/);
-    program.child.kill(signal);
-    expect(await program.exited).toBe(0);
-  });
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "ends with 0 at %s while it waits for its first configuration",
+    async (signal) => {
+      await rm(join(folder, "config"), { recursive: true });
+      const program = service();
+      await program.line(/Cannot read the rule files/);
+      program.child.kill(signal);
+      expect(await program.exited).toBe(0);
+    },
+  );
 
   it("answers UNAVAILABLE without a configuration when it is forced to start (case 155)", async () => {
     await rm(join(folder, "config"), { recursive: true });
     const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
     expect(await ask(await program.port("HTTP"), "d")).toBe(503);
-    const client = run(CLIENT, ["-dial_string", `127.0.0.1:${await program.port("gRPC")}`, "-domain", "d", "-descriptors", "k=v"], {});
-    expect([await client.exited, client.stderr]).toEqual([2, expect.stringContaining("UNAVAILABLE: no rate limit configuration loaded")]);
+    const client = run(
+      CLIENT,
+      ["-dial_string", `127.0.0.1:${await program.port("gRPC")}`, "-domain", "d", "-descriptors", "k=v"],
+      {},
+    );
+    expect([await client.exited, client.stderr]).toEqual([
+      2,
+      expect.stringContaining("UNAVAILABLE: no rate limit configuration loaded"),
+    ]);
     expect(await textAt(await program.port("HTTP"), "/healthcheck")).toBe("200 OK");
   });
 
@@ -279,7 +296,11 @@ describe("weir-ratelimit", () => {
 
   it("names the nodes that it cannot reach, and exits with 1 when it may not wait longer", async () => {
     const address = `127.0.0.1:${await reservePort()}`;
-    const program = service({ BACKEND_TYPE: "altstore", ALTSTORE_HOST_PORT: address, KVSTORE_STARTUP_MAX_ELAPSED_TIME: "2s" });
+    const program = service({
+      BACKEND_TYPE: "altstore",
+      ALTSTORE_HOST_PORT: address,
+      KVSTORE_STARTUP_MAX_ELAPSED_TIME: "2s",
+    });
     expect(await program.exited).toBe(1);
     expect(program.stderr).toContain(`Cannot reach the alternative store ${address}: connection refused`);
   });
@@ -294,7 +315,9 @@ describe("weir-ratelimit", () => {
     const program = service({ PORT: "http", BACKEND_TYPE: "sqlite", NEAR_LIMIT_RATIO: "2" });
     expect(await program.exited).toBe(1);
     expect(program.stderr).toContain('PORT="http": allowed is a port number');
-    expect(program.stderr).toContain('BACKEND_TYPE="sqlite": allowed is one of kvstore, redis, altstore, memcache, memory');
+    expect(program.stderr).toContain(
+      'BACKEND_TYPE="sqlite": allowed is one of kvstore, redis, altstore, memcache, memory',
+    );
     expect(program.stderr).toContain('NEAR_LIMIT_RATIO="2"');
     expect(program.stderr).not.toContain("    at ");
   });
@@ -312,7 +335,9 @@ describe("weir-ratelimit", () => {
     await writeRules("d", 1);
     const program = service({ [setting]: String(port) });
     expect(await program.exited).toBe(1);
-    expect(program.stderr).toContain(`Cannot listen for ${what} on 127.0.0.1:${port}: the port is in use; set ${setting} to another one`);
+    expect(program.stderr).toContain(
+      `Cannot listen for ${what} on 127.0.0.1:${port}: the port is in use; set ${setting} to another one`,
+    );
   });
 
   it("names a certificate file that is missing, and exits with 1", async () => {
@@ -326,14 +351,20 @@ describe("weir-ratelimit", () => {
   });
 
   it("answers --help with its settings and --version, each in half a second", async () => {
-    // Half a second on a machine that does nothing else; what counts is the time of the processor, of which others can take nothing away.
-    const help = run(MAIN, ["--help"], { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL_PROCESSOR_TIME)}` });
+    // Half a second on a machine that does nothing else; what counts is the time of the processor,
+    // of which others can take nothing away.
+    const help = run(MAIN, ["--help"], {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL_PROCESSOR_TIME)}`,
+    });
     expect(await help.exited).toBe(0);
     expect(Number(/^processor time (\d+) ms$/m.exec(help.stderr)?.[1])).toBeLessThan(1000);
     expect(help.stdout).toContain("GRPC_PORT");
     expect(help.stdout).toContain("REDIS_URL");
     const version = run(MAIN, ["--version"], {});
-    expect([await version.exited, version.stdout]).toEqual([0, expect.stringMatching(/^weir-ratelimit \d+\.\d+\.\d+\n$/)]);
+    expect([await version.exited, version.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^weir-ratelimit \d+\.\d+\.\d+\n$/),
+    ]);
   });
 
   it("serves what it counts for scraping when USE_PULLSTATS is true", async () => {

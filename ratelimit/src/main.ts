@@ -1,4 +1,5 @@
-// weir-ratelimit: the rate limit service. Reads settings, runs the parts that service.ts puts together, stops them in order.
+// weir-ratelimit: the rate limit service. Reads settings, runs the parts that service.ts puts
+// together, stops them in order.
 import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
@@ -24,9 +25,13 @@ async function main(context: ProgramContext): Promise<void> {
   for (const { name, reason } of findSettingWarnings(context.env, describeSettings(), settings.backend.kind))
     log.warn("a variable has no effect", { name, reason });
   const tracing = await startTracing(settings.tracing, { log });
-  // gRPC and the like take time to load: not for --help, and not before the settings are known to be good.
+  // gRPC and the like take time to load: not for --help, and not before the settings are known to
+  // be good.
   const { createService } = await import("./service.ts");
-  const service = await createService({ tracing, isDrainWanted: () => context.signalName() === "SIGTERM", log }, settings);
+  const service = await createService(
+    { tracing, isDrainWanted: () => context.signalName() === "SIGTERM", log },
+    settings,
+  );
   context.onHangup(() => service.reload());
   await runUntilAborted(service.lifecycle, signal);
 }

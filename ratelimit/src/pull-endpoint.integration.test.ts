@@ -1,4 +1,5 @@
-// The scrape endpoint before the judges of its users: promtool reads every metric that any setting brings, a Prometheus server scrapes it.
+// The scrape endpoint before the judges of its users: promtool reads every metric that any setting
+// brings, a Prometheus server scrapes it.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +19,10 @@ import { createLoadStatistics } from "./statistics/load-statistics.ts";
 import { createServiceStatistics } from "./statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
 
-/** Names of the specification's own table that have no `_total`, as its dashboards want them: the only thing that promtool may find. */
+/**
+ * Names of the specification's own table that have no `_total`, as its dashboards want them: the
+ * only thing that promtool may find.
+ */
 const WITHOUT_ENDING = [
   "ratelimit_service_config_load_error",
   "ratelimit_service_config_load_success",
@@ -65,7 +69,12 @@ describe("the scrape endpoint", () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-pull-"));
     store = createStatisticsStore({ maxDynamicKeys: 20_000 });
-    const settings = parseSettings({ USE_STATSD: "false", USE_PROMETHEUS: "true", PROMETHEUS_ADDR: "127.0.0.1:0", BACKEND_TYPE: "memory" });
+    const settings = parseSettings({
+      USE_STATSD: "false",
+      USE_PROMETHEUS: "true",
+      PROMETHEUS_ADDR: "127.0.0.1:0",
+      BACKEND_TYPE: "memory",
+    });
     const startLog = createLog({
       level: "info",
       format: "text",
@@ -107,7 +116,9 @@ describe("the scrape endpoint", () => {
       expect(text).toContain(`# TYPE ${name} `);
     }
     const { code, output } = await runProgram("promtool", ["check", "metrics"], text);
-    expect(output.trim().split("\n").sort()).toEqual(WITHOUT_ENDING.map((name) => `${name} counter metrics should have "_total" suffix`));
+    expect(output.trim().split("\n").sort()).toEqual(
+      WITHOUT_ENDING.map((name) => `${name} counter metrics should have "_total" suffix`),
+    );
     expect(code).toBe(3);
   });
 
@@ -134,7 +145,9 @@ describe("the scrape endpoint", () => {
     };
     await expect
       .poll(() => api("targets"), WAIT)
-      .toMatchObject({ data: { activeTargets: [{ health: "up", lastError: "", scrapeUrl: `http://${address}/metrics` }] } });
+      .toMatchObject({
+        data: { activeTargets: [{ health: "up", lastError: "", scrapeUrl: `http://${address}/metrics` }] },
+      });
     const query = (text: string): Promise<unknown> => api(`query?query=${encodeURIComponent(text)}`);
     const result = (metric: object, value: string): object => ({
       status: "success",
@@ -144,10 +157,15 @@ describe("the scrape endpoint", () => {
       .poll(() => query('ratelimit_service_rate_limit_total_hits{key1="key_value",key2=""}'), WAIT)
       .toMatchObject(result({ domain: "domain", key1: "key_value", job: "weir" }, "7"));
     await expect
-      .poll(() => query("histogram_quantile(0.5, ratelimit_service_response_time_seconds_bucket{grpc_method='Check'})"), WAIT)
+      .poll(
+        () => query("histogram_quantile(0.5, ratelimit_service_response_time_seconds_bucket{grpc_method='Check'})"),
+        WAIT,
+      )
       .toMatchObject(result({ grpc_method: "Check" }, "0.0025"));
     store.rule("domain.key_value").totalHits += 5;
-    await expect.poll(() => query("sum(ratelimit_service_rate_limit_total_hits)"), WAIT).toMatchObject(result({}, "12"));
+    await expect
+      .poll(() => query("sum(ratelimit_service_rate_limit_total_hits)"), WAIT)
+      .toMatchObject(result({}, "12"));
   });
 
   it("answers a scrape of twenty thousand keys in hundreds of turns of the event loop", async () => {
@@ -165,7 +183,9 @@ describe("the scrape endpoint", () => {
     const { series } = readExposition(await scrape());
     isDone = true;
     expect(series.get('ratelimit_service_rate_limit_total_hits{domain="domain",key1="key_19999"}')?.value).toBe(19_999);
-    expect([...series.values()].filter(({ name }) => name === "ratelimit_service_rate_limit_total_hits")).toHaveLength(20_000);
+    expect([...series.values()].filter(({ name }) => name === "ratelimit_service_rate_limit_total_hits")).toHaveLength(
+      20_000,
+    );
     expect(turns).toBeGreaterThan(400); // Two hundred to read a hundred statistics each, two hundred and forty to write five hundred series each.
   });
 });

@@ -1,4 +1,5 @@
-// Rules that a real go-control-plane server sends, up to what is in force and what the server hears of it: in plain text and over mutual TLS.
+// Rules that a real go-control-plane server sends, up to what is in force and what the server hears
+// of it: in plain text and over mutual TLS.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -57,7 +58,10 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     const now = new Date();
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
     const caPath = await write("ca.pem", authority.certPem);
-    const pairOf = async (usage: "server" | "client", dnsName: string): Promise<{ certPath: string; keyPath: string }> => {
+    const pairOf = async (
+      usage: "server" | "client",
+      dnsName: string,
+    ): Promise<{ certPath: string; keyPath: string }> => {
       const pair = await authority.issue({ commonName: usage, dnsNames: [dnsName], usage, now, validDays: 1 });
       return { certPath: await write(`${usage}.pem`, pair.certPem), keyPath: await write(`${usage}.key`, pair.keyPem) };
     };
@@ -94,7 +98,11 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
       { mergeDomains },
     );
     const lines: Record<string, unknown>[] = [];
-    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     const source = createXdsSource(
       { listener: rules, random: () => 0, log },
       {
@@ -133,7 +141,9 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
       { event: "asked", stream: 1, node: NODE, metadata: { fleet: "edge" } },
       { event: "asked", stream: 1, node: NODE, metadata: { fleet: "edge" }, version: "v1", nonce: sent?.nonce },
     ]);
-    expect(server.events.find(({ event }) => event === "opened")?.headers).toMatchObject({ authorization: ["Bearer x"] });
+    expect(server.events.find(({ event }) => event === "opened")?.headers).toMatchObject({
+      authorization: ["Bearer x"],
+    });
   });
 
   it("case 190: a new snapshot replaces all that was in force", async () => {
@@ -162,7 +172,11 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
   });
 
   it("case 191: two resources of one domain are merged when asked to, and rejected otherwise", async () => {
-    const more = { name: "more-config", domain: "foo", descriptors: [{ key: "k2", rateLimit: { unit: "DAY", requestsPerUnit: 4 } }] };
+    const more = {
+      name: "more-config",
+      domain: "foo",
+      descriptors: [{ key: "k2", rateLimit: { unit: "DAY", requestsPerUnit: 4 } }],
+    };
     server.publish(NODE, "v1", [FOO]);
     const merging = await startPod({ mergeDomains: true });
     const strict = await startPod();
@@ -197,7 +211,8 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     server.publish(NODE, "v3", [{ ...FOO, domain: "good" }]);
     await untilDump(pod, "good.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
     await server.until(() => server.asked.at(-1)?.version === "v3");
-    // The server offers what was refused again at once, each time: it must not become a loop of messages.
+    // The server offers what was refused again at once, each time: it must not become a loop of
+    // messages.
     expect(server.asked.length).toBeLessThan(20);
     expect(pod.lines.filter((line) => line["level"] === "error")).toHaveLength(1);
   });
@@ -212,7 +227,13 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
     server = await GoControlPlane.open(program ?? "", { ...serverOptions, port });
     await server.until(() => server.asked.length >= 1);
-    expect(server.asked[0]).toEqual({ event: "asked", stream: 1, node: NODE, metadata: { fleet: "edge" }, version: "v1" });
+    expect(server.asked[0]).toEqual({
+      event: "asked",
+      stream: 1,
+      node: NODE,
+      metadata: { fleet: "edge" },
+      version: "v1",
+    });
     server.publish(NODE, "v2", [{ ...FOO, domain: "later" }]);
     await untilDump(pod, "later.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
   });
@@ -243,7 +264,9 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     server.publish(NODE, "v2", [{ ...FOO, descriptors }]);
     await expect.poll(() => wide.rules.current()?.dump().split("\n").length, WAIT).toBe(5 * 1024 + 1);
     await expect.poll(() => warnings(narrow).length, WAIT).toBeGreaterThan(1);
-    expect(warnings(narrow)[0]).toMatch(/^8 RESOURCE_EXHAUSTED: .*; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit$/);
+    expect(warnings(narrow)[0]).toMatch(
+      /^8 RESOURCE_EXHAUSTED: .*; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit$/,
+    );
     await untilDump(narrow, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
     server.publish(NODE, "v3", [{ ...FOO, domain: "small" }]);
     await untilDump(narrow, "small.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");

@@ -26,8 +26,10 @@ function config(name: string, text: string): RateLimitConfigModel {
   return file.model;
 }
 
-const ONE = "domain: test-domain\ndescriptors: [{key: key1, value: value1, rate_limit: {unit: minute, requests_per_unit: 10}}]\n";
-const OTHER = "domain: test-domain\ndescriptors: [{key: key2, value: value2, rate_limit: {unit: minute, requests_per_unit: 20}}]\n";
+const ONE =
+  "domain: test-domain\ndescriptors: [{key: key1, value: value1, rate_limit: {unit: minute, requests_per_unit: 10}}]\n";
+const OTHER =
+  "domain: test-domain\ndescriptors: [{key: key2, value: value2, rate_limit: {unit: minute, requests_per_unit: 20}}]\n";
 
 describe("createRulesInForce", () => {
   it("current() is undefined before the first good load", () => {

@@ -1,5 +1,5 @@
-// The one reference to the rules in force: what configuration sources replace and decisions read. It validates and compiles as a whole; a set that does
-// not hold changes nothing.
+// The one reference to the rules in force: what configuration sources replace and decisions read.
+// It validates and compiles as a whole; a set that does not hold changes nothing.
 import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 
@@ -51,7 +51,10 @@ export function createRulesInForce(deps: RulesInForceDeps, options: { readonly m
   };
 }
 
-function findError(configs: readonly RateLimitConfigModel[], options: { readonly mergeDomains: boolean }): ConfigError | undefined {
+function findError(
+  configs: readonly RateLimitConfigModel[],
+  options: { readonly mergeDomains: boolean },
+): ConfigError | undefined {
   const [problem] = findSetProblems(configs, options);
   if (problem === undefined) return undefined;
   return new ConfigError("CONFIG_INVALID", `${configs[problem.config]?.name ?? ""}: ${problem.message}`, { problem });

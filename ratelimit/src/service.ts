@@ -1,5 +1,5 @@
-// Puts the parts of the service together, in the order in which they start; they stop in reverse. What a backend or a source needs is loaded only when
-// the settings ask for it.
+// Puts the parts of the service together, in the order in which they start; they stop in reverse.
+// What a backend or a source needs is loaded only when the settings ask for it.
 import { resolveSrv } from "node:dns/promises";
 import { setTimeout } from "node:timers/promises";
 
@@ -47,8 +47,12 @@ export interface Service {
 }
 
 /** Makes the service. Fails with the error of a file that cannot be used. */
-export async function createService({ tracing, isDrainWanted, log }: ServiceDeps, settings: Settings): Promise<Service> {
-  // Where it listens is told at the default level too, as the reference does; only a log that wants nothing but errors is spared.
+export async function createService(
+  { tracing, isDrainWanted, log }: ServiceDeps,
+  settings: Settings,
+): Promise<Service> {
+  // Where it listens is told at the default level too, as the reference does; only a log that wants
+  // nothing but errors is spared.
   const startLog = createLog({ ...settings.log, level: settings.log.level === "warn" ? "info" : settings.log.level });
   const { server } = settings;
   const lifecycle = createLifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
@@ -61,7 +65,10 @@ export async function createService({ tracing, isDrainWanted, log }: ServiceDeps
   const counter = traced(await createCounter(settings, { store, statistics, health, tls, log }), tracing, settings);
   const source = await createConfigSource(settings, { listener: rules, store, log });
   const localCache = createLocalCache({ statistics: store, log }, { sizeBytes: settings.decide.localCacheSizeBytes });
-  const decider = createDecider({ rules: rules.current, counter, statistics, localCache, clock: Date.now, log }, settings.decide);
+  const decider = createDecider(
+    { rules: rules.current, counter, statistics, localCache, clock: Date.now, log },
+    settings.decide,
+  );
   const debug = createDebugListener(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,
@@ -74,7 +81,8 @@ export async function createService({ tracing, isDrainWanted, log }: ServiceDeps
   const serving = createServing({ transports: [grpc, http], health, isDrainWanted, sleep, log }, server.shutdown);
 
   lifecycle.add({ name: "tracing", stop: () => tracing.stop() });
-  // Debug before what may take time, so that a process which waits for its store or its configuration can be looked into.
+  // Debug before what may take time, so that a process which waits for its store or its
+  // configuration can be looked into.
   lifecycle.add(announced(debug, "debug", startLog));
   for (const sink of await createStatisticsSinks(settings.statistics, { store, startLog, log })) lifecycle.add(sink);
   for (const files of tls.all()) lifecycle.add(files);
@@ -146,7 +154,11 @@ async function createCounter(
 function traced(counter: Counter, tracing: Tracing, { backend }: Settings): Counter {
   if (tracing.tracer === undefined || backend.kind === "memory") return counter;
   const { kind } = backend;
-  return traceCounter(counter, tracing, kind === "kvstore" ? { kind, hasPerSecond: backend.perSecond !== undefined } : { kind });
+  return traceCounter(
+    counter,
+    tracing,
+    kind === "kvstore" ? { kind, hasPerSecond: backend.perSecond !== undefined } : { kind },
+  );
 }
 
 /** The certificate of the gRPC listener, whose loads are counted. */

@@ -63,7 +63,13 @@ describe("createServing", () => {
   });
 
   function serve(isDrainWanted: boolean): { stop: () => Promise<void> } {
-    const deps = { transports: [transport], health, isDrainWanted: () => isDrainWanted, sleep: sleeps.sleep, log: silentLog() };
+    const deps = {
+      transports: [transport],
+      health,
+      isDrainWanted: () => isDrainWanted,
+      sleep: sleeps.sleep,
+      log: silentLog(),
+    };
     const part = createServing(deps, { drainMs: 5000, graceMs: 10_000 });
     void part.start?.();
     return { stop: async () => part.stop?.() };

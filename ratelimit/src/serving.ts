@@ -1,5 +1,5 @@
-// The part that stands behind all others: when it starts, the service serves and is healthy; when it stops, callers are sent away before anything that
-// they need goes.
+// The part that stands behind all others: when it starts, the service serves and is healthy; when
+// it stops, callers are sent away before anything that they need goes.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
@@ -42,7 +42,8 @@ export function createServing(deps: ServingDeps, options: ServingOptions): Part 
       const timeout = new AbortController();
       const isDrained = await Promise.race([drained, sleep(options.graceMs, timeout.signal).then(() => false)]);
       timeout.abort();
-      if (!isDrained) log.warn("some calls did not finish in time, their connections are closed", { afterMs: options.graceMs });
+      if (!isDrained)
+        log.warn("some calls did not finish in time, their connections are closed", { afterMs: options.graceMs });
     },
   };
 }

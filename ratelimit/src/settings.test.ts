@@ -15,7 +15,9 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProb
 
 describe("parseSettings() of the alternative store", () => {
   it("parseSettings() gives its defaults when only nodes are named, and answers what it cannot read", () => {
-    expect(parseSettings({ BACKEND_TYPE: "memcache", MEMCACHE_HOST_PORT: "mc-1:11211, mc-0:11211,/run/mc.sock" })).toMatchObject({
+    expect(
+      parseSettings({ BACKEND_TYPE: "memcache", MEMCACHE_HOST_PORT: "mc-1:11211, mc-0:11211,/run/mc.sock" }),
+    ).toMatchObject({
       backend: {
         kind: "altstore",
         nodes: { kind: "list", addresses: ["mc-1:11211", "mc-0:11211", "/run/mc.sock"] },
@@ -59,10 +61,18 @@ describe("parseSettings() of the alternative store", () => {
   it.each([
     { refresh: "1m", refreshMs: 60_000 },
     { refresh: "0", refreshMs: 0 },
-  ])("parseSettings() refreshes every $refreshMs ms when MEMCACHE_SRV_REFRESH is $refresh", ({ refresh, refreshMs }) => {
-    const env = { BACKEND_TYPE: "memcache", MEMCACHE_SRV: "_a._tcp.b", MEMCACHE_SRV_REFRESH: refresh, MEMCACHE_MAX_IDLE_CONNS: "-1" };
-    expect(parseSettings(env).backend).toMatchObject({ nodes: { refreshMs }, maxConnections: 2 });
-  });
+  ])(
+    "parseSettings() refreshes every $refreshMs ms when MEMCACHE_SRV_REFRESH is $refresh",
+    ({ refresh, refreshMs }) => {
+      const env = {
+        BACKEND_TYPE: "memcache",
+        MEMCACHE_SRV: "_a._tcp.b",
+        MEMCACHE_SRV_REFRESH: refresh,
+        MEMCACHE_MAX_IDLE_CONNS: "-1",
+      };
+      expect(parseSettings(env).backend).toMatchObject({ nodes: { refreshMs }, maxConnections: 2 });
+    },
+  );
 });
 
 describe("parseSettings", () => {
@@ -129,7 +139,11 @@ describe("parseSettings", () => {
       statistics: {
         maxDynamicKeys: 100_000,
         pull: undefined,
-        push: { flushIntervalMs: 10_000, statsd: { host: "localhost", port: 8125, protocol: "tcp" }, tagged: undefined },
+        push: {
+          flushIntervalMs: 10_000,
+          statsd: { host: "localhost", port: 8125, protocol: "tcp" },
+          tagged: undefined,
+        },
         isOutput: false,
       },
       log: { level: "warn", format: "text" },
@@ -214,7 +228,10 @@ describe("parseSettings", () => {
   });
 
   it("parseSettings() has no option of the store when counters live in memory", () => {
-    expect(parseSettings({ BACKEND_TYPE: "memory", MEMORY_MAX_KEYS: "5" }).backend).toEqual({ kind: "memory", maxKeys: 5 });
+    expect(parseSettings({ BACKEND_TYPE: "memory", MEMORY_MAX_KEYS: "5" }).backend).toEqual({
+      kind: "memory",
+      maxKeys: 5,
+    });
   });
 
   it("parseSettings() listens on a unix socket when GRPC_UDS is set", () => {
@@ -272,7 +289,12 @@ describe("parseSettings", () => {
     ["a ratio above 1", { NEAR_LIMIT_RATIO: "1.5" }, "NEAR_LIMIT_RATIO", "a number from 0 to 1"],
     ["a type of configuration", { CONFIG_TYPE: "HTTP" }, "CONFIG_TYPE", "one of FILE, GRPC_XDS_SOTW"],
     ["a backend", { BACKEND_TYPE: "sqlite" }, "BACKEND_TYPE", "one of kvstore, redis, altstore, memcache, memory"],
-    ["no node of memcached", { BACKEND_TYPE: "memcache" }, "ALTSTORE_HOST_PORT", "a list of host:port, or ALTSTORE_SRV instead"],
+    [
+      "no node of memcached",
+      { BACKEND_TYPE: "memcache" },
+      "ALTSTORE_HOST_PORT",
+      "a list of host:port, or ALTSTORE_SRV instead",
+    ],
     [
       "a node without a port",
       { BACKEND_TYPE: "altstore", MEMCACHE_HOST_PORT: "mc-0:11211,mc-1" },
@@ -297,7 +319,12 @@ describe("parseSettings", () => {
       "ALTSTORE_TLS_CLIENT_KEY",
       "the path of a file: certificate and key are given together or not at all",
     ],
-    ["an address of a socket type", { KVSTORE_SOCKET_TYPE: "tcp", KVSTORE_URL: "/run/store.sock" }, "KVSTORE_URL", "host:port"],
+    [
+      "an address of a socket type",
+      { KVSTORE_SOCKET_TYPE: "tcp", KVSTORE_URL: "/run/store.sock" },
+      "KVSTORE_URL",
+      "host:port",
+    ],
     [
       "TLS without a certificate",
       { GRPC_SERVER_USE_TLS: "true", GRPC_SERVER_TLS_KEY: "/k" },
@@ -334,7 +361,12 @@ describe("parseSettings", () => {
     ["a protocol of statistics", { STATSD_PROTOCOL: "unix" }, "STATSD_PROTOCOL", "tcp"],
     ["port 0 of a server", { STATSD_PORT: "0" }, "STATSD_PORT", "from 1 to 65535"],
     ["a path to scrape", { PULLSTATS_PATH: "metrics" }, "PULLSTATS_PATH", "begins with /"],
-    ["a name and its alias that differ", { KVSTORE_POOL_SIZE: "1", REDIS_POOL_SIZE: "2" }, "KVSTORE_POOL_SIZE", "REDIS_POOL_SIZE"],
+    [
+      "a name and its alias that differ",
+      { KVSTORE_POOL_SIZE: "1", REDIS_POOL_SIZE: "2" },
+      "KVSTORE_POOL_SIZE",
+      "REDIS_POOL_SIZE",
+    ],
   ])("parseSettings() refuses %s", (_what, env, name, allowed) => {
     expect(problemsOf(env)).toEqual([expect.objectContaining({ name, allowed: expect.stringContaining(allowed) })]);
   });
@@ -362,9 +394,11 @@ describe("parseSettings", () => {
   });
 
   it("parseSettings() lists every problem in one error", () => {
-    expect(problemsOf({ PORT: "x", GRPC_PORT: "y", BACKEND_TYPE: "z", TRACING_SAMPLING_RATE: "2" }).map((problem) => problem.name)).toEqual(
-      ["PORT", "GRPC_PORT", "BACKEND_TYPE", "TRACING_SAMPLING_RATE"],
-    );
+    expect(
+      problemsOf({ PORT: "x", GRPC_PORT: "y", BACKEND_TYPE: "z", TRACING_SAMPLING_RATE: "2" }).map(
+        (problem) => problem.name,
+      ),
+    ).toEqual(["PORT", "GRPC_PORT", "BACKEND_TYPE", "TRACING_SAMPLING_RATE"]);
   });
 });
 
@@ -374,7 +408,14 @@ describe("describeSettings", () => {
     const names = rows.flatMap((row) => row.names);
     expect(new Set(names).size).toBe(names.length);
     expect(names).toEqual(
-      expect.arrayContaining(["PORT", "REDIS_URL", "MEMORY_MAX_KEYS", "XDS_CLIENT_BACKOFF_JITTER", "LOG_LEVEL", "TRACING_ENABLED"]),
+      expect.arrayContaining([
+        "PORT",
+        "REDIS_URL",
+        "MEMORY_MAX_KEYS",
+        "XDS_CLIENT_BACKOFF_JITTER",
+        "LOG_LEVEL",
+        "TRACING_ENABLED",
+      ]),
     );
     expect(rows.filter((row) => !/^[A-Z].*\.$/s.test(row.effect))).toEqual([]);
   });

@@ -1,5 +1,6 @@
-// All settings of the service, read once at the start. The names are those of the specification, with the reference's as aliases, so that an existing
-// deployment starts unchanged. Settings of parts that this build does not have are not read.
+// All settings of the service, read once at the start. The names are those of the specification,
+// with the reference's as aliases, so that an existing deployment starts unchanged. Settings of
+// parts that this build does not have are not read.
 import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
@@ -48,7 +49,8 @@ export interface SettingGroup {
 /** Every setting, in the order of reading, by what it is about: for the documentation. */
 export function describeSettingGroups(): readonly SettingGroup[] {
   const counters = settingRowsOf(readBackendSettings);
-  const countersOf = (prefix: RegExp): readonly SettingRow[] => counters.filter(({ names: [name = ""] }) => prefix.test(name));
+  const countersOf = (prefix: RegExp): readonly SettingRow[] =>
+    counters.filter(({ names: [name = ""] }) => prefix.test(name));
   return [
     { title: "Listeners, health, start and stop", rows: settingRowsOf(readServerSettings) },
     { title: "Configuration", rows: settingRowsOf(readConfigSettings) },
@@ -62,7 +64,10 @@ export function describeSettingGroups(): readonly SettingGroup[] {
   ];
 }
 
-/** Variables that deployments of the reference may set and that do nothing here: for the documentation. */
+/**
+ * Variables that deployments of the reference may set and that do nothing here: for the
+ * documentation.
+ */
 export function describeSettingsWithoutEffect(): readonly SettingWithoutEffect[] {
   return SETTINGS_WITHOUT_EFFECT;
 }

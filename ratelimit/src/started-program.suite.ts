@@ -1,4 +1,5 @@
-// Equipment of the tests that run programs: starts them, hears what they write, and ends them. The rate limit service is told to listen where nobody else does.
+// Equipment of the tests that run programs: starts them, hears what they write, and ends them. The
+// rate limit service is told to listen where nobody else does.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
@@ -17,7 +18,10 @@ export const FREE_PORTS = {
   DEBUG_PORT: "0",
 } as const;
 
-/** Time before midnight UTC in which no test with limits per day begins, in milliseconds: long enough for the calls of each. */
+/**
+ * Time before midnight UTC in which no test with limits per day begins, in milliseconds: long
+ * enough for the calls of each.
+ */
 const MIDNIGHT_MARGIN_MS = 40_000;
 
 /** Resolves when no window of a day ends soon, so that a test can count on one. */
@@ -35,9 +39,19 @@ export interface StartedProgram {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts a program. It fails like one that ends at once when there is none: whoever waits for its output sees why. */
-export function startProgram(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedProgram {
-  const child: ChildProcess = spawn(command, args, { env: { PATH: process.env["PATH"] ?? "", ...env }, stdio: ["ignore", "pipe", "pipe"] });
+/**
+ * Starts a program. It fails like one that ends at once when there is none: whoever waits for its
+ * output sees why.
+ */
+export function startProgram(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): StartedProgram {
+  const child: ChildProcess = spawn(command, args, {
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const exited = new Promise<number | null>((resolve) => {
     child.on("close", (code) => resolve(code));
     child.on("error", (error) => {

@@ -1,4 +1,5 @@
-// The sinks that the settings choose, in the service as a process: what arrives where, from the first call to the last flush.
+// The sinks that the settings choose, in the service as a process: what arrives where, from the
+// first call to the last flush.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -49,7 +50,9 @@ describe("createStatisticsSinks()", () => {
   });
 
   function run(script: string, args: readonly string[], env: Readonly<Record<string, string>>): Program {
-    const child = spawn(process.execPath, ["--conditions=source", script, ...args], { env: { PATH: process.env["PATH"] ?? "", ...env } });
+    const child = spawn(process.execPath, ["--conditions=source", script, ...args], {
+      env: { PATH: process.env["PATH"] ?? "", ...env },
+    });
     const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
     const program: Program = { child, exited, output: "", errors: "" };
     child.stdout.on("data", (chunk: Buffer) => (program.output += chunk.toString()));
@@ -141,7 +144,10 @@ describe("createStatisticsSinks()", () => {
     // Once plainly and once with tags, by two sinks that flush at times of their own.
     await expect.poll(() => valueInLines(receiver.lines, "ratelimit.service.config_load_success"), WAIT).toBe(2);
     expect(receiver.lines).toEqual(
-      expect.arrayContaining(["ratelimit.service.config_load_success:1|c", "ratelimit.service.config_load_success:1|c|#env:test"]),
+      expect.arrayContaining([
+        "ratelimit.service.config_load_success:1|c",
+        "ratelimit.service.config_load_success:1|c|#env:test",
+      ]),
     );
     const tags = "|c|#env:test,domain:d,descriptor:path_/foo_*_bar";
     const taggedHits = (): number =>
@@ -150,7 +156,9 @@ describe("createStatisticsSinks()", () => {
         .reduce((sum, line) => sum + Number(/:(\d+)\|c/.exec(line)?.[1]), 0);
     await expect.poll(taggedHits, WAIT).toBe(5);
     const metrics = /Listening for statistics on ([^" ]*)/.exec(program.errors)?.[1] ?? "";
-    expect(await (await fetch(`http://${metrics}/metrics`)).text()).toContain("ratelimit_service_config_load_success 1\n");
+    expect(await (await fetch(`http://${metrics}/metrics`)).text()).toContain(
+      "ratelimit_service_config_load_success 1\n",
+    );
     await stop(program);
   });
 
@@ -182,7 +190,12 @@ describe("createStatisticsSinks()", () => {
 
   it("sends, writes and serves nothing when DISABLE_STATS is true", async () => {
     const receiver = await received(openUdpReceiver());
-    const env = { STATSD_PROTOCOL: "udp", STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), STATS_FLUSH_INTERVAL: "10ms" };
+    const env = {
+      STATSD_PROTOCOL: "udp",
+      STATSD_HOST: "127.0.0.1",
+      STATSD_PORT: String(receiver.port),
+      STATS_FLUSH_INTERVAL: "10ms",
+    };
     const { program } = await serve({ ...env, DISABLE_STATS: "true", USE_TAGGED_STATS: "true", USE_PULLSTATS: "true" });
     await askOverHttp(program, 5);
     await stop(program);
@@ -193,7 +206,11 @@ describe("createStatisticsSinks()", () => {
   it("says in one line that no server is there, and ends with 0", async () => {
     const receiver = await openTcpReceiver();
     await receiver.close(); // Its port is free now.
-    const { program } = await serve({ STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), STATS_FLUSH_INTERVAL: "10ms" });
+    const { program } = await serve({
+      STATSD_HOST: "127.0.0.1",
+      STATSD_PORT: String(receiver.port),
+      STATS_FLUSH_INTERVAL: "10ms",
+    });
     await askOverHttp(program, 5);
     await stop(program);
     expect(program.errors.match(/cannot send statistics/g)).toHaveLength(1);
@@ -213,6 +230,8 @@ describe("createStatisticsSinks()", () => {
     expect(program.errors).toContain("TAGGED_STATS_MOGRIFIERS_A_PATTERN is not set: allowed is a regular expression");
     expect(program.errors).toContain("(no PATTERN specified for mogrifier A)");
     expect(program.errors).toContain('TAGGED_STATS_MOGRIFIERS_B_PATTERN="(": allowed is a regular expression');
-    expect(program.errors).toContain('TAGGED_STATS_MOGRIFIERS_B_TAGS=":5": allowed is tags key:value separated by commas');
+    expect(program.errors).toContain(
+      'TAGGED_STATS_MOGRIFIERS_B_TAGS=":5": allowed is tags key:value separated by commas',
+    );
   });
 });

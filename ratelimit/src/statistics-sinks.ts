@@ -1,4 +1,5 @@
-// The statistics sinks that the settings ask for, in any combination. Each is loaded only when it is wanted.
+// The statistics sinks that the settings ask for, in any combination. Each is loaded only when it
+// is wanted.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
@@ -22,8 +23,13 @@ export interface StatisticsSinksDeps {
   readonly log: Log;
 }
 
-/** Makes them and what they tell of the process, and counts the extra tags whose names are reserved. */
-export async function createStatisticsSinks(settings: StatisticsSettings, deps: StatisticsSinksDeps): Promise<readonly Part[]> {
+/**
+ * Makes them and what they tell of the process, and counts the extra tags whose names are reserved.
+ */
+export async function createStatisticsSinks(
+  settings: StatisticsSettings,
+  deps: StatisticsSinksDeps,
+): Promise<readonly Part[]> {
   const { pull, push, isOutput, extraTags } = settings;
   countReservedTags(deps.store, extraTags);
   const parts: Part[] = [createNodeStatistics({ store: deps.store, nowMs: () => performance.now() })];
@@ -34,20 +40,31 @@ export async function createStatisticsSinks(settings: StatisticsSettings, deps: 
   return parts;
 }
 
-async function createPull(pull: PullSettings, { extraTags }: StatisticsSettings, deps: StatisticsSinksDeps): Promise<Part> {
+async function createPull(
+  pull: PullSettings,
+  { extraTags }: StatisticsSettings,
+  deps: StatisticsSinksDeps,
+): Promise<Part> {
   const { createPullSink } = await import("./statistics/pull/pull-sink.ts");
   const { loadMapping } = await import("./statistics-mapping.ts");
   const sink = createPullSink({ ...deps, mapping: loadMapping(pull) }, { ...pull, extraTags });
   return announced(sink, "statistics", deps.startLog);
 }
 
-async function createStatsd(statsd: StatsdSettings, settings: StatisticsSettings, deps: StatisticsSinksDeps): Promise<Part> {
+async function createStatsd(
+  statsd: StatsdSettings,
+  settings: StatisticsSettings,
+  deps: StatisticsSinksDeps,
+): Promise<Part> {
   const { createStatsdFormat } = await import("./statistics/push/statsd-format.ts");
   const channel = await createStatsdChannel(statsd, deps);
   return createPush("StatsD statistics", { format: createStatsdFormat(settings), channel }, settings, deps);
 }
 
-async function createStatsdChannel({ protocol, host, port }: StatsdSettings, deps: StatisticsSinksDeps): Promise<LineChannel> {
+async function createStatsdChannel(
+  { protocol, host, port }: StatsdSettings,
+  deps: StatisticsSinksDeps,
+): Promise<LineChannel> {
   switch (protocol) {
     case "tcp":
       return (await import("./statistics/push/tcp-channel.ts")).createTcpChannel(deps, { host, port });
@@ -71,7 +88,12 @@ async function createOutput(settings: StatisticsSettings, deps: StatisticsSinksD
   const { createJsonFormat } = await import("./statistics/push/json-format.ts");
   const { createOutputChannel } = await import("./statistics/push/output-channel.ts");
   const channel = createOutputChannel(deps, { fileDescriptor: STANDARD_OUTPUT });
-  return createPush("statistics on standard output", { format: createJsonFormat({ nowMs: Date.now }, settings), channel }, settings, deps);
+  return createPush(
+    "statistics on standard output",
+    { format: createJsonFormat({ nowMs: Date.now }, settings), channel },
+    settings,
+    deps,
+  );
 }
 
 async function createPush(

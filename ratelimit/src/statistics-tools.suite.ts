@@ -1,4 +1,5 @@
-// Equipment of the tests that hold our statistics against other people's programs: where they are, and what the text format of Prometheus says.
+// Equipment of the tests that hold our statistics against other people's programs: where they are,
+// and what the text format of Prometheus says.
 import { homedir } from "node:os";
 import { join } from "node:path";
 
@@ -12,7 +13,10 @@ export interface Series {
   readonly value: number;
 }
 
-/** The series of a text by `name{label="value",…}` with the labels in order, and the types of its families. */
+/**
+ * The series of a text by `name{label="value",…}` with the labels in order, and the types of its
+ * families.
+ */
 export function readExposition(text: string): {
   readonly series: ReadonlyMap<string, Series>;
   readonly types: ReadonlyMap<string, string>;
@@ -25,7 +29,8 @@ export function readExposition(text: string): {
     const match = /^([A-Za-z_]\w*)(?:\{(.*)\})? (\S+)$/.exec(line);
     if (line.startsWith("#") || match === null) continue;
     const labels: Record<string, string> = {};
-    for (const [, name = "", value = ""] of (match[2] ?? "").matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) labels[name] = value;
+    for (const [, name = "", value = ""] of (match[2] ?? "").matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g))
+      labels[name] = value;
     const sorted = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
     const key = `${match[1] ?? ""}{${sorted.map(([name, value]) => `${name}="${value}"`).join(",")}}`;
     series.set(key, { name: match[1] ?? "", labels, value: Number(match[3]) });

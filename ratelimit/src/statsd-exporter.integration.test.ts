@@ -1,4 +1,5 @@
-// What we serve for scraping against what a real statsd_exporter makes of what we push, with the same mapping file: names, labels, types and values.
+// What we serve for scraping against what a real statsd_exporter makes of what we push, with the
+// same mapping file: names, labels, types and values.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +19,10 @@ import { defaultMappingText } from "./statistics/pull/default-mapping.ts";
 import { createServiceStatistics } from "./statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
 
-/** A mapping file that uses what the format has. `<scale>` is where durations become seconds, which only we need to be told. */
+/**
+ * A mapping file that uses what the format has. `<scale>` is where durations become seconds, which
+ * only we need to be told.
+ */
 const CUSTOM_MAPPING = `
 defaults:
   observer_type: summary
@@ -57,13 +61,25 @@ mappings:
   name: never
 `;
 
-/** What the exporter needs to take commas, hashes and brackets for parts of names, as we do, and not for tags of other dialects. */
-const NO_DIALECTS = ["--no-statsd.parse-influxdb-tags", "--no-statsd.parse-librato-tags", "--no-statsd.parse-signalfx-tags"];
+/**
+ * What the exporter needs to take commas, hashes and brackets for parts of names, as we do, and not
+ * for tags of other dialects.
+ */
+const NO_DIALECTS = [
+  "--no-statsd.parse-influxdb-tags",
+  "--no-statsd.parse-librato-tags",
+  "--no-statsd.parse-signalfx-tags",
+];
 
-/** Series that are not compared: of the two processes themselves, and what the exporter tells of itself. */
+/**
+ * Series that are not compared: of the two processes themselves, and what the exporter tells of
+ * itself.
+ */
 const OWN = /^(?:process_|nodejs_|go_|promhttp_|statsd_|ratelimit_node_)/;
 
-/** Statistics of every kind and shape. Durations come later: they are pushed as they are recorded. */
+/**
+ * Statistics of every kind and shape. Durations come later: they are pushed as they are recorded.
+ */
 function fill(store: StatisticsStore): void {
   const statistics = createServiceStatistics(store);
   statistics.method("ShouldRateLimit").totalRequests.add(12);
@@ -119,10 +135,12 @@ function recordDurations(store: StatisticsStore): void {
 /** The series of a text that are compared, as `name{labels}` with the value and the type. */
 function comparable(text: string): Readonly<Record<string, string>> {
   const { series, types } = readExposition(text);
-  const typeOf = (name: string): string => types.get(name) ?? types.get(name.replace(/_(?:bucket|sum|count)$/, "")) ?? "none";
+  const typeOf = (name: string): string =>
+    types.get(name) ?? types.get(name.replace(/_(?:bucket|sum|count)$/, "")) ?? "none";
   const found: Record<string, string> = {};
   for (const [key, { name, labels, value }] of series) {
-    // The exporter also estimates quantiles of summaries, over ten minutes; we give sum and count, from which averages come.
+    // The exporter also estimates quantiles of summaries, over ten minutes; we give sum and count,
+    // from which averages come.
     if (value === 0 || OWN.test(name) || labels["quantile"] !== undefined) continue;
     found[key] = `${typeOf(name)} ${Number(value.toPrecision(12))}`;
   }
@@ -150,7 +168,10 @@ describe("statistics for scraping and statsd_exporter", () => {
     return file;
   }
 
-  /** Starts an exporter with this mapping and our sinks with those settings; answers readers of both. */
+  /**
+   * Starts an exporter with this mapping and our sinks with those settings; answers readers of
+   * both.
+   */
   async function start(mapping: string, env: Readonly<Record<string, string>>, flags: readonly string[] = NO_DIALECTS) {
     const file = await write("exporter.yaml", mapping);
     const [port, webPort] = [await reservePort(), await reservePort()];
@@ -193,7 +214,8 @@ describe("statistics for scraping and statsd_exporter", () => {
   }
 
   /** The exporter makes seconds of durations by itself. */
-  const forExporter = (mapping: string): string => mapping.replace("    scale: 0.001\n    observer_type", "    observer_type");
+  const forExporter = (mapping: string): string =>
+    mapping.replace("    scale: 0.001\n    observer_type", "    observer_type");
 
   it.each(["tcp", "udp"])("are equal with the built-in mapping over %s", async (protocol) => {
     const mapping = defaultMappingText({ isMilliseconds: false });
@@ -253,7 +275,9 @@ describe("statistics for scraping and statsd_exporter", () => {
   });
 
   it("differ in tags that are part of a name when no entry matches it: labels with us, underscores with the exporter", async () => {
-    const { store, ours, theirs } = await start("mappings: []", { PROMETHEUS_MAPPER_YAML: await write("ours.yaml", "mappings: []") });
+    const { store, ours, theirs } = await start("mappings: []", {
+      PROMETHEUS_MAPPER_YAML: await write("ours.yaml", "mappings: []"),
+    });
     createAltstoreStatistics(store).add.success.add(1);
     expect(await ours()).toContain('ratelimit_memcache_add{code="success"} 1\n');
     await expect.poll(theirs, WAIT).toContain("ratelimit_memcache_add___code_success 1\n");
@@ -267,12 +291,16 @@ describe("statistics for scraping and statsd_exporter", () => {
   });
 
   it("differ in what a StatsD line cannot say: tags beside the name, and fractions of a millisecond", async () => {
-    const { store, ours, theirs } = await start(forExporter(defaultMappingText({ isMilliseconds: false })), { EXTRA_TAGS: "team:x" });
+    const { store, ours, theirs } = await start(forExporter(defaultMappingText({ isMilliseconds: false })), {
+      EXTRA_TAGS: "team:x",
+    });
     store.rule("d.k").totalHits = 3;
     store.timer("ratelimit_server.ShouldRateLimit.response_time").record(1.75);
     const tagged = await ours();
     expect(tagged).toContain('ratelimit_service_rate_limit_total_hits{domain="d",key1="k",team="x"} 3\n');
-    expect(tagged).toContain('ratelimit_service_response_time_seconds_sum{grpc_method="ShouldRateLimit",team="x"} 0.00175\n');
+    expect(tagged).toContain(
+      'ratelimit_service_response_time_seconds_sum{grpc_method="ShouldRateLimit",team="x"} 0.00175\n',
+    );
     await expect.poll(theirs, WAIT).toContain("ratelimit_service_rate_limit_d_k_total_hits___team_x 3\n");
     await expect.poll(theirs, WAIT).toContain("ratelimit_server_ShouldRateLimit_response_time___team_x_sum 0.001\n");
   });

@@ -24,14 +24,24 @@ describe("createTlsFileSets()", () => {
     const authority = await createAuthority({ commonName: "test", now: new Date(), validDays: 1 });
     const [certPath, keyPath] = [join(folder, "cert.pem"), join(folder, "key.pem")];
     const writePair = async (): Promise<void> => {
-      const pair = await authority.issue({ commonName: "server", dnsNames: ["localhost"], usage: "server", now: new Date(), validDays: 1 });
+      const pair = await authority.issue({
+        commonName: "server",
+        dnsNames: ["localhost"],
+        usage: "server",
+        now: new Date(),
+        validDays: 1,
+      });
       await writeFile(certPath, pair.certPem);
       await writeFile(keyPath, pair.keyPem);
     };
     await writePair();
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const files = createTlsFileSets({ log: silentLog() }).open({ certPath, keyPath }, createLoadStatistics(store, "certs"));
-    const counts = (): readonly number[] => ["load_attempts", "load_failures"].map((name) => store.counter(`certs.${name}`).value);
+    const files = createTlsFileSets({ log: silentLog() }).open(
+      { certPath, keyPath },
+      createLoadStatistics(store, "certs"),
+    );
+    const counts = (): readonly number[] =>
+      ["load_attempts", "load_failures"].map((name) => store.counter(`certs.${name}`).value);
     expect(counts()).toEqual([1, 0]);
     expect(store.gauge("certs.num_values").value).toBe(2);
     files.reload();

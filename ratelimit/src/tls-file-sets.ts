@@ -1,4 +1,5 @@
-// All TLS files that the process has opened, so that they are watched, reloaded and closed together.
+// All TLS files that the process has opened, so that they are watched, reloaded and closed
+// together.
 import type { Log } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFilePaths, type TlsFiles } from "@weir/common/tls/tls-files";
 
@@ -6,7 +7,10 @@ import type { LoadStatistics } from "./statistics/load-statistics.ts";
 
 /** Opens TLS files and keeps a list of them. */
 export interface TlsFileSets {
-  /** Reads and checks the files; fails with TLS_FILE_INVALID. `statistics` count this load and every later one. */
+  /**
+   * Reads and checks the files; fails with TLS_FILE_INVALID. `statistics` count this load and every
+   * later one.
+   */
   open(paths: TlsFilePaths, statistics?: LoadStatistics): TlsFiles;
   /** Every set opened so far, as parts of the process. */
   all(): readonly TlsFiles[];

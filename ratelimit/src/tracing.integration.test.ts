@@ -1,4 +1,5 @@
-// Spans of the service as a process, as a receiver made of OpenTelemetry's published messages, in another language, gets them.
+// Spans of the service as a process, as a receiver made of OpenTelemetry's published messages, in
+// another language, gets them.
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,7 +61,10 @@ describe("weir-ratelimit tracing", () => {
   async function startReceiver(tls?: Parameters<typeof startOtlpReceiver>[1]) {
     const receiver = await startOtlpReceiver(process.env, tls);
     receivers.push(receiver);
-    /** All spans, once so many have come: what sent them may end before this process has read what the receiver says of them. */
+    /**
+     * All spans, once so many have come: what sent them may end before this process has read what
+     * the receiver says of them.
+     */
     const spans = async (count: number): Promise<readonly ReceivedSpan[]> => {
       await expect.poll(() => receiver.spans().length, WAIT).toBeGreaterThanOrEqual(count);
       return receiver.spans();
@@ -80,7 +84,8 @@ describe("weir-ratelimit tracing", () => {
       ...env,
     });
     await expect.poll(() => program.errors(), WAIT).toContain("Listening for HTTP on");
-    const portOf = (what: string): string => new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`).exec(program.errors())?.[1] ?? "";
+    const portOf = (what: string): string =>
+      new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`).exec(program.errors())?.[1] ?? "";
     return { program, url: `http://127.0.0.1:${portOf("HTTP")}/json`, target: `127.0.0.1:${portOf("gRPC")}` };
   }
 
@@ -134,13 +139,27 @@ describe("weir-ratelimit tracing", () => {
 
   async function startRedis(): Promise<string> {
     const port = await reservePort();
-    const redis = start("redis-server", ["--port", `${port}`, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]);
+    const redis = start("redis-server", [
+      "--port",
+      `${port}`,
+      "--bind",
+      "127.0.0.1",
+      "--save",
+      "",
+      "--appendonly",
+      "no",
+      "--dir",
+      folder,
+    ]);
     await expect.poll(() => redis.output(), WAIT).toContain("Ready to accept connections");
     return `127.0.0.1:${port}`;
   }
 
   function redisSettings(url: string): Record<string, string> {
-    const [main, perSecond] = ["REDIS", "REDIS_PERSECOND"].map((name) => ({ [`${name}_SOCKET_TYPE`]: "tcp", [`${name}_URL`]: url }));
+    const [main, perSecond] = ["REDIS", "REDIS_PERSECOND"].map((name) => ({
+      [`${name}_SOCKET_TYPE`]: "tcp",
+      [`${name}_URL`]: url,
+    }));
     return { BACKEND_TYPE: "redis", REDIS_PERSECOND: "true", ...main, ...perSecond };
   }
 
@@ -200,7 +219,8 @@ describe("weir-ratelimit tracing", () => {
       STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true",
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}`,
     });
-    for (let count = 0; count < 6; count++) expect(await askJson(url, request("d", "k", "other"), TRACEPARENT)).toBe(count < 5 ? 200 : 429);
+    for (let count = 0; count < 6; count++)
+      expect(await askJson(url, request("d", "k", "other"), TRACEPARENT)).toBe(count < 5 ? 200 : 429);
     await stop(program);
     const spans = await receiver.spans(18);
     const decisions = spans.filter(({ name }) => name === DECISION).map(({ spanId }) => spanId);
@@ -224,7 +244,10 @@ describe("weir-ratelimit tracing", () => {
     expect(spans.map(({ name }) => name).sort()).toEqual([MEMCACHED, ANSWER, DECISION]);
     const decision = byName(spans, DECISION);
     expect(decision).toMatchObject({ traceId: TRACE_ID, parentSpanId: CALLER_ID });
-    expect(byName(spans, MEMCACHED)).toMatchObject({ parentSpanId: decision.spanId, attributes: { "keysToGet length": 2 } });
+    expect(byName(spans, MEMCACHED)).toMatchObject({
+      parentSpanId: decision.spanId,
+      attributes: { "keysToGet length": 2 },
+    });
     const answer = byName(spans, ANSWER);
     expect(answer).toMatchObject({ traceId: TRACE_ID, parentSpanId: CALLER_ID });
     expect(JSON.parse(String(answer.attributes["response"]))).toMatchObject({
@@ -232,16 +255,26 @@ describe("weir-ratelimit tracing", () => {
       statuses: [{ limitRemaining: 4 }, {}, { code: "OK" }],
     });
     expect(answer.resource["service.name"]).toBe("RateLimit");
-    expect(answer.resource["service.instance.id"]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(answer.resource["service.instance.id"]).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
     expect(answer.resource).not.toHaveProperty("service.namespace");
   });
 
   it("makes one trace of a call whose caller has none, and follows what the caller decided about sampling", async () => {
     const receiver = await startReceiver();
-    const { program, url, target } = await serve({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}` });
+    const { program, url, target } = await serve({
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}`,
+    });
     expect(await askGrpc(target, request("d", "k"))).toBe(0);
     expect(await askJson(url, request("d", "k"), { traceparent: `00-${TRACE_ID}-${CALLER_ID}-00` })).toBe(200);
-    expect(await askJson(url, request("d", "k"), { "x-b3-traceid": TRACE_ID, "x-b3-spanid": CALLER_ID, "x-b3-sampled": "0" })).toBe(200);
+    expect(
+      await askJson(url, request("d", "k"), {
+        "x-b3-traceid": TRACE_ID,
+        "x-b3-spanid": CALLER_ID,
+        "x-b3-sampled": "0",
+      }),
+    ).toBe(200);
     await stop(program);
     const spans = await receiver.spans(2);
     expect(spans.map(({ name }) => name).sort()).toEqual([DECISION, SERVER]);
@@ -294,7 +327,10 @@ describe("weir-ratelimit tracing", () => {
     await stop(program);
     const spans = await receiver.spans(3);
     expect(byName(spans, SERVER)).toMatchObject({ attributes: { "rpc.grpc.status_code": 14 }, status: { code: 2 } });
-    expect(byName(spans, REDIS)).toMatchObject({ attributes: { "pipeline length": 1 }, events: [{ name: "exception" }] });
+    expect(byName(spans, REDIS)).toMatchObject({
+      attributes: { "pipeline length": 1 },
+      events: [{ name: "exception" }],
+    });
     expect(byName(spans, DECISION)).toMatchObject({ attributes: { "error.type": "STORE_UNAVAILABLE" } });
   });
 

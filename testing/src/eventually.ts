@@ -4,13 +4,21 @@ import { setTimeout as delay } from "node:timers/promises";
 /** Time between two attempts, in milliseconds. */
 const RETRY_INTERVAL_MS = 25;
 
-/** Longest wait when none is named, in milliseconds: generous, because the machine of a test may be busy. */
+/**
+ * Longest wait when none is named, in milliseconds: generous, because the machine of a test may be
+ * busy.
+ */
 const DEFAULT_TIMEOUT_MS = 40_000;
 
 /**
- * Repeats `attempt` until it does not throw, and returns what it returned. After `timeoutMs` throws the last error with `what` was waited for in front.
+ * Repeats `attempt` until it does not throw, and returns what it returned. After `timeoutMs` throws
+ * the last error with `what` was waited for in front.
  */
-export async function eventually<T>(what: string, attempt: () => T | Promise<T>, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  attempt: () => T | Promise<T>,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     try {

@@ -13,6 +13,8 @@ describe("oneWithin()", () => {
 
   it("throws with every time when none was", async () => {
     const attempt = oneWithin("it", 1000, (number) => Promise.resolve(1000 + number));
-    await expect(attempt).rejects.toThrow("it took 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008 ms, never less than 1000 ms");
+    await expect(attempt).rejects.toThrow(
+      "it took 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008 ms, never less than 1000 ms",
+    );
   });
 });

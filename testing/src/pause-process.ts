@@ -1,5 +1,6 @@
-// Holds a server process still for sure. A signal that stops only begins to: it reaches one thread, which stops the others when it gets the processor, and
-// until then a server of several threads goes on answering (signal(7)).
+// Holds a server process still for sure. A signal that stops only begins to: it reaches one thread,
+// which stops the others when it gets the processor, and until then a server of several threads
+// goes on answering (signal(7)).
 import { readdirSync, readFileSync } from "node:fs";
 
 /** Longest wait for the threads to stand still, in milliseconds. */
@@ -9,7 +10,8 @@ const STOP_TIMEOUT_MS = 20_000;
 const POLL_MS = 2;
 
 /**
- * Stops a process by SIGSTOP and resolves when none of its threads runs any more; SIGCONT lets it go on.
+ * Stops a process by SIGSTOP and resolves when none of its threads runs any more; SIGCONT lets it
+ * go on.
  *
  * @throws Error when there is no such process, or when it still runs after 20 s
  */
@@ -18,12 +20,16 @@ export async function pauseProcess(pid: number | undefined): Promise<void> {
   const deadlineMs = performance.now() + STOP_TIMEOUT_MS;
   process.kill(pid, "SIGSTOP");
   while (!standsStill(pid)) {
-    if (performance.now() > deadlineMs) throw new Error(`The process ${pid} still runs ${STOP_TIMEOUT_MS} ms after it was stopped`);
+    if (performance.now() > deadlineMs)
+      throw new Error(`The process ${pid} still runs ${STOP_TIMEOUT_MS} ms after it was stopped`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-/** Whether every thread is in the state T, which stands behind the name in brackets (proc_pid_stat(5)). */
+/**
+ * Whether every thread is in the state T, which stands behind the name in brackets
+ * (proc_pid_stat(5)).
+ */
 function standsStill(pid: number): boolean {
   try {
     return readdirSync(`/proc/${pid}/task`).every((thread) =>

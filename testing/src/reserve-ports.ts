@@ -1,25 +1,29 @@
-// Ports of 127.0.0.1 for servers that cannot choose one themselves and tell, such that no other test takes one: not in another process, and not while the
-// server is away.
+// Ports of 127.0.0.1 for servers that cannot choose one themselves and tell, such that no other
+// test takes one: not in another process, and not while the server is away.
 import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Where they are looked for: below those that systems give to outgoing connections and to whoever asks for any (from 32768 on Linux, from 49152 by RFC 6335),
- * so that none of these takes one whose server is away. The buses of Redis clusters are at other ports, which are reserved, too.
+ * Where they are looked for: below those that systems give to outgoing connections and to whoever
+ * asks for any (from 32768 on Linux, from 49152 by RFC 6335), so that none of these takes one whose
+ * server is away. The buses of Redis clusters are at other ports, which are reserved, too.
  */
 const RANGE = { first: 12_000, end: 32_000 } as const;
 
 /** How many ports are tried for one. */
 const ATTEMPTS_MAX = 1000;
 
-/** Where a sign that a port is taken stands: an address of this machine that no server listens on, so that it is in nobody's way, UDP servers included. */
+/**
+ * Where a sign that a port is taken stands: an address of this machine that no server listens on,
+ * so that it is in nobody's way, UDP servers included.
+ */
 const SIGN_ADDRESS = "127.0.0.2";
 
 /**
- * A port of 127.0.0.1 that nothing listens on. Until this process ends, nobody else who asks here is given it, whether its server has not begun yet, listens
- * or is away.
+ * A port of 127.0.0.1 that nothing listens on. Until this process ends, nobody else who asks here
+ * is given it, whether its server has not begun yet, listens or is away.
  *
  * @throws Error when none is free
  */

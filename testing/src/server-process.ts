@@ -1,4 +1,5 @@
-// A real server as a child process of a test: its output goes to a file, and it is ended by its process id, whatever state it is in.
+// A real server as a child process of a test: its output goes to a file, and it is ended by its
+// process id, whatever state it is in.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The five calls: from request to the work in users/, and from its result to an answer with cookies. No rule of the field is decided here.
+// The five calls: from request to the work in users/, and from its result to an answer with
+// cookies. No rule of the field is decided here.
 import type { Request, RequestHandler, Response } from "express";
 import { AccountError, fieldError } from "../errors.ts";
 import { AVATAR_LIMITS, cleanImage } from "../media/image.ts";
@@ -77,7 +78,10 @@ export function createAccountHandlers(deps: AccountDeps, options: AccountRouteOp
     async logout(request, response) {
       const signedIn = await authenticate(deps, readCookies(request, options.cookies));
       await logOut(deps, signedIn, contextOf(response).caller);
-      response.setHeader("Set-Cookie", [clearCookie("access", options.cookies), clearCookie("refresh", options.cookies)]);
+      response.setHeader("Set-Cookie", [
+        clearCookie("access", options.cookies),
+        clearCookie("refresh", options.cookies),
+      ]);
       sendJson(request, response, 200, { message: "You are logged out." });
     },
   };
@@ -89,8 +93,11 @@ async function answerRegister(
   { request, response, hold }: { request: Request; response: Response; hold: UploadHold },
 ): Promise<void> {
   const form = await readRegistrationForm(request, { avatarMaxBytes: options.avatarMaxBytes, hold });
-  const isAvatarMissing = (form.avatar === undefined || form.avatar.length === 0) && (options.avatarRequired || form.avatar !== undefined);
-  const missing = isAvatarMissing ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }] : [];
+  const isAvatarMissing =
+    (form.avatar === undefined || form.avatar.length === 0) && (options.avatarRequired || form.avatar !== undefined);
+  const missing = isAvatarMissing
+    ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
+    : [];
   const registration = parseRegistration(form.fields, missing, await options.passwordRules);
   const avatar = form.avatar === undefined ? undefined : checkAvatar(form.avatar);
   const user = await register(deps, registration, avatar, contextOf(response).caller);
@@ -98,7 +105,12 @@ async function answerRegister(
   sendJson(request, response, 201, { message: "Your account is ready. Log in to use it.", user: publicUser(user) });
 }
 
-async function answerLogin(deps: AccountDeps, options: AccountRouteOptions, request: Request, response: Response): Promise<void> {
+async function answerLogin(
+  deps: AccountDeps,
+  options: AccountRouteOptions,
+  request: Request,
+  response: Response,
+): Promise<void> {
   const credentials = parseCredentials(request.body);
   const refreshCookie = readCookie(request.headers.cookie, "refresh", options.cookies);
   const result = await logIn(deps, options, { ...credentials, refreshCookie }, contextOf(response).caller);
@@ -115,7 +127,12 @@ async function answerLogin(deps: AccountDeps, options: AccountRouteOptions, requ
   });
 }
 
-async function answerRefresh(deps: AccountDeps, options: AccountRouteOptions, request: Request, response: Response): Promise<void> {
+async function answerRefresh(
+  deps: AccountDeps,
+  options: AccountRouteOptions,
+  request: Request,
+  response: Response,
+): Promise<void> {
   const result = await refresh(deps, options, readCookies(request, options.cookies));
   const maxAgeSeconds = secondsUntil(result.access.expiresAtMs, deps.clock());
   response.setHeader("Set-Cookie", [serializeCookie("access", result.access.token, maxAgeSeconds, options.cookies)]);
@@ -140,11 +157,23 @@ function checkAvatar(bytes: Buffer): CleanImage {
   if (result.ok) return result.image;
   switch (result.problem) {
     case "type":
-      throw fieldError("avatar_type", { field: "avatar", message: "The avatar must be a PNG, JPEG or WebP image.", code: "avatar_type" });
+      throw fieldError("avatar_type", {
+        field: "avatar",
+        message: "The avatar must be a PNG, JPEG or WebP image.",
+        code: "avatar_type",
+      });
     case "damaged":
-      throw fieldError("avatar_type", { field: "avatar", message: "The avatar is damaged or not complete.", code: "avatar_damaged" });
+      throw fieldError("avatar_type", {
+        field: "avatar",
+        message: "The avatar is damaged or not complete.",
+        code: "avatar_damaged",
+      });
     case "animated":
-      throw fieldError("avatar_type", { field: "avatar", message: "The avatar must not be animated.", code: "avatar_animated" });
+      throw fieldError("avatar_type", {
+        field: "avatar",
+        message: "The avatar must not be animated.",
+        code: "avatar_animated",
+      });
     case "dimensions": {
       const { sideMinPixels, sideMaxPixels } = AVATAR_LIMITS;
       const message = `The avatar must measure ${sideMinPixels} to ${sideMaxPixels} pixels on each side.`;

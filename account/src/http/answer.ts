@@ -1,4 +1,5 @@
-// Writes answers: the headers every answer has, JSON bodies, and the end of requests whose body was not read.
+// Writes answers: the headers every answer has, JSON bodies, and the end of requests whose body was
+// not read.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** Headers of every answer; media-route.ts replaces some for images. */
@@ -11,7 +12,10 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   Vary: "Origin",
 };
 
-/** How much of an unread body is taken in after the answer, in bytes, so that the client gets to read the answer. */
+/**
+ * How much of an unread body is taken in after the answer, in bytes, so that the client gets to
+ * read the answer.
+ */
 const DRAIN_MAX_BYTES = 1024 * 1024;
 
 /** How long the rest of an unread body is awaited, in milliseconds. */
@@ -33,7 +37,8 @@ export function sendJson(
     response.end(bytes);
     return;
   }
-  // The client is still sending. Closing at once would reset the connection, and browsers would show that and not the answer.
+  // The client is still sending. Closing at once would reset the connection, and browsers would
+  // show that and not the answer.
   response.setHeader("Connection", "close");
   response.write(bytes);
   drain(request, () => {
@@ -42,7 +47,10 @@ export function sendJson(
   });
 }
 
-/** Whether the request has a body at all (RFC 9112 section 6); Node calls one without complete only after its handler ran. */
+/**
+ * Whether the request has a body at all (RFC 9112 section 6); Node calls one without complete only
+ * after its handler ran.
+ */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }

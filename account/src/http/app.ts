@@ -44,7 +44,9 @@ export interface Health {
 export interface AppOptions {
   readonly cookies: CookieOptions;
   readonly origins: OriginOptions;
-  /** How many proxies, or which networks of proxies, may say for whom they call; false trusts none. */
+  /**
+   * How many proxies, or which networks of proxies, may say for whom they call; false trusts none.
+   */
   readonly trustProxy: number | readonly string[] | false;
 }
 
@@ -95,7 +97,13 @@ function addAccountRoutes(app: Express, handlers: AccountHandlers, origins: Orig
 }
 
 /** One path with one method; the path's other methods are refused by name. */
-function addRoute(app: Express, method: "get" | "post", path: string | RegExp, label: string, steps: readonly RequestHandler[]): void {
+function addRoute(
+  app: Express,
+  method: "get" | "post",
+  path: string | RegExp,
+  label: string,
+  steps: readonly RequestHandler[],
+): void {
   const allow = method === "get" ? ["GET", "HEAD", "OPTIONS"] : ["POST", "OPTIONS"];
   const setLabel: RequestHandler = (_request, response, next) => {
     contextOf(response).route = label;
@@ -153,7 +161,12 @@ const requireHost: RequestHandler = (request, response, next) => {
 /** TRACE would repeat cookies to the caller; Node lets it through. */
 const refuseOddMethods: RequestHandler = (request, _response, next) => {
   if (!["TRACE", "CONNECT"].includes(request.method)) next();
-  else next(new AccountError("method_not_allowed", "This method is not served.", { allow: ["GET", "HEAD", "POST", "OPTIONS"] }));
+  else
+    next(
+      new AccountError("method_not_allowed", "This method is not served.", {
+        allow: ["GET", "HEAD", "POST", "OPTIONS"],
+      }),
+    );
 };
 
 function allowOrigins(origins: OriginOptions): RequestHandler {

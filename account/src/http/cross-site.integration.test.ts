@@ -1,4 +1,5 @@
-// Foreign pages against the real service: what they may read, what they may do, and what a browser is told.
+// Foreign pages against the real service: what they may read, what they may do, and what a browser
+// is told.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { formCall, startService, USER } from "../running-service.suite.ts";
 import type { Answer, RunningService } from "../running-service.suite.ts";
@@ -34,14 +35,21 @@ describe("calls from foreign pages", () => {
 
   it("T41 cannot register by a form: refused before the body is read", async () => {
     const form = formCall([{ name: "email", value: "b@x.com" }], { Origin: EVIL, "Content-Length": "1000" });
-    const answer = await service.call({ ...form, headers: { ...form.headers, "Content-Length": "1000", "Sec-Fetch-Site": "cross-site" } });
+    const answer = await service.call({
+      ...form,
+      headers: { ...form.headers, "Content-Length": "1000", "Sec-Fetch-Site": "cross-site" },
+    });
     expect(answer.status).toBe(403);
     expect((await service.login({ ...USER, email: "b@x.com" })).status).toBe(401);
   });
 
   it.each([
     { name: "T43 a sandboxed frame", headers: { Origin: "null" }, status: 403 },
-    { name: "T44 a sibling that is not listed", headers: { Origin: "https://other.x.com", "Sec-Fetch-Site": "same-site" }, status: 403 },
+    {
+      name: "T44 a sibling that is not listed",
+      headers: { Origin: "https://other.x.com", "Sec-Fetch-Site": "same-site" },
+      status: 403,
+    },
     { name: "T44 an unlisted origin in an older browser", headers: { Origin: EVIL }, status: 403 },
     { name: "a listed front end", headers: { Origin: LISTED, "Sec-Fetch-Site": "same-site" }, status: 200 },
     { name: "T45 no browser", headers: {}, status: 200 },
@@ -50,40 +58,51 @@ describe("calls from foreign pages", () => {
   });
 
   it("T42 cannot log in by a form that looks like JSON", async () => {
-    const answer = await service.login('{"email":"a@x.com","password":"correct horse battery","x":"="}', { "Content-Type": "text/plain" });
+    const answer = await service.login('{"email":"a@x.com","password":"correct horse battery","x":"="}', {
+      "Content-Type": "text/plain",
+    });
     expect([answer.status, answer.json["code"]]).toEqual([415, "unsupported_media_type"]);
   });
 });
 
 describe("answers to pages", () => {
-  it.each([EVIL, "http://localhost:5173.evil.com", "http://localhost:51730", "https://localhost:5173", "null", "HTTP://LOCALHOST:5173"])(
-    "T46 T47 cannot be read by %s",
-    async (origin) => {
-      const { status, headers } = await currentUser({ Origin: origin });
-      expect([status, headers["access-control-allow-origin"], headers["access-control-allow-credentials"]]).toEqual([
-        200,
-        undefined,
-        undefined,
-      ]);
-      expect(headers.vary).toBe("Origin");
-    },
-  );
+  it.each([
+    EVIL,
+    "http://localhost:5173.evil.com",
+    "http://localhost:51730",
+    "https://localhost:5173",
+    "null",
+    "HTTP://LOCALHOST:5173",
+  ])("T46 T47 cannot be read by %s", async (origin) => {
+    const { status, headers } = await currentUser({ Origin: origin });
+    expect([status, headers["access-control-allow-origin"], headers["access-control-allow-credentials"]]).toEqual([
+      200,
+      undefined,
+      undefined,
+    ]);
+    expect(headers.vary).toBe("Origin");
+  });
 
   it("T48 can be read by a listed front end, errors too", async () => {
     const tooLarge = { "Content-Type": "application/json", Origin: LISTED };
     const answers = [
       await currentUser({ Origin: LISTED, Cookie: "" }),
-      await service.call({ method: "POST", path: "/api/v1/user/login", headers: tooLarge, body: `{"x":"${"y".repeat(20_000)}"}` }),
+      await service.call({
+        method: "POST",
+        path: "/api/v1/user/login",
+        headers: tooLarge,
+        body: `{"x":"${"y".repeat(20_000)}"}`,
+      }),
       await post("login", { Origin: LISTED }),
       await service.call({ path: "/nowhere", headers: { Origin: LISTED } }),
     ];
     expect(answers.map(({ status }) => status)).toEqual([401, 413, 415, 404]);
     for (const { headers } of answers) {
-      expect([headers["access-control-allow-origin"], headers["access-control-allow-credentials"], headers.vary]).toEqual([
-        LISTED,
-        "true",
-        "Origin",
-      ]);
+      expect([
+        headers["access-control-allow-origin"],
+        headers["access-control-allow-credentials"],
+        headers.vary,
+      ]).toEqual([LISTED, "true", "Origin"]);
     }
   });
 
@@ -101,7 +120,11 @@ describe("answers to pages", () => {
   });
 
   it("to a preflight of another origin allow nothing", async () => {
-    const { headers } = await service.call({ method: "OPTIONS", path: "/api/v1/user/login", headers: { Origin: EVIL } });
+    const { headers } = await service.call({
+      method: "OPTIONS",
+      path: "/api/v1/user/login",
+      headers: { Origin: EVIL },
+    });
     expect(Object.keys(headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
 

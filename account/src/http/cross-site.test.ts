@@ -33,17 +33,37 @@ describe("corsHeaders()", () => {
 
 describe("isCallAllowed()", () => {
   it.each([
-    { name: "a call of the very origin", secFetchSite: "same-origin", origin: "https://account.example.com", isAllowed: true },
+    {
+      name: "a call of the very origin",
+      secFetchSite: "same-origin",
+      origin: "https://account.example.com",
+      isAllowed: true,
+    },
     { name: "an address typed by hand", secFetchSite: "none", origin: undefined, isAllowed: true },
     { name: "a listed front end on the same site", secFetchSite: "same-site", origin: LISTED, isAllowed: true },
     { name: "a listed front end on another site", secFetchSite: "cross-site", origin: LISTED, isAllowed: true },
     { name: "T40 another site", secFetchSite: "cross-site", origin: "https://evil.example", isAllowed: false },
-    { name: "T44 a sibling that is not listed", secFetchSite: "same-site", origin: "https://other.x.com", isAllowed: false },
+    {
+      name: "T44 a sibling that is not listed",
+      secFetchSite: "same-site",
+      origin: "https://other.x.com",
+      isAllowed: false,
+    },
     { name: "another site that hides its origin", secFetchSite: "cross-site", origin: undefined, isAllowed: false },
     { name: "T43 a sandboxed frame", secFetchSite: undefined, origin: "null", isAllowed: false },
     { name: "T43 a sandboxed frame in a new browser", secFetchSite: "cross-site", origin: "null", isAllowed: false },
-    { name: "an older browser on the very origin", secFetchSite: undefined, origin: "https://account.example.com", isAllowed: true },
-    { name: "an older browser on another origin", secFetchSite: undefined, origin: "https://evil.example", isAllowed: false },
+    {
+      name: "an older browser on the very origin",
+      secFetchSite: undefined,
+      origin: "https://account.example.com",
+      isAllowed: true,
+    },
+    {
+      name: "an older browser on another origin",
+      secFetchSite: undefined,
+      origin: "https://evil.example",
+      isAllowed: false,
+    },
     { name: "T45 no browser", secFetchSite: undefined, origin: undefined, isAllowed: true },
     { name: "a value nobody knows", secFetchSite: "sideways", origin: undefined, isAllowed: false },
   ])("is $isAllowed for $name", ({ secFetchSite, origin, isAllowed }) => {
@@ -51,6 +71,8 @@ describe("isCallAllowed()", () => {
   });
 
   it("wants to know the origin when cookies go along across sites", () => {
-    expect(isCallAllowed({ origin: undefined, secFetchSite: undefined }, { ...OPTIONS, requireOrigin: true })).toBe(false);
+    expect(isCallAllowed({ origin: undefined, secFetchSite: undefined }, { ...OPTIONS, requireOrigin: true })).toBe(
+      false,
+    );
   });
 });

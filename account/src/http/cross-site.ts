@@ -1,12 +1,19 @@
-// Which origins may read answers (CORS) and which may make calls that change something (CSRF). Pure decisions; app.ts applies them.
+// Which origins may read answers (CORS) and which may make calls that change something (CSRF). Pure
+// decisions; app.ts applies them.
 
 /** The origins that matter. */
 export interface OriginOptions {
   /** Origins of front ends, compared character by character. */
   readonly allowedOrigins: ReadonlySet<string>;
-  /** The origin under which browsers see this service; never taken from the Host header, which the caller writes. */
+  /**
+   * The origin under which browsers see this service; never taken from the Host header, which the
+   * caller writes.
+   */
   readonly publicOrigin: () => string;
-  /** True when cookies go along with cross-site calls (SameSite=None): then a call must say where it comes from. */
+  /**
+   * True when cookies go along with cross-site calls (SameSite=None): then a call must say where it
+   * comes from.
+   */
   readonly requireOrigin: boolean;
 }
 
@@ -16,8 +23,13 @@ export interface CallOrigin {
   readonly secFetchSite: string | undefined;
 }
 
-/** Headers by which a page of a listed origin may read the answer; undefined for every other origin. */
-export function corsHeaders(origin: string | undefined, options: OriginOptions): Readonly<Record<string, string>> | undefined {
+/**
+ * Headers by which a page of a listed origin may read the answer; undefined for every other origin.
+ */
+export function corsHeaders(
+  origin: string | undefined,
+  options: OriginOptions,
+): Readonly<Record<string, string>> | undefined {
   if (origin === undefined || !options.allowedOrigins.has(origin)) return undefined;
   return {
     "Access-Control-Allow-Origin": origin,
@@ -34,11 +46,13 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a call that changes something may proceed. Browsers say with Sec-Fetch-Site whether it comes from this very origin; older ones
- * send only Origin; what sends neither is no browser and carries no foreign cookies.
+ * Whether a call that changes something may proceed. Browsers say with Sec-Fetch-Site whether it
+ * comes from this very origin; older ones send only Origin; what sends neither is no browser and
+ * carries no foreign cookies.
  */
 export function isCallAllowed({ origin, secFetchSite }: CallOrigin, options: OriginOptions): boolean {
   if (secFetchSite === "same-origin" || secFetchSite === "none") return true;
-  if (origin !== undefined) return options.allowedOrigins.has(origin) || (origin !== "null" && origin === options.publicOrigin());
+  if (origin !== undefined)
+    return options.allowedOrigins.has(origin) || (origin !== "null" && origin === options.publicOrigin());
   return secFetchSite === undefined && !options.requireOrigin;
 }

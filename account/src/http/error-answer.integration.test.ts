@@ -29,14 +29,22 @@ beforeEach(async () => {
       trustProxy: false,
     },
   );
-  server = createHttpServer(app, { host: "127.0.0.1", port: 0, connectionsMax: 10, timeouts: SERVER_TIMEOUTS, graceMs: 100 });
+  server = createHttpServer(app, {
+    host: "127.0.0.1",
+    port: 0,
+    connectionsMax: 10,
+    timeouts: SERVER_TIMEOUTS,
+    graceMs: 100,
+  });
   await server.start?.();
 });
 
 afterEach(() => server.stop?.());
 
 function currentUser(): Promise<Response> {
-  return fetch(`http://127.0.0.1:${server.address()?.port ?? 0}/api/v1/user/current-user`, { headers: { Origin: LISTED } });
+  return fetch(`http://127.0.0.1:${server.address()?.port ?? 0}/api/v1/user/current-user`, {
+    headers: { Origin: LISTED },
+  });
 }
 
 describe("an unforeseen error", () => {
@@ -58,12 +66,19 @@ describe("an unforeseen error", () => {
   it("T35 T48 of a store that is down keeps the cookies, says when to retry, and can be read by the front end", async () => {
     failure = new AccountError("database_unavailable", "Try again.", { retryAfterSeconds: 2 });
     const answer = await currentUser();
-    expect([answer.status, answer.headers.get("retry-after"), answer.headers.get("set-cookie")]).toEqual([503, "2", null]);
+    expect([answer.status, answer.headers.get("retry-after"), answer.headers.get("set-cookie")]).toEqual([
+      503,
+      "2",
+      null,
+    ]);
     expect(answer.headers.get("access-control-allow-origin")).toBe(LISTED);
   });
 
   it("readiness is 503 with a message", async () => {
     const answer = await fetch(`http://127.0.0.1:${server.address()?.port ?? 0}/readyz`);
-    expect([answer.status, await answer.json()]).toEqual([503, { status: "not ready", message: "The service is not ready." }]);
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      { status: "not ready", message: "The service is not ready." },
+    ]);
   });
 });

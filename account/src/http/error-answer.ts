@@ -1,4 +1,5 @@
-// Turns whatever a call ended with into an answer. The last handler of the app, and the only place that logs a failed call.
+// Turns whatever a call ended with into an answer. The last handler of the app, and the only place
+// that logs a failed call.
 import type { ErrorRequestHandler, Request, Response } from "express";
 import { describeError } from "@weir/common/errors/service-error";
 import { maskCredentials } from "@weir/common/settings/secret";
@@ -19,9 +20,16 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
     response.statusCode = status;
     if (status >= 500) {
       const reason = maskCredentials(describeError(error));
-      const stack = failure.code === "internal" && error instanceof Error ? { stack: maskCredentials(error.stack ?? "") } : {};
+      const stack =
+        failure.code === "internal" && error instanceof Error ? { stack: maskCredentials(error.stack ?? "") } : {};
       const level = failure.code === "busy" ? "warn" : "error"; // Refusing what is too much is the plan, and under attack frequent.
-      caller.log[level]("call failed", { ...describeRequest(request, response), status, code: failure.code, reason, ...stack });
+      caller.log[level]("call failed", {
+        ...describeRequest(request, response),
+        status,
+        code: failure.code,
+        reason,
+        ...stack,
+      });
     }
     if (response.headersSent) {
       response.destroy(); // Half an answer is out; the end of the connection is all that can still be said.
@@ -44,7 +52,8 @@ function toAccountError(error: unknown): AccountError {
   if (error instanceof AccountError) return error;
   const bodyError = bodyErrorOf(error);
   if (bodyError !== undefined) return bodyError;
-  // express and its router give a status to errors in what a caller sent, such as a path that cannot be decoded.
+  // express and its router give a status to errors in what a caller sent, such as a path that
+  // cannot be decoded.
   if (error instanceof Error && "status" in error && error.status === 400) {
     return new AccountError("malformed_request", "The request cannot be read.", { cause: error });
   }

@@ -1,4 +1,5 @@
-// The one table from error codes to HTTP, and the body of an error answer. A new code does not compile until it stands here.
+// The one table from error codes to HTTP, and the body of an error answer. A new code does not
+// compile until it stands here.
 import type { AccountError, CallErrorCode, FieldError } from "../errors.ts";
 
 /** The HTTP status of every code that can end a call. */
@@ -50,12 +51,23 @@ export interface ProblemBody extends ErrorBody {
 
 /** The body for an error. */
 export function errorBody(error: AccountError, requestId: string): ErrorBody {
-  return { message: error.message, code: error.code, status: ERROR_STATUS[error.code], errors: error.details.fields ?? [], requestId };
+  return {
+    message: error.message,
+    code: error.code,
+    status: ERROR_STATUS[error.code],
+    errors: error.details.fields ?? [],
+    requestId,
+  };
 }
 
 /** The body with the members of RFC 9457 added. */
 export function problemBody(body: ErrorBody): ProblemBody {
-  return { ...body, type: `urn:account:error:${body.code}`, title: body.code.replaceAll("_", " "), detail: body.message };
+  return {
+    ...body,
+    type: `urn:account:error:${body.code}`,
+    title: body.code.replaceAll("_", " "),
+    detail: body.message,
+  };
 }
 
 /** The headers that belong to an error besides those of every answer. */

@@ -1,11 +1,17 @@
 // Whether the service should get traffic: its store answers and it is not about to stop.
 
-/** How long an answer of the store counts, in milliseconds: probes of many balancers must not become load. */
+/**
+ * How long an answer of the store counts, in milliseconds: probes of many balancers must not become
+ * load.
+ */
 const PING_VALID_MS = 1000;
 
 /** The state that probes ask for. */
 export interface HealthState {
-  /** False while the store does not answer, and from `drain` on; an answer of the store counts for a second. */
+  /**
+   * False while the store does not answer, and from `drain` on; an answer of the store counts for a
+   * second.
+   */
   isReady(): Promise<boolean>;
   /** True from `drain` on. */
   isDraining(): boolean;

@@ -7,8 +7,9 @@ import { AccountError } from "../errors.ts";
 const BODY_MAX_BYTES = 16 * 1024;
 
 /**
- * Leaves the parsed body in `request.body`; only application/json is taken, which also makes foreign pages ask first (CORS). What the parser
- * refuses arrives as its own error; `bodyErrorOf` translates it.
+ * Leaves the parsed body in `request.body`; only application/json is taken, which also makes
+ * foreign pages ask first (CORS). What the parser refuses arrives as its own error; `bodyErrorOf`
+ * translates it.
  */
 export const READ_JSON_BODY: readonly RequestHandler[] = [
   requireJson,
@@ -22,12 +23,18 @@ export function bodyErrorOf(error: unknown): AccountError | undefined {
   const type: unknown = error instanceof Error && "type" in error ? error.type : undefined;
   switch (type) {
     case "entity.too.large":
-      return new AccountError("body_too_large", `The body must have at most ${BODY_MAX_BYTES} bytes.`, { cause: error });
-    case "charset.unsupported":
-    case "encoding.unsupported":
-      return new AccountError("unsupported_media_type", "Send the body in UTF-8, plain or compressed with gzip, deflate or br.", {
+      return new AccountError("body_too_large", `The body must have at most ${BODY_MAX_BYTES} bytes.`, {
         cause: error,
       });
+    case "charset.unsupported":
+    case "encoding.unsupported":
+      return new AccountError(
+        "unsupported_media_type",
+        "Send the body in UTF-8, plain or compressed with gzip, deflate or br.",
+        {
+          cause: error,
+        },
+      );
     case "entity.parse.failed":
     case "request.size.invalid":
     case "request.aborted":

@@ -14,7 +14,12 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 function send(body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  return service.call({ method: "POST", path: "/api/v1/user/login", headers: { "Content-Type": "application/json", ...headers }, body });
+  return service.call({
+    method: "POST",
+    path: "/api/v1/user/login",
+    headers: { "Content-Type": "application/json", ...headers },
+    body,
+  });
 }
 
 const JSON_BODY = JSON.stringify(USER);
@@ -40,7 +45,13 @@ describe("login", () => {
       status: 413,
       code: "body_too_large",
     },
-    { name: "T56 gzip that is none", body: "not gzip", headers: { "Content-Encoding": "gzip" }, status: 400, code: "malformed_json" },
+    {
+      name: "T56 gzip that is none",
+      body: "not gzip",
+      headers: { "Content-Encoding": "gzip" },
+      status: 400,
+      code: "malformed_json",
+    },
     {
       name: "T56 an encoding nobody knows",
       body: JSON_BODY,
@@ -50,8 +61,20 @@ describe("login", () => {
     },
     { name: "gzip", body: gzipSync(JSON_BODY), headers: { "Content-Encoding": "gzip" }, status: 200, code: undefined },
     { name: "T56 8000 open brackets", body: "[".repeat(8000), headers: {}, status: 400, code: "malformed_json" },
-    { name: "T56 8000 nested lists", body: "[".repeat(8000) + "]".repeat(8000), headers: {}, status: 400, code: "malformed_json" },
-    { name: "T57 no Content-Type", body: JSON_BODY, headers: { "Content-Type": "" }, status: 415, code: "unsupported_media_type" },
+    {
+      name: "T56 8000 nested lists",
+      body: "[".repeat(8000) + "]".repeat(8000),
+      headers: {},
+      status: 400,
+      code: "malformed_json",
+    },
+    {
+      name: "T57 no Content-Type",
+      body: JSON_BODY,
+      headers: { "Content-Type": "" },
+      status: 415,
+      code: "unsupported_media_type",
+    },
     {
       name: "a type that only begins alike",
       body: JSON_BODY,
@@ -59,8 +82,20 @@ describe("login", () => {
       status: 415,
       code: "unsupported_media_type",
     },
-    { name: "17 KB", body: JSON.stringify({ ...USER, x: "y".repeat(17_000) }), headers: {}, status: 413, code: "body_too_large" },
-    { name: "T51 operators", body: '{"email":{"$gt":""},"password":{"$ne":null}}', headers: {}, status: 400, code: "validation_failed" },
+    {
+      name: "17 KB",
+      body: JSON.stringify({ ...USER, x: "y".repeat(17_000) }),
+      headers: {},
+      status: 413,
+      code: "body_too_large",
+    },
+    {
+      name: "T51 operators",
+      body: '{"email":{"$gt":""},"password":{"$ne":null}}',
+      headers: {},
+      status: 400,
+      code: "validation_failed",
+    },
     {
       name: "T53 a field twice",
       body: '{"email":"a@x.com","email":{"$ne":1},"password":"p"}',
@@ -68,8 +103,20 @@ describe("login", () => {
       status: 400,
       code: "validation_failed",
     },
-    { name: "T54 code", body: '{"email":{"$where":"sleep(5000)"},"password":"p"}', headers: {}, status: 400, code: "validation_failed" },
-    { name: "T55 a prototype", body: `{"__proto__":{"isAdmin":true},${JSON_BODY.slice(1)}`, headers: {}, status: 200, code: undefined },
+    {
+      name: "T54 code",
+      body: '{"email":{"$where":"sleep(5000)"},"password":"p"}',
+      headers: {},
+      status: 400,
+      code: "validation_failed",
+    },
+    {
+      name: "T55 a prototype",
+      body: `{"__proto__":{"isAdmin":true},${JSON_BODY.slice(1)}`,
+      headers: {},
+      status: 200,
+      code: undefined,
+    },
   ])("answers $status for $name", async ({ body, headers, status, code }) => {
     const answer = await send(body, headers);
     expect([answer.status, answer.json["code"]]).toEqual([status, code]);
@@ -126,7 +173,10 @@ describe("login", () => {
   });
 });
 
-/** Time of the processor that a login takes, in microseconds: of that others on a busy machine can take nothing away. */
+/**
+ * Time of the processor that a login takes, in microseconds: of that others on a busy machine can
+ * take nothing away.
+ */
 async function costOf(body: unknown): Promise<number> {
   const before = process.cpuUsage();
   await service.login(body);

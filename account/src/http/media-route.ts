@@ -1,4 +1,5 @@
-// Serves the images of the local media store. Type and headers come from the store, so that no browser ever runs what somebody uploaded.
+// Serves the images of the local media store. Type and headers come from the store, so that no
+// browser ever runs what somebody uploaded.
 import type { RequestHandler } from "express";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";
@@ -9,9 +10,11 @@ export const MEDIA_PATH = "/media/";
 /** Answers GET and HEAD of one image. */
 export function serveMedia(media: LocalMediaStore): RequestHandler {
   return async (request, response) => {
-    // The key's shape decides; nothing is decoded or normalised, so nothing can climb out of the folder.
+    // The key's shape decides; nothing is decoded or normalised, so nothing can climb out of the
+    // folder.
     const image = await media.read(request.path.slice(MEDIA_PATH.length));
-    if (image === undefined || request.originalUrl.includes("?")) throw new AccountError("not_found", "There is no such image.");
+    if (image === undefined || request.originalUrl.includes("?"))
+      throw new AccountError("not_found", "There is no such image.");
     response.setHeader("Content-Type", image.mimeType);
     response.setHeader("Content-Length", image.bytes.length);
     response.setHeader("Content-Disposition", `inline; filename="${image.fileName}"`);

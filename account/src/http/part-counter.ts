@@ -1,5 +1,6 @@
-// Counts the parts of a multipart body by their delimiters (RFC 2046 section 5.1.1). busboy passes over a part without Content-Disposition in
-// silence; a count that differs from the number of parts it reported shows it.
+// Counts the parts of a multipart body by their delimiters (RFC 2046 section 5.1.1). busboy passes
+// over a part without Content-Disposition in silence; a count that differs from the number of parts
+// it reported shows it.
 
 /** The boundary in a Content-Type header, quoted or plain. */
 const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
@@ -24,7 +25,10 @@ export function createPartCounter(contentType: string): PartCounter | undefined 
 
 class DelimiterCounter implements PartCounter {
   readonly #delimiter: Buffer;
-  /** Bytes that may be the start of a delimiter; the first delimiter needs no line end before it. Shorter than a delimiter and a line end. */
+  /**
+   * Bytes that may be the start of a delimiter; the first delimiter needs no line end before it.
+   * Shorter than a delimiter and a line end.
+   */
   #carry: Buffer = LINE_END;
   #count = 0;
   #isClosed = false;

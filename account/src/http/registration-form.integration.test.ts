@@ -1,4 +1,5 @@
-// Forms that are broken, too large or hostile, against the real service. After each the service still registers a user.
+// Forms that are broken, too large or hostile, against the real service. After each the service
+// still registers a user.
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { readdirSync } from "node:fs";
@@ -24,7 +25,12 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 function send(body: string | Buffer, contentType: string): Promise<Answer> {
-  return service.call({ method: "POST", path: "/api/v1/user/register", headers: { "Content-Type": contentType }, body });
+  return service.call({
+    method: "POST",
+    path: "/api/v1/user/register",
+    headers: { "Content-Type": contentType },
+    body,
+  });
 }
 
 function sendParts(parts: readonly Part[]): Promise<Answer> {
@@ -48,8 +54,20 @@ const END = "--WeirTestBoundary--\r\n";
 
 describe("broken forms", () => {
   it.each([
-    { name: "T71 no boundary", body: GOOD, contentType: "multipart/form-data", status: 400, code: "malformed_multipart" },
-    { name: "T71 an empty boundary", body: GOOD, contentType: "multipart/form-data; boundary=", status: 400, code: "malformed_multipart" },
+    {
+      name: "T71 no boundary",
+      body: GOOD,
+      contentType: "multipart/form-data",
+      status: 400,
+      code: "malformed_multipart",
+    },
+    {
+      name: "T71 an empty boundary",
+      body: GOOD,
+      contentType: "multipart/form-data; boundary=",
+      status: 400,
+      code: "malformed_multipart",
+    },
     { name: "T71 JSON", body: "{}", contentType: "application/json", status: 415, code: "unsupported_media_type" },
     {
       name: "T71 another boundary",
@@ -124,17 +142,22 @@ describe("broken forms", () => {
     expect(answer.status).toBe(415);
   });
 
-  it.each(["end", "resetAndDestroy"] as const)("T72 survive a connection that closes inside the file by %s", async (how) => {
-    const socket = connect(service.port, "127.0.0.1");
-    socket.on("error", () => undefined); // The reset is meant.
-    const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: ${GOOD.length}\r\n\r\n`;
-    await new Promise((resolve) => socket.write(Buffer.concat([Buffer.from(head), GOOD.subarray(0, GOOD.length - 60)]), resolve));
-    socket[how]();
-    await logHas('"route":"/api/v1/user/register"');
-    socket.destroy();
-    expect((await service.register()).status).toBe(201);
-    expect(readdirSync(join(service.directory, "media", "avatars"))).toHaveLength(1);
-  });
+  it.each(["end", "resetAndDestroy"] as const)(
+    "T72 survive a connection that closes inside the file by %s",
+    async (how) => {
+      const socket = connect(service.port, "127.0.0.1");
+      socket.on("error", () => undefined); // The reset is meant.
+      const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: ${GOOD.length}\r\n\r\n`;
+      await new Promise((resolve) =>
+        socket.write(Buffer.concat([Buffer.from(head), GOOD.subarray(0, GOOD.length - 60)]), resolve),
+      );
+      socket[how]();
+      await logHas('"route":"/api/v1/user/register"');
+      socket.destroy();
+      expect((await service.register()).status).toBe(201);
+      expect(readdirSync(join(service.directory, "media", "avatars"))).toHaveLength(1);
+    },
+  );
 });
 
 describe("forms with too much", () => {
@@ -145,8 +168,16 @@ describe("forms with too much", () => {
       code: "too_many_parts",
     },
     { name: "T74 two avatars", parts: [...TEXT, AVATAR, AVATAR], code: "too_many_parts" },
-    { name: "T74 an e-mail address twice", parts: [...TEXT, { name: "email", value: "b@x.com" }, AVATAR], code: "duplicate_field" },
-    { name: "T74 a field of 1 MB", parts: [{ name: "email", value: "x".repeat(1_000_000) }, AVATAR], code: "validation_failed" },
+    {
+      name: "T74 an e-mail address twice",
+      parts: [...TEXT, { name: "email", value: "b@x.com" }, AVATAR],
+      code: "duplicate_field",
+    },
+    {
+      name: "T74 a field of 1 MB",
+      parts: [{ name: "email", value: "x".repeat(1_000_000) }, AVATAR],
+      code: "validation_failed",
+    },
   ])("answer 400 $code for $name", async ({ parts, code }) => {
     const answer = await sendParts(parts);
     expect([answer.status, answer.json["code"]]).toEqual([400, code]);
@@ -161,14 +192,24 @@ describe("forms with too much", () => {
   });
 
   it("takes a field of 4096 bytes as it is and names one of 4097", async () => {
-    expect(fields(await sendParts([{ name: "name", value: "x".repeat(4096) }, ...TEXT, AVATAR]))).toEqual(["name: invalid_name"]);
-    expect(fields(await sendParts([{ name: "name", value: "x".repeat(4097) }, ...TEXT, AVATAR]))).toEqual(["name: name_too_long"]);
+    expect(fields(await sendParts([{ name: "name", value: "x".repeat(4096) }, ...TEXT, AVATAR]))).toEqual([
+      "name: invalid_name",
+    ]);
+    expect(fields(await sendParts([{ name: "name", value: "x".repeat(4097) }, ...TEXT, AVATAR]))).toEqual([
+      "name: name_too_long",
+    ]);
   });
 
   it("T77 answer 413 for an avatar of a byte too many, with the front end's headers", async () => {
-    const form = formCall([...TEXT, { ...AVATAR, value: Buffer.alloc(2_097_153) }], { Origin: "http://localhost:5173" });
+    const form = formCall([...TEXT, { ...AVATAR, value: Buffer.alloc(2_097_153) }], {
+      Origin: "http://localhost:5173",
+    });
     const answer = await service.call(form);
-    expect([answer.status, answer.json["code"], fields(answer)]).toEqual([413, "avatar_too_large", ["avatar: avatar_too_large"]]);
+    expect([answer.status, answer.json["code"], fields(answer)]).toEqual([
+      413,
+      "avatar_too_large",
+      ["avatar: avatar_too_large"],
+    ]);
     expect(answer.headers["access-control-allow-origin"]).toBe("http://localhost:5173");
   });
 
@@ -190,9 +231,12 @@ describe("forms with too much", () => {
     let received = "";
     socket.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
     const closed = new Promise((resolve) => socket.on("close", resolve));
-    socket.write(`POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    socket.write(
+      `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    );
     const head = Buffer.from(part('Content-Disposition: form-data; name="junk"; filename="j"', "").slice(0, -2));
-    const chunk = (data: Buffer): Buffer => Buffer.concat([Buffer.from(`${data.length.toString(16)}\r\n`), data, Buffer.from("\r\n")]);
+    const chunk = (data: Buffer): Buffer =>
+      Buffer.concat([Buffer.from(`${data.length.toString(16)}\r\n`), data, Buffer.from("\r\n")]);
     socket.write(chunk(head));
     const endless = setInterval(() => socket.write(chunk(Buffer.alloc(262_144))), 2);
     await closed;
@@ -232,13 +276,20 @@ describe("forms that arrive slowly", () => {
     const refused = await service.register();
     expect([refused.json["code"], refused.headers["retry-after"]]).toEqual(["busy", "1"]);
     for (const socket of held.splice(0)) socket.destroy();
-    await expect.poll(async () => (await service.register({ ...USER, email: "b@x.com" })).status, { timeout: 40_000 }).not.toBe(503);
+    await expect
+      .poll(async () => (await service.register({ ...USER, email: "b@x.com" })).status, { timeout: 40_000 })
+      .not.toBe(503);
   });
 });
 
 describe("avatars", () => {
   it.each([
-    { name: "T76 an avatar as text", parts: [...TEXT, { name: "avatar", value: "x" }], status: 400, field: "avatar: invalid_avatar" },
+    {
+      name: "T76 an avatar as text",
+      parts: [...TEXT, { name: "avatar", value: "x" }],
+      status: 400,
+      field: "avatar: invalid_avatar",
+    },
     {
       name: "T76 an e-mail address as file",
       parts: [{ name: "email", value: "a@x.com", fileName: "e" }, AVATAR],
@@ -252,8 +303,18 @@ describe("avatars", () => {
       field: "email: invalid_email",
     },
     { name: "T78 no avatar", parts: TEXT, status: 400, field: "avatar: avatar_required" },
-    { name: "T78 an avatar of no bytes", parts: [...TEXT, { ...AVATAR, value: "" }], status: 400, field: "avatar: avatar_required" },
-    { name: "T80 an SVG", parts: [...TEXT, { ...AVATAR, value: "<svg onload=alert(1)>" }], status: 415, field: "avatar: avatar_type" },
+    {
+      name: "T78 an avatar of no bytes",
+      parts: [...TEXT, { ...AVATAR, value: "" }],
+      status: 400,
+      field: "avatar: avatar_required",
+    },
+    {
+      name: "T80 an SVG",
+      parts: [...TEXT, { ...AVATAR, value: "<svg onload=alert(1)>" }],
+      status: 415,
+      field: "avatar: avatar_type",
+    },
     {
       name: "T80 a GIF that is a script",
       parts: [...TEXT, { ...AVATAR, value: "GIF89a=1;alert(1);//" }],
@@ -266,7 +327,12 @@ describe("avatars", () => {
       status: 400,
       field: "avatar: avatar_dimensions",
     },
-    { name: "T82 half a PNG", parts: [...TEXT, { ...AVATAR, value: png().subarray(0, 60) }], status: 415, field: "avatar: avatar_damaged" },
+    {
+      name: "T82 half a PNG",
+      parts: [...TEXT, { ...AVATAR, value: png().subarray(0, 60) }],
+      status: 415,
+      field: "avatar: avatar_damaged",
+    },
   ])("answer $status $field for $name", async ({ parts, status, field }) => {
     const answer = await sendParts(parts);
     expect([answer.status, fields(answer)]).toEqual([status, [field]]);

@@ -1,4 +1,5 @@
-// Reads the multipart form of a registration into memory, within bounds at every step. Which values are valid is users/inputs.ts.
+// Reads the multipart form of a registration into memory, within bounds at every step. Which values
+// are valid is users/inputs.ts.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import busboy from "busboy";
@@ -29,7 +30,10 @@ export interface RegistrationForm {
 /** How a form is read. */
 export interface FormOptions {
   readonly avatarMaxBytes: number;
-  /** Counts the bytes that the form takes in memory; who reads the form releases it when done with it. */
+  /**
+   * Counts the bytes that the form takes in memory; who reads the form releases it when done with
+   * it.
+   */
   readonly hold: UploadHold;
 }
 
@@ -38,7 +42,10 @@ export function formMaxBytes(avatarMaxBytes: number): number {
   return avatarMaxBytes + BODY_OVERHEAD_BYTES;
 }
 
-/** Reads the form; rejects with an `AccountError` for everything a caller can do wrong, and with `busy` when others hold too much. */
+/**
+ * Reads the form; rejects with an `AccountError` for everything a caller can do wrong, and with
+ * `busy` when others hold too much.
+ */
 export function readRegistrationForm(request: IncomingMessage, options: FormOptions): Promise<RegistrationForm> {
   const bodyMaxBytes = formMaxBytes(options.avatarMaxBytes);
   if (!/^multipart\/form-data\b/i.test(request.headers["content-type"] ?? "")) {
@@ -50,7 +57,9 @@ export function readRegistrationForm(request: IncomingMessage, options: FormOpti
   });
 }
 
-/** What busboy tells of a file; its own types do not know that an empty name arrives as undefined. */
+/**
+ * What busboy tells of a file; its own types do not know that an empty name arrives as undefined.
+ */
 interface PartInfo {
   readonly encoding: string;
   readonly filename: string | undefined;
@@ -100,7 +109,9 @@ class FormReader {
     });
     for (const event of ["partsLimit", "filesLimit", "fieldsLimit"] as const) {
       parser.on(event, () => {
-        this.#fail(new AccountError("too_many_parts", "The form has too many parts: at most 10 text fields and one file."));
+        this.#fail(
+          new AccountError("too_many_parts", "The form has too many parts: at most 10 text fields and one file."),
+        );
       });
     }
     parser.on("error", (cause) => {
@@ -142,7 +153,8 @@ class FormReader {
       request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
       request.on("error", ignoreLateError);
       parser.removeAllListeners("drain");
-      // Not at once: busboy may be in the middle of a chunk, and throws when it finds itself destroyed there.
+      // Not at once: busboy may be in the middle of a chunk, and throws when it finds itself
+      // destroyed there.
       process.nextTick(() => parser.destroy());
     };
     request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
@@ -168,16 +180,22 @@ class FormReader {
 
   #takeFile(name: string | undefined, file: Readable, info: PartInfo): void {
     this.#partsSeen += 1;
-    // The parser and the file both report a body that breaks off; without a listener here that would end the process.
+    // The parser and the file both report a body that breaks off; without a listener here that
+    // would end the process.
     file.on("error", (cause) => {
       this.#fail(malformed("The form ends too early.", cause));
     });
     if (name !== AVATAR_FIELD) file.resume();
     if (name === undefined) throw malformed("A part of the form has no name.", undefined);
     if (TEXT_FIELDS.has(name))
-      throw fieldError("validation_failed", { field: name, message: "Send this field as text, not as a file.", code: `invalid_${name}` });
+      throw fieldError("validation_failed", {
+        field: name,
+        message: "Send this field as text, not as a file.",
+        code: `invalid_${name}`,
+      });
     if (name !== AVATAR_FIELD) return;
-    if (!isPlainEncoding(info.encoding)) throw malformed("Send the avatar as plain bytes, without a transfer encoding.", undefined);
+    if (!isPlainEncoding(info.encoding))
+      throw malformed("Send the avatar as plain bytes, without a transfer encoding.", undefined);
     const chunks: Buffer[] = [];
     this.#avatar = chunks;
     this.#isAvatarNamed = info.filename !== undefined;
@@ -196,7 +214,10 @@ class FormReader {
     this.#settle(() => {
       // Browsers send a file input in which nothing was chosen as an empty file without a name.
       const isChosen = this.#avatarBytes > 0 || this.#isAvatarNamed;
-      this.#resolve({ fields: this.#fields, avatar: this.#avatar !== undefined && isChosen ? Buffer.concat(this.#avatar) : undefined });
+      this.#resolve({
+        fields: this.#fields,
+        avatar: this.#avatar !== undefined && isChosen ? Buffer.concat(this.#avatar) : undefined,
+      });
     });
   }
 
@@ -223,7 +244,8 @@ class FormReader {
 }
 
 function createParser(request: IncomingMessage, avatarMaxBytes: number): busboy.Busboy | undefined {
-  // Sizes have one byte more than allowed, so that a value of exactly the limit is told from one that was cut.
+  // Sizes have one byte more than allowed, so that a value of exactly the limit is told from one
+  // that was cut.
   const sizes = { fieldNameSize: 100, fieldSize: FIELD_MAX_BYTES + 1, fileSize: avatarMaxBytes + 1 };
   try {
     return busboy({ headers: request.headers, limits: { ...sizes, fields: 10, files: 1, parts: 12, headerPairs: 20 } });
@@ -245,11 +267,19 @@ function malformed(message: string, cause: unknown): AccountError {
 }
 
 function duplicate(field: string): AccountError {
-  return fieldError("duplicate_field", { field, message: "The form holds this field more than once.", code: "duplicate_field" });
+  return fieldError("duplicate_field", {
+    field,
+    message: "The form holds this field more than once.",
+    code: "duplicate_field",
+  });
 }
 
 function notAFile(): AccountError {
-  return fieldError("validation_failed", { field: AVATAR_FIELD, message: "Send the avatar as a file.", code: "invalid_avatar" });
+  return fieldError("validation_failed", {
+    field: AVATAR_FIELD,
+    message: "Send the avatar as a file.",
+    code: "invalid_avatar",
+  });
 }
 
 function avatarTooLarge(maxBytes: number): AccountError {

@@ -1,4 +1,5 @@
-// Broken, slow and hostile connections against the real service, the local images, health and metrics.
+// Broken, slow and hostile connections against the real service, the local images, health and
+// metrics.
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -18,7 +19,10 @@ beforeEach(async () => {
 
 afterEach(() => service.stop());
 
-/** Starts another service, which soon gives up what does not come, instead of the one whose times are long. */
+/**
+ * Starts another service, which soon gives up what does not come, instead of the one whose times
+ * are long.
+ */
 async function startImpatient(): Promise<void> {
   await service.stop();
   service = await startService({}, TIMEOUTS);
@@ -28,7 +32,11 @@ const LOGIN_HEAD = "POST /api/v1/user/login HTTP/1.1\r\nHost: x\r\nContent-Type:
 
 describe("broken requests", () => {
   it.each([
-    { name: "T88 a length and chunks", head: `${LOGIN_HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, status: 400 },
+    {
+      name: "T88 a length and chunks",
+      head: `${LOGIN_HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      status: 400,
+    },
     { name: "T88 two lengths", head: `${LOGIN_HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde`, status: 400 },
     { name: "T88 no host", head: "GET /api/v1/user/current-user HTTP/1.1\r\n\r\n", status: 400 },
     { name: "T88 two hosts", head: "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", status: 400 },
@@ -36,13 +44,22 @@ describe("broken requests", () => {
     { name: "T88 a bare line feed", head: "GET / HTTP/1.1\nHost: x\n\n", status: 400 },
     { name: "T88 a blank before the colon", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A : a\r\n\r\n", status: 400 },
     { name: "T88 a control character", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A: a\u0001b\r\n\r\n", status: 400 },
-    { name: "T21 T88 a cookie of 20 KB", head: `GET / HTTP/1.1\r\nHost: x\r\nCookie: a=${"b".repeat(20_000)}\r\n\r\n`, status: 431 },
+    {
+      name: "T21 T88 a cookie of 20 KB",
+      head: `GET / HTTP/1.1\r\nHost: x\r\nCookie: a=${"b".repeat(20_000)}\r\n\r\n`,
+      status: 431,
+    },
     { name: "no HTTP at all", head: "hello\r\n\r\n", status: 400 },
   ])("are answered with $status and a message: $name", async ({ head, status }) => {
     const answer = await service.raw(head);
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     const body = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)) as Record<string, unknown>;
-    expect([body["status"], typeof body["message"], typeof body["requestId"], body["errors"]]).toEqual([status, "string", "string", []]);
+    expect([body["status"], typeof body["message"], typeof body["requestId"], body["errors"]]).toEqual([
+      status,
+      "string",
+      "string",
+      [],
+    ]);
     expect(answer).toContain("X-Content-Type-Options: nosniff");
   });
 
@@ -61,24 +78,29 @@ describe("broken requests", () => {
   });
 
   it("an Expect header that means nothing is ignored, and not refused without a message", async () => {
-    const answer = await service.raw(`${LOGIN_HEAD}Expect: wonders\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`);
+    const answer = await service.raw(
+      `${LOGIN_HEAD}Expect: wonders\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(answer).toContain('"code":"validation_failed"');
   });
 
-  it.each(["/healthz", "/nowhere", "/api/v1/user/login"])("keep the connection open when %s is answered at once", async (path) => {
-    const answer = await service.call({ path, headers: { Connection: "keep-alive" } });
-    expect(answer.headers.connection).toBe("keep-alive");
-  });
+  it.each(["/healthz", "/nowhere", "/api/v1/user/login"])(
+    "keep the connection open when %s is answered at once",
+    async (path) => {
+      const answer = await service.call({ path, headers: { Connection: "keep-alive" } });
+      expect(answer.headers.connection).toBe("keep-alive");
+    },
+  );
 
   it("T93 do not bring their own id into answers", async () => {
     for (const id of ["x".repeat(1024), "short", "with blank id", "a;b=c,d-e-f-g"]) {
       const answer = await service.call({ path: "/healthz", headers: { "X-Request-Id": id } });
       expect(answer.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
     }
-    expect((await service.call({ path: "/healthz", headers: { "X-Request-Id": "trace-0123.A_b" } })).headers["x-request-id"]).toBe(
-      "trace-0123.A_b",
-    );
+    expect(
+      (await service.call({ path: "/healthz", headers: { "X-Request-Id": "trace-0123.A_b" } })).headers["x-request-id"],
+    ).toBe("trace-0123.A_b");
   });
 
   it("T89 idle connections are closed and others are served meanwhile", async () => {
@@ -139,7 +161,11 @@ describe("failures of what is underneath", () => {
     const media = join(service.directory, "media");
     writeFileSync(media, "in the way");
     const answer = await service.register();
-    expect([answer.status, answer.json["code"], answer.headers["retry-after"]]).toEqual([503, "media_store_unavailable", "2"]);
+    expect([answer.status, answer.json["code"], answer.headers["retry-after"]]).toEqual([
+      503,
+      "media_store_unavailable",
+      "2",
+    ]);
     expect((await service.login()).status).toBe(401);
     rmSync(media);
     mkdirSync(media);

@@ -1,4 +1,5 @@
-// The public listener: Node's HTTP server with our bounds, and JSON answers for what is too broken to reach the application.
+// The public listener: Node's HTTP server with our bounds, and JSON answers for what is too broken
+// to reach the application.
 import { randomUUID } from "node:crypto";
 import { createServer, STATUS_CODES } from "node:http";
 import type { RequestListener, Server, ServerResponse } from "node:http";
@@ -12,7 +13,10 @@ import { ERROR_STATUS, errorBody } from "./error-status.ts";
 /** Largest block of request headers in bytes; a larger one is answered with 431. */
 const HEADERS_MAX_BYTES = 16 * 1024;
 
-/** How long a connection may be quiet between requests, in milliseconds: longer than load balancers keep theirs (60 s). */
+/**
+ * How long a connection may be quiet between requests, in milliseconds: longer than load balancers
+ * keep theirs (60 s).
+ */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
 /** How long requests may take to arrive, in milliseconds. */
@@ -81,14 +85,18 @@ export function createHttpServer(handle: RequestListener, options: HttpServerOpt
   };
 }
 
-/** Takes no new connections, lets running requests finish, and after the grace period closes what is left. */
+/**
+ * Takes no new connections, lets running requests finish, and after the grace period closes what is
+ * left.
+ */
 async function close(server: Server, running: ReadonlySet<ServerResponse>, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
       resolve();
     });
   });
-  // A client that is told may open a new connection elsewhere; one that is not finds its kept one closed.
+  // A client that is told may open a new connection elsewhere; one that is not finds its kept one
+  // closed.
   for (const response of running) if (!response.headersSent) response.setHeader("Connection", "close");
   const sweep = setInterval(() => {
     server.closeIdleConnections(); // Node does it once; connections whose answer was on its way fall quiet later.
@@ -127,7 +135,10 @@ function brokenRequestError(code: string | undefined): AccountError {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new AccountError("request_timeout", "The request did not arrive in time.");
     case "HPE_HEADER_OVERFLOW":
-      return new AccountError("headers_too_large", "The headers of the request are too large. Clear the cookies of this site.");
+      return new AccountError(
+        "headers_too_large",
+        "The headers of the request are too large. Clear the cookies of this site.",
+      );
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return new AccountError("body_too_large", "The body is too large.");
     default:
@@ -135,7 +146,10 @@ function brokenRequestError(code: string | undefined): AccountError {
   }
 }
 
-/** Whether an answer to the connection's current request has begun; Node keeps it in a field that its own handler reads too. */
+/**
+ * Whether an answer to the connection's current request has begun; Node keeps it in a field that
+ * its own handler reads too.
+ */
 function hasAnswered(socket: Duplex): boolean {
   const message: unknown = "_httpMessage" in socket ? socket._httpMessage : undefined;
   return typeof message === "object" && message !== null && "_headerSent" in message && message._headerSent === true;

@@ -1,4 +1,5 @@
-// Bounds the memory that the forms of all callers take together. Counts bytes and not callers: somebody who sends slowly must not keep others out.
+// Bounds the memory that the forms of all callers take together. Counts bytes and not callers:
+// somebody who sends slowly must not keep others out.
 
 /** Bytes that uploads hold together. */
 export interface UploadBudget {

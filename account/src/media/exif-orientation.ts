@@ -1,5 +1,6 @@
-// Reads the orientation from EXIF data and writes EXIF data that holds nothing else, so that a picture keeps its way up when the rest
-// (camera, position, thumbnail) is dropped. TIFF 6.0 section 2; EXIF 2.32 section 4.6.4.
+// Reads the orientation from EXIF data and writes EXIF data that holds nothing else, so that a
+// picture keeps its way up when the rest (camera, position, thumbnail) is dropped. TIFF 6.0 section
+// 2; EXIF 2.32 section 4.6.4.
 
 /** Number of the orientation entry. */
 const ORIENTATION_TAG = 0x0112;
@@ -13,7 +14,10 @@ const ENTRY_BYTES = 12;
 /** Most entries that are looked at; cameras write some twenty. */
 const ENTRIES_MAX = 512;
 
-/** The orientation in TIFF-structured EXIF data, 2 to 8; undefined when it is absent, upright (1) or unreadable. */
+/**
+ * The orientation in TIFF-structured EXIF data, 2 to 8; undefined when it is absent, upright (1) or
+ * unreadable.
+ */
 export function readOrientation(tiff: Buffer): number | undefined {
   const order = tiff.toString("latin1", 0, 4);
   if (tiff.length < 8 || (order !== "II*\0" && order !== "MM\0*")) return undefined;

@@ -1,6 +1,10 @@
-// What the three image formats have in common: the result of a rewrite, and the refusal of damaged files.
+// What the three image formats have in common: the result of a rewrite, and the refusal of damaged
+// files.
 
-/** Why a file is refused whatever its size: not one of the formats, a broken structure, or more than one picture. */
+/**
+ * Why a file is refused whatever its size: not one of the formats, a broken structure, or more than
+ * one picture.
+ */
 export type ImageProblem = "type" | "damaged" | "animated";
 
 /** A rewritten file with its size in pixels, or why there is none. */

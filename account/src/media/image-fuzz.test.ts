@@ -1,4 +1,5 @@
-// Random damage to whole images: whatever comes, the parser answers, and what it lets through is clean already.
+// Random damage to whole images: whatever comes, the parser answers, and what it lets through is
+// clean already.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { AVATAR_LIMITS, cleanImage } from "./image.ts";
@@ -59,7 +60,11 @@ describe("cleanImage() under random damage", () => {
   });
 
   it("answers for bytes that only start as an image", () => {
-    const starts = [Buffer.from("89504e470d0a1a0a", "hex"), Buffer.from("ffd8ff", "hex"), Buffer.from("RIFF\x20\0\0\0WEBPVP8X", "latin1")];
+    const starts = [
+      Buffer.from("89504e470d0a1a0a", "hex"),
+      Buffer.from("ffd8ff", "hex"),
+      Buffer.from("RIFF\x20\0\0\0WEBPVP8X", "latin1"),
+    ];
     fc.assert(
       fc.property(fc.constantFrom(...starts), fc.uint8Array({ maxLength: 200 }), (start, rest) => {
         expect(typeof cleanImage(Buffer.concat([start, rest]), AVATAR_LIMITS).ok).toBe("boolean");

@@ -40,7 +40,9 @@ describe("cleanImage() on metadata", () => {
   });
 
   it("turns an animated PNG into its still picture", () => {
-    const bytes = sample.png({ before: [sample.pngChunk("acTL", Buffer.alloc(8)), sample.pngChunk("fcTL", Buffer.alloc(26))] });
+    const bytes = sample.png({
+      before: [sample.pngChunk("acTL", Buffer.alloc(8)), sample.pngChunk("fcTL", Buffer.alloc(26))],
+    });
     expect(cleanBytes(bytes)).toEqual(sample.png());
   });
 
@@ -69,9 +71,15 @@ describe("cleanImage() on metadata", () => {
     const jfif = Buffer.from("4a46494600010200000100010000", "hex");
     const thumbnail = Buffer.concat([jfif.subarray(0, 12), Buffer.from([1, 1, 9, 9, 9])]);
     const bytes = sample.jpeg({
-      before: [sample.jpegSegment(0xe0, thumbnail), profile, sample.jpegSegment(0xee, Buffer.concat([adobe, Buffer.from("more")]))],
+      before: [
+        sample.jpegSegment(0xe0, thumbnail),
+        profile,
+        sample.jpegSegment(0xee, Buffer.concat([adobe, Buffer.from("more")])),
+      ],
     });
-    expect(cleanBytes(bytes)).toEqual(sample.jpeg({ before: [sample.jpegSegment(0xe0, jfif), profile, sample.jpegSegment(0xee, adobe)] }));
+    expect(cleanBytes(bytes)).toEqual(
+      sample.jpeg({ before: [sample.jpegSegment(0xe0, jfif), profile, sample.jpegSegment(0xee, adobe)] }),
+    );
   });
 
   it("keeps profile, transparency and orientation of a WebP and drops the rest", () => {
@@ -81,7 +89,9 @@ describe("cleanImage() on metadata", () => {
     const further = [sample.riffChunk("XMP ", Buffer.from("<x/>")), sample.riffChunk("junk", Buffer.from("?"))];
     const bytes = sample.webpFile([sample.webpHeader(0x3c), profile, alpha, sample.webpLossy(), exif, ...further]);
     const kept = sample.riffChunk("EXIF", sample.ORIENTATION_6_TIFF);
-    expect(cleanBytes(bytes)).toEqual(sample.webpFile([sample.webpHeader(0x38), profile, alpha, sample.webpLossy(), kept]));
+    expect(cleanBytes(bytes)).toEqual(
+      sample.webpFile([sample.webpHeader(0x38), profile, alpha, sample.webpLossy(), kept]),
+    );
   });
 
   it.each([
@@ -126,23 +136,38 @@ describe("cleanImage() on damaged images", () => {
   const gap = sample.pngChunk("tRNS", Buffer.alloc(2));
 
   it.each([
-    { name: "T80 a PNG signature and a script", bytes: Buffer.concat([signature, Buffer.from("<script>alert(1)</script>")]) },
+    {
+      name: "T80 a PNG signature and a script",
+      bytes: Buffer.concat([signature, Buffer.from("<script>alert(1)</script>")]),
+    },
     { name: "T82 a PNG with a wrong checksum", bytes: wrongChecksum },
     { name: "T82 a PNG header of 4 GiB", bytes: hugeHeader },
     { name: "a PNG without end", bytes: whole.subarray(0, -12) },
     { name: "a PNG without picture", bytes: Buffer.concat([signature, header, end]) },
     { name: "a PNG with two headers", bytes: Buffer.concat([signature, header, header, picture, end]) },
     { name: "a PNG whose picture is torn", bytes: Buffer.concat([signature, header, picture, gap, picture, end]) },
-    { name: "a PNG with a critical chunk nobody knows", bytes: sample.png({ before: [sample.pngChunk("ABCD", Buffer.alloc(1))] }) },
-    { name: "a PNG with a palette of 2 bytes", bytes: sample.png({ before: [sample.pngChunk("PLTE", Buffer.alloc(2))] }) },
+    {
+      name: "a PNG with a critical chunk nobody knows",
+      bytes: sample.png({ before: [sample.pngChunk("ABCD", Buffer.alloc(1))] }),
+    },
+    {
+      name: "a PNG with a palette of 2 bytes",
+      bytes: sample.png({ before: [sample.pngChunk("PLTE", Buffer.alloc(2))] }),
+    },
     { name: "T82 a WebP that claims more than it has", bytes: lyingWebp },
     { name: "a WebP without picture", bytes: sample.webpFile([sample.webpHeader(0)]) },
-    { name: "a WebP with two pictures", bytes: sample.webpFile([sample.webpHeader(0), sample.webpLossy(), sample.webpLossy()]) },
+    {
+      name: "a WebP with two pictures",
+      bytes: sample.webpFile([sample.webpHeader(0), sample.webpLossy(), sample.webpLossy()]),
+    },
     { name: "a WebP whose canvas differs", bytes: sample.webpFile([sample.webpHeader(0, 64, 64), sample.webpLossy()]) },
     { name: "T82 a JPEG segment of no length", bytes: emptySegment },
     { name: "a JPEG without end", bytes: sample.jpeg().subarray(0, -2) },
     { name: "a JPEG of its marker only", bytes: Buffer.from("ffd8ffd9", "hex") },
-    { name: "a JPEG with an arithmetic frame", bytes: sample.jpeg({ before: [sample.jpegSegment(0xc9, Buffer.alloc(9))] }) },
+    {
+      name: "a JPEG with an arithmetic frame",
+      bytes: sample.jpeg({ before: [sample.jpegSegment(0xc9, Buffer.alloc(9))] }),
+    },
   ])("refuses $name", ({ bytes }) => {
     expect(clean(bytes)).toEqual({ ok: false, problem: "damaged" });
   });

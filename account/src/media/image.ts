@@ -1,5 +1,6 @@
-// Decides by content whether bytes are an image the service takes, and rewrites them without what is not picture: EXIF and its position,
-// XMP, text, comments, and everything after the end. Walks the structure only; nothing is decompressed, so nothing can blow up.
+// Decides by content whether bytes are an image the service takes, and rewrites them without what
+// is not picture: EXIF and its position, XMP, text, comments, and everything after the end. Walks
+// the structure only; nothing is decompressed, so nothing can blow up.
 import type { ImageProblem } from "./image-format.ts";
 import { isJpeg, rewriteJpeg } from "./jpeg.ts";
 import { isPng, rewritePng } from "./png.ts";
@@ -33,9 +34,13 @@ export interface CleanImage {
   readonly bytes: Buffer;
 }
 
-/** An image, or why the bytes are refused: the format is not one of ours, the file is damaged, or it is too small or too big to show. */
+/**
+ * An image, or why the bytes are refused: the format is not one of ours, the file is damaged, or it
+ * is too small or too big to show.
+ */
 export type ImageResult =
-  { readonly ok: true; readonly image: CleanImage } | { readonly ok: false; readonly problem: ImageProblem | "dimensions" };
+  | { readonly ok: true; readonly image: CleanImage }
+  | { readonly ok: false; readonly problem: ImageProblem | "dimensions" };
 
 /** Checks and rewrites `bytes`; takes linear time and never throws, whatever the bytes are. */
 export function cleanImage(bytes: Buffer, limits: ImageLimits): ImageResult {

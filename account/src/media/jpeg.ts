@@ -1,5 +1,5 @@
-// Walks and rewrites JPEG files (ITU-T T.81, annex B). Keeps tables, frame and scans, the colour profile and the colour transform; of EXIF
-// only the orientation.
+// Walks and rewrites JPEG files (ITU-T T.81, annex B). Keeps tables, frame and scans, the colour
+// profile and the colour transform; of EXIF only the orientation.
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
 import { DAMAGED } from "./image-format.ts";
 import type { RewriteResult } from "./image-format.ts";
@@ -17,7 +17,10 @@ const APP2 = 0xe2;
 const APP14 = 0xee;
 const APP15 = 0xef;
 
-/** Frames that browsers show: baseline, extended sequential and progressive, all with Huffman coding. */
+/**
+ * Frames that browsers show: baseline, extended sequential and progressive, all with Huffman
+ * coding.
+ */
 const FRAMES: ReadonlySet<number> = new Set([0xc0, 0xc1, 0xc2]);
 
 const EXIF_HEADER = Buffer.from("Exif\0\0", "latin1");
@@ -108,10 +111,14 @@ function takeFrame(walk: Walk, marker: number, data: Buffer): boolean {
   return true;
 }
 
-/** The part of a comment or application segment that belongs to the picture, or undefined when none does. */
+/**
+ * The part of a comment or application segment that belongs to the picture, or undefined when none
+ * does.
+ */
 function keptApplicationData(walk: Walk, marker: number, data: Buffer): Buffer | undefined {
   if (marker === APP2 && startsWith(data, PROFILE_HEADER)) return data;
-  if (marker === APP14 && startsWith(data, ADOBE_HEADER) && data.length >= ADOBE_BYTES) return data.subarray(0, ADOBE_BYTES);
+  if (marker === APP14 && startsWith(data, ADOBE_HEADER) && data.length >= ADOBE_BYTES)
+    return data.subarray(0, ADOBE_BYTES);
   if (marker === APP0 && startsWith(data, JFIF_HEADER) && data.length >= JFIF_BYTES) {
     const withoutThumbnail = Buffer.from(data.subarray(0, JFIF_BYTES));
     withoutThumbnail.writeUInt16BE(0, JFIF_BYTES - 2);
@@ -125,7 +132,10 @@ function keptApplicationData(walk: Walk, marker: number, data: Buffer): Buffer |
   return undefined;
 }
 
-/** Where the coded data of a scan ends: at the first marker that is neither a stuffed byte nor a restart. */
+/**
+ * Where the coded data of a scan ends: at the first marker that is neither a stuffed byte nor a
+ * restart.
+ */
 function findScanEnd(bytes: Buffer, start: number): number {
   let at = bytes.indexOf(0xff, start);
   while (at !== -1 && at + 1 < bytes.length) {

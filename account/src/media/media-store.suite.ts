@@ -46,9 +46,12 @@ export function describeMediaStore(name: string, open: () => Promise<MediaUnderT
       await expect(subject.store.remove(KEY)).resolves.toBeUndefined();
     });
 
-    it.each(["../../etc/passwd", "avatars/../../x.png", "/etc/passwd", "avatars/a/b.svg", ""])("refuses %j as key", async (key) => {
-      await expect(subject.store.put(key, IMAGE)).rejects.toMatchObject({ code: "media_store_unavailable" });
-      expect(await subject.read(key)).toBeUndefined();
-    });
+    it.each(["../../etc/passwd", "avatars/../../x.png", "/etc/passwd", "avatars/a/b.svg", ""])(
+      "refuses %j as key",
+      async (key) => {
+        await expect(subject.store.put(key, IMAGE)).rejects.toMatchObject({ code: "media_store_unavailable" });
+        expect(await subject.read(key)).toBeUndefined();
+      },
+    );
   });
 }

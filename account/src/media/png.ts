@@ -1,5 +1,5 @@
-// Walks and rewrites PNG files (PNG specification, third edition). Keeps the chunks that make the picture and its colours; an animation
-// becomes its still picture.
+// Walks and rewrites PNG files (PNG specification, third edition). Keeps the chunks that make the
+// picture and its colours; an animation becomes its still picture.
 import { crc32 } from "node:zlib";
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
 import { DAMAGED } from "./image-format.ts";
@@ -81,7 +81,8 @@ function readChunks(bytes: Buffer): readonly Chunk[] | undefined {
     const end = at + CHUNK_FRAME_BYTES + length;
     if (end > bytes.length) return undefined;
     const type = bytes.toString("latin1", at + 4, at + 8);
-    if (!/^[A-Za-z]{4}$/.test(type) || crc32(bytes.subarray(at + 4, end - 4)) !== bytes.readUInt32BE(end - 4)) return undefined;
+    if (!/^[A-Za-z]{4}$/.test(type) || crc32(bytes.subarray(at + 4, end - 4)) !== bytes.readUInt32BE(end - 4))
+      return undefined;
     chunks.push({ type, data: bytes.subarray(at + 8, end - 4), whole: bytes.subarray(at, end) });
     if (type === "IEND") return length === 0 ? chunks : undefined;
     at = end;

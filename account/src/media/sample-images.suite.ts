@@ -1,5 +1,5 @@
-// Builds image files for tests, piece by piece, so that each test shows which piece it breaks. The pictures are structurally whole; they need
-// not be pretty.
+// Builds image files for tests, piece by piece, so that each test shows which piece it breaks. The
+// pictures are structurally whole; they need not be pretty.
 import { crc32, deflateSync } from "node:zlib";
 
 const PNG_SIGNATURE = Buffer.from("89504e470d0a1a0a", "hex");
@@ -24,11 +24,20 @@ export function pngHeader(width: number, height: number): Buffer {
 }
 
 /** A PNG file; `before` stands between header and picture, `after` behind the end. */
-export function png(options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {}): Buffer {
+export function png(
+  options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {},
+): Buffer {
   const { width = 32, height = 32, before = [], after = Buffer.alloc(0) } = options;
   const rows = Buffer.alloc(32 * 33); // Grey rows with filter 0; larger sizes are only claimed.
   const picture = pngChunk("IDAT", deflateSync(rows));
-  return Buffer.concat([PNG_SIGNATURE, pngHeader(width, height), ...before, picture, pngChunk("IEND", Buffer.alloc(0)), after]);
+  return Buffer.concat([
+    PNG_SIGNATURE,
+    pngHeader(width, height),
+    ...before,
+    picture,
+    pngChunk("IEND", Buffer.alloc(0)),
+    after,
+  ]);
 }
 
 /** A JPEG segment. */
@@ -40,7 +49,9 @@ export function jpegSegment(marker: number, data: Buffer): Buffer {
 }
 
 /** A baseline greyscale JPEG; `before` stands in front of the tables, `after` behind the end. */
-export function jpeg(options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {}): Buffer {
+export function jpeg(
+  options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {},
+): Buffer {
   const { width = 32, height = 32, before = [], after = Buffer.alloc(0) } = options;
   const frame = Buffer.from([8, 0, 0, 0, 0, 1, 1, 0x11, 0]);
   frame.writeUInt16BE(height, 1);

@@ -1,5 +1,5 @@
-// Walks and rewrites WebP files (RFC 9649). Keeps the picture, its transparency and colour profile; of EXIF only the orientation.
-// Animations are refused: an avatar is one picture.
+// Walks and rewrites WebP files (RFC 9649). Keeps the picture, its transparency and colour profile;
+// of EXIF only the orientation. Animations are refused: an avatar is one picture.
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
 import { DAMAGED } from "./image-format.ts";
 import type { RewriteResult } from "./image-format.ts";
@@ -15,7 +15,11 @@ const FLAG = { profile: 0x20, alpha: 0x10, exif: 0x08, animation: 0x02 } as cons
 
 /** Whether the bytes start as a WebP file. */
 export function isWebp(bytes: Buffer): boolean {
-  return bytes.length >= FILE_HEADER_BYTES && bytes.toString("latin1", 0, 4) === "RIFF" && bytes.toString("latin1", 8, 12) === "WEBP";
+  return (
+    bytes.length >= FILE_HEADER_BYTES &&
+    bytes.toString("latin1", 0, 4) === "RIFF" &&
+    bytes.toString("latin1", 8, 12) === "WEBP"
+  );
 }
 
 interface Chunk {
@@ -83,7 +87,9 @@ function readChunks(bytes: Buffer): readonly Chunk[] | undefined {
   return chunks;
 }
 
-/** The size in a lossy or lossless picture chunk, or undefined when the chunk is no such picture. */
+/**
+ * The size in a lossy or lossless picture chunk, or undefined when the chunk is no such picture.
+ */
 function readPicture({ type, data }: Chunk): Size | undefined {
   if (type === "VP8L") {
     if (data.length < 5 || data.readUInt8(0) !== 0x2f) return undefined;

@@ -1,4 +1,5 @@
-// The service's metrics in a registry of their own, every series present at zero from the start. Labels are few and never personal.
+// The service's metrics in a registry of their own, every series present at zero from the start.
+// Labels are few and never personal.
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { AccountEvents, LoginResult, RefreshResult } from "../users/account-events.ts";
 
@@ -14,7 +15,9 @@ const MEDIA_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", "error"];
 const REFRESH_RESULTS: readonly RefreshResult[] = ["issued", "invalid", "error"];
 
-/** A route with its method and the status of its success, for the series that exist from the start. */
+/**
+ * A route with its method and the status of its success, for the series that exist from the start.
+ */
 export interface RouteSeries {
   readonly route: string;
   readonly method: string;
@@ -49,8 +52,17 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
     buckets: ANSWER_SECONDS,
     registers,
   });
-  const passwordsWaiting = new Gauge({ name: "bcrypt_queue_depth", help: "Password hashes waiting for their turn.", registers });
-  const passwordSeconds = new Histogram({ name: "bcrypt_seconds", help: "Time of one password hash.", buckets: HASH_SECONDS, registers });
+  const passwordsWaiting = new Gauge({
+    name: "bcrypt_queue_depth",
+    help: "Password hashes waiting for their turn.",
+    registers,
+  });
+  const passwordSeconds = new Histogram({
+    name: "bcrypt_seconds",
+    help: "Time of one password hash.",
+    buckets: HASH_SECONDS,
+    registers,
+  });
   for (const { route, method, status } of routes) {
     requests.inc({ route, method, status }, 0);
     seconds.zero({ route, method });
@@ -76,9 +88,19 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
 function createEvents(registry: Registry): AccountEvents {
   const registers = [registry];
   const logins = new Counter({ name: "login_total", help: "Logins by result.", labelNames: ["result"], registers });
-  const refreshes = new Counter({ name: "refresh_total", help: "Refreshes by result.", labelNames: ["result"], registers });
+  const refreshes = new Counter({
+    name: "refresh_total",
+    help: "Refreshes by result.",
+    labelNames: ["result"],
+    registers,
+  });
   const registrations = new Counter({ name: "registrations_total", help: "Registered users.", registers });
-  const mediaSeconds = new Histogram({ name: "media_put_seconds", help: "Time to store an image.", buckets: MEDIA_SECONDS, registers });
+  const mediaSeconds = new Histogram({
+    name: "media_put_seconds",
+    help: "Time to store an image.",
+    buckets: MEDIA_SECONDS,
+    registers,
+  });
   const orphans = new Counter({ name: "media_orphans_total", help: "Images left behind without a user.", registers });
   for (const result of LOGIN_RESULTS) logins.inc({ result }, 0);
   for (const result of REFRESH_RESULTS) refreshes.inc({ result }, 0);

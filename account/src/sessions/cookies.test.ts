@@ -8,16 +8,36 @@ const INSECURE: CookieOptions = { ...HOST, insecureDevelopment: true };
 
 describe("serializeCookie()", () => {
   it.each([
-    { kind: "access", options: HOST, text: "__Host-accessToken=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict" },
-    { kind: "refresh", options: HOST, text: "__Host-refreshToken=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict" },
-    { kind: "access", options: PATH, text: "__Host-accessToken=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict" },
-    { kind: "refresh", options: PATH, text: "__Secure-refreshToken=t; Max-Age=600; Path=/api/v1/user; Secure; HttpOnly; SameSite=Strict" },
+    {
+      kind: "access",
+      options: HOST,
+      text: "__Host-accessToken=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict",
+    },
+    {
+      kind: "refresh",
+      options: HOST,
+      text: "__Host-refreshToken=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict",
+    },
+    {
+      kind: "access",
+      options: PATH,
+      text: "__Host-accessToken=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict",
+    },
+    {
+      kind: "refresh",
+      options: PATH,
+      text: "__Secure-refreshToken=t; Max-Age=600; Path=/api/v1/user; Secure; HttpOnly; SameSite=Strict",
+    },
     {
       kind: "access",
       options: { ...HOST, sameSite: "none" },
       text: "__Host-accessToken=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=None",
     },
-    { kind: "refresh", options: { ...INSECURE, sameSite: "lax" }, text: "refreshToken=t; Max-Age=600; Path=/; HttpOnly; SameSite=Lax" },
+    {
+      kind: "refresh",
+      options: { ...INSECURE, sameSite: "lax" },
+      text: "refreshToken=t; Max-Age=600; Path=/; HttpOnly; SameSite=Lax",
+    },
   ] as const)("T36 writes $text", ({ kind, options, text }) => {
     expect(serializeCookie(kind, "t", 600, options)).toBe(text);
   });
@@ -29,7 +49,9 @@ describe("serializeCookie()", () => {
 
 describe("clearCookie()", () => {
   it("repeats path and attributes with no age", () => {
-    expect(clearCookie("refresh", PATH)).toBe("__Secure-refreshToken=; Max-Age=0; Path=/api/v1/user; Secure; HttpOnly; SameSite=Strict");
+    expect(clearCookie("refresh", PATH)).toBe(
+      "__Secure-refreshToken=; Max-Age=0; Path=/api/v1/user; Secure; HttpOnly; SameSite=Strict",
+    );
   });
 });
 
@@ -38,15 +60,27 @@ describe("readCookie()", () => {
     { name: "no header", header: undefined, read: { kind: "absent" } },
     { name: "another cookie", header: "a=b", read: { kind: "absent" } },
     { name: "an empty value", header: "__Host-accessToken=", read: { kind: "absent" } },
-    { name: "the cookie among others", header: "a=b; __Host-accessToken=x=y; c=d", read: { kind: "present", value: "x=y" } },
+    {
+      name: "the cookie among others",
+      header: "a=b; __Host-accessToken=x=y; c=d",
+      read: { kind: "present", value: "x=y" },
+    },
     { name: "no blank between cookies", header: "a=b;__Host-accessToken=t", read: { kind: "present", value: "t" } },
-    { name: "T37 the cookie twice", header: "__Host-accessToken=bad; __Host-accessToken=t", read: { kind: "duplicate" } },
+    {
+      name: "T37 the cookie twice",
+      header: "__Host-accessToken=bad; __Host-accessToken=t",
+      read: { kind: "duplicate" },
+    },
     {
       name: "T37 the cookie twice in the other order",
       header: "__Host-accessToken=t; __Host-accessToken=bad",
       read: { kind: "duplicate" },
     },
-    { name: "T37 the cookie twice, once empty", header: "__Host-accessToken=; __Host-accessToken=t", read: { kind: "duplicate" } },
+    {
+      name: "T37 the cookie twice, once empty",
+      header: "__Host-accessToken=; __Host-accessToken=t",
+      read: { kind: "duplicate" },
+    },
     { name: "T39 the name in another case", header: "__host-accesstoken=t", read: { kind: "absent" } },
     { name: "a name that only ends alike", header: "x__Host-accessToken=t", read: { kind: "absent" } },
   ])("gives $read.kind for $name", ({ header, read }) => {
@@ -54,7 +88,9 @@ describe("readCookie()", () => {
   });
 
   it("T38 does not choose between two refresh cookies in path mode", () => {
-    expect(readCookie("__Secure-refreshToken=evil; __Secure-refreshToken=mine", "refresh", PATH)).toEqual({ kind: "duplicate" });
+    expect(readCookie("__Secure-refreshToken=evil; __Secure-refreshToken=mine", "refresh", PATH)).toEqual({
+      kind: "duplicate",
+    });
   });
 });
 

@@ -1,11 +1,17 @@
-// The two cookies of a session as text: names, attributes, parsing of the Cookie header. Pure; http/ puts the text on the wire.
+// The two cookies of a session as text: names, attributes, parsing of the Cookie header. Pure;
+// http/ puts the text on the wire.
 
-/** Path of every call that reads the refresh cookie; it scopes the cookie with `COOKIE_SCOPE=path`. */
+/**
+ * Path of every call that reads the refresh cookie; it scopes the cookie with `COOKIE_SCOPE=path`.
+ */
 const REFRESH_PATH = "/api/v1/user";
 
 /** How cookies are sent. */
 export interface CookieOptions {
-  /** `host`: `__Host-` and Path=/ for both. `path`: the refresh cookie is `__Secure-` and only sent to the account calls. */
+  /**
+   * `host`: `__Host-` and Path=/ for both. `path`: the refresh cookie is `__Secure-` and only sent
+   * to the account calls.
+   */
   readonly scope: "host" | "path";
   readonly sameSite: "strict" | "lax" | "none";
   /** Drops prefix and Secure, for browsers that refuse them on plain http. Never in production. */
@@ -27,16 +33,27 @@ export function cookieName(kind: CookieKind, options: CookieOptions): string {
 }
 
 /** The value of Set-Cookie that stores `token` for `maxAgeSeconds`. */
-export function serializeCookie(kind: CookieKind, token: string, maxAgeSeconds: number, options: CookieOptions): string {
+export function serializeCookie(
+  kind: CookieKind,
+  token: string,
+  maxAgeSeconds: number,
+  options: CookieOptions,
+): string {
   return `${cookieName(kind, options)}=${token}; Max-Age=${String(Math.max(0, Math.floor(maxAgeSeconds)))}${attributes(kind, options)}`;
 }
 
-/** The value of Set-Cookie that removes the cookie; path and attributes are those of the cookie, or browsers keep it. */
+/**
+ * The value of Set-Cookie that removes the cookie; path and attributes are those of the cookie, or
+ * browsers keep it.
+ */
 export function clearCookie(kind: CookieKind, options: CookieOptions): string {
   return serializeCookie(kind, "", 0, options);
 }
 
-/** Reads one cookie from a Cookie header (RFC 6265 section 5.4; Node joins several headers with "; "). */
+/**
+ * Reads one cookie from a Cookie header (RFC 6265 section 5.4; Node joins several headers with ";
+ * ").
+ */
 export function readCookie(header: string | undefined, kind: CookieKind, options: CookieOptions): CookieRead {
   const name = cookieName(kind, options);
   const values = (header ?? "")

@@ -39,7 +39,11 @@ describe("keysOfFile()", () => {
   });
 
   it.each([
-    { name: "no signing key", entries: [ACCESS], problem: '0 keys have use "refresh" and state "sign", exactly one must' },
+    {
+      name: "no signing key",
+      entries: [ACCESS],
+      problem: '0 keys have use "refresh" and state "sign", exactly one must',
+    },
     {
       name: "two signing keys",
       entries: [ACCESS, { ...ACCESS, kid: "a2", key: `${SECRET_A}2` }, REFRESH],
@@ -50,7 +54,11 @@ describe("keysOfFile()", () => {
       entries: [ACCESS, { ...ACCESS, key: `${SECRET_A}2`, state: "verify" }, REFRESH],
       problem: 'two keys of use "access" have the same kid',
     },
-    { name: "a short secret", entries: [{ ...ACCESS, key: "short" }, REFRESH], problem: 'key "a1" must have at least 32 bytes' },
+    {
+      name: "a short secret",
+      entries: [{ ...ACCESS, key: "short" }, REFRESH],
+      problem: 'key "a1" must have at least 32 bytes',
+    },
     {
       name: "a public key for refresh",
       entries: [ACCESS, { ...REFRESH, alg: "ES256", key: EC_PRIVATE }],
@@ -81,7 +89,11 @@ describe("keysOfFile()", () => {
       entries: [ACCESS, { ...REFRESH, key: SECRET_A }],
       problem: 'key "r1" has the same key as an earlier entry',
     },
-    { name: "an unknown field", entries: [{ ...ACCESS, extra: 1 }, REFRESH], problem: '[0]: Unrecognized key: "extra"' },
+    {
+      name: "an unknown field",
+      entries: [{ ...ACCESS, extra: 1 }, REFRESH],
+      problem: '[0]: Unrecognized key: "extra"',
+    },
     { name: "no list", entries: {}, problem: "the file: Invalid input: expected array, received object" },
   ])("refuses $name", ({ entries, problem }) => {
     expect(problems(entries)).toContain(problem);

@@ -1,4 +1,5 @@
-// The keys that sign and verify tokens, made from secrets or from the text of a key file. Pure; key-file.ts reads and watches the file.
+// The keys that sign and verify tokens, made from secrets or from the text of a key file. Pure;
+// key-file.ts reads and watches the file.
 import { createHmac, createPrivateKey, createPublicKey, createSecretKey } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { z } from "zod";
@@ -19,20 +20,26 @@ export interface VerifyKey {
   readonly key: KeyObject;
 }
 
-/** The keys of one use: the one that signs, and by id all that verify (the signing one among them). */
+/**
+ * The keys of one use: the one that signs, and by id all that verify (the signing one among them).
+ */
 export interface KeyRing {
   readonly signing: VerifyKey;
   readonly verifying: ReadonlyMap<string, VerifyKey>;
 }
 
-/** The keys of both uses. The refresh ring is always symmetric: only this service reads refresh tokens. */
+/**
+ * The keys of both uses. The refresh ring is always symmetric: only this service reads refresh
+ * tokens.
+ */
 export interface TokenKeys {
   readonly access: KeyRing;
   readonly refresh: KeyRing;
 }
 
 /** Keys, or everything that is wrong with their text. */
-export type KeysResult = { readonly ok: true; readonly keys: TokenKeys } | { readonly ok: false; readonly problems: readonly string[] };
+export type KeysResult =
+  { readonly ok: true; readonly keys: TokenKeys } | { readonly ok: false; readonly problems: readonly string[] };
 
 const keyFileSchema = z
   .array(
@@ -63,12 +70,17 @@ export function keysOfFile(text: string): KeysResult {
   }
   const parsed = keyFileSchema.safeParse(json);
   if (!parsed.success) {
-    return { ok: false, problems: parsed.error.issues.map((issue) => `${z.core.toDotPath(issue.path) || "the file"}: ${issue.message}`) };
+    return {
+      ok: false,
+      problems: parsed.error.issues.map((issue) => `${z.core.toDotPath(issue.path) || "the file"}: ${issue.message}`),
+    };
   }
   const problems: string[] = [];
   const access = ringOfEntries("access", parsed.data, problems);
   const refresh = ringOfEntries("refresh", parsed.data, problems);
-  const repeated = parsed.data.filter((entry, index) => parsed.data.findIndex((other) => other.key === entry.key) !== index);
+  const repeated = parsed.data.filter(
+    (entry, index) => parsed.data.findIndex((other) => other.key === entry.key) !== index,
+  );
   for (const entry of repeated) problems.push(`key "${entry.kid}" has the same key as an earlier entry`);
   if (problems.length > 0 || access === undefined || refresh === undefined) return { ok: false, problems };
   return { ok: true, keys: { access, refresh } };
@@ -76,19 +88,27 @@ export function keysOfFile(text: string): KeysResult {
 
 function ringOfSecret(secret: string): KeyRing {
   const key = createSecretKey(secret, "utf8");
-  // The id follows from the secret, so that every replica with the secret gives it the same one; it tells nothing about the secret.
+  // The id follows from the secret, so that every replica with the secret gives it the same one; it
+  // tells nothing about the secret.
   const id = createHmac("sha256", key).update("key-id").digest("base64url").slice(0, 11);
   const signing: VerifyKey = { id, algorithm: "HS256", key };
   return { signing, verifying: new Map([[id, signing]]) };
 }
 
-function ringOfEntries(use: "access" | "refresh", entries: readonly KeyFileEntry[], problems: string[]): KeyRing | undefined {
+function ringOfEntries(
+  use: "access" | "refresh",
+  entries: readonly KeyFileEntry[],
+  problems: string[],
+): KeyRing | undefined {
   const own = entries.filter((entry) => entry.use === use && entry.state !== "retired");
   const before = problems.length;
   const signers = own.filter((entry) => entry.state === "sign");
-  if (signers.length !== 1) problems.push(`${signers.length} keys have use "${use}" and state "sign", exactly one must`);
-  if (new Set(own.map((entry) => entry.kid)).size < own.length) problems.push(`two keys of use "${use}" have the same kid`);
-  if (use === "refresh" && own.some((entry) => entry.alg !== "HS256")) problems.push('keys of use "refresh" must have alg "HS256"');
+  if (signers.length !== 1)
+    problems.push(`${signers.length} keys have use "${use}" and state "sign", exactly one must`);
+  if (new Set(own.map((entry) => entry.kid)).size < own.length)
+    problems.push(`two keys of use "${use}" have the same kid`);
+  if (use === "refresh" && own.some((entry) => entry.alg !== "HS256"))
+    problems.push('keys of use "refresh" must have alg "HS256"');
   if (own.some((entry) => (entry.alg === "HS256") !== (own[0]?.alg === "HS256"))) {
     problems.push(`keys of use "${use}" mix HS256 with a public-key algorithm`);
   }
@@ -97,11 +117,15 @@ function ringOfEntries(use: "access" | "refresh", entries: readonly KeyFileEntry
   if (problems.length > before || signer === undefined) return undefined;
   return {
     signing: { id: signer.entry.kid, algorithm: signer.entry.alg, key: signer.keys.sign },
-    verifying: new Map(loaded.map(({ entry, keys }) => [entry.kid, { id: entry.kid, algorithm: entry.alg, key: keys.verify }])),
+    verifying: new Map(
+      loaded.map(({ entry, keys }) => [entry.kid, { id: entry.kid, algorithm: entry.alg, key: keys.verify }]),
+    ),
   };
 }
 
-/** The key objects of an entry. A bad key adds a problem and gives an empty key that is never used. */
+/**
+ * The key objects of an entry. A bad key adds a problem and gives an empty key that is never used.
+ */
 function loadKey(entry: KeyFileEntry, problems: string[]): { sign: KeyObject; verify: KeyObject } {
   const none = createSecretKey(Buffer.alloc(SECRET_MIN_BYTES));
   if (entry.alg === "HS256") {

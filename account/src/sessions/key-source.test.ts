@@ -29,12 +29,15 @@ describe("generatedKeys()", () => {
     expect(first.access.signing.id).not.toBe(first.refresh.signing.id);
   });
 
-  it.each(["", "{", '{"access":"short","refresh":"short"}'])("refuses a damaged file %j by name and leaves it alone", (text) => {
-    const path = join(directory, "token-secrets.json");
-    writeFileSync(path, text);
-    expect(() => generatedKeys(directory)).toThrow(`Cannot use the secrets in ${path}: the file is damaged`);
-    expect(readFileSync(path, "utf8")).toBe(text);
-  });
+  it.each(["", "{", '{"access":"short","refresh":"short"}'])(
+    "refuses a damaged file %j by name and leaves it alone",
+    (text) => {
+      const path = join(directory, "token-secrets.json");
+      writeFileSync(path, text);
+      expect(() => generatedKeys(directory)).toThrow(`Cannot use the secrets in ${path}: the file is damaged`);
+      expect(readFileSync(path, "utf8")).toBe(text);
+    },
+  );
 });
 
 describe("watchedKeys()", () => {

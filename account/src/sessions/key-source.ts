@@ -1,4 +1,5 @@
-// Gets the keys of tokens from where the settings say, keeps generated ones in DATA_DIR, and reads a changed key file again.
+// Gets the keys of tokens from where the settings say, keeps generated ones in DATA_DIR, and reads
+// a changed key file again.
 import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,10 @@ import { StartError } from "../errors.ts";
 import { keysOfFile, keysOfSecrets, SECRET_MIN_BYTES } from "./key-ring.ts";
 import type { TokenKeys } from "./key-ring.ts";
 
-/** How often a key file is looked at, in milliseconds. Kubernetes takes up to a minute to bring a changed Secret, so this is soon enough. */
+/**
+ * How often a key file is looked at, in milliseconds. Kubernetes takes up to a minute to bring a
+ * changed Secret, so this is soon enough.
+ */
 const POLL_INTERVAL_MS = 5000;
 
 /** Name of the file in DATA_DIR that holds generated secrets. */
@@ -28,7 +32,10 @@ export function fixedKeys(accessSecret: string, refreshSecret: string): KeySourc
   return { name: "token keys", current: () => keys };
 }
 
-/** Keys from secrets that are made at the first start and kept in `directory`, readable by the owner only. Throws TOKEN_KEYS_INVALID. */
+/**
+ * Keys from secrets that are made at the first start and kept in `directory`, readable by the owner
+ * only. Throws TOKEN_KEYS_INVALID.
+ */
 export function generatedKeys(directory: string): KeySourcePart {
   const path = join(directory, GENERATED_FILE);
   const kept = readIfPresent(path);
@@ -43,8 +50,15 @@ export function generatedKeys(directory: string): KeySourcePart {
   return fixedKeysOf(parsed.data);
 }
 
-/** Keys from a key file, read now (throws TOKEN_KEYS_INVALID) and again when it changes; a bad change is logged and the old keys stay. */
-export function watchedKeys(path: string, deps: { readonly log: Log }, options = { pollIntervalMs: POLL_INTERVAL_MS }): KeySourcePart {
+/**
+ * Keys from a key file, read now (throws TOKEN_KEYS_INVALID) and again when it changes; a bad
+ * change is logged and the old keys stay.
+ */
+export function watchedKeys(
+  path: string,
+  deps: { readonly log: Log },
+  options = { pollIntervalMs: POLL_INTERVAL_MS },
+): KeySourcePart {
   let stamp = stampOf(path);
   let keys = readKeyFile(path);
   let timer: NodeJS.Timeout | undefined;
@@ -71,7 +85,10 @@ export function watchedKeys(path: string, deps: { readonly log: Log }, options =
   };
 }
 
-const generatedSchema = z.strictObject({ access: z.string().min(SECRET_MIN_BYTES), refresh: z.string().min(SECRET_MIN_BYTES) });
+const generatedSchema = z.strictObject({
+  access: z.string().min(SECRET_MIN_BYTES),
+  refresh: z.string().min(SECRET_MIN_BYTES),
+});
 
 type GeneratedSecrets = z.infer<typeof generatedSchema>;
 

@@ -56,7 +56,9 @@ describe("withSession()", () => {
   });
 
   it("keeps one when one is the limit", () => {
-    expect(withSession([session("a", 0)], session("b", 0), 0, { ...LIMITS, maxSessions: 1 }).map(({ id }) => id)).toEqual(["b"]);
+    expect(
+      withSession([session("a", 0)], session("b", 0), 0, { ...LIMITS, maxSessions: 1 }).map(({ id }) => id),
+    ).toEqual(["b"]);
   });
 });
 
@@ -91,14 +93,22 @@ describe("withoutSession(), withUse() and newestTokenHash()", () => {
 
 describe("isCurrentToken()", () => {
   it("knows its own token and no other", () => {
-    expect([isCurrentToken(session("a", 0), "token-a"), isCurrentToken(session("a", 0), "token-b")]).toEqual([true, false]);
+    expect([isCurrentToken(session("a", 0), "token-a"), isCurrentToken(session("a", 0), "token-b")]).toEqual([
+      true,
+      false,
+    ]);
   });
 });
 
 describe("refreshTokenId()", () => {
   it("is the same for the same session and generation, and differs otherwise", () => {
     const key = createSecretKey("k".repeat(32), "utf8");
-    const ids = [refreshTokenId(key, "s", 0), refreshTokenId(key, "s", 0), refreshTokenId(key, "s", 1), refreshTokenId(key, "t", 0)];
+    const ids = [
+      refreshTokenId(key, "s", 0),
+      refreshTokenId(key, "s", 0),
+      refreshTokenId(key, "s", 1),
+      refreshTokenId(key, "t", 0),
+    ];
     expect(new Set(ids).size).toBe(3);
     expect(ids[0]).toBe(ids[1]);
   });

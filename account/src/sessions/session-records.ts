@@ -1,9 +1,12 @@
-// The sessions of one user, as kept with the user's record, and the pure operations on them. Not here: reading and writing the record
-// (store), the tokens that name a session (tokens.ts).
+// The sessions of one user, as kept with the user's record, and the pure operations on them. Not
+// here: reading and writing the record (store), the tokens that name a session (tokens.ts).
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 
-/** Longest part of a User-Agent header that is kept, in characters: enough to tell devices apart in a list. */
+/**
+ * Longest part of a User-Agent header that is kept, in characters: enough to tell devices apart in
+ * a list.
+ */
 const USER_AGENT_MAX_LENGTH = 100;
 
 /** One signed-in device. All times are milliseconds since the epoch. */
@@ -42,8 +45,15 @@ export interface SessionLimits {
 }
 
 /** A session that starts at `nowMs` with the refresh token `tokenId`. */
-export function createSession(id: string, tokenId: string, device: Device, nowMs: number, limits: SessionLimits): SessionRecord {
-  // Tokens count in whole seconds; so do the ends of sessions, or a token could outlive its session by a fraction.
+export function createSession(
+  id: string,
+  tokenId: string,
+  device: Device,
+  nowMs: number,
+  limits: SessionLimits,
+): SessionRecord {
+  // Tokens count in whole seconds; so do the ends of sessions, or a token could outlive its session
+  // by a fraction.
   const startMs = Math.floor(nowMs / 1000) * 1000;
   return {
     id,
@@ -60,7 +70,10 @@ export function createSession(id: string, tokenId: string, device: Device, nowMs
   };
 }
 
-/** The sessions after `session` was opened at `nowMs`: ended ones go, and of too many the oldest. The newest stands last. */
+/**
+ * The sessions after `session` was opened at `nowMs`: ended ones go, and of too many the oldest.
+ * The newest stands last.
+ */
 export function withSession(
   sessions: readonly SessionRecord[],
   session: SessionRecord,
@@ -82,23 +95,33 @@ export function withUse(sessions: readonly SessionRecord[], id: string, nowMs: n
 }
 
 /** The session called `id` if it has not ended at `nowMs`. */
-export function findLiveSession(sessions: readonly SessionRecord[], id: string, nowMs: number): SessionRecord | undefined {
+export function findLiveSession(
+  sessions: readonly SessionRecord[],
+  id: string,
+  nowMs: number,
+): SessionRecord | undefined {
   return sessions.find((session) => session.id === id && isLive(session, nowMs));
 }
 
-/** The hash that stands as the user's own refresh token: the one of the newest session, or null without sessions. */
+/**
+ * The hash that stands as the user's own refresh token: the one of the newest session, or null
+ * without sessions.
+ */
 export function newestTokenHash(sessions: readonly SessionRecord[]): string | null {
   return sessions.at(-1)?.tokenHash ?? null;
 }
 
-/** Whether `tokenId` is the id of the session's current refresh token. Takes the same time for every wrong id. */
+/**
+ * Whether `tokenId` is the id of the session's current refresh token. Takes the same time for every
+ * wrong id.
+ */
 export function isCurrentToken(session: SessionRecord, tokenId: string): boolean {
   return timingSafeEqual(Buffer.from(session.tokenHash, "hex"), Buffer.from(hashTokenId(tokenId), "hex"));
 }
 
 /**
- * The id of a session's refresh token. It follows from the session and its generation, so that the very same token can be signed again
- * from stored values when an answer was lost.
+ * The id of a session's refresh token. It follows from the session and its generation, so that the
+ * very same token can be signed again from stored values when an answer was lost.
  */
 export function refreshTokenId(key: KeyObject, sessionId: string, generation: number): string {
   return createHmac("sha256", key).update(`refresh-token-id|${sessionId}|${generation}`).digest("base64url");
@@ -114,7 +137,10 @@ export function shortUserAgent(header: string | undefined): string {
   return (header ?? "").replaceAll(/\p{C}/gu, "").slice(0, USER_AGENT_MAX_LENGTH).toWellFormed();
 }
 
-/** The network of an address: /24 of IPv4 (also when mapped into IPv6), /64 of IPv6, "" of anything else. */
+/**
+ * The network of an address: /24 of IPv4 (also when mapped into IPv6), /64 of IPv6, "" of anything
+ * else.
+ */
 export function ipPrefix(address: string | undefined): string {
   const plain = (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
   if (/^\d+\.\d+\.\d+\.\d+$/.test(plain)) return `${plain.slice(0, plain.lastIndexOf("."))}.0/24`;

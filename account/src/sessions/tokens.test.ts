@@ -12,7 +12,13 @@ const ACCESS_SECRET = "access-secret-of-at-least-32-bytes";
 const KEYS = keysOfSecrets(ACCESS_SECRET, "refresh-secret-of-at-least-32-byte");
 const KEY = KEYS.access.signing;
 const OPTIONS = { issuer: "weir-account", accessTtlMs: 600_000, refreshMaxMs: 2_592_000_000 };
-const CLAIMS: AccessClaims = { userId: "u", sessionId: "s", tokenId: "t", issuedAtSeconds: NOW, expiresAtSeconds: NOW + 600 };
+const CLAIMS: AccessClaims = {
+  userId: "u",
+  sessionId: "s",
+  tokenId: "t",
+  issuedAtSeconds: NOW,
+  expiresAtSeconds: NOW + 600,
+};
 const RAW = { iss: "weir-account", aud: "weir-account", sub: "u", sid: "s", jti: "t", iat: NOW, exp: NOW + 600 };
 
 function tokensOf(keys: TokenKeys = KEYS): Tokens {
@@ -53,7 +59,9 @@ describe("verifyAccess()", () => {
     const pem = pair.privateKey.export({ type: "pkcs8", format: "pem" });
     const publicPem = createPublicKey(pem).export({ type: "spki", format: "pem" });
     const refresh = { kid: "r", use: "refresh", alg: "HS256", key: "r".repeat(32), state: "sign" };
-    const result = keysOfFile(JSON.stringify([{ kid: "a", use: "access", alg: "ES256", key: pem, state: "sign" }, refresh]));
+    const result = keysOfFile(
+      JSON.stringify([{ kid: "a", use: "access", alg: "ES256", key: pem, state: "sign" }, refresh]),
+    );
     if (!result.ok) throw new Error(result.problems.join());
     const tokens = tokensOf(result.keys);
     const forged = await new SignJWT(RAW)
@@ -65,14 +73,18 @@ describe("verifyAccess()", () => {
 
   it("T04 refuses RS256 by a fresh key", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-    expect(await reasonOf(await new SignJWT(RAW).setProtectedHeader({ alg: "RS256", kid: KEY.id, typ: "at+jwt" }).sign(privateKey))).toBe(
-      "invalid",
-    );
+    expect(
+      await reasonOf(
+        await new SignJWT(RAW).setProtectedHeader({ alg: "RS256", kid: KEY.id, typ: "at+jwt" }).sign(privateKey),
+      ),
+    ).toBe("invalid");
   });
 
   it("T05 refuses a changed payload under the old signature", async () => {
     const [header, , signature] = forge({}, RAW).split(".");
-    expect(await reasonOf(`${String(header)}.${encode({ ...RAW, sub: "other" })}.${String(signature)}`)).toBe("invalid");
+    expect(await reasonOf(`${String(header)}.${encode({ ...RAW, sub: "other" })}.${String(signature)}`)).toBe(
+      "invalid",
+    );
   });
 
   it.each([
@@ -125,7 +137,9 @@ describe("verifyAccess()", () => {
       jku: "http://127.0.0.1:9/k",
     };
     const text = `${encode(header)}.${encode(RAW)}`;
-    expect(await reasonOf(`${text}.${createHmac("sha256", attacker).update(text).digest("base64url")}`)).toBe("invalid");
+    expect(await reasonOf(`${text}.${createHmac("sha256", attacker).update(text).digest("base64url")}`)).toBe(
+      "invalid",
+    );
   });
 
   it("T15 T16 refuses tokens of the other use", async () => {
@@ -141,7 +155,10 @@ describe("verifyAccess()", () => {
     const next = keysOfSecrets("next-access-secret-of-32-bytes-min", "next-refresh-secret-32-bytes-min-x");
     const both: TokenKeys = {
       ...next,
-      access: { signing: next.access.signing, verifying: new Map([...next.access.verifying, ...KEYS.access.verifying]) },
+      access: {
+        signing: next.access.signing,
+        verifying: new Map([...next.access.verifying, ...KEYS.access.verifying]),
+      },
     };
     let keys = both;
     const tokens = createTokens(() => keys, OPTIONS);

@@ -1,5 +1,6 @@
-// Access and refresh tokens: what they say, how they are signed, and when one counts (RFC 7519, RFC 8725). Pure but for the keys and the
-// time that are passed in. Cookies carry them (cookies.ts); which sessions live is session-records.ts.
+// Access and refresh tokens: what they say, how they are signed, and when one counts (RFC 7519, RFC
+// 8725). Pure but for the keys and the time that are passed in. Cookies carry them (cookies.ts);
+// which sessions live is session-records.ts.
 import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from "jose";
 import type { JWTPayload } from "jose";
 import type { KeyRing, TokenKeys } from "./key-ring.ts";
@@ -58,7 +59,10 @@ interface Use {
   readonly maxAgeSeconds: number;
 }
 
-/** Tokens under the keys that `keys` returns at the time of each call, so that keys can change while the service runs. */
+/**
+ * Tokens under the keys that `keys` returns at the time of each call, so that keys can change while
+ * the service runs.
+ */
 export function createTokens(keys: () => TokenKeys, options: TokenOptions): Tokens {
   const issuer = options.issuer;
   const access = (): Use => ({
@@ -104,7 +108,8 @@ async function verify<Claims>(
 ): Promise<TokenCheck<Claims>> {
   try {
     const keyId = decodeProtectedHeader(token).kid;
-    // The key and with it the algorithm come from the ring. jose alone would take a token without a key id when one key fits.
+    // The key and with it the algorithm come from the ring. jose alone would take a token without a
+    // key id when one key fits.
     const key = keyId === undefined ? undefined : use.ring.verifying.get(keyId);
     if (key === undefined) return { ok: false, reason: "invalid" };
     const { payload } = await jwtVerify(token, key.key, {

@@ -40,7 +40,12 @@ const USER: UserRecord = {
   updatedAtMs: 1_800_000_000_123,
 };
 
-const CHANGE = { sessions: [SESSION], refreshToken: SESSION.tokenHash, passwordHash: "$2b$04$new", updatedAtMs: 1_800_000_001_000 };
+const CHANGE = {
+  sessions: [SESSION],
+  refreshToken: SESSION.tokenHash,
+  passwordHash: "$2b$04$new",
+  updatedAtMs: 1_800_000_001_000,
+};
 
 /** Runs the suite over the stores that `open` makes, each empty. */
 export function describeUserStore(name: string, open: () => Promise<StoreUnderTest>): void {
@@ -64,7 +69,8 @@ export function describeUserStore(name: string, open: () => Promise<StoreUnderTe
     it("findById() and findByEmailKey() give nothing for unknown users and for what looks like a pattern", async () => {
       await store.insert(USER);
       expect(await store.findById("nobody")).toBeUndefined();
-      for (const key of ["Ada@Example.com", "%", "ada@example.com' OR '1'='1", ""]) expect(await store.findByEmailKey(key)).toBeUndefined();
+      for (const key of ["Ada@Example.com", "%", "ada@example.com' OR '1'='1", ""])
+        expect(await store.findByEmailKey(key)).toBeUndefined();
     });
 
     it("insert() keeps nulls apart from empty texts", async () => {
@@ -83,7 +89,9 @@ export function describeUserStore(name: string, open: () => Promise<StoreUnderTe
     it("insert() takes another address, and rejects an id that exists", async () => {
       await store.insert(USER);
       expect(await store.insert({ ...USER, id: "other", emailKey: "b@x.com" })).toBe("inserted");
-      await expect(store.insert({ ...USER, emailKey: "c@x.com" })).rejects.toMatchObject({ code: "database_unavailable" });
+      await expect(store.insert({ ...USER, emailKey: "c@x.com" })).rejects.toMatchObject({
+        code: "database_unavailable",
+      });
     });
 
     it("update() replaces what may change and raises the revision", async () => {
@@ -109,7 +117,11 @@ export function describeUserStore(name: string, open: () => Promise<StoreUnderTe
     it("keeps everything over a restart", async () => {
       await store.insert(USER);
       await store.update(USER.id, 0, CHANGE);
-      expect(await (await subject.reopen()).findByEmailKey("ada@example.com")).toEqual({ ...USER, ...CHANGE, revision: 1 });
+      expect(await (await subject.reopen()).findByEmailKey("ada@example.com")).toEqual({
+        ...USER,
+        ...CHANGE,
+        revision: 1,
+      });
     });
 
     it("ping() resolves while the store is open", async () => {

@@ -1,5 +1,5 @@
-// What a place for user records must do, and the record itself. Implementations: embedded/ (node:sqlite). user-store.suite.ts holds every
-// implementation to it.
+// What a place for user records must do, and the record itself. Implementations: embedded/
+// (node:sqlite). user-store.suite.ts holds every implementation to it.
 import type { SessionRecord } from "../sessions/session-records.ts";
 
 /** A user as stored. All times are milliseconds since the epoch. */
@@ -34,17 +34,24 @@ export interface UserChange {
   readonly updatedAtMs: number;
 }
 
-/** Keeps user records. Every method rejects with `database_unavailable` when the store does not answer. */
+/**
+ * Keeps user records. Every method rejects with `database_unavailable` when the store does not
+ * answer.
+ */
 export interface UserStore {
-  /** Stores a new user; once it resolves to "inserted" the record survives a crash of the process and of the machine. */
+  /**
+   * Stores a new user; once it resolves to "inserted" the record survives a crash of the process
+   * and of the machine.
+   */
   insert(user: UserRecord): Promise<"inserted" | "email_taken">;
   /** The user, or undefined when there is none. */
   findById(id: string): Promise<UserRecord | undefined>;
   /** The user with exactly this key, or undefined when there is none. */
   findByEmailKey(emailKey: string): Promise<UserRecord | undefined>;
   /**
-   * Replaces what may change if the record still has `revision`, and raises the revision by one. False when somebody else wrote in between
-   * or the user is gone: read again and decide again. Whole values only, so that every database can do it in one statement.
+   * Replaces what may change if the record still has `revision`, and raises the revision by one.
+   * False when somebody else wrote in between or the user is gone: read again and decide again.
+   * Whole values only, so that every database can do it in one statement.
    */
   update(id: string, revision: number, change: UserChange): Promise<boolean>;
   /** Resolves when the store can answer. */

@@ -1,4 +1,5 @@
-// What the calls on accounts work with. main.ts builds it once; every call takes the parts it needs.
+// What the calls on accounts work with. main.ts builds it once; every call takes the parts it
+// needs.
 import type { KeyObject } from "node:crypto";
 import type { Log } from "@weir/common/log/log";
 import type { MediaStore } from "../media/media-store.ts";

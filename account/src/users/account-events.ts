@@ -1,4 +1,5 @@
-// What happens to accounts, told to whoever counts it. The metrics implement it; tests pass one that forgets.
+// What happens to accounts, told to whoever counts it. The metrics implement it; tests pass one
+// that forgets.
 
 /** How a login ended. */
 export type LoginResult = "success" | "invalid_credentials" | "error";

@@ -6,7 +6,11 @@ describe("parseEmail()", () => {
     { text: "a@x.com", typed: "a@x.com", key: "a@x.com" },
     { text: " A@X.com ", typed: "A@X.com", key: "a@x.com" }, // T62
     { text: "a@X.COM", typed: "a@X.COM", key: "a@x.com" }, // T62
-    { text: "first.last+tag@mail.example.co", typed: "first.last+tag@mail.example.co", key: "first.last+tag@mail.example.co" },
+    {
+      text: "first.last+tag@mail.example.co",
+      typed: "first.last+tag@mail.example.co",
+      key: "first.last+tag@mail.example.co",
+    },
     { text: "a@bücher.example", typed: "a@bücher.example", key: "a@xn--bcher-kva.example" }, // T63
     { text: "a@bu\u0308cher.example", typed: "a@bu\u0308cher.example", key: "a@xn--bcher-kva.example" }, // T63, in two characters
     { text: "a@xn--bcher-kva.example", typed: "a@xn--bcher-kva.example", key: "a@xn--bcher-kva.example" }, // T63
@@ -25,7 +29,10 @@ describe("parseEmail()", () => {
     { name: "a number that is an IP address", text: "a@0x7f.1" },
     { name: "T62 a single label", text: "a@x" },
     { name: "T62 65 characters before the @", text: `${"a".repeat(65)}@x.com` },
-    { name: "T62 255 characters", text: `a@${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.${"e".repeat(60)}.${"f".repeat(9)}` },
+    {
+      name: "T62 255 characters",
+      text: `a@${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.${"e".repeat(60)}.${"f".repeat(9)}`,
+    },
     { name: "T62 the Kelvin sign before the @", text: "\u212Aelvin@x.com" },
     { name: "T64 a header after a line end", text: "admin@x.com\r\nBcc: v@x.com" },
     { name: "T64 markup", text: "a@x.com<script>" },

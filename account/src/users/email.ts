@@ -1,4 +1,5 @@
-// E-mail addresses: which the service takes, and the key under which two spellings are one address. Not here: whether mail arrives.
+// E-mail addresses: which the service takes, and the key under which two spellings are one address.
+// Not here: whether mail arrives.
 import { domainToASCII } from "node:url";
 
 /** Longest address in characters (RFC 5321 section 4.5.3.1.3, less the angle brackets). */
@@ -24,13 +25,17 @@ export interface EmailAddress {
   readonly key: string;
 }
 
-/** Reads an address; undefined when it is not one the service takes. Gmail's dots and "+tags" are part of an address. */
+/**
+ * Reads an address; undefined when it is not one the service takes. Gmail's dots and "+tags" are
+ * part of an address.
+ */
 export function parseEmail(text: string): EmailAddress | undefined {
   if (/\p{C}/u.test(text)) return undefined; // Controls and invisible characters, before anything could strip them.
   const typed = text.trim();
   const at = typed.lastIndexOf("@");
   const local = typed.slice(0, Math.max(at, 0));
-  // ASCII is checked before anything is folded: normalisation and lower-casing turn the Kelvin sign into an ordinary k.
+  // ASCII is checked before anything is folded: normalisation and lower-casing turn the Kelvin sign
+  // into an ordinary k.
   if (typed.length > ADDRESS_MAX_LENGTH || local.length > LOCAL_MAX_LENGTH || !DOT_ATOM.test(local)) return undefined;
   const domain = parseDomain(typed.slice(at + 1).normalize("NFC"));
   if (domain === undefined) return undefined;
@@ -38,10 +43,15 @@ export function parseEmail(text: string): EmailAddress | undefined {
   return key.length > ADDRESS_MAX_LENGTH ? undefined : { typed, key };
 }
 
-/** The domain in ASCII form, or undefined when it is no domain name: an address literal, a single label, an IP address. */
+/**
+ * The domain in ASCII form, or undefined when it is no domain name: an address literal, a single
+ * label, an IP address.
+ */
 function parseDomain(typed: string): string | undefined {
   if (!TYPED_DOMAIN.test(typed)) return undefined;
   const labels = domainToASCII(typed).toLowerCase().split(".");
   const isTopNumeric = /^\d+$/.test(labels.at(-1) ?? "");
-  return labels.length >= 2 && !isTopNumeric && labels.every((label) => LABEL.test(label)) ? labels.join(".") : undefined;
+  return labels.length >= 2 && !isTopNumeric && labels.every((label) => LABEL.test(label))
+    ? labels.join(".")
+    : undefined;
 }

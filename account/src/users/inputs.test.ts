@@ -38,7 +38,11 @@ describe("parseRegistration()", () => {
 
   it("reports every field once, in the order of the form", () => {
     const error = errorOf(() =>
-      parseRegistration(new Map([["name", "\u0007"]]), [{ field: "avatar", message: "Choose an image.", code: "avatar_required" }], RULES),
+      parseRegistration(
+        new Map([["name", "\u0007"]]),
+        [{ field: "avatar", message: "Choose an image.", code: "avatar_required" }],
+        RULES,
+      ),
     );
     expect(fieldCodes(error)).toEqual([
       "email: email_required",
@@ -113,20 +117,31 @@ describe("parseCredentials()", () => {
       body: { email: { $gt: "" }, password: { $ne: null } },
       codes: ["email: invalid_email", "password: invalid_password"],
     },
-    { name: "T52 a list", body: { email: "a@x.com", password: ["correct horse"] }, codes: ["password: invalid_password"] },
+    {
+      name: "T52 a list",
+      body: { email: "a@x.com", password: ["correct horse"] },
+      codes: ["password: invalid_password"],
+    },
     { name: "T52 a number", body: { email: "a@x.com", password: 1 }, codes: ["password: invalid_password"] },
     { name: "T52 true", body: { email: "a@x.com", password: true }, codes: ["password: invalid_password"] },
     { name: "T52 null", body: { email: "a@x.com", password: null }, codes: ["password: invalid_password"] },
     { name: "T54 code", body: { email: { $where: "sleep(5000)" }, password: "p" }, codes: ["email: invalid_email"] },
     { name: "nothing", body: {}, codes: ["email: email_required", "password: password_required"] },
     { name: "an empty password", body: { email: "a@x.com", password: "" }, codes: ["password: password_required"] },
-    { name: "1025 characters", body: { email: "a@x.com", password: "x".repeat(1025) }, codes: ["password: password_too_long"] },
+    {
+      name: "1025 characters",
+      body: { email: "a@x.com", password: "x".repeat(1025) },
+      codes: ["password: password_too_long"],
+    },
   ])("refuses $name", ({ body, codes }) => {
     const error = errorOf(() => parseCredentials(body));
     expect([error.code, fieldCodes(error)]).toEqual(["validation_failed", codes]);
   });
 
-  it.each([{ body: "str" }, { body: [1] }, { body: null }, { body: 7 }])("T56 refuses $body as no object", ({ body }) => {
-    expect(errorOf(() => parseCredentials(body)).code).toBe("malformed_json");
-  });
+  it.each([{ body: "str" }, { body: [1] }, { body: null }, { body: 7 }])(
+    "T56 refuses $body as no object",
+    ({ body }) => {
+      expect(errorOf(() => parseCredentials(body)).code).toBe("malformed_json");
+    },
+  );
 });

@@ -1,4 +1,5 @@
-// Checks what callers send, before anything acts on it: types and rules with zod, one error per field, in the order of the form.
+// Checks what callers send, before anything acts on it: types and rules with zod, one error per
+// field, in the order of the form.
 import { z } from "zod";
 import { AccountError } from "../errors.ts";
 import type { FieldError } from "../errors.ts";
@@ -14,8 +15,8 @@ const NAME_MAX_LENGTH = 80;
 const LOGIN_PASSWORD_MAX_LENGTH = 1024;
 
 /**
- * Controls, line separators, lone surrogates, and what turns the direction of text around. Joiners are allowed: Persian names and many emoji
- * need them.
+ * Controls, line separators, lone surrogates, and what turns the direction of text around. Joiners
+ * are allowed: Persian names and many emoji need them.
  */
 const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
@@ -52,7 +53,11 @@ const name = z
     const trimmed = text.trim();
     const length = Array.from(trimmed).length;
     if (FORBIDDEN_IN_NAME.test(text))
-      context.addIssue({ code: "custom", message: "The name must not hold control characters.", params: { code: "invalid_name" } });
+      context.addIssue({
+        code: "custom",
+        message: "The name must not hold control characters.",
+        params: { code: "invalid_name" },
+      });
     else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH) {
       context.addIssue({
         code: "custom",
@@ -74,8 +79,15 @@ const credentialsSchema = z.object({
     .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${LOGIN_PASSWORD_MAX_LENGTH} characters.` }),
 });
 
-/** Checks the text fields of a registration; `further` are problems of other fields, told together. Throws `validation_failed`. */
-export function parseRegistration(fields: ReadonlyMap<string, string>, further: readonly FieldError[], rules: PasswordRules): Registration {
+/**
+ * Checks the text fields of a registration; `further` are problems of other fields, told together.
+ * Throws `validation_failed`.
+ */
+export function parseRegistration(
+  fields: ReadonlyMap<string, string>,
+  further: readonly FieldError[],
+  rules: PasswordRules,
+): Registration {
   const parsed = registrationSchema.safeParse(
     { email: fields.get("email"), password: fields.get("password"), name: fields.get("name") },
     { reportInput: true },
@@ -83,7 +95,9 @@ export function parseRegistration(fields: ReadonlyMap<string, string>, further: 
   const problems = parsed.success ? [] : fieldErrors(parsed.error);
   const password = fields.get("password");
   if (password !== undefined) {
-    const personal = [fields.get("email"), fields.get("name")].map((value) => value?.trim()).filter((value) => value !== undefined);
+    const personal = [fields.get("email"), fields.get("name")]
+      .map((value) => value?.trim())
+      .filter((value) => value !== undefined);
     const problem = findPasswordProblem(password, personal, rules);
     if (problem !== undefined) problems.push({ field: "password", ...problem });
   }
@@ -92,7 +106,10 @@ export function parseRegistration(fields: ReadonlyMap<string, string>, further: 
   return { email: parsed.data.email, password: parsed.data.password, name: parsed.data.name ?? null };
 }
 
-/** Checks the body of a login; the rules for new passwords do not apply, they may have changed. Throws `validation_failed`. */
+/**
+ * Checks the body of a login; the rules for new passwords do not apply, they may have changed.
+ * Throws `validation_failed`.
+ */
 export function parseCredentials(body: unknown): Credentials {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new AccountError("malformed_json", "The body must be a JSON object with email and password.");
@@ -102,11 +119,15 @@ export function parseCredentials(body: unknown): Credentials {
   return parsed.data;
 }
 
-/** The error for one or more bad inputs. With exactly one, its message is the message of the whole. */
+/**
+ * The error for one or more bad inputs. With exactly one, its message is the message of the whole.
+ */
 function validationError(fields: readonly FieldError[]): AccountError {
   const [first] = fields;
   const message =
-    fields.length === 1 && first !== undefined ? first.message : `Correct these fields: ${fields.map(({ field }) => field).join(", ")}.`;
+    fields.length === 1 && first !== undefined
+      ? first.message
+      : `Correct these fields: ${fields.map(({ field }) => field).join(", ")}.`;
   return new AccountError("validation_failed", message, { fields });
 }
 
@@ -117,7 +138,11 @@ function fieldErrors(error: z.ZodError): FieldError[] {
     const field = String(issue.path[0]);
     if (found.has(field)) continue;
     const code: unknown = issue.code === "custom" ? issue.params?.["code"] : undefined;
-    found.set(field, { field, message: issue.message, code: typeof code === "string" ? code : issueCode(issue, field) });
+    found.set(field, {
+      field,
+      message: issue.message,
+      code: typeof code === "string" ? code : issueCode(issue, field),
+    });
   }
   return [...found.values()];
 }

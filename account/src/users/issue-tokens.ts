@@ -1,4 +1,5 @@
-// Signs the access token of a session. The refresh token is signed where it comes to be (log-in.ts).
+// Signs the access token of a session. The refresh token is signed where it comes to be
+// (log-in.ts).
 import type { SessionRecord } from "../sessions/session-records.ts";
 import type { AccountDeps, AccountOptions } from "./account-deps.ts";
 
@@ -17,7 +18,10 @@ export async function issueAccessToken(
   session: SessionRecord,
 ): Promise<IssuedToken> {
   const issuedAtSeconds = Math.floor(deps.clock() / 1000);
-  const expiresAtSeconds = Math.min(issuedAtSeconds + Math.floor(options.accessTtlMs / 1000), session.idleExpiresAtMs / 1000);
+  const expiresAtSeconds = Math.min(
+    issuedAtSeconds + Math.floor(options.accessTtlMs / 1000),
+    session.idleExpiresAtMs / 1000,
+  );
   const claims = { userId, sessionId: session.id, tokenId: deps.newId(), issuedAtSeconds, expiresAtSeconds };
   return { token: await deps.tokens.signAccess(claims), expiresAtMs: expiresAtSeconds * 1000 };
 }

@@ -1,7 +1,13 @@
 // Login: from credentials to a new session with its two tokens.
 import { AccountError, fieldError } from "../errors.ts";
 import type { CookieRead } from "../sessions/cookies.ts";
-import { createSession, newestTokenHash, refreshTokenId, withoutSession, withSession } from "../sessions/session-records.ts";
+import {
+  createSession,
+  newestTokenHash,
+  refreshTokenId,
+  withoutSession,
+  withSession,
+} from "../sessions/session-records.ts";
 import type { SessionRecord } from "../sessions/session-records.ts";
 import type { UserChange, UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
@@ -18,7 +24,10 @@ export interface LogIn {
   readonly refresh: IssuedToken;
 }
 
-/** Opens a session. Rejects with `invalid_credentials` alike for an unknown address and a wrong password, and after the same work. */
+/**
+ * Opens a session. Rejects with `invalid_credentials` alike for an unknown address and a wrong
+ * password, and after the same work.
+ */
 export async function logIn(
   deps: AccountDeps,
   options: AccountOptions,
@@ -41,7 +50,12 @@ export async function logIn(
   const session = createSession(sessionId, tokenId, caller.device, nowMs, options);
   const stored = await updateUser(deps.store, user.id, (current): UserChange => {
     const sessions = withSession(current.sessions, session, nowMs, options);
-    return { sessions, refreshToken: newestTokenHash(sessions), passwordHash: passwordHash ?? current.passwordHash, updatedAtMs: nowMs };
+    return {
+      sessions,
+      refreshToken: newestTokenHash(sessions),
+      passwordHash: passwordHash ?? current.passwordHash,
+      updatedAtMs: nowMs,
+    };
   });
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
   const access = await issueAccessToken(deps, options, user.id, session);
@@ -51,7 +65,10 @@ export async function logIn(
   return { user, access, refresh };
 }
 
-/** A login ends the session of the browser it comes from, whoever's it was: a planted cookie must not live on beside the new session. */
+/**
+ * A login ends the session of the browser it comes from, whoever's it was: a planted cookie must
+ * not live on beside the new session.
+ */
 async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promise<void> {
   if (cookie.kind !== "present") return;
   const nowMs = deps.clock();
@@ -64,7 +81,10 @@ async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promis
   });
 }
 
-/** A hash of today's strength when the stored one is weaker; undefined when it is not, or when there is no capacity to make one now. */
+/**
+ * A hash of today's strength when the stored one is weaker; undefined when it is not, or when there
+ * is no capacity to make one now.
+ */
 async function renewedHash(deps: AccountDeps, user: UserRecord, password: string): Promise<string | undefined> {
   if (!deps.hasher.isOutdated(user.passwordHash)) return undefined;
   try {
@@ -75,7 +95,12 @@ async function renewedHash(deps: AccountDeps, user: UserRecord, password: string
   }
 }
 
-async function issueRefreshToken(deps: AccountDeps, userId: string, session: SessionRecord, tokenId: string): Promise<IssuedToken> {
+async function issueRefreshToken(
+  deps: AccountDeps,
+  userId: string,
+  session: SessionRecord,
+  tokenId: string,
+): Promise<IssuedToken> {
   const token = await deps.tokens.signRefresh({
     userId,
     sessionId: session.id,

@@ -15,14 +15,19 @@ describe("createPasswordHasher()", () => {
   it("T34 stores a bcrypt hash of the cost and verifies it", async () => {
     const hash = await hasher().hash("correct horse");
     expect(hash).toMatch(/^\$2b\$04\$.{53}$/);
-    expect([await hasher().verify("correct horse", hash), await hasher().verify("correct hors", hash)]).toEqual([true, false]);
+    expect([await hasher().verify("correct horse", hash), await hasher().verify("correct hors", hash)]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it("T59 refuses what only begins like a password of 72 bytes", async () => {
     const password = "x".repeat(72);
     const hash = await hasher().hash(password);
     expect([await hasher().verify(password, hash), await hasher().verify(`${password}X`, hash)]).toEqual([true, false]);
-    await expect(hasher().hash(`${password}X`)).rejects.toThrow("Cannot hash the password: bcrypt would ignore its end");
+    await expect(hasher().hash(`${password}X`)).rejects.toThrow(
+      "Cannot hash the password: bcrypt would ignore its end",
+    );
   });
 
   it("T60 counts what follows a NUL", async () => {
@@ -51,11 +56,14 @@ describe("createPasswordHasher()", () => {
     const peppered = hasher({ pepper: "pepper" });
     const hash = await peppered.hash("é".repeat(100));
     expect(hash).toMatch(/^\{hmac-sha384\}\$2b\$04\$/);
-    expect([await peppered.verify("é".repeat(100), hash), await peppered.verify("é".repeat(99), hash)]).toEqual([true, false]);
-    expect([await hasher({ pepper: "other" }).verify("é".repeat(100), hash), await hasher().verify("é".repeat(100), hash)]).toEqual([
-      false,
+    expect([await peppered.verify("é".repeat(100), hash), await peppered.verify("é".repeat(99), hash)]).toEqual([
+      true,
       false,
     ]);
+    expect([
+      await hasher({ pepper: "other" }).verify("é".repeat(100), hash),
+      await hasher().verify("é".repeat(100), hash),
+    ]).toEqual([false, false]);
   });
 
   it("still verifies hashes from before the pepper", async () => {

@@ -1,4 +1,5 @@
-// Hashes and compares passwords with bcrypt, few at a time: bcrypt works on the threads that DNS, files and WebCrypto need too.
+// Hashes and compares passwords with bcrypt, few at a time: bcrypt works on the threads that DNS,
+// files and WebCrypto need too.
 import { createHmac, randomBytes } from "node:crypto";
 import { compare, hash } from "bcrypt";
 import type { Secret } from "@weir/common/settings/secret";
@@ -17,11 +18,15 @@ const PEPPER_PREFIX = "{hmac-sha384}";
 /** Makes and checks stored hashes. Calls reject with `busy` when too much is waiting. */
 export interface PasswordHasher {
   /**
-   * A salted hash to store. The password must fit bcrypt, as password-rules.ts sees to; a longer one is a fault and rejects with a RangeError.
-   * `checkWanted` is called when the turn comes, right before the work; when it rejects, so does the call.
+   * A salted hash to store. The password must fit bcrypt, as password-rules.ts sees to; a longer
+   * one is a fault and rejects with a RangeError. `checkWanted` is called when the turn comes,
+   * right before the work; when it rejects, so does the call.
    */
   hash(password: string, checkWanted?: () => Promise<void>): Promise<string>;
-  /** Takes as long for an undefined (no such user) or unusable hash as for a real one, and is then false. */
+  /**
+   * Takes as long for an undefined (no such user) or unusable hash as for a real one, and is then
+   * false.
+   */
   verify(password: string, storedHash: string | undefined): Promise<boolean>;
   /** Whether a hash is weaker than the service would make it today. */
   isOutdated(storedHash: string): boolean;
@@ -39,7 +44,9 @@ export interface HasherOptions {
 export function createPasswordHasher(queue: Queue, options: HasherOptions): PasswordHasher {
   const dummyHash = unmatchableHash(options.cost);
   const pepper = (password: string): string =>
-    options.pepper === undefined ? password : createHmac("sha384", options.pepper.reveal()).update(password).digest("base64");
+    options.pepper === undefined
+      ? password
+      : createHmac("sha384", options.pepper.reveal()).update(password).digest("base64");
   return {
     async hash(password, checkWanted) {
       if (options.pepper === undefined && isTooLong(password))
@@ -53,7 +60,8 @@ export function createPasswordHasher(queue: Queue, options: HasherOptions): Pass
     async verify(password, storedHash) {
       const isPeppered = storedHash?.startsWith(PEPPER_PREFIX) === true;
       const bcryptHash = isPeppered ? storedHash.slice(PEPPER_PREFIX.length) : storedHash;
-      const isUsable = bcryptHash !== undefined && BCRYPT_HASH.test(bcryptHash) && (!isPeppered || options.pepper !== undefined);
+      const isUsable =
+        bcryptHash !== undefined && BCRYPT_HASH.test(bcryptHash) && (!isPeppered || options.pepper !== undefined);
       const input = isPeppered ? pepper(password) : password;
       const matches = await queue.run(() => compare(input, isUsable ? bcryptHash : dummyHash));
       return matches && isUsable && !isTooLong(input);
@@ -71,10 +79,14 @@ export function busyError(): AccountError {
   return new AccountError("busy", "The service is busy. Try again in a moment.", { retryAfterSeconds: 1 });
 }
 
-/** A hash of the given cost that no password has; comparing with it costs what comparing with a real one does. */
+/**
+ * A hash of the given cost that no password has; comparing with it costs what comparing with a real
+ * one does.
+ */
 function unmatchableHash(cost: number): string {
   const random = randomBytes(40).toString("base64").replaceAll("+", ".").replaceAll("=", "").slice(0, 52);
-  // The last character of salt (position 22) carries only two bits: "." is a value that every bcrypt writes there.
+  // The last character of salt (position 22) carries only two bits: "." is a value that every
+  // bcrypt writes there.
   return `$2b$${String(cost).padStart(2, "0")}$${random.slice(0, 21)}.${random.slice(21, 52)}`;
 }
 

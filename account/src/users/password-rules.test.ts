@@ -39,7 +39,9 @@ describe("findPasswordProblem()", () => {
   });
 
   it("says in the message what is allowed", () => {
-    expect(findPasswordProblem("short", PERSONAL, RULES)?.message).toBe("The password must have at least 8 characters.");
+    expect(findPasswordProblem("short", PERSONAL, RULES)?.message).toBe(
+      "The password must have at least 8 characters.",
+    );
   });
 });
 

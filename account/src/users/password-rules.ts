@@ -1,4 +1,5 @@
-// Which new passwords the service takes. Length and a list of the commonest ones; no rules of composition (NIST SP 800-63B section 3.1.1.2).
+// Which new passwords the service takes. Length and a list of the commonest ones; no rules of
+// composition (NIST SP 800-63B section 3.1.1.2).
 import { BCRYPT_MAX_BYTES } from "./password-hasher.ts";
 
 /** How many of the commonest passwords are refused (OWASP ASVS 6.2.4). */
@@ -23,8 +24,15 @@ export interface PasswordProblem {
   readonly message: string;
 }
 
-/** The first rule that `password` breaks; `personal` holds the e-mail address and name, which a password may not equal. */
-export function findPasswordProblem(password: string, personal: readonly string[], rules: PasswordRules): PasswordProblem | undefined {
+/**
+ * The first rule that `password` breaks; `personal` holds the e-mail address and name, which a
+ * password may not equal.
+ */
+export function findPasswordProblem(
+  password: string,
+  personal: readonly string[],
+  rules: PasswordRules,
+): PasswordProblem | undefined {
   const length = Array.from(password).length;
   if (length < rules.minLength) {
     return { code: "password_too_short", message: `The password must have at least ${rules.minLength} characters.` };
@@ -38,10 +46,12 @@ export function findPasswordProblem(password: string, personal: readonly string[
       message: `The password must have at most ${BCRYPT_MAX_BYTES} bytes in UTF-8; letters outside ASCII count two to four.`,
     };
   }
-  if (!password.isWellFormed()) return { code: "password_malformed", message: "The password must be well-formed Unicode text." };
+  if (!password.isWellFormed())
+    return { code: "password_malformed", message: "The password must be well-formed Unicode text." };
   if (password.trim() === "") return { code: "password_blank", message: "The password must not be only blanks." };
   const folded = password.toLowerCase();
-  if (rules.common.has(folded)) return { code: "password_common", message: "This password is among the most used ones. Choose another." };
+  if (rules.common.has(folded))
+    return { code: "password_common", message: "This password is among the most used ones. Choose another." };
   if (personal.some((value) => value.toLowerCase() === folded)) {
     return { code: "password_personal", message: "The password must not be the e-mail address or the name." };
   }

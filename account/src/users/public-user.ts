@@ -1,4 +1,5 @@
-// The part of a user record that leaves the service, and the name under which an account stands in the log.
+// The part of a user record that leaves the service, and the name under which an account stands in
+// the log.
 import { createHmac } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import type { UserRecord } from "../store/user-store.ts";
@@ -18,10 +19,19 @@ export interface PublicUser {
 
 /** Copies what answers may show; never a hash, a session or a revision. */
 export function publicUser(user: UserRecord): PublicUser {
-  return { id: user.id, email: user.email, name: user.name, avatar: user.avatar, createdAt: new Date(user.createdAtMs).toISOString() };
+  return {
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    avatar: user.avatar,
+    createdAt: new Date(user.createdAtMs).toISOString(),
+  };
 }
 
-/** The same text for the same address, from which the address cannot be told: log lines can be joined and hold no personal data. */
+/**
+ * The same text for the same address, from which the address cannot be told: log lines can be
+ * joined and hold no personal data.
+ */
 export function accountLabel(key: KeyObject, emailKey: string): string {
   return createHmac("sha256", key).update(`account-label|${emailKey}`).digest("hex").slice(0, LABEL_LENGTH);
 }

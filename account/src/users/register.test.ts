@@ -1,4 +1,5 @@
-// What becomes of the image when the record of a user cannot be stored, or nobody knows whether it was.
+// What becomes of the image when the record of a user cannot be stored, or nobody knows whether it
+// was.
 import { createSecretKey } from "node:crypto";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -16,7 +17,10 @@ const INPUT = { email: { typed: "Ada@x.com", key: "ada@x.com" }, password: "corr
 const CALLER: Caller = { device: { userAgent: "", ipPrefix: "" }, log: silentLog() };
 const DOWN = new AccountError("database_unavailable", "The store is down.");
 
-/** A store, a media store and a hasher that keep the rules of the real ones; single steps can be replaced. */
+/**
+ * A store, a media store and a hasher that keep the rules of the real ones; single steps can be
+ * replaced.
+ */
 class World {
   readonly users = new Map<string, UserRecord>();
   readonly images = new Set<string>();
@@ -24,7 +28,8 @@ class World {
   orphans = 0;
   registered = 0;
   insert = (user: UserRecord): Promise<"inserted" | "email_taken"> => {
-    if ([...this.users.values()].some(({ emailKey }) => emailKey === user.emailKey)) return Promise.resolve("email_taken");
+    if ([...this.users.values()].some(({ emailKey }) => emailKey === user.emailKey))
+      return Promise.resolve("email_taken");
     this.users.set(user.id, user);
     return Promise.resolve("inserted");
   };
@@ -98,7 +103,12 @@ afterEach(() => {
 describe("register()", () => {
   it("stores the user with the image's key and URL", async () => {
     await world.register();
-    expect(world.users.get(ID)).toMatchObject({ email: "Ada@x.com", avatarKey: KEY, avatar: `https://media.example/${KEY}`, sessions: [] });
+    expect(world.users.get(ID)).toMatchObject({
+      email: "Ada@x.com",
+      avatarKey: KEY,
+      avatar: `https://media.example/${KEY}`,
+      sessions: [],
+    });
     expect([[...world.images], world.registered, world.orphans]).toEqual([[KEY], 1, 0]);
   });
 
@@ -112,7 +122,10 @@ describe("register()", () => {
 
   it("T85 removes the image when another call takes the address at the last moment", async () => {
     world.insert = () => Promise.resolve("email_taken");
-    await expect(world.register()).rejects.toMatchObject({ code: "email_taken", details: { fields: [{ field: "email" }] } });
+    await expect(world.register()).rejects.toMatchObject({
+      code: "email_taken",
+      details: { fields: [{ field: "email" }] },
+    });
     expect([world.images.size, world.registered]).toEqual([0, 0]);
   });
 
@@ -139,7 +152,10 @@ describe("register()", () => {
   });
 
   it.each([
-    { how: "fails", remove: () => Promise.reject(new AccountError("media_store_unavailable", "The media store is down.")) },
+    {
+      how: "fails",
+      remove: () => Promise.reject(new AccountError("media_store_unavailable", "The media store is down.")),
+    },
     { how: "never ends", remove: () => new Promise<never>(() => undefined) },
   ])("still tells that the address is taken when the removal $how, and counts the orphan", async ({ remove }) => {
     world.insert = () => Promise.resolve("email_taken");

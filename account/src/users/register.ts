@@ -1,4 +1,5 @@
-// Registration: from checked text and an avatar to a stored user. Order matters: what is cheap and refuses comes first, the record last.
+// Registration: from checked text and an avatar to a stored user. Order matters: what is cheap and
+// refuses comes first, the record last.
 import { AccountError, fieldError } from "../errors.ts";
 import type { CleanImage } from "../media/image.ts";
 import { IMAGE_FORMATS } from "../media/image.ts";
@@ -12,17 +13,23 @@ import { accountLabel } from "./public-user.ts";
 const REMOVE_TIMEOUT_MS = 2000;
 
 /** What a registration works with. */
-export type RegisterDeps = Pick<AccountDeps, "store" | "media" | "hasher" | "events" | "clock" | "newId" | "newMediaName" | "idKey">;
+export type RegisterDeps = Pick<
+  AccountDeps,
+  "store" | "media" | "hasher" | "events" | "clock" | "newId" | "newMediaName" | "idKey"
+>;
 
-/** Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or `database_unavailable`, and then nothing is stored. */
+/**
+ * Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or
+ * `database_unavailable`, and then nothing is stored.
+ */
 export async function register(
   deps: RegisterDeps,
   input: Registration,
   avatar: CleanImage | undefined,
   caller: Caller,
 ): Promise<UserRecord> {
-  // Saves the hash and the upload in the common case, also when another call takes the address while this one waits; the store's unique index
-  // decides.
+  // Saves the hash and the upload in the common case, also when another call takes the address
+  // while this one waits; the store's unique index decides.
   const checkFree = async (): Promise<void> => {
     if ((await deps.store.findByEmailKey(input.email.key)) !== undefined) throw emailTaken();
   };
@@ -51,7 +58,11 @@ export async function register(
   return user;
 }
 
-async function putAvatar(deps: RegisterDeps, userId: string, avatar: CleanImage): Promise<{ key: string; url: string }> {
+async function putAvatar(
+  deps: RegisterDeps,
+  userId: string,
+  avatar: CleanImage,
+): Promise<{ key: string; url: string }> {
   const key = avatarKey(userId, deps.newMediaName(), IMAGE_FORMATS[avatar.format].extension);
   const startedMs = deps.clock();
   const url = await deps.media.put(key, avatar);
@@ -64,7 +75,8 @@ async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Cal
   try {
     result = await deps.store.insert(user);
   } catch (error) {
-    // The write may have arrived although its answer did not. Only a store that says "no such user" makes the image an orphan.
+    // The write may have arrived although its answer did not. Only a store that says "no such user"
+    // makes the image an orphan.
     const found = await deps.store.findById(user.id);
     if (found !== undefined) return;
     await removeAvatar(deps, user, caller);
@@ -75,7 +87,10 @@ async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Cal
   throw emailTaken();
 }
 
-/** Removes the image that no user points to; when that fails it is only reported: the caller's answer is the same. */
+/**
+ * Removes the image that no user points to; when that fails it is only reported: the caller's
+ * answer is the same.
+ */
 async function removeAvatar(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
   if (user.avatarKey === null) return;
   const timeout = Promise.withResolvers<never>();
@@ -93,5 +108,9 @@ async function removeAvatar(deps: RegisterDeps, user: UserRecord, caller: Caller
 }
 
 function emailTaken(): AccountError {
-  return fieldError("email_taken", { field: "email", message: "An account with this e-mail address exists already.", code: "email_taken" });
+  return fieldError("email_taken", {
+    field: "email",
+    message: "An account with this e-mail address exists already.",
+    code: "email_taken",
+  });
 }

@@ -1,8 +1,14 @@
-// The calls of somebody who is signed in: who am I, refresh, log out. Each checks its token and then the stored session, so that the end of a
-// session counts at once everywhere.
+// The calls of somebody who is signed in: who am I, refresh, log out. Each checks its token and
+// then the stored session, so that the end of a session counts at once everywhere.
 import { AccountError } from "../errors.ts";
 import type { CookieRead } from "../sessions/cookies.ts";
-import { findLiveSession, isCurrentToken, newestTokenHash, withoutSession, withUse } from "../sessions/session-records.ts";
+import {
+  findLiveSession,
+  isCurrentToken,
+  newestTokenHash,
+  withoutSession,
+  withUse,
+} from "../sessions/session-records.ts";
 import type { SessionRecord } from "../sessions/session-records.ts";
 import type { TokenCheck } from "../sessions/tokens.ts";
 import type { UserChange, UserRecord } from "../store/user-store.ts";
@@ -16,7 +22,10 @@ import { updateUser } from "./update-user.ts";
 export interface SessionCookies {
   readonly access: CookieRead;
   readonly refresh: CookieRead;
-  /** True when other hosts of the site could plant one of the two cookies, so that both must name the same session. */
+  /**
+   * True when other hosts of the site could plant one of the two cookies, so that both must name
+   * the same session.
+   */
   readonly mustAgree: boolean;
 }
 
@@ -26,7 +35,10 @@ export interface SignedIn {
   readonly session: SessionRecord;
 }
 
-/** The user and session of the access cookie. Rejects with `not_authenticated`, `token_expired`, `token_invalid` or `session_revoked`. */
+/**
+ * The user and session of the access cookie. Rejects with `not_authenticated`, `token_expired`,
+ * `token_invalid` or `session_revoked`.
+ */
 export async function authenticate(deps: AccountDeps, cookies: SessionCookies): Promise<SignedIn> {
   const nowMs = deps.clock();
   const claims = claimsOf(await deps.tokens.verifyAccess(cookieValue(cookies.access), nowMs));
@@ -42,7 +54,10 @@ export interface Refreshed {
   readonly refreshExpiresAtMs: number;
 }
 
-/** A new access token for a refresh token that is the current one of a stored session. Rejects like `authenticate`. */
+/**
+ * A new access token for a refresh token that is the current one of a stored session. Rejects like
+ * `authenticate`.
+ */
 export async function refresh(deps: AccountDeps, options: AccountOptions, cookies: SessionCookies): Promise<Refreshed> {
   const nowMs = deps.clock();
   const claims = claimsOf(await deps.tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs));
@@ -53,10 +68,19 @@ export async function refresh(deps: AccountDeps, options: AccountOptions, cookie
   if (session.generation !== claims.generation || !isCurrentToken(session, claims.tokenId) || !isNewestConsistent(user))
     throw tokenInvalid(false);
   const sessions = withUse(user.sessions, session.id, nowMs);
-  const change: UserChange = { sessions, refreshToken: user.refreshToken, passwordHash: user.passwordHash, updatedAtMs: nowMs };
-  // A lost race is another call of the same user: only if that one ended the session does it matter.
+  const change: UserChange = {
+    sessions,
+    refreshToken: user.refreshToken,
+    passwordHash: user.passwordHash,
+    updatedAtMs: nowMs,
+  };
+  // A lost race is another call of the same user: only if that one ended the session does it
+  // matter.
   if (!(await deps.store.update(user.id, user.revision, change))) await findSession(deps, user.id, session.id, nowMs);
-  return { access: await issueAccessToken(deps, options, user.id, session), refreshExpiresAtMs: session.idleExpiresAtMs };
+  return {
+    access: await issueAccessToken(deps, options, user.id, session),
+    refreshExpiresAtMs: session.idleExpiresAtMs,
+  };
 }
 
 /** Ends the session; its tokens count no longer. */
@@ -64,12 +88,20 @@ export async function logOut(deps: AccountDeps, { user, session }: SignedIn, cal
   const nowMs = deps.clock();
   await updateUser(deps.store, user.id, (current) => {
     const sessions = withoutSession(current.sessions, session.id);
-    return { sessions, refreshToken: newestTokenHash(sessions), passwordHash: current.passwordHash, updatedAtMs: nowMs };
+    return {
+      sessions,
+      refreshToken: newestTokenHash(sessions),
+      passwordHash: current.passwordHash,
+      updatedAtMs: nowMs,
+    };
   });
   caller.log.info("Logged out", { account: accountLabel(deps.idKey(), user.emailKey), session: session.id });
 }
 
-/** The refresh token of the record itself is the newest session's; a record where they differ was not written by this service. */
+/**
+ * The refresh token of the record itself is the newest session's; a record where they differ was
+ * not written by this service.
+ */
 function isNewestConsistent(user: UserRecord): boolean {
   return user.refreshToken === newestTokenHash(user.sessions);
 }
@@ -77,11 +109,15 @@ function isNewestConsistent(user: UserRecord): boolean {
 async function findSession(deps: AccountDeps, userId: string, sessionId: string, nowMs: number): Promise<SignedIn> {
   const user = await deps.store.findById(userId);
   const session = user === undefined ? undefined : findLiveSession(user.sessions, sessionId, nowMs);
-  if (user === undefined || session === undefined) throw new AccountError("session_revoked", "Your session has ended. Log in again.");
+  if (user === undefined || session === undefined)
+    throw new AccountError("session_revoked", "Your session has ended. Log in again.");
   return { user, session };
 }
 
-/** Refuses a call whose other cookie belongs to another session; one that does not count any more says nothing. */
+/**
+ * Refuses a call whose other cookie belongs to another session; one that does not count any more
+ * says nothing.
+ */
 function refuseOther(other: TokenCheck<{ readonly sessionId: string }>, sessionId: string): void {
   if (other.ok && other.claims.sessionId !== sessionId) throw tokenInvalid(true);
 }

@@ -6,8 +6,9 @@ import { busyError } from "./password-hasher.ts";
 const ROUNDS_MAX = 32;
 
 /**
- * Changes the user to what `change` makes of the record, which is called once per round and returns undefined to leave it alone. Resolves to
- * the record the last round saw, or undefined without such a user; rejects with `busy` when other writes win every round.
+ * Changes the user to what `change` makes of the record, which is called once per round and returns
+ * undefined to leave it alone. Resolves to the record the last round saw, or undefined without such
+ * a user; rejects with `busy` when other writes win every round.
  */
 export async function updateUser(
   store: UserStore,

@@ -69,7 +69,8 @@ describe("createWorkQueue()", () => {
 
   it("frees its place when work fails", async () => {
     const waiting = queue();
-    for (let round = 0; round < 5; round++) await expect(waiting.run(() => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+    for (let round = 0; round < 5; round++)
+      await expect(waiting.run(() => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
     expect(await waiting.run(() => Promise.resolve("fine"))).toBe("fine");
   });
 });

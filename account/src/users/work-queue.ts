@@ -1,4 +1,5 @@
-// Runs costly work a few at a time. What waits is bounded in number and in time, so that overload is refused and not piled up.
+// Runs costly work a few at a time. What waits is bounded in number and in time, so that overload
+// is refused and not piled up.
 
 /** Bounds of a queue. */
 export interface QueueOptions {
@@ -18,7 +19,10 @@ export interface QueueOptions {
 
 /** A queue in front of costly work. */
 export interface Queue {
-  /** Runs `work` in its turn and resolves to its result; rejects with the refusal when the queue is full or the wait too long. */
+  /**
+   * Runs `work` in its turn and resolves to its result; rejects with the refusal when the queue is
+   * full or the wait too long.
+   */
   run<T>(work: () => Promise<T>): Promise<T>;
 }
 

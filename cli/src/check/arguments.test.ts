@@ -21,7 +21,10 @@ describe("parseCheckArguments()", () => {
   it.each([
     { args: [], message: "no file given: name files or directories, or - for standard input" },
     { args: ["--"], message: "no file given: name files or directories, or - for standard input" },
-    { args: ["-x", "a"], message: 'unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --help' },
+    {
+      args: ["-x", "a"],
+      message: 'unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --help',
+    },
     { args: ["--merge-domains=yes", "a"], message: "option '--merge-domains' does not take an argument" },
     { args: ["a", "-o"], message: "option '-o, --output <value>' argument missing" },
     { args: ["a", "--output=xml"], message: 'the output must be text or json, is "xml"' },

@@ -50,5 +50,10 @@ export function parseCheckArguments(args: readonly string[]): CheckArguments | s
   if (flags.words.length === 0) return "no file given: name files or directories, or - for standard input";
   const output = readOutputFormat(flags.last("output"));
   if ("wrong" in output) return output.wrong;
-  return { paths: flags.words, ...output, mergeDomains: flags.has("merge-domains"), skipOtherKinds: flags.has("skip-other-kinds") };
+  return {
+    paths: flags.words,
+    ...output,
+    mergeDomains: flags.has("merge-domains"),
+    skipOtherKinds: flags.has("skip-other-kinds"),
+  };
 }

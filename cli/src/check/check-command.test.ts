@@ -8,7 +8,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { runCheck } from "./check-command.ts";
 
-const MANIFEST = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: NAME}\nspec: {domain: DOMAIN}\n";
+const MANIFEST =
+  "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: NAME}\nspec: {domain: DOMAIN}\n";
 const RULES = "domain: DOMAIN\ndescriptors:\n  - key: user\n    rate_limit: {unit: minute, requests_per_unit: 5}\n";
 
 let folder: string;
@@ -39,7 +40,10 @@ function write(files: Readonly<Record<string, string | Uint8Array>>): void {
 /** Runs the command; paths in its output are relative to the folder of the test. */
 async function check(args: readonly string[], input = ""): Promise<{ code: number; stdout: string; stderr: string }> {
   const output = { stdout: "", stderr: "" };
-  const context = { stdout: (text: string) => void (output.stdout += text), stderr: (text: string) => void (output.stderr += text) };
+  const context = {
+    stdout: (text: string) => void (output.stdout += text),
+    stderr: (text: string) => void (output.stderr += text),
+  };
   const inFolder = args.map((arg) => (arg.startsWith("-") ? arg : join(folder, arg)));
   const code = await runCheck(context, inFolder, () => chunksOf(input));
   return { code, stdout: output.stdout.replaceAll(`${folder}/`, ""), stderr: output.stderr };
@@ -72,12 +76,19 @@ describe("runCheck() on files", () => {
       "..2026_01_31/x.yaml": "[",
       ".#a.yaml": "[",
     });
-    expect(await check([""])).toEqual({ code: 0, stdout: "2 files with 0 resources and 2 rule files: no problems\n", stderr: "" });
+    expect(await check([""])).toEqual({
+      code: 0,
+      stdout: "2 files with 0 resources and 2 rule files: no problems\n",
+      stderr: "",
+    });
   });
 
   it("reads hidden files and folders, because the control plane does", async () => {
     write({ ".hidden/x.yaml": manifest("a", "''"), ".b.yml": manifest("b", "shop") });
-    expect(await check([""])).toMatchObject({ code: 1, stdout: expect.stringMatching(/^\.hidden\/x\.yaml:4:16: .*\n2 files /) as string });
+    expect(await check([""])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^\.hidden\/x\.yaml:4:16: .*\n2 files /) as string,
+    });
   });
 
   it("takes a named file whatever its ending, and standard input", async () => {
@@ -91,7 +102,9 @@ describe("runCheck() on files", () => {
   it("reads a file once that is named twice, or linked", async () => {
     write({ "a.yaml": manifest("a", "shop") });
     symlinkSync(join(folder, "a.yaml"), join(folder, "b.yaml"));
-    expect((await check(["a.yaml", "", "b.yaml"])).stdout).toBe("1 file with 1 resource and 0 rule files: no problems\n");
+    expect((await check(["a.yaml", "", "b.yaml"])).stdout).toBe(
+      "1 file with 1 resource and 0 rule files: no problems\n",
+    );
   });
 
   it("reads a folder once when links go in a circle", async () => {
@@ -147,7 +160,10 @@ describe("runCheck() on files", () => {
 describe("runCheck() on what is wrong in a file", () => {
   it.each([
     { file: "", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
-    { file: "apiVersion: v1\nkind: List\nitems: []\n", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
+    {
+      file: "apiVersion: v1\nkind: List\nitems: []\n",
+      line: "1:1: holds neither a RateLimitConfig manifest nor rules",
+    },
     {
       file: rules("a").replace("requests_per_unit: 5", "requests_per_unit: 1e3"),
       line: "4:51: error checking config: a value must be a text, a whole number that fits 64 bits, true or false",
@@ -168,8 +184,14 @@ describe("runCheck() on what is wrong in a file", () => {
       line: `2:3: config error, unknown key '${"k".repeat(173)}…${"k".repeat(99)}'`,
     },
     { file: "domain: a\nratelimit: 1\n", line: "2:1: config error, unknown key 'ratelimit'" },
-    { file: rules("a").replace("minute", "foo"), line: "4:24: descriptors[0].rate_limit.unit: invalid rate limit unit 'foo'" },
-    { file: `${rules("a")}  - key: user\n`, line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user'" },
+    {
+      file: rules("a").replace("minute", "foo"),
+      line: "4:24: descriptors[0].rate_limit.unit: invalid rate limit unit 'foo'",
+    },
+    {
+      file: `${rules("a")}  - key: user\n`,
+      line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user'",
+    },
     {
       file: "domain: a\ndescriptors:\n  - key: user\n    value: x\n    share_threshold: true\n",
       line: "5:22: descriptors[0].share_threshold: share_threshold can only be used with wildcard values (containing '*'), but found key 'user_x'",
@@ -195,7 +217,9 @@ describe("runCheck() on files that do not go together", () => {
       "a.yaml": manifest("a, creationTimestamp: 2026-01-31T12:00:00Z", "shop"),
       "b.yaml": manifest("b, creationTimestamp: 2026-01-30T12:00:00Z", "shop"),
     });
-    expect((await check([""])).stdout).toMatch(/^a\.yaml:4:16: spec\.domain: domain 'shop' belongs to default\/b \(b\.yaml:4:16\)/);
+    expect((await check([""])).stdout).toMatch(
+      /^a\.yaml:4:16: spec\.domain: domain 'shop' belongs to default\/b \(b\.yaml:4:16\)/,
+    );
   });
 
   it("lets resources share a domain when they are for different fleets", async () => {
@@ -310,13 +334,18 @@ describe("runCheck() on manifests of other kinds", () => {
       stderr: "",
     });
     write({ "a.yaml": `${OTHERS}---\n${manifest("a", "''")}` });
-    expect((await check(["a.yaml", "--skip-other-kinds"])).stdout.split("\n")[0]).toBe("a.yaml:16:16: spec.domain: must not be empty");
+    expect((await check(["a.yaml", "--skip-other-kinds"])).stdout.split("\n")[0]).toBe(
+      "a.yaml:16:16: spec.domain: must not be empty",
+    );
   });
 
   it.each([
     { what: "a kind that is misspelt", text: manifest("a", "b").replace("RateLimitConfig", "RatelimitConfig") },
     { what: "a version that there is not", text: manifest("a", "b").replace("v1alpha1", "v1") },
-    { what: "another group with our kind", text: manifest("a", "b").replace("ratelimit.weir.dev/v1alpha1", "weir.dev/v1") },
+    {
+      what: "another group with our kind",
+      text: manifest("a", "b").replace("ratelimit.weir.dev/v1alpha1", "weir.dev/v1"),
+    },
     { what: "no version", text: "kind: ConfigMap\n" },
     { what: "what is no YAML", text: "apiVersion: v1\nkind: [\n" },
   ])("refuses $what with --skip-other-kinds, too", async ({ text }) => {
@@ -330,7 +359,8 @@ describe("runCheck() on the command line", () => {
     expect(await check([])).toEqual({
       code: 2,
       stdout: "",
-      stderr: "weir check: no file given: name files or directories, or - for standard input; weir check --help tells more\n",
+      stderr:
+        "weir check: no file given: name files or directories, or - for standard input; weir check --help tells more\n",
     });
   });
 });

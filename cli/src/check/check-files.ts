@@ -13,11 +13,18 @@ export interface CheckedFiles {
 }
 
 /** Checks files, each by itself and all together. */
-export function checkFiles(files: readonly InputFile[], options: CheckOptions & { readonly mergeDomains: boolean }): CheckedFiles {
+export function checkFiles(
+  files: readonly InputFile[],
+  options: CheckOptions & { readonly mergeDomains: boolean },
+): CheckedFiles {
   const texts = files.map((file) => ("text" in file ? checkText(file.path, file.text, options) : unreadableText(file)));
   const resources = texts.flatMap((text) => text.resources);
   const rules = texts.flatMap((text) => text.rules ?? []);
-  const problems = [...texts.flatMap((text) => text.problems), ...checkResources(resources), ...checkRuleFiles(rules, options)];
+  const problems = [
+    ...texts.flatMap((text) => text.problems),
+    ...checkResources(resources),
+    ...checkRuleFiles(rules, options),
+  ];
   const places = new Map(files.map(({ path }, index) => [path, index]));
   const inOrder = (found: readonly CheckProblem[]): readonly CheckProblem[] => found.toSorted(byPlace(places));
   const report = {

@@ -1,4 +1,5 @@
-// What is wrong in one text, and which domains it claims. Decides whether it holds manifests or rules. Pure.
+// What is wrong in one text, and which domains it claims. Decides whether it holds manifests or
+// rules. Pure.
 import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
 import { manifestsOf } from "@weir/crds/rate-limit-config/manifest";
 import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
@@ -8,7 +9,10 @@ import type { YamlDocument } from "@weir/crds/rate-limit-config/yaml-documents";
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 
-/** The beginning of a text that wants to be a manifest: in YAML the first column says so, in JSON the first names of the object. */
+/**
+ * The beginning of a text that wants to be a manifest: in YAML the first column says so, in JSON
+ * the first names of the object.
+ */
 const MANIFEST_BEGINNING = /^(\{\s*)?["']?(apiVersion|kind)["']?\s*:/m;
 
 /** What is found in a text without anything in it. */
@@ -34,7 +38,10 @@ export interface CheckProblem extends Place {
 export interface CheckedResource {
   readonly namespace: string;
   readonly name: string;
-  /** When it was created, in milliseconds since the epoch; 0 when it does not say, as in the control plane's directory source. */
+  /**
+   * When it was created, in milliseconds since the epoch; 0 when it does not say, as in the control
+   * plane's directory source.
+   */
   readonly createdMs: number;
   readonly domain: string;
   /** undefined: every fleet. */
@@ -44,7 +51,10 @@ export interface CheckedResource {
   readonly rules: CheckedRules;
 }
 
-/** Rules that could be read. The validator has not seen those of rule files yet, because it looks at all files together. */
+/**
+ * Rules that could be read. The validator has not seen those of rule files yet, because it looks at
+ * all files together.
+ */
 export interface CheckedRules {
   readonly model: RateLimitConfigModel;
   /** The place of a model's field in the text. */
@@ -80,7 +90,10 @@ function emptyText(path: string): CheckedText {
   return { ...NOTHING, problems: [{ path, line: 1, column: 1, field: "", message }] };
 }
 
-/** Whether a text, of which `documents` were read, wants to be a custom resource manifest rather than rules. */
+/**
+ * Whether a text, of which `documents` were read, wants to be a custom resource manifest rather
+ * than rules.
+ */
 export function isManifestText(documents: readonly YamlDocument[], text: string): boolean {
   const isManifest = documents.some(
     ({ value }) => typeof value === "object" && value !== null && ("apiVersion" in value || "kind" in value),
@@ -126,7 +139,10 @@ function checkedResource(path: string, document: ManifestDocument): readonly Che
 function checkRules(path: string, text: string, documents: readonly YamlDocument[]): CheckedText {
   const file = parseRuleFile(path, text);
   if (file.ok) {
-    const rules = { model: file.model, placeOf: (inner: readonly (string | number)[]): Place => ({ path, ...file.positionOf(inner) }) };
+    const rules = {
+      model: file.model,
+      placeOf: (inner: readonly (string | number)[]): Place => ({ path, ...file.positionOf(inner) }),
+    };
     return { ...NOTHING, warnings: ruleWarnings(path, documents), rules };
   }
   const { message } = file.error;
@@ -155,13 +171,20 @@ function ruleWarnings(path: string, documents: readonly YamlDocument[]): readonl
   const twice = (first?.problems ?? []).filter(({ message }) => message.startsWith("duplicate key "));
   return [
     ...twice.map((problem) => ({ path, field: "", ...problem, message: `${problem.message}: the last one counts` })),
-    ...others.map(({ start }) => ({ path, ...start, field: "", message: "left out: of a rule file only the first document is read" })),
+    ...others.map(({ start }) => ({
+      path,
+      ...start,
+      field: "",
+      message: "left out: of a rule file only the first document is read",
+    })),
   ];
 }
 
 /** A model's field as rule files write it, e.g. `descriptors[2].rate_limit.unit`. */
 export function ruleField(path: readonly (string | number)[]): string {
   return fieldPath(
-    path.map((step) => (typeof step === "string" ? step.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : step)),
+    path.map((step) =>
+      typeof step === "string" ? step.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : step,
+    ),
   );
 }

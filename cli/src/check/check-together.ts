@@ -1,4 +1,5 @@
-// What is wrong between files: domains and resources that are claimed twice, and rules that collide. Pure.
+// What is wrong between files: domains and resources that are claimed twice, and rules that
+// collide. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 
@@ -6,8 +7,9 @@ import { ruleField } from "./check-text.ts";
 import type { CheckedResource, CheckedRules, CheckProblem } from "./check-text.ts";
 
 /**
- * Resources that cannot stand beside each other, judged as the control plane does with a directory: of the same name the first one stands; a domain
- * belongs to the oldest that claims it, then to the first by namespace and name, and who is refused owns nothing.
+ * Resources that cannot stand beside each other, judged as the control plane does with a directory:
+ * of the same name the first one stands; a domain belongs to the oldest that claims it, then to the
+ * first by namespace and name, and who is refused owns nothing.
  */
 export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
   const byName = new Map<string, CheckedResource>();
@@ -40,13 +42,18 @@ function checkOwnership(resources: readonly CheckedResource[]): readonly CheckPr
 }
 
 /** Everything that the validator finds in rule files that are loaded together. */
-export function checkRuleFiles(files: readonly CheckedRules[], options: { readonly mergeDomains: boolean }): readonly CheckProblem[] {
+export function checkRuleFiles(
+  files: readonly CheckedRules[],
+  options: { readonly mergeDomains: boolean },
+): readonly CheckProblem[] {
   const models = files.map(({ model }) => model);
   return findSetProblems(models, options).flatMap(({ config, path, message }) => {
     const file = files[config];
     if (file === undefined) return [];
     const problem = { ...file.placeOf(path), field: ruleField(path), message };
-    const first = message.startsWith("duplicate domain ") ? files.find(({ model }) => model.domain === file.model.domain) : undefined;
+    const first = message.startsWith("duplicate domain ")
+      ? files.find(({ model }) => model.domain === file.model.domain)
+      : undefined;
     if (first === undefined) return [problem];
     const also = first.placeOf(["domain"]);
     return [{ ...problem, message: `${message}, first at ${placeText(also)}`, also }];
@@ -58,7 +65,11 @@ function nameOf({ namespace, name }: CheckedResource): string {
 }
 
 function byAge(left: CheckedResource, right: CheckedResource): number {
-  return left.createdMs - right.createdMs || compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name);
+  return (
+    left.createdMs - right.createdMs ||
+    compareCodeUnits(left.namespace, right.namespace) ||
+    compareCodeUnits(left.name, right.name)
+  );
 }
 
 function placeText(place: { readonly path: string; readonly line: number; readonly column: number }): string {

@@ -12,21 +12,29 @@ const FILES_MAX = 10_000;
 /** Deepest folder below a named directory. */
 const DEPTH_MAX = 32;
 
-/** Endings of the files that are taken from a directory, as the control plane has it; a file that is named itself may end as it likes. */
+/**
+ * Endings of the files that are taken from a directory, as the control plane has it; a file that is
+ * named itself may end as it likes.
+ */
 const FILE_ENDING = /\.(ya?ml|json)$/;
 
-/** What the control plane does not look at either: the versions behind a mounted ConfigMap, and the locks of editors. */
+/**
+ * What the control plane does not look at either: the versions behind a mounted ConfigMap, and the
+ * locks of editors.
+ */
 const SKIPPED_NAME = /^\.[.#]/;
 
 /** Name of standard input on the command line. */
 const STANDARD_INPUT = "-";
 
 /** A file that was read, or the reason why it was not. */
-export type InputFile = { readonly path: string; readonly text: string } | { readonly path: string; readonly unreadable: string };
+export type InputFile =
+  { readonly path: string; readonly text: string } | { readonly path: string; readonly unreadable: string };
 
 /**
- * Reads what the paths name, directories in the order of their names. At most `sizeMaxBytes` are read of each; more is a reason not to. The same file
- * or folder is read once, however often it is named or linked.
+ * Reads what the paths name, directories in the order of their names. At most `sizeMaxBytes` are
+ * read of each; more is a reason not to. The same file or folder is read once, however often it is
+ * named or linked.
  */
 export async function readInputFiles(
   paths: readonly string[],
@@ -109,11 +117,15 @@ async function wasSeen(path: string, search: Search): Promise<boolean> {
   return isKnown;
 }
 
-async function readInput(path: string, from: { readonly stdin: () => InputStream; readonly sizeMaxBytes: number }): Promise<InputFile> {
+async function readInput(
+  path: string,
+  from: { readonly stdin: () => InputStream; readonly sizeMaxBytes: number },
+): Promise<InputFile> {
   try {
     const stream = path === STANDARD_INPUT ? from.stdin() : (createReadStream(path) as InputStream);
     const bytes = await readBounded(stream, from.sizeMaxBytes);
-    if (bytes === undefined) return { path, unreadable: `the file is larger than the ${from.sizeMaxBytes} bytes that are read` };
+    if (bytes === undefined)
+      return { path, unreadable: `the file is larger than the ${from.sizeMaxBytes} bytes that are read` };
     return { path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch (error) {
     return { path, unreadable: reasonOf(error) };

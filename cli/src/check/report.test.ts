@@ -29,7 +29,9 @@ describe("formatText()", () => {
 
   it("lets no name from a file break the line or reach the terminal", () => {
     const problem = { path: "a\u001b[2J.yaml", line: 1, column: 1, field: "f", message: "one\n  two\u202e" };
-    expect(formatText({ ...CLEAN, problems: [problem] }).split("\n")[0]).toBe("a\\u001b[2J.yaml:1:1: f: one two\\u202e");
+    expect(formatText({ ...CLEAN, problems: [problem] }).split("\n")[0]).toBe(
+      "a\\u001b[2J.yaml:1:1: f: one two\\u202e",
+    );
   });
 });
 

@@ -1,4 +1,5 @@
-// Random rules that the validator finds nothing in, for property tests: random ones of which what is wrong is left out or put right.
+// Random rules that the validator finds nothing in, for property tests: random ones of which what
+// is wrong is left out or put right.
 import { compositeKey } from "@weir/proto/rate-limit-config/model";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
 import { randomConfig } from "@weir/proto/rate-limit-config/random-config.suite";

@@ -1,4 +1,5 @@
-// How many columns of a terminal a text takes: characters of East Asia and emoji take two, marks that combine take none. Pure.
+// How many columns of a terminal a text takes: characters of East Asia and emoji take two, marks
+// that combine take none. Pure.
 
 const CLUSTERS = new Intl.Segmenter("en", { granularity: "grapheme" });
 
@@ -8,7 +9,10 @@ const PLAIN = /^[ -~]*$/;
 /** What takes no column: marks, and characters that only say something of their neighbours. */
 const INVISIBLE = /[\p{Mn}\p{Me}\p{Cf}]/gu;
 
-/** Unicode's East Asian Width W and F, in blocks, and what is shown as emoji. Others that some fonts draw wide are narrow to terminals. */
+/**
+ * Unicode's East Asian Width W and F, in blocks, and what is shown as emoji. Others that some fonts
+ * draw wide are narrow to terminals.
+ */
 const WIDE =
   /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|[\u{16fe0}-\u{18dff}\u{1aff0}-\u{1b2fb}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\p{Emoji}\ufe0f)/u;
 

@@ -1,6 +1,9 @@
 // Text for a terminal out of text that nobody has checked. Pure.
 
-/** The text without what could move the cursor or start a line of its own: names come from files and pods. */
+/**
+ * The text without what could move the cursor or start a line of its own: names come from files and
+ * pods.
+ */
 export function printable(text: string): string {
   return (
     text

@@ -27,7 +27,10 @@ describe("readFlags()", () => {
 
   it("reads flags without a value, and short ones of either letter case", () => {
     const flags = readFlags(["-H=a: b", "-q"], TABLE);
-    expect(flags.ok && { header: flags.last("header"), quick: flags.has("quick") }).toEqual({ header: "a: b", quick: true });
+    expect(flags.ok && { header: flags.last("header"), quick: flags.has("quick") }).toEqual({
+      header: "a: b",
+      quick: true,
+    });
   });
 
   it.each([

@@ -1,4 +1,5 @@
-// Reads the flags of a command. Which flags there are, and what their values may be, every command says itself. Pure.
+// Reads the flags of a command. Which flags there are, and what their values may be, every command
+// says itself. Pure.
 import { parseArgs } from "node:util";
 
 /** The flags of a command by their long names. */
@@ -21,12 +22,25 @@ export type ReadFlags =
     }
   | { readonly ok: false; readonly message: string };
 
-/** Reads the arguments behind the name of a command. Flags may stand anywhere; behind `--` nothing is a flag. */
+/**
+ * Reads the arguments behind the name of a command. Flags may stand anywhere; behind `--` nothing
+ * is a flag.
+ */
 export function readFlags(args: readonly string[], table: FlagTable): ReadFlags {
   try {
-    const { values, positionals } = parseArgs({ args: namedInFull(args, table), options: repeatable(table), allowPositionals: true });
+    const { values, positionals } = parseArgs({
+      args: namedInFull(args, table),
+      options: repeatable(table),
+      allowPositionals: true,
+    });
     const all = (name: string): readonly string[] => (values[name] as readonly string[] | undefined) ?? [];
-    return { ok: true, words: positionals, all, last: (name) => all(name).at(-1), has: (name) => values[name] === true };
+    return {
+      ok: true,
+      words: positionals,
+      all,
+      last: (name) => all(name).at(-1),
+      has: (name) => values[name] === true,
+    };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code?.startsWith("ERR_PARSE_ARGS_") !== true) throw error;
@@ -35,13 +49,18 @@ export function readFlags(args: readonly string[], table: FlagTable): ReadFlags 
 }
 
 /** Every flag with a value may be repeated; where one value is wanted, the last counts. */
-function repeatable(table: FlagTable): Record<string, { type: "string" | "boolean"; short?: string; multiple?: boolean }> {
+function repeatable(
+  table: FlagTable,
+): Record<string, { type: "string" | "boolean"; short?: string; multiple?: boolean }> {
   return Object.fromEntries(
     Object.entries(table).map(([name, flag]) => [name, flag.type === "string" ? { ...flag, multiple: true } : flag]),
   );
 }
 
-/** `-o=json` is written as `--output=json`, and `-wo=json` as `-w --output=json`: the parser would take the `=` into the value. */
+/**
+ * `-o=json` is written as `--output=json`, and `-wo=json` as `-w --output=json`: the parser would
+ * take the `=` into the value.
+ */
 function namedInFull(args: readonly string[], table: FlagTable): readonly string[] {
   const end = args.indexOf("--");
   return args.flatMap((arg, index) => (end !== -1 && index > end ? [arg] : splitShort(arg, table)));
@@ -61,7 +80,9 @@ function splitShort(arg: string, table: FlagTable): readonly string[] {
 function problemOf(message: string, table: FlagTable): string {
   const [, unknown] = /^Unknown option '([^']*)'/.exec(message) ?? [];
   if (unknown !== undefined) {
-    const known = Object.entries(table).flatMap(([name, { short }]) => (short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`]));
+    const known = Object.entries(table).flatMap(([name, { short }]) =>
+      short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`],
+    );
     return `unknown flag ${JSON.stringify(unknown)}, known are: ${[...known, "--help"].join(", ")}`;
   }
   const [, ambiguous] = /^Option '(.*)' argument is ambiguous/.exec(message) ?? [];

@@ -1,4 +1,5 @@
-// Tests of `weir-config-check` on real directories: the lines of the original, the place in the file, and the exit code.
+// Tests of `weir-config-check` on real directories: the lines of the original, the place in the
+// file, and the exit code.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -76,7 +77,11 @@ describe("runConfigCheck()", () => {
   });
 
   it.each([
-    { when: "the domain is empty", text: "descriptors: []\n", line: "DIR/a.yaml: config file cannot have empty domain (line 1, column 1)" },
+    {
+      when: "the domain is empty",
+      text: "descriptors: []\n",
+      line: "DIR/a.yaml: config file cannot have empty domain (line 1, column 1)",
+    },
     {
       when: "a unit is unknown",
       text: VALID.replace("minute", "foo"),
@@ -158,7 +163,9 @@ describe("runConfigCheck()", () => {
 
   it("refuses a folder inside the directory", async () => {
     mkdirSync(join(folder, "sub"));
-    expect((await check(["-config_dir", folder])).stdout).toContain("error reading file DIR/sub: read DIR/sub: is a directory\n");
+    expect((await check(["-config_dir", folder])).stdout).toContain(
+      "error reading file DIR/sub: read DIR/sub: is a directory\n",
+    );
   });
 
   it("says that there is no such directory", async () => {

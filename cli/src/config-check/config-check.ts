@@ -1,5 +1,6 @@
-// Checks the rule files and the custom resource manifests of one directory. The lines it prints are those of envoyproxy/ratelimit's config_check_cmd, so
-// that scripts around it go on working; the place in the file is added where it is known, and a line for each file that holds manifests.
+// Checks the rule files and the custom resource manifests of one directory. The lines it prints are
+// those of envoyproxy/ratelimit's config_check_cmd, so that scripts around it go on working; the
+// place in the file is added where it is known, and a line for each file that holds manifests.
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -22,7 +23,10 @@ const EXIT_OK = 0;
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
 
-/** Most bytes that are read of one file: more than the parser takes, which counts characters and refuses a file that has too many. */
+/**
+ * Most bytes that are read of one file: more than the parser takes, which counts characters and
+ * refuses a file that has too many.
+ */
 const FILE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** Errors of the file system in the words of the original. */
@@ -38,7 +42,8 @@ type ReadRules = Extract<RuleFileResult, { readonly ok: true }>;
 
 /** What a file holds that could be read: rules, or manifests without a mistake. */
 type ReadFile =
-  { readonly kind: "rules"; readonly rules: ReadRules } | { readonly kind: "manifests"; readonly resources: readonly CheckedResource[] };
+  | { readonly kind: "rules"; readonly rules: ReadRules }
+  | { readonly kind: "manifests"; readonly resources: readonly CheckedResource[] };
 
 /** Runs the check on the program's command line; gives the exit code. */
 export async function runConfigCheck(context: Pick<ProgramContext, "args" | "stdout" | "stderr">): Promise<number> {
@@ -78,7 +83,9 @@ async function findFirstProblem(
     if (file.kind === "rules") rules.push(file.rules);
     else {
       resources.push(...file.resources);
-      print(`  it holds custom resources: ${file.resources.map((resource) => `${resource.namespace}/${resource.name}`).join(", ")}`);
+      print(
+        `  it holds custom resources: ${file.resources.map((resource) => `${resource.namespace}/${resource.name}`).join(", ")}`,
+      );
     }
   }
   const [conflict] = checkResources(resources);
@@ -93,7 +100,8 @@ async function readOne(path: string): Promise<ReadFile | string> {
   } catch (error) {
     return `error reading file ${path}: read ${path}: ${reasonOf(error)}`;
   }
-  if (bytes === undefined) return `error reading file ${path}: it is larger than the ${FILE_MAX_BYTES} bytes that are read`;
+  if (bytes === undefined)
+    return `error reading file ${path}: it is larger than the ${FILE_MAX_BYTES} bytes that are read`;
   // In the words of the service, which refuses such a file too.
   if (!isUtf8(bytes)) return loadingError(`${path}: error loading config file: yaml: invalid UTF-8`, undefined);
   const text = bytes.toString("utf8");
@@ -105,14 +113,20 @@ async function readOne(path: string): Promise<ReadFile | string> {
   const rules = parseRuleFile(path, text);
   return rules.ok
     ? { kind: "rules", rules }
-    : loadingError(rules.error.message, rules.line === undefined ? undefined : { line: rules.line, column: rules.column ?? 1 });
+    : loadingError(
+        rules.error.message,
+        rules.line === undefined ? undefined : { line: rules.line, column: rules.column ?? 1 },
+      );
 }
 
 function manifestError({ path, field, message, ...place }: CheckProblem): string {
   return loadingError(`${path}: ${field === "" ? "" : `${field}: `}${message}`, place);
 }
 
-function firstRuleProblem(files: readonly ReadRules[], options: { readonly mergeDomains: boolean }): string | undefined {
+function firstRuleProblem(
+  files: readonly ReadRules[],
+  options: { readonly mergeDomains: boolean },
+): string | undefined {
   const models = files.map(({ model }) => model);
   const [first] = findSetProblems(models, options);
   const file = first === undefined ? undefined : files[first.config];

@@ -18,8 +18,14 @@ describe("parseConfigCheckFlags()", () => {
     { args: [], message: "name the directory with -config_dir" },
     { args: ["-config_dir="], message: "name the directory with -config_dir" },
     { args: ["-config_dir"], message: "flag needs an argument: -config_dir" },
-    { args: ["-config-dir", "x"], message: "flag provided but not defined: -config-dir; known are -config_dir and -merge_domain_configs" },
-    { args: ["-merge_domain_configs=yes"], message: 'invalid boolean value "yes" for -merge_domain_configs: allowed are true and false' },
+    {
+      args: ["-config-dir", "x"],
+      message: "flag provided but not defined: -config-dir; known are -config_dir and -merge_domain_configs",
+    },
+    {
+      args: ["-merge_domain_configs=yes"],
+      message: 'invalid boolean value "yes" for -merge_domain_configs: allowed are true and false',
+    },
     { args: ["/etc/rules"], message: 'unexpected argument "/etc/rules"; name the directory with -config_dir' },
   ])("refuses $args", ({ args, message }) => {
     expect(parseConfigCheckFlags(args)).toEqual({ ok: false, message });

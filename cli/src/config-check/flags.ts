@@ -1,8 +1,10 @@
-// The command line of `weir-config-check`, in the style of Go's flag package: one dash or two, `-name value` or `-name=value`. Pure.
+// The command line of `weir-config-check`, in the style of Go's flag package: one dash or two,
+// `-name value` or `-name=value`. Pure.
 
 /** What is to be checked, or what is wrong with the command line. */
 export type ConfigCheckFlags =
-  { readonly ok: true; readonly directory: string; readonly mergeDomains: boolean } | { readonly ok: false; readonly message: string };
+  | { readonly ok: true; readonly directory: string; readonly mergeDomains: boolean }
+  | { readonly ok: false; readonly message: string };
 
 /** What Go's flag package takes for true and false. */
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
@@ -25,7 +27,9 @@ export function parseConfigCheckFlags(args: readonly string[]): ConfigCheckFlags
     } else if (name === "merge_domain_configs") {
       const given = BOOLEANS.get(value ?? "true");
       if (given === undefined)
-        return wrong(`invalid boolean value ${JSON.stringify(value)} for -merge_domain_configs: allowed are true and false`);
+        return wrong(
+          `invalid boolean value ${JSON.stringify(value)} for -merge_domain_configs: allowed are true and false`,
+        );
       mergeDomains = given;
     } else if (name !== undefined) {
       return wrong(`flag provided but not defined: -${name}; known are -config_dir and -merge_domain_configs`);

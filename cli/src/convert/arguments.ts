@@ -55,7 +55,8 @@ export function parseConvertArguments(args: readonly string[]): ConvertArguments
   if (!flags.ok) return flags.message;
   if (flags.words.length === 0) return "no file given: name files or directories, or - for standard input";
   const to = flags.last("to");
-  if (to !== undefined && to !== "manifest" && to !== "rules") return `--to must be manifest or rules, is ${JSON.stringify(to)}`;
+  if (to !== undefined && to !== "manifest" && to !== "rules")
+    return `--to must be manifest or rules, is ${JSON.stringify(to)}`;
   const outputFolder = flags.last("output-dir");
   if (outputFolder === "") return "--output-dir must name a directory, is empty";
   return { paths: flags.words, to, name: flags.last("name"), namespace: flags.last("namespace"), outputFolder };

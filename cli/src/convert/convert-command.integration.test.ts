@@ -9,7 +9,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { runConvert } from "./convert-command.ts";
 
-const RULES = "# Above.\ndomain: NAME\ndescriptors:\n  - key: user # each\n    rate_limit: { unit: minute, requests_per_unit: 5 }\n";
+const RULES =
+  "# Above.\ndomain: NAME\ndescriptors:\n  - key: user # each\n    rate_limit: { unit: minute, requests_per_unit: 5 }\n";
 
 /** Longest time of one run of the program, in milliseconds. */
 const PROGRAM_TIMEOUT_MS = 15_000;
@@ -26,19 +27,33 @@ afterEach(() => {
 /** Runs the command; paths in its output are relative to the folder of the test. */
 async function convert(args: readonly string[], input = ""): Promise<{ code: number; stdout: string; stderr: string }> {
   const output = { stdout: "", stderr: "" };
-  const context = { stdout: (text: string) => void (output.stdout += text), stderr: (text: string) => void (output.stderr += text) };
+  const context = {
+    stdout: (text: string) => void (output.stdout += text),
+    stderr: (text: string) => void (output.stderr += text),
+  };
   const inFolder = args.map((arg) => arg.replace("@", `${folder}/`));
   const code = await runConvert(context, inFolder, async function* () {
     yield await Promise.resolve(Buffer.from(input));
   });
-  return { code, stdout: output.stdout.replaceAll(`${folder}/`, ""), stderr: output.stderr.replaceAll(`${folder}/`, "") };
+  return {
+    code,
+    stdout: output.stdout.replaceAll(`${folder}/`, ""),
+    stderr: output.stderr.replaceAll(`${folder}/`, ""),
+  };
 }
 
 /** Runs the program, in a shell that does something before; ends it when it takes too long. */
-function runProgram(args: readonly string[], script = 'exec "$@"'): { status: number | null; stdout: string; stderr: string } {
+function runProgram(
+  args: readonly string[],
+  script = 'exec "$@"',
+): { status: number | null; stdout: string; stderr: string } {
   const main = fileURLToPath(new URL("../main.ts", import.meta.url));
   const command = [process.execPath, "--conditions=source", main, "convert", ...args];
-  return spawnSync("sh", ["-c", script, "sh", ...command], { encoding: "utf8", timeout: PROGRAM_TIMEOUT_MS, killSignal: "SIGKILL" });
+  return spawnSync("sh", ["-c", script, "sh", ...command], {
+    encoding: "utf8",
+    timeout: PROGRAM_TIMEOUT_MS,
+    killSignal: "SIGKILL",
+  });
 }
 
 function manifest(name: string, namespace = ""): string {
@@ -132,7 +147,8 @@ describe("weir convert", () => {
     expect(await convert(["-", flag, "x"], manifest("one"))).toEqual({
       code: 2,
       stdout: "",
-      stderr: "weir convert: --name and --namespace are for manifests, and a rule file has neither; weir convert --help tells more\n",
+      stderr:
+        "weir convert: --name and --namespace are for manifests, and a rule file has neither; weir convert --help tells more\n",
     });
   });
 
@@ -146,15 +162,27 @@ describe("weir convert", () => {
   });
 
   it("warns of what it leaves out, and converts all the same", async () => {
-    const { code, stdout, stderr } = await convert(["-"], manifest("one").replace("  name: one\n", "  name: one\n  labels: { a: b }\n"));
+    const { code, stdout, stderr } = await convert(
+      ["-"],
+      manifest("one").replace("  name: one\n", "  name: one\n  labels: { a: b }\n"),
+    );
     expect({ code, stdout }).toEqual({ code: 0, stdout: RULES.replace("NAME", "one") });
     expect(stderr).toBe("-:6:11: metadata.labels: warning: left out: a rule file has nothing like it\n");
   });
 
   it.each([
-    { args: [], stderr: "no file given: name files or directories, or - for standard input; weir convert --help tells more" },
-    { args: ["--to", "yaml", "-"], stderr: '--to must be manifest or rules, is "yaml"; weir convert --help tells more' },
-    { args: ["--output-dir", "", "@one.yaml"], stderr: "--output-dir must name a directory, is empty; weir convert --help tells more" },
+    {
+      args: [],
+      stderr: "no file given: name files or directories, or - for standard input; weir convert --help tells more",
+    },
+    {
+      args: ["--to", "yaml", "-"],
+      stderr: '--to must be manifest or rules, is "yaml"; weir convert --help tells more',
+    },
+    {
+      args: ["--output-dir", "", "@one.yaml"],
+      stderr: "--output-dir must name a directory, is empty; weir convert --help tells more",
+    },
     {
       args: ["--name", "x", "@one.yaml", "@two.yaml"],
       stderr: "--name is for one rule file, there are more; weir convert --help tells more",

@@ -1,4 +1,5 @@
-// The command `weir convert`: reads files, turns each into the other form, prints or writes what comes out.
+// The command `weir convert`: reads files, turns each into the other form, prints or writes what
+// comes out.
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -24,7 +25,8 @@ export async function runConvert(
   const parsed = parseConvertArguments(args);
   if (typeof parsed === "string") return fail(context, parsed, EXIT_USAGE);
   const files = await readInputFiles(parsed.paths, { stdin, sizeMaxBytes: TEXT_MAX_BYTES });
-  if (parsed.name !== undefined && files.length > 1) return fail(context, "--name is for one rule file, there are more", EXIT_USAGE);
+  if (parsed.name !== undefined && files.length > 1)
+    return fail(context, "--name is for one rule file, there are more", EXIT_USAGE);
   const conversions = files.map((file) => convertFile(file, parsed));
   const problems = conversions.flatMap((conversion) => conversion.problems);
   const warnings = conversions.flatMap((conversion) => conversion.warnings);
@@ -62,7 +64,8 @@ async function writeAll(
 ): Promise<number> {
   const names = results.map(({ name }) => name);
   const twin = names.find((name, index) => names.indexOf(name) !== index);
-  if (twin !== undefined) return fail(context, `two results would be ${twin}.yaml: convert them one by one`, EXIT_PROBLEMS);
+  if (twin !== undefined)
+    return fail(context, `two results would be ${twin}.yaml: convert them one by one`, EXIT_PROBLEMS);
   const written: string[] = [];
   try {
     makeFolder(folder);
@@ -81,7 +84,11 @@ async function writeAll(
   } catch (error) {
     for (const path of written) await rm(path, { force: true });
     const { code, path = folder, message } = error as NodeJS.ErrnoException;
-    return fail(context, code === "EEXIST" ? `${path} exists already and is left as it is` : `cannot write: ${message}`, EXIT_PROBLEMS);
+    return fail(
+      context,
+      code === "EEXIST" ? `${path} exists already and is left as it is` : `cannot write: ${message}`,
+      EXIT_PROBLEMS,
+    );
   }
 }
 

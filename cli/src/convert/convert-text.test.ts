@@ -1,4 +1,5 @@
-// Tests of conversions: what is kept, what is told, and that rules mean the same after going there and back.
+// Tests of conversions: what is kept, what is told, and that rules mean the same after going there
+// and back.
 import { manifestOfModel, rulesOfModel } from "@weir/crds/rate-limit-config/convert";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
@@ -66,10 +67,16 @@ spec:
       rateLimit: *shared
 `;
 
-/** Longest time of the property test, in milliseconds: some seconds, on a machine that does much else. */
+/**
+ * Longest time of the property test, in milliseconds: some seconds, on a machine that does much
+ * else.
+ */
 const PROPERTY_TIMEOUT_MS = 60_000;
 
-/** Longest time of a text with hundreds of manifests, in milliseconds: a few seconds, where parsing it for each of them took minutes. */
+/**
+ * Longest time of a text with hundreds of manifests, in milliseconds: a few seconds, where parsing
+ * it for each of them took minutes.
+ */
 const MANY_TIMEOUT_MS = 40_000;
 
 const OPTIONS = { to: undefined, name: undefined, namespace: undefined };
@@ -93,7 +100,9 @@ describe("convertText()", () => {
   it("turns a manifest into a rule file, comments, order and layout included", () => {
     const conversion = convert(MANIFEST);
     expect(conversion.results[0]?.text).toBe(
-      RULES.replace("value: 404", 'value: "404"').replace("value: yes", 'value: "yes"').replace("unit: MINUTE", "unit: minute"),
+      RULES.replace("value: 404", 'value: "404"')
+        .replace("value: yes", 'value: "yes"')
+        .replace("unit: MINUTE", "unit: minute"),
     );
     expect(told(conversion)).toEqual([]);
   });
@@ -135,7 +144,10 @@ describe("convertText()", () => {
     { text: "domain: ''\n", told: "in.yaml:1:9: domain: config file cannot have empty domain" },
     { text: "domain: d\nrate: 5\n", told: "in.yaml:2:1: config error, unknown key 'rate'" },
     { text: "domain: [\n", told: "in.yaml:2:1: error loading config file: yaml: line 2: " },
-    { text: MANIFEST.replace("minute", "moment"), told: "in.yaml:16:15: spec.descriptors[0].rateLimit.unit: must be one of " },
+    {
+      text: MANIFEST.replace("minute", "moment"),
+      told: "in.yaml:16:15: spec.descriptors[0].rateLimit.unit: must be one of ",
+    },
   ])("refuses what is wrong to begin with: $told", ({ text, told: line }) => {
     const conversion = convert(text);
     expect(conversion.results).toEqual([]);
@@ -151,9 +163,12 @@ describe("convertText()", () => {
 
   it("writes rules anew, and tells which comments are lost, when YAML does not let the layout stay", () => {
     // What is merged in has to be written out: manifests know no merge keys.
-    const text = "domain: d # one\ndescriptors:\n  - &a {key: a, rate_limit: {unit: day, requests_per_unit: 1}}\n  - {<<: *a, key: b}\n";
+    const text =
+      "domain: d # one\ndescriptors:\n  - &a {key: a, rate_limit: {unit: day, requests_per_unit: 1}}\n  - {<<: *a, key: b}\n";
     const conversion = convert(text);
-    expect(told(conversion).filter((line) => line.includes("comment"))).toEqual(["in.yaml: a comment could not be kept: one"]);
+    expect(told(conversion).filter((line) => line.includes("comment"))).toEqual([
+      "in.yaml: a comment could not be kept: one",
+    ]);
     expect(readManifests(conversion.results[0]?.text ?? "")[0]?.resource?.spec.descriptors).toEqual([
       { key: "a", rateLimit: { unit: "day", requestsPerUnit: 1 } },
       { key: "b", rateLimit: { unit: "day", requestsPerUnit: 1 } },
@@ -202,7 +217,10 @@ describe("convertText()", () => {
     const one = (name: string): string =>
       `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: ${name}} # name of ${name}\nspec:\n  domain: ${name} # domain of ${name}\n`;
     const conversion = convert(`${one("a")}---\n${one("b")}`);
-    expect(conversion.results.map(({ text }) => text)).toEqual(["domain: a # domain of a\n", "domain: b # domain of b\n"]);
+    expect(conversion.results.map(({ text }) => text)).toEqual([
+      "domain: a # domain of a\n",
+      "domain: b # domain of b\n",
+    ]);
     expect(told(conversion)).toEqual([
       "in.yaml: a comment could not be kept: name of a",
       "in.yaml: a comment could not be kept: name of b",
@@ -298,7 +316,10 @@ function modelOf(text: string): string {
   return file.ok ? JSON.stringify(lowered(file.model)) : "";
 }
 
-/** The text with a comment behind many of its lines and above others, numbered. Lines inside of texts are a matter of the caller. */
+/**
+ * The text with a comment behind many of its lines and above others, numbered. Lines inside of
+ * texts are a matter of the caller.
+ */
 function commented(text: string, picks: readonly number[]): string {
   return text
     .trimEnd()
@@ -314,5 +335,7 @@ function commented(text: string, picks: readonly number[]): string {
 
 /** Units have no letter case; a manifest has them in lower case. */
 function lowered(model: unknown): unknown {
-  return JSON.parse(JSON.stringify(model), (key, value: unknown) => (key === "unit" ? String(value).toLowerCase() : value));
+  return JSON.parse(JSON.stringify(model), (key, value: unknown) =>
+    key === "unit" ? String(value).toLowerCase() : value,
+  );
 }

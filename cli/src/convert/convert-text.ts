@@ -1,4 +1,5 @@
-// One text in the other form, with everything that a reader should know. Every result is read again and compared: what it means has not changed. Pure.
+// One text in the other form, with everything that a reader should know. Every result is read again
+// and compared: what it means has not changed. Pure.
 import { isDeepStrictEqual } from "node:util";
 
 import {
@@ -73,7 +74,8 @@ function convertRules(path: string, text: string, rules: CheckedRules, options: 
   }));
   if (broken.length > 0) return { results: [], warnings: [], problems: broken };
   const name: ManifestName = {
-    name: options.name ?? (nameFrom(model.domain) || nameFrom(path.replace(/^.*\//, "").replace(/\.\w+$/, "")) || "limits"),
+    name:
+      options.name ?? (nameFrom(model.domain) || nameFrom(path.replace(/^.*\//, "").replace(/\.\w+$/, "")) || "limits"),
     ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
   };
   const plain = manifestOfModel(model, name);
@@ -133,19 +135,31 @@ function leftOut(path: string, manifest: ManifestDocument): readonly CheckProble
   const { resource } = manifest;
   if (resource === undefined) return [];
   const left = [
-    ...(["labels", "annotations"] as const).filter((field) => resource.metadata[field] !== undefined).map((field) => ["metadata", field]),
+    ...(["labels", "annotations"] as const)
+      .filter((field) => resource.metadata[field] !== undefined)
+      .map((field) => ["metadata", field]),
     ...(resource.spec.fleets === undefined ? [] : [["spec", "fleets"]]),
   ];
   return left.map((field) => ({
     path,
     ...manifest.locate(field),
     field: field.join("."),
-    message: field[1] === "fleets" ? "left out: a rule file is for every pod that reads it" : "left out: a rule file has nothing like it",
+    message:
+      field[1] === "fleets"
+        ? "left out: a rule file is for every pod that reads it"
+        : "left out: a rule file has nothing like it",
   }));
 }
 
-/** The text that keeps the layout if it means the same, else the one written anew; undefined when not even that one does. */
-function choose(plain: string, withLayout: () => ConvertedText | undefined, isRight: (text: string) => boolean): ConvertedText | undefined {
+/**
+ * The text that keeps the layout if it means the same, else the one written anew; undefined when
+ * not even that one does.
+ */
+function choose(
+  plain: string,
+  withLayout: () => ConvertedText | undefined,
+  isRight: (text: string) => boolean,
+): ConvertedText | undefined {
   const kept = attempt(withLayout);
   if (kept !== undefined && isRight(kept.text)) return kept;
   return isRight(plain) ? { text: plain, notes: kept?.notes ?? [] } : undefined;

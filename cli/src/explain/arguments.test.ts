@@ -7,8 +7,27 @@ const NOW_MS = 1_700_000_000_000;
 
 describe("parseExplainArguments()", () => {
   it("reads every flag", () => {
-    const args = ["-f", "a.yaml", "--dir=limits", "--domain", "shop", "-d", "a=b,c=d", "--descriptor=e=f", "--fleet", "edge"];
-    const rest = ["--at", "2026-01-31T12:00:00Z", "-o=json", "--key-prefix", "p:", "--merge-domains", "--skip-other-kinds"];
+    const args = [
+      "-f",
+      "a.yaml",
+      "--dir=limits",
+      "--domain",
+      "shop",
+      "-d",
+      "a=b,c=d",
+      "--descriptor=e=f",
+      "--fleet",
+      "edge",
+    ];
+    const rest = [
+      "--at",
+      "2026-01-31T12:00:00Z",
+      "-o=json",
+      "--key-prefix",
+      "p:",
+      "--merge-domains",
+      "--skip-other-kinds",
+    ];
     expect(parseExplainArguments([...args, ...rest], NOW_MS)).toEqual({
       kind: "explain",
       paths: ["a.yaml", "limits"],
@@ -55,7 +74,15 @@ describe("parseExplainArguments()", () => {
       args: ["-f", "a", "-d", "k=v", "--at", "noon"],
       message: 'the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is "noon"',
     },
-    ...["2026-02-30", "2026-02-29T12:00:00Z", "2026-13-01", "2026-01-31T25:00:00Z", "2026-01-31 12:00", "-1", "1e9"].map((time) => ({
+    ...[
+      "2026-02-30",
+      "2026-02-29T12:00:00Z",
+      "2026-13-01",
+      "2026-01-31T25:00:00Z",
+      "2026-01-31 12:00",
+      "-1",
+      "1e9",
+    ].map((time) => ({
       args: ["-f", "a", "-d", "k=v", `--at=${time}`],
       message: `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is "${time}"`,
     })),

@@ -62,7 +62,10 @@ the command line is wrong.
 /** Most descriptors of one request, as a pod takes by default. */
 const DESCRIPTORS_MAX = 1000;
 
-/** Reads the arguments behind the name of the command; a text says what is wrong. `nowMs` is used when no time is given. */
+/**
+ * Reads the arguments behind the name of the command; a text says what is wrong. `nowMs` is used
+ * when no time is given.
+ */
 export function parseExplainArguments(args: readonly string[], nowMs: number): ExplainArguments | string {
   const flags = readFlags(args, {
     file: { type: "string", short: "f" },
@@ -93,7 +96,8 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
   if ("wrong" in output) return output.wrong;
   const at = flags.last("at");
   const atMs = at === undefined ? nowMs : parseTime(at);
-  if (atMs === undefined) return `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is ${JSON.stringify(at)}`;
+  if (atMs === undefined)
+    return `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is ${JSON.stringify(at)}`;
   return {
     kind: "explain",
     paths,
@@ -144,7 +148,10 @@ function parseTime(text: string): number | undefined {
   return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15 ? ms : undefined;
 }
 
-/** NaN for what is no time, and for a day that its month does not have, which Date would take for one of the next. */
+/**
+ * NaN for what is no time, and for a day that its month does not have, which Date would take for
+ * one of the next.
+ */
 function parseCalendarTime(text: string): number {
   const [, day = "", time = "T00:00", zone = "Z"] = /^(\d{4}-\d\d-\d\d)(T[\d:.]+)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
   const dayMs = Date.parse(`${day}T00:00Z`);

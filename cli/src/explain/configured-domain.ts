@@ -18,7 +18,10 @@ export interface ConfiguredDomain {
   readonly rules: readonly PlacedRule[];
 }
 
-/** The rules of a domain, or why there is no telling which they are. An empty name means the only domain that there is. */
+/**
+ * The rules of a domain, or why there is no telling which they are. An empty name means the only
+ * domain that there is.
+ */
 export function findDomain(
   files: CheckedFiles,
   wanted: { readonly domain: string; readonly fleet: string | undefined },
@@ -34,7 +37,9 @@ export function findDomain(
   if (first === undefined) return unknownDomain(wanted, domains);
   const claims = resources.filter((resource) => resource.domain === domain);
   if (claims.length > 1) {
-    const names = claims.map(({ namespace, name, fleets }) => `${namespace}/${name} (${fleets?.join(", ") ?? "every fleet"})`);
+    const names = claims.map(
+      ({ namespace, name, fleets }) => `${namespace}/${name} (${fleets?.join(", ") ?? "every fleet"})`,
+    );
     return `the domain ${JSON.stringify(domain)} has other rules in other fleets, choose one with --fleet: ${names.join("; ")}`;
   }
   const [claim] = claims;
@@ -48,7 +53,10 @@ export function findDomain(
   };
 }
 
-function unknownDomain(wanted: { readonly domain: string; readonly fleet: string | undefined }, domains: readonly string[]): string {
+function unknownDomain(
+  wanted: { readonly domain: string; readonly fleet: string | undefined },
+  domains: readonly string[],
+): string {
   const known =
     domains.length === 0
       ? "there is none"
@@ -59,7 +67,11 @@ function unknownDomain(wanted: { readonly domain: string; readonly fleet: string
     : `no file has rules for the domain ${JSON.stringify(wanted.domain)}${where}: ${known}`;
 }
 
-function placedRules(models: readonly DescriptorModel[], path: readonly (string | number)[], rules: CheckedRules): readonly PlacedRule[] {
+function placedRules(
+  models: readonly DescriptorModel[],
+  path: readonly (string | number)[],
+  rules: CheckedRules,
+): readonly PlacedRule[] {
   return models.map((model, index) => {
     const at = [...path, index];
     return { model, place: rules.placeOf(at), children: placedRules(model.descriptors, [...at, "descriptors"], rules) };

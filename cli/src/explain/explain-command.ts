@@ -1,4 +1,5 @@
-// The command `weir explain`: reads rules, follows a request through them, prints what a rate limit pod would do with it.
+// The command `weir explain`: reads rules, follows a request through them, prints what a rate limit
+// pod would do with it.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
 
@@ -16,7 +17,10 @@ import { explainJson, explainText } from "./report.ts";
 export async function runExplain(
   context: Pick<ProgramContext, "stdout" | "stderr">,
   args: readonly string[],
-  from: { readonly stdin: () => InputStream; readonly nowMs: () => number } = { stdin: () => process.stdin, nowMs: Date.now },
+  from: { readonly stdin: () => InputStream; readonly nowMs: () => number } = {
+    stdin: () => process.stdin,
+    nowMs: Date.now,
+  },
 ): Promise<number> {
   const parsed = parseExplainArguments(args, from.nowMs());
   if (typeof parsed === "string") return wrong(context, parsed);

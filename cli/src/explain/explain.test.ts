@@ -1,4 +1,5 @@
-// Tests of what `weir explain` says: each way a descriptor can go, its counter and window, and that its answer is always the matcher's own.
+// Tests of what `weir explain` says: each way a descriptor can go, its counter and window, and that
+// its answer is always the matcher's own.
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import { compileTrialRules } from "@weir/ratelimit/rules/trial-rules";
 import fc from "fast-check";
@@ -49,7 +50,10 @@ descriptors:
 const AT_MS = 1_769_862_896_000;
 
 function domainOf(text: string, wanted = { domain: "", fleet: undefined as string | undefined }): ConfiguredDomain {
-  const domain = findDomain(checkFiles([{ path: "r.yaml", text }], { mergeDomains: false, skipOtherKinds: false }), wanted);
+  const domain = findDomain(
+    checkFiles([{ path: "r.yaml", text }], { mergeDomains: false, skipOtherKinds: false }),
+    wanted,
+  );
   if (typeof domain === "string") throw new Error(domain);
   return domain;
 }
@@ -68,7 +72,10 @@ function verdicts({ trace }: ExplainedDescriptor): readonly string[] {
   return trace.levels.flatMap(({ candidates }) => candidates.map(({ rule, verdict }) => `${rule} ${verdict}`));
 }
 
-/** The entries of a request that goes down the rules: at each level to the rule that the pick falls on. */
+/**
+ * The entries of a request that goes down the rules: at each level to the rule that the pick falls
+ * on.
+ */
 function entriesAlong(rules: readonly DescriptorModel[], picks: readonly number[]): readonly RequestEntry[] {
   const entries: RequestEntry[] = [];
   let level = rules;
@@ -106,7 +113,11 @@ describe("explainRequest()", () => {
 
   it("takes the first pattern that matches, and shares its counter", () => {
     const [explained] = explain("path=/checkout");
-    expect(explained && verdicts(explained).slice(0, 3)).toEqual(["path_/cart value-differs", "path_/c* pattern", "path_* comes-later"]);
+    expect(explained && verdicts(explained).slice(0, 3)).toEqual([
+      "path_/cart value-differs",
+      "path_/c* pattern",
+      "path_* comes-later",
+    ]);
     expect(explained?.rule).toMatchObject({ sharesCounter: true, counterKey: "shop_path_/c*_1769860800" });
   });
 
@@ -121,7 +132,12 @@ describe("explainRequest()", () => {
     { descriptor: "plan=free", outcome: "needs-more-entries", path: ["plan_free"], counterKey: undefined },
     { descriptor: "plan=gold", outcome: "no-rule", path: [], counterKey: undefined },
     { descriptor: "Path=/cart", outcome: "no-rule", path: [], counterKey: undefined },
-    { descriptor: "plan=free,user=1", outcome: "limit", path: ["plan_free", "user"], counterKey: "shop_plan_free_user_1_1769644800" },
+    {
+      descriptor: "plan=free,user=1",
+      outcome: "limit",
+      path: ["plan_free", "user"],
+      counterKey: "shop_plan_free_user_1_1769644800",
+    },
   ])("leads $descriptor to $outcome", ({ descriptor, outcome, path, counterKey }) => {
     const [explained] = explain(descriptor);
     expect(explained?.trace).toMatchObject({ outcome, path });
@@ -150,9 +166,15 @@ describe("explainRequest()", () => {
   });
 
   it("agrees with the matcher on random rules and requests", () => {
-    const entry = fc.record({ key: fc.constantFrom("a", "b", "a_b", "k", "kx"), value: fc.constantFrom("", "b", "c", "b_c", "vw", "vxw") });
+    const entry = fc.record({
+      key: fc.constantFrom("a", "b", "a_b", "k", "kx"),
+      value: fc.constantFrom("", "b", "c", "b_c", "vw", "vxw"),
+    });
     // Picks lead a request down the tree first, so that many find a limit; then it may stray.
-    const request = fc.record({ picks: fc.array(fc.nat(), { minLength: 1, maxLength: 4 }), strays: fc.array(entry, { maxLength: 1 }) });
+    const request = fc.record({
+      picks: fc.array(fc.nat(), { minLength: 1, maxLength: 4 }),
+      strays: fc.array(entry, { maxLength: 1 }),
+    });
     const seen = { limits: 0 };
     fc.assert(
       fc.property(validConfig, fc.array(request, { minLength: 1, maxLength: 8 }), (model, ways) => {
@@ -195,7 +217,10 @@ describe("findDomain()", () => {
 
   it.each([
     { wanted: { domain: "api", fleet: undefined }, message: 'no file has rules for the domain "api": there is "shop"' },
-    { wanted: { domain: "shop", fleet: "other" }, message: 'no file has rules for the domain "shop" in the fleet "other": there is none' },
+    {
+      wanted: { domain: "shop", fleet: "other" },
+      message: 'no file has rules for the domain "shop" in the fleet "other": there is none',
+    },
   ])("says what there is for $wanted", ({ wanted, message }) => {
     expect(findDomain(files, wanted)).toBe(message);
   });
@@ -205,8 +230,16 @@ describe("windowAt()", () => {
   it.each([
     { nowSeconds: 1234, windowSeconds: 1, window: { startSeconds: 1234, endSeconds: 1235, resetSeconds: 1 } },
     { nowSeconds: 1234, windowSeconds: 60, window: { startSeconds: 1200, endSeconds: 1260, resetSeconds: 26 } },
-    { nowSeconds: 1_000_000, windowSeconds: 604_800, window: { startSeconds: 604_800, endSeconds: 1_209_600, resetSeconds: 209_600 } },
-    { nowSeconds: 1_000_000, windowSeconds: 31_536_000, window: { startSeconds: 0, endSeconds: 31_536_000, resetSeconds: 30_536_000 } },
+    {
+      nowSeconds: 1_000_000,
+      windowSeconds: 604_800,
+      window: { startSeconds: 604_800, endSeconds: 1_209_600, resetSeconds: 209_600 },
+    },
+    {
+      nowSeconds: 1_000_000,
+      windowSeconds: 31_536_000,
+      window: { startSeconds: 0, endSeconds: 31_536_000, resetSeconds: 30_536_000 },
+    },
   ])("holds $nowSeconds in windows of $windowSeconds s", ({ nowSeconds, windowSeconds, window }) => {
     expect(windowAt(nowSeconds * 1000 + 999, windowSeconds)).toEqual(window);
   });
@@ -217,7 +250,9 @@ describe("explainJson()", () => {
     const domain = domainOf(RULES);
     const explained = explainRequest(domain, ["path=/cart", "user=1"].map(entriesOf), { atMs: AT_MS, keyPrefix: "" });
     const place = { path: "r.yaml", line: 1, column: 9 };
-    const json = JSON.parse(explainJson(domain, explained)) as { readonly descriptors: readonly Record<string, unknown>[] };
+    const json = JSON.parse(explainJson(domain, explained)) as {
+      readonly descriptors: readonly Record<string, unknown>[];
+    };
     expect(json).toMatchObject({ domain: "shop", place });
     expect(Object.keys(json)).toEqual(["domain", "place", "descriptors"]);
     const [cart, user] = json.descriptors;
@@ -250,7 +285,10 @@ describe("explainJson()", () => {
 describe("explainText()", () => {
   it("tells people everything, and lets nothing of a file move the cursor", () => {
     const domain = domainOf(RULES);
-    const text = explainText(domain, explainRequest(domain, [entriesOf("user=1,method=\u001b[2J")], { atMs: AT_MS, keyPrefix: "" }));
+    const text = explainText(
+      domain,
+      explainRequest(domain, [entriesOf("user=1,method=\u001b[2J")], { atMs: AT_MS, keyPrefix: "" }),
+    );
     expect(text).toBe(
       [
         "domain shop (r.yaml:1:9)",

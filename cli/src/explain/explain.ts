@@ -1,5 +1,6 @@
-// What a rate limit pod would do with the descriptors of one request: the rule, its limit, its names in statistics and counter store. The decision is
-// that of the service's own matcher; nothing is counted. Pure.
+// What a rate limit pod would do with the descriptors of one request: the rule, its limit, its
+// names in statistics and counter store. The decision is that of the service's own matcher; nothing
+// is counted. Pure.
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
 import type { RuleMatch } from "@weir/ratelimit/rules/rule-set";
@@ -48,7 +49,10 @@ export interface ExplainedDescriptor {
   readonly entries: readonly RequestEntry[];
   readonly trace: Trace;
   readonly rule?: ExplainedRule;
-  /** The descriptor of the call, counted from 1, whose rule switches this one's off, and the name by which it does. */
+  /**
+   * The descriptor of the call, counted from 1, whose rule switches this one's off, and the name by
+   * which it does.
+   */
   readonly replacedBy?: { readonly descriptor: number; readonly name: string };
 }
 
@@ -69,7 +73,9 @@ export function explainRequest(
     const { rule } = match;
     // A replaced rule that is unlimited stays unlimited.
     const by =
-      rule.unlimited || rule.limit.name === "" ? -1 : found.findIndex((other) => other.match?.rule.replaces.includes(rule.limit.name));
+      rule.unlimited || rule.limit.name === ""
+        ? -1
+        : found.findIndex((other) => other.match?.rule.replaces.includes(rule.limit.name));
     const replaced = by === -1 ? {} : { replacedBy: { descriptor: by + 1, name: rule.limit.name } };
     const isCounted = !rule.unlimited && by === -1;
     const counter = isCounted ? counterOf(domain.domain, entries, match, options) : {};
@@ -104,7 +110,10 @@ function explainRule(match: RuleMatch, { model, place }: PlacedRule): ExplainedR
   };
 }
 
-/** The counter of a match. The key is composed as the service and the field's stores have it: without escaping, the window's start last. */
+/**
+ * The counter of a match. The key is composed as the service and the field's stores have it:
+ * without escaping, the window's start last.
+ */
 function counterOf(
   domain: string,
   entries: readonly RequestEntry[],

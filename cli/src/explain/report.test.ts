@@ -1,4 +1,5 @@
-// Tests of report.ts: what people read of limits, flags and of descriptors without a limit, word for word.
+// Tests of report.ts: what people read of limits, flags and of descriptors without a limit, word
+// for word.
 import { describe, expect, it } from "vitest";
 
 import { checkFiles } from "../check/check-files.ts";
@@ -30,12 +31,18 @@ descriptors:
 /** 2026-01-31T12:34:56Z. */
 const AT_MS = 1_769_862_896_000;
 
-/** What people read of a request with these descriptors, without the line of the domain and the levels. */
+/**
+ * What people read of a request with these descriptors, without the line of the domain and the
+ * levels.
+ */
 function outcomes(...descriptors: readonly string[]): readonly string[] {
-  const domain = findDomain(checkFiles([{ path: "r.yaml", text: RULES }], { mergeDomains: false, skipOtherKinds: false }), {
-    domain: "",
-    fleet: undefined,
-  });
+  const domain = findDomain(
+    checkFiles([{ path: "r.yaml", text: RULES }], { mergeDomains: false, skipOtherKinds: false }),
+    {
+      domain: "",
+      fleet: undefined,
+    },
+  );
   if (typeof domain === "string") throw new Error(domain);
   const entries = descriptors.map((text) => {
     const parsed = parseDescriptor(text);
@@ -60,7 +67,9 @@ describe("explainText()", () => {
   });
 
   it("tells that every request is rejected, and what a limit replaces, in both descriptors", () => {
-    expect(outcomes("user=7", "path=/cart").filter((line) => !/statistics|counter|window|flag {8}s/.test(line))).toEqual([
+    expect(
+      outcomes("user=7", "path=/cart").filter((line) => !/statistics|counter|window|flag {8}s/.test(line)),
+    ).toEqual([
       "  limit       0 per second: every request is rejected",
       "  rule        shop.user (r.yaml:8:5)",
       "  flag        detailed metric",

@@ -6,7 +6,10 @@ import type { ConfiguredDomain } from "./configured-domain.ts";
 import type { ExplainedDescriptor, ExplainedRule, Window } from "./explain.ts";
 import type { Candidate, Trace, TraceLevel, Verdict } from "./trace.ts";
 
-/** Most rules of one level that are shown to people, those with the entry's key first; the JSON form has all of them. */
+/**
+ * Most rules of one level that are shown to people, those with the entry's key first; the JSON form
+ * has all of them.
+ */
 const SHOWN_MAX = 12;
 
 const VERDICTS: Readonly<Record<Verdict, string>> = {
@@ -37,7 +40,14 @@ export function explainText(domain: ConfiguredDomain, descriptors: readonly Expl
 export function explainJson(domain: ConfiguredDomain, descriptors: readonly ExplainedDescriptor[]): string {
   const explained = descriptors.map(({ entries, trace, rule, replacedBy }) => {
     const { outcome, levels, path } = trace;
-    return { entries, outcome: replacedBy === undefined ? outcome : "replaced", path, rule: rule ?? null, replacedBy, levels };
+    return {
+      entries,
+      outcome: replacedBy === undefined ? outcome : "replaced",
+      path,
+      rule: rule ?? null,
+      replacedBy,
+      levels,
+    };
   });
   return `${JSON.stringify({ domain: domain.domain, place: domain.place, descriptors: explained }, undefined, 2)}\n`;
 }
@@ -54,7 +64,9 @@ function levelLines({ entry, candidates }: TraceLevel, depth: number): readonly 
   return [
     `  level ${depth + 1}: ${entry.key}=${entry.value}`,
     ...rows,
-    ...(hidden > 0 ? [`      and ${counted(hidden, "more rule")} that ${hidden === 1 ? "was" : "were"} not taken`] : []),
+    ...(hidden > 0
+      ? [`      and ${counted(hidden, "more rule")} that ${hidden === 1 ? "was" : "were"} not taken`]
+      : []),
     ...(strange > 0 ? [`      and ${counted(strange, "rule")} with another key`] : []),
   ];
 }

@@ -1,5 +1,5 @@
-// That `weir explain` tells what the rate limit service does: random rules in a real service, random requests, and the keys that it writes to a real
-// counter store.
+// That `weir explain` tells what the rate limit service does: random rules in a real service,
+// random requests, and the keys that it writes to a real counter store.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +31,10 @@ const PREFIX = "blue:";
 const models = fc
   .sample(validConfig, { numRuns: DOMAINS, seed: SEED })
   .map((model, index): RateLimitConfigModel => ({ ...model, name: `d${index}`, domain: `d${index}` }));
-const files: readonly InputFile[] = models.map((model) => ({ path: `${model.domain}.yaml`, text: rulesOfModel(model) }));
+const files: readonly InputFile[] = models.map((model) => ({
+  path: `${model.domain}.yaml`,
+  text: rulesOfModel(model),
+}));
 const checked = checkFiles(files, { mergeDomains: false, skipOtherKinds: false });
 
 let folder: string;
@@ -45,7 +48,18 @@ beforeAll(async () => {
   for (const file of files) if ("text" in file) writeFileSync(join(folder, "config", file.path), file.text);
   redisPort = await reservePort();
   children.push(
-    spawn("redis-server", ["--port", String(redisPort), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]),
+    spawn("redis-server", [
+      "--port",
+      String(redisPort),
+      "--bind",
+      "127.0.0.1",
+      "--save",
+      "",
+      "--appendonly",
+      "no",
+      "--dir",
+      folder,
+    ]),
   );
   await eventually("the counter store", () => expect(redis("PING")).toEqual(["PONG"]), START_TIMEOUT_MS);
   const env = {
@@ -61,7 +75,8 @@ beforeAll(async () => {
   const service = spawn(process.execPath, ["--conditions=source", "ratelimit/src/main.ts"], { cwd: ROOT, env });
   children.push(service);
   let log = "";
-  for (const stream of [service.stdout, service.stderr]) stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  for (const stream of [service.stdout, service.stderr])
+    stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
   const listening = /Listening for HTTP.*?(127\.0\.0\.1:\d+|port="?(\d+))/;
   await eventually("the service to listen", () => expect(log).toMatch(listening), START_TIMEOUT_MS);
   const [, address = "", port] = listening.exec(log) ?? [];
@@ -94,7 +109,10 @@ async function ask(domain: string, descriptors: readonly (readonly RequestEntry[
   return ((await response.json()) as { readonly statuses: readonly Status[] }).statuses;
 }
 
-/** A request's descriptor that goes down the rules, ends at a limit as a rule, and now and then goes astray. */
+/**
+ * A request's descriptor that goes down the rules, ends at a limit as a rule, and now and then goes
+ * astray.
+ */
 function entriesAlong(rules: readonly DescriptorModel[], picks: readonly number[]): readonly RequestEntry[] {
   const entries: RequestEntry[] = [];
   let level = rules;
@@ -127,10 +145,16 @@ describe("weir explain and the rate limit service", () => {
       const domain = findDomain(checked, { domain: model.domain, fleet: undefined });
       if (typeof domain === "string") throw new Error(domain);
       const descriptors = ways.map((picks) => entriesAlong(model.descriptors, picks));
-      const explain = (): readonly ExplainedDescriptor[] => explainRequest(domain, descriptors, { atMs: Date.now(), keyPrefix: PREFIX });
+      const explain = (): readonly ExplainedDescriptor[] =>
+        explainRequest(domain, descriptors, { atMs: Date.now(), keyPrefix: PREFIX });
       let [before, after]: (readonly string[])[] = [[], ["not asked yet"]];
-      let [statuses, keys, explained]: [readonly Status[], readonly string[], readonly ExplainedDescriptor[]] = [[], [], []];
-      // Once more when a window has ended meanwhile: the key of a second may be that of the next one, or gone already.
+      let [statuses, keys, explained]: [readonly Status[], readonly string[], readonly ExplainedDescriptor[]] = [
+        [],
+        [],
+        [],
+      ];
+      // Once more when a window has ended meanwhile: the key of a second may be that of the next
+      // one, or gone already.
       while (JSON.stringify(before) !== JSON.stringify(after)) {
         redis("FLUSHALL");
         before = counters(explain());
@@ -140,7 +164,9 @@ describe("weir explain and the rate limit service", () => {
         after = counters(explained);
       }
       expect(keys, JSON.stringify({ domain: model.domain, descriptors })).toEqual(after);
-      expect(statuses.map(({ currentLimit }) => currentLimit && { ...currentLimit, unit: currentLimit.unit.toLowerCase() })).toEqual(
+      expect(
+        statuses.map(({ currentLimit }) => currentLimit && { ...currentLimit, unit: currentLimit.unit.toLowerCase() }),
+      ).toEqual(
         explained.map(({ rule, replacedBy }) => {
           if (rule === undefined || rule.unlimited || replacedBy !== undefined) return undefined;
           return {

@@ -1,5 +1,6 @@
-// Follows a descriptor's entries through the rules and says of every rule why it was taken or not. The decision itself is the matcher's of the rate
-// limit service; that both agree is proved in the tests. Pure.
+// Follows a descriptor's entries through the rules and says of every rule why it was taken or not.
+// The decision itself is the matcher's of the rate limit service; that both agree is proved in the
+// tests. Pure.
 import { compositeKey } from "@weir/proto/rate-limit-config/model";
 import { compileWildcard, matchesWildcard } from "@weir/ratelimit/rules/wildcard";
 
@@ -97,7 +98,9 @@ function judgeLevel(
   entry: RequestEntry,
 ): { readonly candidates: readonly Candidate[]; readonly taken: PlacedRule | undefined } {
   const judged = level.map((rule) => ({ rule, reach: reachOf(rule, entry) }));
-  const best = PREFERENCE.map((reach) => judged.find((candidate) => candidate.reach === reach)).find((found) => found !== undefined);
+  const best = PREFERENCE.map((reach) => judged.find((candidate) => candidate.reach === reach)).find(
+    (found) => found !== undefined,
+  );
   const candidates = judged.map((candidate): Candidate => {
     const { rule, reach } = candidate;
     const verdict = candidate !== best && PREFERENCE.includes(reach) ? "comes-later" : reach;

@@ -1,4 +1,5 @@
-// The flags of `weir rollout` that say how its servers are reached: whom to trust, and who asks. No file is opened here. Pure.
+// The flags of `weir rollout` that say how its servers are reached: whom to trust, and who asks. No
+// file is opened here. Pure.
 import { isIP } from "node:net";
 
 import type { FlagTable, ReadFlags } from "../command-line/read-flags.ts";
@@ -7,7 +8,8 @@ import type { FlagTable, ReadFlags } from "../command-line/read-flags.ts";
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\u0020-\u007e]*)$/;
 
 /** Headers that the protocol needs for itself. */
-const OWN_HEADERS = /^(content-.*|transfer-encoding|connection|upgrade|te|trailer|expect|accept-encoding|connect-.*|grpc-.*)$/i;
+const OWN_HEADERS =
+  /^(content-.*|transfer-encoding|connection|upgrade|te|trailer|expect|accept-encoding|connect-.*|grpc-.*)$/i;
 
 /** Headers that let in whoever reads them on the way. */
 const SECRET_HEADERS = /^(authorization|proxy-authorization|cookie)$/i;
@@ -57,10 +59,18 @@ export const ACCESS_HELP = `  --ca-file FILE
 `;
 
 /** What the flags say about servers, given as URLs; a text says what is wrong. */
-export function readAccess(flags: Extract<ReadFlags, { readonly ok: true }>, servers: readonly string[]): ServerAccess | string {
+export function readAccess(
+  flags: Extract<ReadFlags, { readonly ok: true }>,
+  servers: readonly string[],
+): ServerAccess | string {
   const given = (name: keyof typeof ACCESS_FLAGS): string | undefined => flags.last(name);
   for (const name of Object.keys(ACCESS_FLAGS)) if (flags.last(name) === "") return `--${name} must not be empty`;
-  const [certFile, keyFile, serverName, tokenFile] = [given("cert-file"), given("key-file"), given("server-name"), given("token-file")];
+  const [certFile, keyFile, serverName, tokenFile] = [
+    given("cert-file"),
+    given("key-file"),
+    given("server-name"),
+    given("token-file"),
+  ];
   if ((certFile === undefined) !== (keyFile === undefined)) {
     return certFile === undefined ? "--key-file needs --cert-file" : "--cert-file needs --key-file";
   }
@@ -75,7 +85,8 @@ export function readAccess(flags: Extract<ReadFlags, { readonly ok: true }>, ser
   const headers: (readonly [string, string])[] = [];
   for (const text of flags.all("header")) {
     const [, name, value] = HEADER.exec(text) ?? [];
-    // The value may be a secret: it is not repeated, nor is a text without a colon, which may be all secret.
+    // The value may be a secret: it is not repeated, nor is a text without a colon, which may be
+    // all secret.
     if (name === undefined || value === undefined)
       return `a header must be 'NAME: VALUE', ${text.includes(":") ? `is ${JSON.stringify(text.replace(/:.*/s, ": …"))}` : "one has no colon"}`;
     if (OWN_HEADERS.test(name)) return `the header ${name} is the protocol's own`;

@@ -1,4 +1,5 @@
-// Tests of `weir rollout` against servers with TLS and against proxies that want to know who asks: what is trusted, what is shown, what is told.
+// Tests of `weir rollout` against servers with TLS and against proxies that want to know who asks:
+// what is trusted, what is shown, what is told.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -60,7 +61,13 @@ async function serverTls(names: readonly string[], now = NOW): Promise<NonNullab
 }
 
 async function writeClient(issuer: Authority, name: string): Promise<readonly string[]> {
-  const { certPem, keyPem } = await issuer.issue({ commonName: name, dnsNames: [name], usage: "client", now: NOW, validDays: 1 });
+  const { certPem, keyPem } = await issuer.issue({
+    commonName: name,
+    dnsNames: [name],
+    usage: "client",
+    now: NOW,
+    validDays: 1,
+  });
   return ["--cert-file", write(`${name}.pem`, certPem), "--key-file", write(`${name}.key`, keyPem)];
 }
 
@@ -102,7 +109,9 @@ describe("weir rollout over TLS", () => {
     const { url } = await start({ tls: await serverTls(["weir-control-plane.weir.svc"]) });
     const { code, stderr } = await outcome(["-s", url, "--ca-file", at("ca.pem")]);
     expect(code).toBe(2);
-    expect(stderr).toContain(`Cannot reach ${url}: its certificate is for DNS:weir-control-plane.weir.svc, which --server-name can say (`);
+    expect(stderr).toContain(
+      `Cannot reach ${url}: its certificate is for DNS:weir-control-plane.weir.svc, which --server-name can say (`,
+    );
     const named = await outcome(["-s", url, "--ca-file", at("ca.pem"), "--server-name", "weir-control-plane.weir.svc"]);
     expect(named).toMatchObject({ code: 0, stderr: "" });
   });
@@ -116,7 +125,9 @@ describe("weir rollout over TLS", () => {
     const other = await start({ tls: await serverTls(["other.example"]) });
     const { code, stderr } = await outcome(["-s", other.url, ...more]);
     expect(code).toBe(2);
-    expect(stderr).toContain(`Cannot reach ${other.url}: its certificate is for DNS:other.example, which --server-name can say (`);
+    expect(stderr).toContain(
+      `Cannot reach ${other.url}: its certificate is for DNS:other.example, which --server-name can say (`,
+    );
   });
 
   it("says that a certificate has expired", async () => {
@@ -127,17 +138,27 @@ describe("weir rollout over TLS", () => {
   });
 
   it("shows its own certificate to a server that wants one", async () => {
-    const { url } = await start({ tls: { ...(await serverTls(["127.0.0.1"])), ca: authority.certPem, requestCert: true } });
+    const { url } = await start({
+      tls: { ...(await serverTls(["127.0.0.1"])), ca: authority.certPem, requestCert: true },
+    });
     const args = ["-s", url, "--ca-file", at("ca.pem"), ...(await writeClient(authority, "admin"))];
     expect(await outcome(args)).toMatchObject({ code: 0, stderr: "" });
   });
 
   it.each([
-    { has: "no certificate", reason: "it lets nobody in without a certificate that it knows, give one with --cert-file and --key-file (" },
+    {
+      has: "no certificate",
+      reason: "it lets nobody in without a certificate that it knows, give one with --cert-file and --key-file (",
+    },
     // Node's server only closes the connection then.
-    { has: "a certificate of a stranger", reason: "the connection broke, perhaps it lets nobody in without a certificate that it knows (" },
+    {
+      has: "a certificate of a stranger",
+      reason: "the connection broke, perhaps it lets nobody in without a certificate that it knows (",
+    },
   ])("says what is amiss when it has $has for a server that wants one", async ({ has, reason }) => {
-    const { url } = await start({ tls: { ...(await serverTls(["127.0.0.1"])), ca: authority.certPem, requestCert: true } });
+    const { url } = await start({
+      tls: { ...(await serverTls(["127.0.0.1"])), ca: authority.certPem, requestCert: true },
+    });
     const client = has === "no certificate" ? [] : await writeClient(other, "stranger");
     const { code, stderr } = await outcome(["-s", url, "--ca-file", at("ca.pem"), ...client]);
     expect(code).toBe(2);
@@ -163,7 +184,9 @@ describe("weir rollout over TLS", () => {
     const { port } = new URL(await one.start(0, "127.0.0.2"));
     await two.start(Number(port), "127.0.0.3");
     const resolve = (): Promise<readonly string[]> => Promise.resolve(["127.0.0.2", "127.0.0.3"]);
-    const { ended, output } = run(["-s", `https://control-plane.example:${port}`, "--ca-file", at("ca.pem")], { resolve });
+    const { ended, output } = run(["-s", `https://control-plane.example:${port}`, "--ca-file", at("ca.pem")], {
+      resolve,
+    });
     expect(await ended).toBe(0);
     expect(output.stdout).toContain("accepted by all 2 pods");
     expect([...one.headers, ...two.headers].map(({ host }) => host)).toEqual([
@@ -176,14 +199,26 @@ describe("weir rollout over TLS", () => {
     const tls = { ...(await serverTls(["127.0.0.1"])), ca: authority.certPem, requestCert: true };
     const { url, server } = await start({ tls });
     await writeClient(authority, "admin");
-    const args = ["--watch", "-s", url, "--ca-file", at("ca.pem"), "--cert-file", at("admin.pem"), "--key-file", at("admin.key")];
+    const args = [
+      "--watch",
+      "-s",
+      url,
+      "--ca-file",
+      at("ca.pem"),
+      "--cert-file",
+      at("admin.pem"),
+      "--key-file",
+      at("admin.key"),
+    ];
     const { ended, output, abort } = run(args);
     const said = async (text: string): Promise<void> =>
       await eventually(`the line ${text}`, () => expect(output.stdout).toContain(text), WAIT_MS);
     await said("pod default/gateway-1 (default) accepted");
     await server.stop();
     write("admin.key", "no key");
-    await said(`server ${url} fails: Cannot use the private key file ${at("admin.key")}: it is not a PEM private key without passphrase`);
+    await said(
+      `server ${url} fails: Cannot use the private key file ${at("admin.key")}: it is not a PEM private key without passphrase`,
+    );
     await writeClient(authority, "admin");
     const again = new FakeControlPlane(rolloutOf("cp-0", { "gateway-2": 1 }), { tls });
     running.push(again);
@@ -206,10 +241,15 @@ describe("weir rollout through a proxy", () => {
       stderr: `weir rollout: ${url} wants to know who asks: give --token-file, --cert-file or --header (HTTP 401)\n`,
     });
     const token = write("token", "abc.DEF-123_~+/==\n");
-    expect(await outcome([...args, "--token-file", token, "-H", "X-Team: shop and more", "--header=x-team:  two "])).toMatchObject({
+    expect(
+      await outcome([...args, "--token-file", token, "-H", "X-Team: shop and more", "--header=x-team:  two "]),
+    ).toMatchObject({
       code: 0,
     });
-    expect(server.headers.at(-1)).toMatchObject({ authorization: "Bearer abc.DEF-123_~+/==", "x-team": "shop and more, two" });
+    expect(server.headers.at(-1)).toMatchObject({
+      authorization: "Bearer abc.DEF-123_~+/==",
+      "x-team": "shop and more, two",
+    });
     // A header of the user's own is as good.
     expect(await outcome([...args, "-H", "Authorization: Bearer abc.DEF-123_~+/=="])).toMatchObject({ code: 0 });
   });
@@ -254,30 +294,50 @@ describe("weir rollout refuses files", () => {
       message: "Cannot use the CA certificate file @none.pem: ENOENT: no such file or directory, open '@none.pem'",
     },
     { args: ["--ca-file", "@empty"], message: "Cannot use the CA certificate file @empty: the file is empty" },
-    { args: ["--ca-file", "@token"], message: "Cannot use the CA certificate file @token: it holds no PEM block BEGIN CERTIFICATE" },
+    {
+      args: ["--ca-file", "@token"],
+      message: "Cannot use the CA certificate file @token: it holds no PEM block BEGIN CERTIFICATE",
+    },
     {
       args: ["--cert-file", "@admin.pem", "--key-file", "@stranger.key"],
       message: "Cannot use the private key file @stranger.key: it does not belong to the certificate @admin.pem",
     },
-    { args: ["--token-file", "@none"], message: "Cannot use the token file @none: ENOENT: no such file or directory, open '@none'" },
+    {
+      args: ["--token-file", "@none"],
+      message: "Cannot use the token file @none: ENOENT: no such file or directory, open '@none'",
+    },
     {
       args: ["--token-file", "@empty"],
       message: "Cannot use the token file @empty: it is empty",
     },
     {
       args: ["--token-file", "@ca.pem"],
-      message: "Cannot use the token file @ca.pem: it must hold one token of letters, digits and -._~+/ and nothing else",
+      message:
+        "Cannot use the token file @ca.pem: it must hold one token of letters, digits and -._~+/ and nothing else",
     },
-    { args: ["--token-file", "@big"], message: "Cannot use the token file @big: it has 16385 bytes, at most 16384 are read" },
-    { args: ["--token-file", "/dev/zero"], message: "Cannot use the token file /dev/zero: it has more than the 16384 bytes that are read" },
-    { args: ["--token-file", "@"], message: "Cannot use the token file @: EISDIR: illegal operation on a directory, read" },
+    {
+      args: ["--token-file", "@big"],
+      message: "Cannot use the token file @big: it has 16385 bytes, at most 16384 are read",
+    },
+    {
+      args: ["--token-file", "/dev/zero"],
+      message: "Cannot use the token file /dev/zero: it has more than the 16384 bytes that are read",
+    },
+    {
+      args: ["--token-file", "@"],
+      message: "Cannot use the token file @: EISDIR: illegal operation on a directory, read",
+    },
   ])("$args", async ({ args, message }) => {
     write("empty", "");
     write("token", "secret");
     write("big", "x".repeat(16_385));
     await writeClient(authority, "admin");
     await writeClient(other, "stranger");
-    const { code, stdout, stderr } = await outcome(["-s", "https://127.0.0.1:1", ...args.map((arg) => arg.replace("@", `${folder}/`))]);
+    const { code, stdout, stderr } = await outcome([
+      "-s",
+      "https://127.0.0.1:1",
+      ...args.map((arg) => arg.replace("@", `${folder}/`)),
+    ]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr.replaceAll(`${folder}/`, "@")).toBe(`weir rollout: ${message}\n`);
     expect(stderr).not.toContain("secret");

@@ -18,9 +18,34 @@ describe("parseRolloutArguments()", () => {
   });
 
   it("understands every flag", () => {
-    const files = ["--ca-file", "ca", "--cert-file=cert", "--key-file", "key", "--server-name", "cp", "--token-file", "token"];
-    const more = ["-H", "A: b:c", "--header=D:", "--wait", "--timeout", "5", "--fleet", "edge", "-ojson", "--generation", "3", "web/shop"];
-    expect(parseRolloutArguments([...S, "-s=cp2", "-s", "https://127.0.0.1/", "--server", "[::1]:1", ...S, ...more])).toMatchObject({
+    const files = [
+      "--ca-file",
+      "ca",
+      "--cert-file=cert",
+      "--key-file",
+      "key",
+      "--server-name",
+      "cp",
+      "--token-file",
+      "token",
+    ];
+    const more = [
+      "-H",
+      "A: b:c",
+      "--header=D:",
+      "--wait",
+      "--timeout",
+      "5",
+      "--fleet",
+      "edge",
+      "-ojson",
+      "--generation",
+      "3",
+      "web/shop",
+    ];
+    expect(
+      parseRolloutArguments([...S, "-s=cp2", "-s", "https://127.0.0.1/", "--server", "[::1]:1", ...S, ...more]),
+    ).toMatchObject({
       servers: ["https://cp:8090", "http://cp2", "https://127.0.0.1", "http://[::1]:1"],
       until: "wait",
       timeoutMs: 5_000,
@@ -68,7 +93,10 @@ describe("parseRolloutArguments()", () => {
     { args: [...S, "--cert-file", "c"], message: "--cert-file needs --key-file" },
     { args: [...S, "--key-file", "k"], message: "--key-file needs --cert-file" },
     { args: [...S, "--ca-file", ""], message: "--ca-file must not be empty" },
-    { args: ["--ca-file", "c"], message: "--ca-file is for servers with https://, there is none among http://127.0.0.1:8090" },
+    {
+      args: ["--ca-file", "c"],
+      message: "--ca-file is for servers with https://, there is none among http://127.0.0.1:8090",
+    },
     {
       args: ["-s", "a", "-s", "b", "--server-name", "x"],
       message: "--server-name is for servers with https://, there is none among http://a, http://b",
@@ -76,14 +104,16 @@ describe("parseRolloutArguments()", () => {
     { args: [...S, "--server-name", "10.0.0.1"], message: '--server-name must be a name, is the address "10.0.0.1"' },
     {
       args: [...S, "-s", "cp", "--token-file", "t"],
-      message: "--token-file is for servers with https:// or on this machine: http://cp would get the token in the clear",
+      message:
+        "--token-file is for servers with https:// or on this machine: http://cp would get the token in the clear",
     },
     { args: ["-s", "http://x/?token=secret"], message: 'a server must be like http://name:8090, is "http://x/?…"' },
     { args: ["-s", "http://u:p?a/ss@x#secret"], message: 'a server must be like http://name:8090, is "http://…@x#…"' },
     { args: ["-H", "Authorization Bearer secret"], message: "a header must be 'NAME: VALUE', one has no colon" },
     {
       args: [...S, "-s", "cp", "-H", "authorization: Bearer secret"],
-      message: "the header authorization is for servers with https:// or on this machine: http://cp would get it in the clear",
+      message:
+        "the header authorization is for servers with https:// or on this machine: http://cp would get it in the clear",
     },
     {
       args: ["-s", "cp", "-H", "Cookie: session=secret"],

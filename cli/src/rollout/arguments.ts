@@ -21,7 +21,10 @@ export interface RolloutFilter {
 export interface RolloutArguments {
   readonly servers: readonly string[];
   readonly access: ServerAccess;
-  /** `once`: the state as it is. `watch`: until it is interrupted. `wait`: until all is accepted, or the time is up. */
+  /**
+   * `once`: the state as it is. `watch`: until it is interrupted. `wait`: until all is accepted, or
+   * the time is up.
+   */
   readonly until: "once" | "watch" | "wait";
   /** For `wait`, in milliseconds. */
   readonly timeoutMs: number;
@@ -110,7 +113,8 @@ function resourceFilter(flags: Extract<ReadFlags, { readonly ok: true }>): Rollo
   const [, inWord = "", name = ""] = /^(?:([^/]+)\/)?([^/]+)$/.exec(word ?? "") ?? [];
   if (word !== undefined && name === "") return `a resource must be NAME or NAMESPACE/NAME, is ${JSON.stringify(word)}`;
   const namespace = flags.last("namespace") ?? inWord;
-  if (inWord !== "" && namespace !== inWord) return `the resource ${inWord}/${name} is not in the namespace ${JSON.stringify(namespace)}`;
+  if (inWord !== "" && namespace !== inWord)
+    return `the resource ${inWord}/${name} is not in the namespace ${JSON.stringify(namespace)}`;
   const generation = flags.last("generation");
   if (generation !== undefined && name === "") return "--generation is for one RESOURCE, name it";
   if (generation !== undefined && !/^[1-9]\d{0,14}$/.test(generation)) {

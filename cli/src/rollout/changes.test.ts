@@ -13,7 +13,9 @@ async function pictureOf(state: RolloutInit, error?: string): Promise<MergedRoll
     router.service(RolloutService, { getRollout: () => ({ rollout: state }) });
   });
   const { rollout } = await createClient(RolloutService, transport).getRollout({});
-  return mergeRollouts([{ server: "http://cp", ...(rollout === undefined ? {} : { rollout }), ...(error === undefined ? {} : { error }) }]);
+  return mergeRollouts([
+    { server: "http://cp", ...(rollout === undefined ? {} : { rollout }), ...(error === undefined ? {} : { error }) },
+  ]);
 }
 
 /** The lines without their time. */
@@ -26,7 +28,12 @@ function lines(before: MergedRollout | undefined, after: MergedRollout): readonl
 
 /** Pods of the reference service: all have the same node id and no name of their own. */
 function unnamed(...pods: readonly object[]): RolloutInit {
-  const all = pods.map((pod, index) => ({ nodeId: "default", fleet: "default", peer: `192.0.2.${index}:4711`, ...pod }));
+  const all = pods.map((pod, index) => ({
+    nodeId: "default",
+    fleet: "default",
+    peer: `192.0.2.${index}:4711`,
+    ...pod,
+  }));
   return rolloutOf("cp-0", {}, { pods: all });
 }
 
@@ -51,7 +58,14 @@ describe("changedLines()", () => {
 
   it("tells what is new, other or gone, with reasons", async () => {
     const before = await pictureOf(rolloutOf("cp-0", { "gateway-1": 1, "gateway-2": 1 }));
-    const shop = { namespace: "default", name: "shop", domain: "shop", state: 2, reason: "InvalidSpec", pods: { total: 2 } };
+    const shop = {
+      namespace: "default",
+      name: "shop",
+      domain: "shop",
+      state: 2,
+      reason: "InvalidSpec",
+      pods: { total: 2 },
+    };
     const after = await pictureOf(
       rolloutOf(
         "cp-0",
@@ -75,8 +89,12 @@ describe("changedLines()", () => {
     const both = await pictureOf(unnamed(ACCEPTED, ACCEPTED));
     expect(lines(undefined, both)).toContain("pod default (default) 2 × accepted 0123456789ab");
     const one = await pictureOf(unnamed(REJECTED, ACCEPTED));
-    expect(lines(both, one).slice(0, 1)).toEqual(["pod default (default) 1 × rejected 0123456789ab: no; 1 × accepted 0123456789ab"]);
+    expect(lines(both, one).slice(0, 1)).toEqual([
+      "pod default (default) 1 × rejected 0123456789ab: no; 1 × accepted 0123456789ab",
+    ]);
     expect(lines(one, await pictureOf(unnamed(ACCEPTED, REJECTED)))).toEqual([]);
-    expect(lines(one, await pictureOf(unnamed(REJECTED))).slice(0, 1)).toEqual(["pod default (default) rejected 0123456789ab: no"]);
+    expect(lines(one, await pictureOf(unnamed(REJECTED))).slice(0, 1)).toEqual([
+      "pod default (default) rejected 0123456789ab: no",
+    ]);
   });
 });

@@ -31,10 +31,19 @@ beforeAll(async () => {
     HTTP_HOST: "127.0.0.1",
     HTTP_PORT: "0",
   };
-  controlPlane = spawn(process.execPath, [...NODE, "control-plane/src/main.ts"], { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+  controlPlane = spawn(process.execPath, [...NODE, "control-plane/src/main.ts"], {
+    cwd: ROOT,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let log = "";
-  for (const stream of [controlPlane.stdout, controlPlane.stderr]) stream?.on("data", (chunk: Buffer) => (log += chunk.toString()));
-  await eventually("the control plane to serve", () => expect(log).toMatch(/status="http:\/\/127\.0\.0\.1:\d+/), START_TIMEOUT_MS);
+  for (const stream of [controlPlane.stdout, controlPlane.stderr])
+    stream?.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  await eventually(
+    "the control plane to serve",
+    () => expect(log).toMatch(/status="http:\/\/127\.0\.0\.1:\d+/),
+    START_TIMEOUT_MS,
+  );
   url = /status="(http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1] ?? "";
 });
 
@@ -46,16 +55,27 @@ afterAll(async () => {
 });
 
 function rollout(...args: readonly string[]): { code: number | null; stdout: string; stderr: string } {
-  const ended = spawnSync(process.execPath, [...NODE, "cli/src/main.ts", "rollout", "-s", url, ...args], { cwd: ROOT, encoding: "utf8" });
+  const ended = spawnSync(process.execPath, [...NODE, "cli/src/main.ts", "rollout", "-s", url, ...args], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
   return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
 }
 
 describe("weir rollout and the control plane", () => {
   it("shows what is served, and what is refused with the reason, and ends with 0 and 1", async () => {
-    await eventually("the first resource", () => expect(rollout()).toMatchObject({ code: 0, stderr: "" }), START_TIMEOUT_MS);
+    await eventually(
+      "the first resource",
+      () => expect(rollout()).toMatchObject({ code: 0, stderr: "" }),
+      START_TIMEOUT_MS,
+    );
     expect(rollout().stdout).toMatch(/^default\/first {3}shop +served +0\/0 +-$/m);
     writeFileSync(join(folder, "b.yaml"), MANIFEST.replace("NAME", "second"));
-    await eventually("the second resource", () => expect(rollout().stdout).toContain("default/second"), START_TIMEOUT_MS);
+    await eventually(
+      "the second resource",
+      () => expect(rollout().stdout).toContain("default/second"),
+      START_TIMEOUT_MS,
+    );
     const { code, stdout } = rollout();
     expect(code).toBe(1);
     expect(stdout).toMatch(/^default\/second {3}shop +refused +0\/0 +DomainConflict$/m);
@@ -66,11 +86,17 @@ describe("weir rollout and the control plane", () => {
   });
 
   it("watches until it is interrupted", async () => {
-    const watching = spawn(process.execPath, [...NODE, "cli/src/main.ts", "rollout", "--watch", "-s", url], { cwd: ROOT });
+    const watching = spawn(process.execPath, [...NODE, "cli/src/main.ts", "rollout", "--watch", "-s", url], {
+      cwd: ROOT,
+    });
     let output = "";
     watching.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     const ended = once(watching, "close");
-    await eventually("the first lines", () => expect(output).toContain("resource default/first served"), START_TIMEOUT_MS);
+    await eventually(
+      "the first lines",
+      () => expect(output).toContain("resource default/first served"),
+      START_TIMEOUT_MS,
+    );
     watching.kill("SIGINT");
     expect(await ended).toEqual([1, null]);
   });

@@ -1,5 +1,6 @@
-// What a connection to a server shows and trusts, read from the files that the command line names. They are read for every connection: tokens and
-// certificates of a cluster last for an hour or a day, and a watch may last longer.
+// What a connection to a server shows and trusts, read from the files that the command line names.
+// They are read for every connection: tokens and certificates of a cluster last for an hour or a
+// day, and a watch may last longer.
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 
@@ -19,7 +20,10 @@ export interface Credentials {
   readonly secureContext?: SecureContext;
 }
 
-/** The access with the token of a pipe read, as of `--token-file <(…)`: unlike a file it can be read only once. A text says what is wrong. */
+/**
+ * The access with the token of a pipe read, as of `--token-file <(…)`: unlike a file it can be read
+ * only once. A text says what is wrong.
+ */
 export function readPipedToken(access: ServerAccess): ServerAccess | string {
   const { tokenFile } = access;
   try {
@@ -34,7 +38,10 @@ export function readPipedToken(access: ServerAccess): ServerAccess | string {
 export function readCredentials(access: ServerAccess, url: string): Credentials | string {
   try {
     const token = access.token ?? (access.tokenFile === undefined ? undefined : readToken(access.tokenFile));
-    const headers = [...access.headers, ...(token === undefined ? [] : [["authorization", `Bearer ${token}`] as const])];
+    const headers = [
+      ...access.headers,
+      ...(token === undefined ? [] : [["authorization", `Bearer ${token}`] as const]),
+    ];
     return url.startsWith("https:") ? { headers, secureContext: readContext(access) } : { headers };
   } catch (error) {
     return describeError(error);
@@ -63,8 +70,10 @@ function readToken(path: string): string {
   }
   const token = text.trim();
   if (token === "") throw refuse("it is empty");
-  // The characters of RFC 6750. What else is in the file is not shown: it may be a secret all the same.
-  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token)) throw refuse("it must hold one token of letters, digits and -._~+/ and nothing else");
+  // The characters of RFC 6750. What else is in the file is not shown: it may be a secret all the
+  // same.
+  if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token))
+    throw refuse("it must hold one token of letters, digits and -._~+/ and nothing else");
   return token;
 }
 
@@ -76,7 +85,8 @@ function readSmall(path: string): string {
     // A pipe has no size, and perhaps no end.
     const bytes = Buffer.alloc(TOKEN_MAX_BYTES + 1);
     let length = 0;
-    for (let read = -1; read !== 0 && length < bytes.length; length += read) read = readSync(file, bytes, { offset: length });
+    for (let read = -1; read !== 0 && length < bytes.length; length += read)
+      read = readSync(file, bytes, { offset: length });
     if (length > TOKEN_MAX_BYTES) throw new RangeError(`it has more than the ${TOKEN_MAX_BYTES} bytes that are read`);
     return bytes.toString("utf8", 0, length);
   } finally {

@@ -2,9 +2,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describeError } from "@weir/common/errors/service-error";
 
-const DISTRUST = /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i;
+const DISTRUST =
+  /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i;
 
-/** What a failure of the network or of TLS means, by the words of Node and OpenSSL. The first that fits is taken. */
+/**
+ * What a failure of the network or of TLS means, by the words of Node and OpenSSL. The first that
+ * fits is taken.
+ */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/Failed to establish tunnel.* 407 /, "the proxy wants to know who asks, its URL can hold user and password"],
   [/Failed to establish tunnel/, "the proxy does not connect to it"],
@@ -56,13 +60,16 @@ function reasonOf(label: string, failure: ConnectError): string {
   const known = REASONS.find(([pattern]) => pattern.test(text))?.[1];
   if (known !== undefined) return `${known} (${text})`;
   if (!/ECONNRESET|socket hang up/.test(text)) return text;
-  const perhaps = label.startsWith("http:") ? "it wants https://" : "it lets nobody in without a certificate that it knows";
+  const perhaps = label.startsWith("http:")
+    ? "it wants https://"
+    : "it lets nobody in without a certificate that it knows";
   return `the connection broke, perhaps ${perhaps} (${text})`;
 }
 
 /** What a flag that is for the server does not change. */
 function aboutProxy(label: string, failure: ConnectError): string {
-  const isCertificate = certificateNames(failure) !== undefined || DISTRUST.test(describeError(failure.cause ?? failure.rawMessage));
+  const isCertificate =
+    certificateNames(failure) !== undefined || DISTRUST.test(describeError(failure.cause ?? failure.rawMessage));
   return isCertificate && label.includes(" through the proxy https:")
     ? "; where the certificate is the proxy's, NODE_EXTRA_CA_CERTS can name its authority"
     : "";

@@ -24,20 +24,29 @@ describe("mergeRollouts()", () => {
   it("takes replicas of one name for two when they are two processes", async () => {
     const [one, two] = [rolloutOf("node", { a: 1 }, { instance: "1" }), rolloutOf("node", { b: 2 }, { instance: "2" })];
     const { pods, problems } = mergeRollouts(await answersOf(one, two));
-    expect([pods.map(({ pod }) => pod.pod), problems]).toEqual([["a", "b"], ["1 pod has rejected the version in force"]]);
+    expect([pods.map(({ pod }) => pod.pod), problems]).toEqual([
+      ["a", "b"],
+      ["1 pod has rejected the version in force"],
+    ]);
   });
 
   it.each([
     { what: "of one process", more: { instance: "1" } },
     { what: "of one name when they tell no process", more: {} },
   ])("takes answers $what for one", async ({ more }) => {
-    const { replicas, pods } = mergeRollouts(await answersOf(rolloutOf("cp", { a: 1 }, more), rolloutOf("cp", { a: 1 }, more)));
+    const { replicas, pods } = mergeRollouts(
+      await answersOf(rolloutOf("cp", { a: 1 }, more), rolloutOf("cp", { a: 1 }, more)),
+    );
     expect([replicas.length, pods.length]).toEqual([1, 1]);
   });
 
   it.each([
     { what: "a refused resource", worse: { state: 2 }, better: { state: 1, reason: "DuplicateResource" } },
-    { what: "an earlier form", worse: { state: 1, servesLastGood: true }, better: { state: 1, reason: "DuplicateResource" } },
+    {
+      what: "an earlier form",
+      worse: { state: 1, servesLastGood: true },
+      better: { state: 1, reason: "DuplicateResource" },
+    },
     { what: "a reason", worse: { state: 1, reason: "DuplicateResource", generation: 7n }, better: { state: 1 } },
     { what: "the lower generation", worse: { state: 1, generation: 6n }, better: { state: 1, generation: 7n } },
   ])("shows $what, whichever replica answers first", async ({ worse, better }) => {
@@ -45,6 +54,7 @@ describe("mergeRollouts()", () => {
       rolloutOf(`cp-${index}`, {}, { resources: [{ namespace: "web", name: "shop", ...resource }] }),
     );
     const answers = await answersOf(...replicas);
-    for (const order of [answers, answers.toReversed()]) expect(mergeRollouts(order).resources).toMatchObject([{ resource: worse }]);
+    for (const order of [answers, answers.toReversed()])
+      expect(mergeRollouts(order).resources).toMatchObject([{ resource: worse }]);
   });
 });

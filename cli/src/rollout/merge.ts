@@ -1,4 +1,5 @@
-// The answers of several replicas as one picture: each replica knows all resources and only its own pods. Pure.
+// The answers of several replicas as one picture: each replica knows all resources and only its own
+// pods. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import {
   type Fleet,
@@ -59,7 +60,10 @@ export interface MergedRollout {
   readonly problems: readonly string[];
 }
 
-/** A resource that is asked for by its name; an empty name asks for any of the namespace, and without that for none. */
+/**
+ * A resource that is asked for by its name; an empty name asks for any of the namespace, and
+ * without that for none.
+ */
 export type WantedResource = Pick<RolloutFilter, "namespace" | "name" | "generation">;
 
 const NOTHING_WANTED: WantedResource = { namespace: "", name: "", generation: 0 };
@@ -87,14 +91,21 @@ export function holdText(hold: Hold): string {
   return HOLD_TEXT[hold] ?? "for a reason that this program does not know";
 }
 
-/** Merges answers. Two addresses of one replica count once. What is asked for by name, a resource or a namespace, must be there. */
-export function mergeRollouts(answers: readonly ReplicaAnswer[], wanted: WantedResource = NOTHING_WANTED): MergedRollout {
+/**
+ * Merges answers. Two addresses of one replica count once. What is asked for by name, a resource or
+ * a namespace, must be there.
+ */
+export function mergeRollouts(
+  answers: readonly ReplicaAnswer[],
+  wanted: WantedResource = NOTHING_WANTED,
+): MergedRollout {
   const replicas = withoutTwins(answers);
   const rollouts = replicas.flatMap(({ rollout }) => (rollout === undefined ? [] : [rollout]));
   const pods = rollouts
     .flatMap((rollout) => rollout.pods.map((pod) => ({ pod, replica: rollout.replica })))
     .toSorted(
-      (left, right) => compareCodeUnits(left.pod.fleet, right.pod.fleet) || compareCodeUnits(podName(left.pod), podName(right.pod)),
+      (left, right) =>
+        compareCodeUnits(left.pod.fleet, right.pod.fleet) || compareCodeUnits(podName(left.pod), podName(right.pod)),
     );
   const merged = {
     replicas,
@@ -130,7 +141,8 @@ function withoutTwins(answers: readonly ReplicaAnswer[]): readonly ReplicaAnswer
   const seen = new Set<string>();
   return answers.filter(({ rollout }) => {
     // Servers from before the field are told apart by their names only.
-    const process = rollout === undefined || rollout.instance === "" ? rollout?.replica : `instance ${rollout.instance}`;
+    const process =
+      rollout === undefined || rollout.instance === "" ? rollout?.replica : `instance ${rollout.instance}`;
     if (process === undefined || process === "") return true;
     const isTwin = seen.has(process);
     seen.add(process);
@@ -151,7 +163,9 @@ function mergeFleet(fleets: readonly Fleet[]): MergedFleet {
 function mergeResource(resources: readonly Resource[]): MergedResource {
   const [worst] = resources.toSorted(
     (left, right) =>
-      severityOf(right) - severityOf(left) || Number(left.generation - right.generation) || compareCodeUnits(left.reason, right.reason),
+      severityOf(right) - severityOf(left) ||
+      Number(left.generation - right.generation) ||
+      compareCodeUnits(left.reason, right.reason),
   );
   if (worst === undefined) throw new Error("A group of resources is empty");
   return { resource: worst, pods: sum(resources.map(({ pods }) => pods)) };
@@ -183,30 +197,43 @@ function problemsOf(merged: Omit<MergedRollout, "problems">): readonly string[] 
   const contested = served.filter(({ resource }) => !resource.servesLastGood && resource.reason !== "").length;
   const unreadable = new Set(merged.unreadable.map(({ location }) => location.replace(PLACE_IN_FILE, ""))).size;
   const rejecting = merged.pods.filter(({ pod }) => pod.state === PodState.REJECTED).length;
-  const waiting = merged.pods.filter(({ pod }) => pod.state !== PodState.REJECTED && pod.state !== PodState.ACCEPTED).length;
+  const waiting = merged.pods.filter(
+    ({ pod }) => pod.state !== PodState.REJECTED && pod.state !== PodState.ACCEPTED,
+  ).length;
   return [
     ...replicas,
     ...fleets,
     ...(refused === 0 ? [] : [`${resourcesText(refused)} not served as written`]),
     ...(stale === 0 ? [] : [`${resourcesText(stale)} served in an earlier form`]),
-    ...(contested === 0 ? [] : [`${resourcesText(contested)} served, but another manifest of the same name is refused`]),
-    ...(unreadable === 0 ? [] : [`${unreadable} ${unreadable === 1 ? "file or object" : "files or objects"} cannot be read`]),
+    ...(contested === 0
+      ? []
+      : [`${resourcesText(contested)} served, but another manifest of the same name is refused`]),
+    ...(unreadable === 0
+      ? []
+      : [`${unreadable} ${unreadable === 1 ? "file or object" : "files or objects"} cannot be read`]),
     ...(rejecting === 0 ? [] : [`${podsText(rejecting)} rejected the version in force`]),
     ...(waiting === 0 ? [] : [`${podsText(waiting)} not yet accepted the version in force`]),
   ];
 }
 
-/** What replicas do not know, or not yet as it was applied: all that they say of it may be about the time before. */
+/**
+ * What replicas do not know, or not yet as it was applied: all that they say of it may be about the
+ * time before.
+ */
 function missing(rollouts: readonly Rollout[], { namespace, name, generation }: WantedResource): readonly string[] {
   if (name === "") {
-    const unaware = rollouts.filter(({ resources }) => namespace !== "" && !resources.some((resource) => resource.namespace === namespace));
+    const unaware = rollouts.filter(
+      ({ resources }) => namespace !== "" && !resources.some((resource) => resource.namespace === namespace),
+    );
     return unaware.map(({ replica }) => `the replica ${replica} knows no resource in the namespace ${namespace}`);
   }
   return rollouts.flatMap(({ replica, resources }) => {
     const known = resources.find((resource) => resource.namespace === namespace && resource.name === name);
     if (known === undefined) return [`the replica ${replica} knows no resource ${namespace}/${name}`];
     if (known.generation >= BigInt(generation)) return [];
-    return [`the replica ${replica} knows ${namespace}/${name} in generation ${known.generation}, not yet in ${generation}`];
+    return [
+      `the replica ${replica} knows ${namespace}/${name} in generation ${known.generation}, not yet in ${generation}`,
+    ];
   });
 }
 

@@ -1,4 +1,5 @@
-// Tests of `weir rollout` through the proxies that the environment names: what they see, who is trusted behind them, and what is told when they refuse.
+// Tests of `weir rollout` through the proxies that the environment names: what they see, who is
+// trusted behind them, and what is told when they refuse.
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -96,7 +97,9 @@ describe("weir rollout through a proxy", () => {
     const { ended, output } = ask("cp.example", { HTTPS_PROXY: proxyUrl.replace("//", "//user:secret@") });
     expect(await ended).toBe(0);
     expect(output.stdout).toContain("accepted by the only pod");
-    expect(proxy.asked).toEqual([["CONNECT", "cp.example:8443", `Basic ${Buffer.from("user:secret").toString("base64")}`]]);
+    expect(proxy.asked).toEqual([
+      ["CONNECT", "cp.example:8443", `Basic ${Buffer.from("user:secret").toString("base64")}`],
+    ]);
     expect(server.headers.map(({ host }) => host)).toEqual(["cp.example:8443"]);
     // What is for the proxy is not for the server.
     expect(server.headers[0]?.["proxy-authorization"]).toBeUndefined();
@@ -122,7 +125,10 @@ describe("weir rollout through a proxy", () => {
 
   it("asks without it what NO_PROXY names", async () => {
     const resolve = (): Promise<readonly string[]> => Promise.resolve(["127.0.0.2", "127.0.0.3"]);
-    const { ended } = run(["-s", "http://cp.example:1"], { env: { HTTP_PROXY: proxyUrl, NO_PROXY: ".example,other" }, resolve });
+    const { ended } = run(["-s", "http://cp.example:1"], {
+      env: { HTTP_PROXY: proxyUrl, NO_PROXY: ".example,other" },
+      resolve,
+    });
     expect(await ended).toBe(2);
     expect(proxy.asked).toEqual([]);
   });
@@ -131,7 +137,9 @@ describe("weir rollout through a proxy", () => {
     const { ended, output } = run(["-s", "http://cp.example:8090"], { env: { HTTP_PROXY: proxyUrl } });
     expect(await ended).toBe(2);
     expect(output.stderr).toContain(`Cannot reach http://cp.example:8090 through the proxy ${proxyUrl}: `);
-    expect(proxy.asked).toEqual([["POST", "http://cp.example:8090/weir.rollout.v1.RolloutService/GetRollout", undefined]]);
+    expect(proxy.asked).toEqual([
+      ["POST", "http://cp.example:8090/weir.rollout.v1.RolloutService/GetRollout", undefined],
+    ]);
   });
 
   it.each([
@@ -154,15 +162,21 @@ describe("weir rollout through a proxy", () => {
     expect(output.stderr).toContain(
       `Cannot reach https://cp.example:8443 through the proxy ${serverUrl}: no authority that is trusted here vouches`,
     );
-    expect(output.stderr).toContain("; where the certificate is the proxy's, NODE_EXTRA_CA_CERTS can name its authority\n");
+    expect(output.stderr).toContain(
+      "; where the certificate is the proxy's, NODE_EXTRA_CA_CERTS can name its authority\n",
+    );
   });
 
   it("says so when nothing listens there, or nobody can make sense of it", async () => {
     const gone = ask("cp.example", { HTTPS_PROXY: "127.0.0.1:1" });
     expect(await gone.ended).toBe(2);
-    expect(gone.output.stderr).toContain("Cannot reach https://cp.example:8443 through the proxy http://127.0.0.1:1: connection refused (");
+    expect(gone.output.stderr).toContain(
+      "Cannot reach https://cp.example:8443 through the proxy http://127.0.0.1:1: connection refused (",
+    );
     const strange = ask("cp.example", { HTTPS_PROXY: "socks5://user:secret@127.0.0.1:1" });
     expect(await strange.ended).toBe(2);
-    expect(strange.output.stderr).toBe("weir rollout: HTTPS_PROXY must be a URL with http:// or https://, has socks5://\n");
+    expect(strange.output.stderr).toBe(
+      "weir rollout: HTTPS_PROXY must be a URL with http:// or https://, has socks5://\n",
+    );
   });
 });

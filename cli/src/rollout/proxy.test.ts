@@ -46,18 +46,24 @@ describe("proxyFor()", () => {
     { server: "https://[fd00::1]", exceptions: "fd00::/8", isExcepted: true },
     { server: "https://[fd00::1]", exceptions: "10.0.0.0/8", isExcepted: false },
     { server: "https://cp.example", exceptions: "10.0.0.0/8", isExcepted: false },
-  ])("goes without a proxy to $server: $isExcepted, when NO_PROXY is '$exceptions'", ({ server, exceptions, isExcepted }) => {
-    for (const name of ["NO_PROXY", "no_proxy"]) {
-      expect(proxyFor(server, { HTTPS_PROXY: PROXY, [name]: exceptions })).toBe(isExcepted ? undefined : PROXY);
-    }
-  });
+  ])(
+    "goes without a proxy to $server: $isExcepted, when NO_PROXY is '$exceptions'",
+    ({ server, exceptions, isExcepted }) => {
+      for (const name of ["NO_PROXY", "no_proxy"]) {
+        expect(proxyFor(server, { HTTPS_PROXY: PROXY, [name]: exceptions })).toBe(isExcepted ? undefined : PROXY);
+      }
+    },
+  );
 });
 
 describe("proxyProblem()", () => {
   it.each([
     { env: {}, problem: undefined },
     { env: { HTTPS_PROXY: "https://user:secret@proxy.example" }, problem: undefined },
-    { env: { HTTPS_PROXY: "socks5://secret@proxy.example" }, problem: "HTTPS_PROXY must be a URL with http:// or https://, has socks5://" },
+    {
+      env: { HTTPS_PROXY: "socks5://secret@proxy.example" },
+      problem: "HTTPS_PROXY must be a URL with http:// or https://, has socks5://",
+    },
     {
       env: { https_proxy: "http://secret:x:y" },
       problem: "https_proxy must be a URL with http:// or https://, has no host that makes sense",

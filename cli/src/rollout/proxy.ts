@@ -1,10 +1,13 @@
-// Which proxy a server is asked through, by the environment, as kubectl reads it (and curl, but for what is said of this machine). How a proxy is spoken to is
-// Node's business. Pure.
+// Which proxy a server is asked through, by the environment, as kubectl reads it (and curl, but for
+// what is said of this machine). How a proxy is spoken to is Node's business. Pure.
 import { BlockList, isIP } from "node:net";
 
 import type { Env } from "@weir/common/settings/read-env";
 
-/** Where a proxy is named, and where what goes without one, by what is asked. The first that is set counts. */
+/**
+ * Where a proxy is named, and where what goes without one, by what is asked. The first that is set
+ * counts.
+ */
 const PROXY_VARIABLES = { "https:": ["HTTPS_PROXY", "https_proxy"], "http:": ["HTTP_PROXY", "http_proxy"] } as const;
 const EXCEPTION_VARIABLES = ["NO_PROXY", "no_proxy"] as const;
 
@@ -19,7 +22,10 @@ export function proxyFor(server: string, env: Env): string | undefined {
   return named.includes("://") ? named : `http://${named}`;
 }
 
-/** What is wrong with the proxies that the environment names for these servers; undefined when nothing is. Says no password. */
+/**
+ * What is wrong with the proxies that the environment names for these servers; undefined when
+ * nothing is. Says no password.
+ */
 export function proxyProblem(servers: readonly string[], env: Env): string | undefined {
   for (const server of servers) {
     const proxy = proxyFor(server, env);
@@ -66,7 +72,10 @@ function isThisMachine(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-/** Each exception is `*`, an address, a range of addresses in CIDR notation, or a name, which stands for those below it too; all but the range may name a port. */
+/**
+ * Each exception is `*`, an address, a range of addresses in CIDR notation, or a name, which stands
+ * for those below it too; all but the range may name a port.
+ */
 function isExcepted(host: string, port: string, exceptions: string): boolean {
   return exceptions
     .toLowerCase()
@@ -86,7 +95,8 @@ function isExcepted(host: string, port: string, exceptions: string): boolean {
 function isInRange(host: string, range: string): boolean {
   const [network = "", bits = ""] = range.split("/");
   const family = isIP(network) === 4 ? "ipv4" : "ipv6";
-  if (isIP(network) === 0 || isIP(host) === 0 || !/^\d+$/.test(bits) || Number(bits) > (family === "ipv4" ? 32 : 128)) return false;
+  if (isIP(network) === 0 || isIP(host) === 0 || !/^\d+$/.test(bits) || Number(bits) > (family === "ipv4" ? 32 : 128))
+    return false;
   const list = new BlockList();
   list.addSubnet(network, Number(bits), family);
   return list.check(host, isIP(host) === 4 ? "ipv4" : "ipv6");

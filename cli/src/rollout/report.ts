@@ -33,7 +33,11 @@ const RESOURCE_STATES: Readonly<Record<ResourceState, string>> = {
 export function formatTable(merged: MergedRollout, nowMs: number): string {
   const parts = [fleetTable(merged), podTable(merged.pods, nowMs), resourceTable(merged.resources)];
   if (merged.unreadable.length > 0) {
-    parts.push(["UNREADABLE", ...merged.unreadable.map(({ location, message }) => `${location}: ${message}`)].map(printable).join("\n"));
+    parts.push(
+      ["UNREADABLE", ...merged.unreadable.map(({ location, message }) => `${location}: ${message}`)]
+        .map(printable)
+        .join("\n"),
+    );
   }
   return `${[...parts.filter((part) => part !== ""), summary(merged)].join("\n\n")}\n`;
 }
@@ -101,7 +105,8 @@ function podObject(pod: Pod): object {
 }
 
 function resourceObject(resource: Resource): object {
-  const { namespace, name, domain, generation, fleets, reason, problems, servesLastGood, location, warnings } = resource;
+  const { namespace, name, domain, generation, fleets, reason, problems, servesLastGood, location, warnings } =
+    resource;
   return {
     namespace,
     name,
@@ -122,7 +127,9 @@ function eventObject(event: VersionEvent | undefined): object | undefined {
 }
 
 function timeText(time: Pod["connectedAt"]): string | undefined {
-  return time === undefined ? undefined : new Date(Number(time.seconds) * 1000 + Math.floor(time.nanos / 1e6)).toISOString();
+  return time === undefined
+    ? undefined
+    : new Date(Number(time.seconds) * 1000 + Math.floor(time.nanos / 1e6)).toISOString();
 }
 
 function fleetTable({ fleets }: MergedRollout): string {
@@ -170,7 +177,8 @@ function resourceTable(resources: readonly MergedResource[]): string {
 
 function resourceDetails(resource: Resource): readonly string[] {
   const problems = resource.problems.map(
-    ({ field, message, location }) => `${location === "" ? "" : `${location}: `}${field === "" ? "" : `${field}: `}${message}`,
+    ({ field, message, location }) =>
+      `${location === "" ? "" : `${location}: `}${field === "" ? "" : `${field}: `}${message}`,
   );
   return [
     ...problems,
@@ -191,8 +199,15 @@ function sinceText(pod: Pod, nowMs: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** A table without its last spaces; lines of details stand below their row. Empty when there are no rows. */
-function table(heads: readonly string[], rows: readonly (readonly string[])[], details: readonly (readonly string[])[] = []): string {
+/**
+ * A table without its last spaces; lines of details stand below their row. Empty when there are no
+ * rows.
+ */
+function table(
+  heads: readonly string[],
+  rows: readonly (readonly string[])[],
+  details: readonly (readonly string[])[] = [],
+): string {
   if (rows.length === 0) return "";
   const cells = [heads, ...rows].map((row) => row.map(printable));
   const widths = heads.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ""))));
@@ -203,6 +218,9 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[], d
       .trimEnd(),
   );
   return lines
-    .flatMap((line, index) => [line, ...(index === 0 ? [] : (details[index - 1] ?? []).map((detail) => `  ${printable(detail)}`))])
+    .flatMap((line, index) => [
+      line,
+      ...(index === 0 ? [] : (details[index - 1] ?? []).map((detail) => `  ${printable(detail)}`)),
+    ])
     .join("\n");
 }

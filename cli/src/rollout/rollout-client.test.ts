@@ -5,7 +5,11 @@ import { findTargets } from "./rollout-client.ts";
 
 describe("findTargets()", () => {
   it.each([
-    { server: "http://cp:8090", addresses: ["10.0.0.1"], targets: [{ label: "http://cp:8090", url: "http://cp:8090" }] },
+    {
+      server: "http://cp:8090",
+      addresses: ["10.0.0.1"],
+      targets: [{ label: "http://cp:8090", url: "http://cp:8090" }],
+    },
     { server: "http://cp:8090", addresses: [], targets: [{ label: "http://cp:8090", url: "http://cp:8090" }] },
     { server: "http://localhost:8090", addresses: ["::1", "127.0.0.1"], targets: [{ label: "http://localhost:8090", url: "http://localhost:8090" }] }, // prettier-ignore
     {

@@ -1,4 +1,5 @@
-// Asks one replica of the control plane by the rollout API, in Connect's protocol over HTTP/1.1. It asks again only where the replica says so, and merges nothing.
+// Asks one replica of the control plane by the rollout API, in Connect's protocol over HTTP/1.1. It
+// asks again only where the replica says so, and merges nothing.
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { Agent as HttpAgent } from "node:http";
@@ -22,7 +23,10 @@ import { proxyFor, proxyName } from "./proxy.ts";
 /** Largest answer that is read, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
-/** Waits until a replica is asked again that has too much to answer, in milliseconds: that takes it some moments. */
+/**
+ * Waits until a replica is asked again that has too much to answer, in milliseconds: that takes it
+ * some moments.
+ */
 const BUSY_BACKOFF = { initialMs: 250, maxMs: 2_000, factor: 1, jitter: true } as const;
 
 /** One replica to ask. */
@@ -30,7 +34,10 @@ export interface Target {
   /** As the user wrote the server, with the address when the name has several. */
   readonly label: string;
   readonly url: string;
-  /** Name and port as the user wrote them, when the URL holds an address instead: for the server's certificate, and for proxies before it. */
+  /**
+   * Name and port as the user wrote them, when the URL holds an address instead: for the server's
+   * certificate, and for proxies before it.
+   */
   readonly named?: { readonly name: string; readonly host: string };
   /** The URL of the proxy through which it is asked. */
   readonly proxy?: string;
@@ -54,8 +61,8 @@ interface Connection {
 }
 
 /**
- * Everything that the servers' names stand for. A name that cannot be resolved stays one target, and asking it tells why; so does one that is asked through
- * a proxy, which looks it up by itself.
+ * Everything that the servers' names stand for. A name that cannot be resolved stays one target,
+ * and asking it tells why; so does one that is asked through a proxy, which looks it up by itself.
  */
 export async function findTargets(
   servers: readonly string[],
@@ -70,8 +77,15 @@ export async function findTargets(
   return found.flat();
 }
 
-/** Asks for one answer; a replica that has too much to answer, and says so, is asked again while the time lasts. */
-export async function askOnce(target: Target, question: Question, { random }: { readonly random: () => number }): Promise<Answer> {
+/**
+ * Asks for one answer; a replica that has too much to answer, and says so, is asked again while the
+ * time lasts.
+ */
+export async function askOnce(
+  target: Target,
+  question: Question,
+  { random }: { readonly random: () => number },
+): Promise<Answer> {
   const { filter, access, signal, answerTimeoutMs } = question;
   const credentials = readCredentials(access, target.url);
   if (typeof credentials === "string") return { error: credentials };
@@ -97,12 +111,18 @@ export async function askOnce(target: Target, question: Question, { random }: { 
   }
 }
 
-/** Whether the server means to answer later; an answer that is larger than what is read fails with the same code. */
+/**
+ * Whether the server means to answer later; an answer that is larger than what is read fails with
+ * the same code.
+ */
 function isBusy(error: unknown): boolean {
   return error instanceof ConnectError && error.code === Code.ResourceExhausted && error.metadata.has("retry-after");
 }
 
-/** Listens until the connection ends or the signal comes; each state goes to `tell`. Resolves with why it ended. */
+/**
+ * Listens until the connection ends or the signal comes; each state goes to `tell`. Resolves with
+ * why it ended.
+ */
 export async function listen(target: Target, question: Question, tell: (rollout: Rollout) => void): Promise<string> {
   const { filter, access, answerTimeoutMs } = question;
   const credentials = readCredentials(access, target.url);
@@ -112,7 +132,10 @@ export async function listen(target: Target, question: Question, tell: (rollout:
   const signal = AbortSignal.any([question.signal, silence.signal]);
   const { client, close } = connect(target, access, credentials);
   try {
-    for await (const { rollout } of client.watchRollout({ filter }, { signal, headers: headersOf(target, credentials) })) {
+    for await (const { rollout } of client.watchRollout(
+      { filter },
+      { signal, headers: headersOf(target, credentials) },
+    )) {
       clearTimeout(timer);
       if (rollout !== undefined) tell(rollout);
     }
@@ -126,7 +149,10 @@ export async function listen(target: Target, question: Question, tell: (rollout:
   }
 }
 
-async function targetsOf(server: string, resolve: (host: string) => Promise<readonly string[]>): Promise<readonly Target[]> {
+async function targetsOf(
+  server: string,
+  resolve: (host: string) => Promise<readonly string[]>,
+): Promise<readonly Target[]> {
   const url = new URL(server);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = isIP(host) === 0 ? await resolve(host) : [];
@@ -168,11 +194,21 @@ function wayTo({ label, proxy }: Target): string {
 /** A client with a connection of its own, which `close` ends. */
 function connect({ url, named, proxy }: Target, access: ServerAccess, { secureContext }: Credentials): Connection {
   const { hostname } = new URL(url);
-  // Always said, because Node would take it from a header `host`. An address is no name to ask for; the certificate must be for it all the same.
+  // Always said, because Node would take it from a header `host`. An address is no name to ask for;
+  // the certificate must be for it all the same.
   const servername = access.serverName ?? named?.name ?? (isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? hostname : "");
   // So that a machine that is gone without a word is noticed some day.
-  const options = { keepAlive: true, ...(proxy !== undefined && { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }) };
-  const agent = secureContext === undefined ? new HttpAgent(options) : new HttpsAgent({ ...options, secureContext, servername });
-  const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { agent }, readMaxBytes: ANSWER_MAX_BYTES });
+  const options = {
+    keepAlive: true,
+    ...(proxy !== undefined && { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }),
+  };
+  const agent =
+    secureContext === undefined ? new HttpAgent(options) : new HttpsAgent({ ...options, secureContext, servername });
+  const transport = createConnectTransport({
+    baseUrl: url,
+    httpVersion: "1.1",
+    nodeOptions: { agent },
+    readMaxBytes: ANSWER_MAX_BYTES,
+  });
   return { client: createClient(RolloutService, transport), close: () => agent.destroy() };
 }

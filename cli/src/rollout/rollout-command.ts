@@ -1,4 +1,5 @@
-// The command `weir rollout`: asks the replicas, once or until it is interrupted, and prints how far the configuration has come.
+// The command `weir rollout`: asks the replicas, once or until it is interrupted, and prints how
+// far the configuration has come.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 
 import { printable } from "../command-line/printable.ts";
@@ -69,23 +70,41 @@ export async function runRollout(
     return EXIT_FAILURE;
   }
   const options = { ...parsed, access };
-  return options.until === "once" ? await show(context, options, environment) : await watch(context, options, environment);
+  return options.until === "once"
+    ? await show(context, options, environment)
+    : await watch(context, options, environment);
 }
 
-async function show(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
+async function show(
+  context: RolloutContext,
+  options: RolloutArguments,
+  environment: RolloutEnvironment,
+): Promise<number> {
   const targets = await findTargets(options.servers, { resolve: environment.resolve, env: context.env });
-  const question = { filter: options.filter, access: options.access, signal: context.signal, answerTimeoutMs: environment.answerTimeoutMs };
+  const question = {
+    filter: options.filter,
+    access: options.access,
+    signal: context.signal,
+    answerTimeoutMs: environment.answerTimeoutMs,
+  };
   const answers = await Promise.all(
     targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question, environment)) })),
   );
   const merged = mergeRollouts(answers, options.filter);
-  const failures = merged.replicas.flatMap(({ error }) => (error === undefined ? [] : [`weir rollout: ${printable(error)}\n`]));
-  if (failures.length < merged.replicas.length || options.format === "json") context.stdout(printed(merged, options, environment));
+  const failures = merged.replicas.flatMap(({ error }) =>
+    error === undefined ? [] : [`weir rollout: ${printable(error)}\n`],
+  );
+  if (failures.length < merged.replicas.length || options.format === "json")
+    context.stdout(printed(merged, options, environment));
   context.stderr(failures.join(""));
   return exitCode(merged);
 }
 
-async function watch(context: RolloutContext, options: RolloutArguments, environment: RolloutEnvironment): Promise<number> {
+async function watch(
+  context: RolloutContext,
+  options: RolloutArguments,
+  environment: RolloutEnvironment,
+): Promise<number> {
   let before: MergedRollout | undefined;
   let written = "";
   const done = new AbortController();

@@ -87,18 +87,29 @@ default/shop   shop     served   2/2    -
       replicas: [{ replica: "cp-0", ready: true }],
       fleets: [{ name: "*", versions: ["0123456789abcdef"] }],
       pods: [],
-      resources: [{ namespace: "web", name: "x", state: "refused", reason: "InvalidSpec", problems: [{ field: "spec.domain" }] }],
+      resources: [
+        { namespace: "web", name: "x", state: "refused", reason: "InvalidSpec", problems: [{ field: "spec.domain" }] },
+      ],
     });
   });
 
   it("is not content with a resource of which another manifest is refused, and counts a file once that cannot be read", async () => {
-    const twice = { namespace: "web", name: "x", state: 1, reason: "DuplicateResource", problems: [{ message: "is defined twice" }] };
+    const twice = {
+      namespace: "web",
+      name: "x",
+      state: 1,
+      reason: "DuplicateResource",
+      problems: [{ message: "is defined twice" }],
+    };
     const unreadable = ["x.yaml:1:1", "x.yaml:7:3", "y.yaml:1:1"].map((location) => ({ location, message: "broken" }));
     const { url } = await start(rolloutOf("cp-0", {}, { resources: [twice], unreadable }));
     const { ended, output } = run(["-s", url, "-o", "json"]);
     expect(await ended).toBe(1);
     expect(JSON.parse(output.stdout)).toMatchObject({
-      problems: ["1 resource is served, but another manifest of the same name is refused", "2 files or objects cannot be read"],
+      problems: [
+        "1 resource is served, but another manifest of the same name is refused",
+        "2 files or objects cannot be read",
+      ],
     });
   });
 
@@ -203,7 +214,8 @@ default/shop   shop     served   2/2    -
     },
     {
       what: "another API",
-      listen: () => createServer((_, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}")),
+      listen: () =>
+        createServer((_, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}")),
       reason: "it does not answer as a rollout API, is it the HTTP port of a control plane?",
     },
   ])("asks whether it is the right port when $what answers", async ({ listen, reason }) => {
@@ -220,24 +232,30 @@ default/shop   shop     served   2/2    -
     const { url } = await start(rolloutOf("cp-0", { 限制: 1, "gateway-1": 1, "e\u0301": 1 }));
     const { ended, output } = run(["-s", url]);
     expect(await ended).toBe(0);
-    expect(output.stdout.split("\n").filter((line) => /^(POD|default\/)/.test(line) && !line.includes("shop"))).toEqual([
-      "POD                 FLEET     STATE      ACCEPTED       SENT           CONNECTED   REPLICA",
-      "default/e\u0301           default   accepted   0123456789ab   0123456789ab   90s         cp-0",
-      "default/gateway-1   default   accepted   0123456789ab   0123456789ab   90s         cp-0",
-      "default/限制        default   accepted   0123456789ab   0123456789ab   90s         cp-0",
-    ]);
+    expect(output.stdout.split("\n").filter((line) => /^(POD|default\/)/.test(line) && !line.includes("shop"))).toEqual(
+      [
+        "POD                 FLEET     STATE      ACCEPTED       SENT           CONNECTED   REPLICA",
+        "default/e\u0301           default   accepted   0123456789ab   0123456789ab   90s         cp-0",
+        "default/gateway-1   default   accepted   0123456789ab   0123456789ab   90s         cp-0",
+        "default/限制        default   accepted   0123456789ab   0123456789ab   90s         cp-0",
+      ],
+    );
   });
 
   it("lets no text of a server reach the terminal as it is", async () => {
     const error = JSON.stringify({ code: "permission_denied", message: "no\u001b]0;x\u0007\nweir: all is well" });
-    const other = createServer((_, response) => response.writeHead(403, { "content-type": "application/json" }).end(error));
+    const other = createServer((_, response) =>
+      response.writeHead(403, { "content-type": "application/json" }).end(error),
+    );
     other.listen(0, "127.0.0.1");
     await once(other, "listening");
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
     const { ended, output } = run(["-s", url]);
     expect(await ended).toBe(2);
     other.close();
-    expect(output.stderr).toBe(`weir rollout: ${url} does not let this user ask (no\\u001b]0;x\\u0007 weir: all is well)\n`);
+    expect(output.stderr).toBe(
+      `weir rollout: ${url} does not let this user ask (no\\u001b]0;x\\u0007 weir: all is well)\n`,
+    );
   });
 
   it("tells what is wrong with its flags, and ends with 2", async () => {
@@ -257,7 +275,9 @@ default/shop   shop     served   2/2    -
     expect(await known.ended).toBe(0);
     const late = run(["-s", one.url, "web/shop", "--generation", "4"]);
     expect(await late.ended).toBe(1);
-    expect(late.output.stdout).toContain("\nnot there yet: the replica cp-0 knows web/shop in generation 3, not yet in 4\n");
+    expect(late.output.stdout).toContain(
+      "\nnot there yet: the replica cp-0 knows web/shop in generation 3, not yet in 4\n",
+    );
     const absent = run(["-s", one.url, "-s", two.url, "web/shop"]);
     expect(await absent.ended).toBe(1);
     expect(absent.output.stdout).toContain("\nnot there yet: the replica cp-1 knows no resource web/shop\n");
@@ -268,6 +288,8 @@ default/shop   shop     served   2/2    -
     expect(await run(["-s", url, "-n", "default"]).ended).toBe(0);
     const absent = run(["-s", url, "-n", "typo"]);
     expect(await absent.ended).toBe(1);
-    expect(absent.output.stdout).toContain("\nnot there yet: the replica cp-0 knows no resource in the namespace typo\n");
+    expect(absent.output.stdout).toContain(
+      "\nnot there yet: the replica cp-0 knows no resource in the namespace typo\n",
+    );
   });
 });

@@ -1,4 +1,5 @@
-// A small control plane for tests of `weir rollout`: serves the rollout API in this process, from states that the test sets.
+// A small control plane for tests of `weir rollout`: serves the rollout API in this process, from
+// states that the test sets.
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
@@ -16,8 +17,15 @@ export const CONNECTED_MS = 1_769_862_000_000;
 /** What a test says of a rollout: fields of the message as it is written in code. */
 export type RolloutInit = Readonly<Record<string, unknown>>;
 
-/** A replica with one fleet, one resource, and pods of these states: 1 accepted, 2 rejected, 3 pending. */
-export function rolloutOf(replica: string, pods: Readonly<Record<string, 1 | 2 | 3>>, more: RolloutInit = {}): RolloutInit {
+/**
+ * A replica with one fleet, one resource, and pods of these states: 1 accepted, 2 rejected, 3
+ * pending.
+ */
+export function rolloutOf(
+  replica: string,
+  pods: Readonly<Record<string, 1 | 2 | 3>>,
+  more: RolloutInit = {},
+): RolloutInit {
   const states = Object.values(pods);
   const counts = {
     total: states.length,
@@ -75,7 +83,8 @@ export class FakeControlPlane {
           getRollout: ({ filter }) => {
             this.filters.push(filter);
             this.busy -= 1;
-            if (this.busy >= 0) throw new ConnectError("too many answers; ask again", Code.ResourceExhausted, { "Retry-After": "1" });
+            if (this.busy >= 0)
+              throw new ConnectError("too many answers; ask again", Code.ResourceExhausted, { "Retry-After": "1" });
             return { rollout: this.#rollout };
           },
           watchRollout: (request) => this.#states(request.filter),

@@ -42,11 +42,16 @@ describe("drawn()", () => {
   });
 
   it("shows the last line however small the terminal is, or however little it tells of itself", () => {
-    expect(linesOf(TEXT, { columns: 0, rows: 0 })).toEqual(["… 4 more lines, for…", "all is well with eve", "rything here"]);
+    expect(linesOf(TEXT, { columns: 0, rows: 0 })).toEqual([
+      "… 4 more lines, for…",
+      "all is well with eve",
+      "rything here",
+    ]);
   });
 
   it("counts columns and not characters", () => {
-    const text = "限制限制限制限制限制\n限制限制限制限制限制a\nno\u0308e\u0301l is 20 columns\n限制限制限制限制限制限制\n";
+    const text =
+      "限制限制限制限制限制\n限制限制限制限制限制a\nno\u0308e\u0301l is 20 columns\n限制限制限制限制限制限制\n";
     expect(linesOf(text, { columns: 20, rows: 9 })).toEqual([
       "限制限制限制限制限制",
       "限制限制限制限制限…",

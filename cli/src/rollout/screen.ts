@@ -1,7 +1,10 @@
 // Draws a text on a terminal in the place of the one before. Pure.
 import { clustersOf, displayWidth } from "../command-line/display-width.ts";
 
-/** To the upper left corner, and clears what is below. Going there first and clearing last draws without a flicker. */
+/**
+ * To the upper left corner, and clears what is below. Going there first and clearing last draws
+ * without a flicker.
+ */
 const CURSOR_HOME = "\u001b[H";
 const CLEAR_LINE_END = "\u001b[K";
 const CLEAR_BELOW = "\u001b[J";
@@ -18,15 +21,22 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/** The size of what is written to; undefined when it is no terminal, or one that tells no size, as in a container without one. */
-export function screenOf(stream: { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number }): ScreenSize | undefined {
+/**
+ * The size of what is written to; undefined when it is no terminal, or one that tells no size, as
+ * in a container without one.
+ */
+export function screenOf(stream: {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+}): ScreenSize | undefined {
   const { isTTY = false, columns = 0, rows = 0 } = stream;
   return isTTY && columns > 0 && rows > 0 ? { columns, rows } : undefined;
 }
 
 /**
- * What draws the text anew. What has no room is left out, because a screen that scrolls cannot be drawn over: ends of lines, and lines before the last
- * one, which sums up and is shown in full.
+ * What draws the text anew. What has no room is left out, because a screen that scrolls cannot be
+ * drawn over: ends of lines, and lines before the last one, which sums up and is shown in full.
  */
 export function drawn(text: string, { columns, rows }: ScreenSize): string {
   const lines = text.trimEnd().split("\n");
@@ -36,7 +46,8 @@ export function drawn(text: string, { columns, rows }: ScreenSize): string {
   // The cursor stands below the last line.
   const room = Math.max(1, rows - 1 - end.length);
   const hidden = body.length - room + 1;
-  const shown = body.length <= room ? body : [...body.slice(0, room - 1), `… ${hidden} more lines, for which there is no room`];
+  const shown =
+    body.length <= room ? body : [...body.slice(0, room - 1), `… ${hidden} more lines, for which there is no room`];
   return `${CURSOR_HOME}${[...shown.map((line) => cut(line, width)), ...end].map((line) => `${line}${CLEAR_LINE_END}\n`).join("")}${CLEAR_BELOW}`;
 }
 

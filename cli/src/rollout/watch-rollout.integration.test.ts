@@ -1,4 +1,5 @@
-// Tests of `weir rollout --watch` and `--wait`: what they print, how they end, and that they survive servers that go, come back elsewhere or say nothing.
+// Tests of `weir rollout --watch` and `--wait`: what they print, how they end, and that they
+// survive servers that go, come back elsewhere or say nothing.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -39,7 +40,9 @@ describe("weir rollout --watch", () => {
     abort.abort();
     expect(await ended).toBe(0);
     expect(output.stderr).toBe("");
-    expect(output.stdout.split("\n").every((line) => line === "" || line.startsWith("2026-01-31T12:21:30.000Z "))).toBe(true);
+    expect(output.stdout.split("\n").every((line) => line === "" || line.startsWith("2026-01-31T12:21:30.000Z "))).toBe(
+      true,
+    );
   });
 
   it("says nothing of a connection that is cut and stands again at once", async () => {
@@ -47,7 +50,8 @@ describe("weir rollout --watch", () => {
     const { ended, output, abort } = run(["--watch", "-s", url]);
     for (const connections of [1, 2, 3]) {
       await eventually("a connection", () => expect(server.filters).toHaveLength(connections), WAIT_MS);
-      // What came over this connection, and nothing that came before: one that had said nothing yet is told of at once.
+      // What came over this connection, and nothing that came before: one that had said nothing yet
+      // is told of at once.
       server.change(rolloutOf("cp-0", { [`gateway-${connections}`]: 1 }));
       await eventually(
         "a picture",
@@ -90,7 +94,9 @@ describe("weir rollout --watch", () => {
     const { url } = await start(rolloutOf("cp-0", { "gateway-1": 2 }));
     const { ended, output } = run(["--wait", "--timeout", "5", "-s", url]);
     expect(await ended).toBe(1);
-    expect(output.stdout).toContain("pod default/gateway-1 (default) rejected 0123456789ab: invalid rate limit unit 'X'\n");
+    expect(output.stdout).toContain(
+      "pod default/gateway-1 (default) rejected 0123456789ab: invalid rate limit unit 'X'\n",
+    );
   });
 
   it("draws the table anew on a terminal", async () => {
@@ -116,7 +122,8 @@ describe("weir rollout --watch", () => {
     const { ended, output, abort } = run(["-w", "-o", "json", "-s", named], { resolve, lookupIntervalMs: 20 });
     await eventually("the first state", () => expect(output.stdout).toMatch(/\n$/), WAIT_MS);
     const before = lookups;
-    // Looking the name up again changes nothing, and so nothing is written: one object parses, two would not.
+    // Looking the name up again changes nothing, and so nothing is written: one object parses, two
+    // would not.
     await eventually("more looks at the name", () => expect(lookups).toBeGreaterThan(before + 10), WAIT_MS);
     abort.abort();
     expect(await ended).toBe(1);
@@ -126,7 +133,11 @@ describe("weir rollout --watch", () => {
   it("waits for a resource that was applied a moment ago", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }, { resources: [] }));
     const { ended, output } = run(["--wait", "-s", url, "default/shop"]);
-    await eventually("the first state", () => expect(output.stdout).toContain("knows no resource default/shop"), WAIT_MS);
+    await eventually(
+      "the first state",
+      () => expect(output.stdout).toContain("knows no resource default/shop"),
+      WAIT_MS,
+    );
     server.change(rolloutOf("cp-0", { "gateway-1": 1 }));
     expect(await ended).toBe(0);
   });
@@ -137,7 +148,11 @@ describe("weir rollout --watch", () => {
     const silent = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`;
     const { url } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const { ended, output, abort } = run(["-w", "-s", url, "-s", silent], { answerTimeoutMs: 500 });
-    await eventually("a picture", () => expect(output.stdout).toContain("pod default/gateway-1 (default) accepted"), WAIT_MS);
+    await eventually(
+      "a picture",
+      () => expect(output.stdout).toContain("pod default/gateway-1 (default) accepted"),
+      WAIT_MS,
+    );
     expect(output.stdout).toContain(`server ${silent} fails: Cannot reach ${silent}: no answer within 0.5 s\n`);
     abort.abort();
     expect(await ended).toBe(2);
@@ -196,7 +211,10 @@ describe("weir rollout --watch", () => {
     await young.start(Number(port), "127.0.0.3");
     let addresses: readonly string[] = ["127.0.0.2", "127.0.0.4"];
     const server = `http://control-plane.example:${port}`;
-    const { ended, output, abort } = run(["-w", "-s", server], { resolve: () => Promise.resolve(addresses), lookupIntervalMs: 100 });
+    const { ended, output, abort } = run(["-w", "-s", server], {
+      resolve: () => Promise.resolve(addresses),
+      lookupIntervalMs: 100,
+    });
     const said = async (text: string): Promise<void> =>
       await eventually(`the line ${text}`, () => expect(output.stdout).toContain(text), WAIT_MS);
     await said("pod default/gateway-1 (default) accepted 0123456789ab\n");
@@ -219,7 +237,10 @@ describe("weir rollout --watch", () => {
     await eventually("a table", () => expect(narrow.output.stdout).toContain("\u001b[J"), WAIT_MS);
     narrow.abort.abort();
     await narrow.ended;
-    const lines = (narrow.output.stdout.split("\u001b[H")[1] ?? "").replaceAll("\u001b[K", "").replaceAll("\u001b[J", "").split("\n");
+    const lines = (narrow.output.stdout.split("\u001b[H")[1] ?? "")
+      .replaceAll("\u001b[K", "")
+      .replaceAll("\u001b[J", "")
+      .split("\n");
     expect(lines).toEqual([
       "FLEET   VERSION        RESOUR…",
       "*       0123456789ab   1     …",

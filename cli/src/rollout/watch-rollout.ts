@@ -1,4 +1,5 @@
-// Follows every replica for as long as it is wanted: connects again after a pause, tells the whole picture when something has changed.
+// Follows every replica for as long as it is wanted: connects again after a pause, tells the whole
+// picture when something has changed.
 import { setTimeout as pause } from "node:timers/promises";
 
 import { createBackoff } from "@weir/common/backoff/backoff";
@@ -13,10 +14,16 @@ import type { Question, Target } from "./rollout-client.ts";
 /** Waits between attempts to connect, in milliseconds. */
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as const;
 
-/** Changes that come closer together than this, in milliseconds, are told once: replicas learn of one edit within moments. */
+/**
+ * Changes that come closer together than this, in milliseconds, are told once: replicas learn of
+ * one edit within moments.
+ */
 const GATHER_MS = 50;
 
-/** How long a connection that had answered may be gone before that is told, in milliseconds: proxies cut what is idle, and the next one stands at once. */
+/**
+ * How long a connection that had answered may be gone before that is told, in milliseconds: proxies
+ * cut what is idle, and the next one stands at once.
+ */
 const TELL_GONE_AFTER_MS = 1_000;
 
 /** What watching needs. */
@@ -24,7 +31,9 @@ export interface WatchDeps {
   readonly signal: AbortSignal;
   readonly random: () => number;
   readonly answerTimeoutMs: number;
-  /** How often the names of the servers are looked up again, in milliseconds: replicas come and go. */
+  /**
+   * How often the names of the servers are looked up again, in milliseconds: replicas come and go.
+   */
   readonly lookupIntervalMs: number;
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Where proxies are named. */
@@ -32,7 +41,10 @@ export interface WatchDeps {
   readonly tell: (merged: MergedRollout) => void;
 }
 
-/** Follows the servers until the signal comes; `tell` gets the first picture once every replica has answered or failed. Gives the last one. */
+/**
+ * Follows the servers until the signal comes; `tell` gets the first picture once every replica has
+ * answered or failed. Gives the last one.
+ */
 export async function watchRollout(
   options: Pick<RolloutArguments, "servers" | "access" | "filter">,
   deps: WatchDeps,
@@ -60,12 +72,17 @@ export async function watchRollout(
       // The last word of a connection that we end ourselves says nothing.
       if (deps.signal.aborted || end.signal.aborted) return;
       entry.answer = answer;
-      // What the name does not stand for any more is a replica that was replaced: it is missed only as long as it answers.
+      // What the name does not stand for any more is a replica that was replaced: it is missed only
+      // as long as it answers.
       if (!entry.isNamed && answer.error !== undefined) forget(target.label);
       else gather();
     };
     followed.set(target.label, entry);
-    entry.done = follow(target, { ...question, signal: AbortSignal.any([deps.signal, end.signal]) }, { random: deps.random, note });
+    entry.done = follow(
+      target,
+      { ...question, signal: AbortSignal.any([deps.signal, end.signal]) },
+      { random: deps.random, note },
+    );
   };
   const forget = (label: string): void => {
     followed.get(label)?.end.abort();
@@ -117,7 +134,8 @@ async function follow(
       backoff.reset();
       deps.note({ server: target.label, rollout });
     });
-    // The pods of a replica that is gone connect to another: its old picture would count them twice.
+    // The pods of a replica that is gone connect to another: its old picture would count them
+    // twice.
     const tell = (): void => deps.note({ server: target.label, error });
     clearTimeout(gone);
     if (answers > 0) gone = setTimeout(tell, TELL_GONE_AFTER_MS);

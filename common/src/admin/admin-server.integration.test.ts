@@ -12,9 +12,15 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()));
 });
 
-async function startServer(routes: readonly AdminRoute[], options: { listUnknown?: boolean; log?: Log } = {}): Promise<AdminServer> {
+async function startServer(
+  routes: readonly AdminRoute[],
+  options: { listUnknown?: boolean; log?: Log } = {},
+): Promise<AdminServer> {
   const { log = silentLog(), ...rest } = options;
-  const server = createAdminServer({ log }, { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug", ...rest });
+  const server = createAdminServer(
+    { log },
+    { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug", ...rest },
+  );
   for (const route of routes) server.route(route);
   await server.start();
   servers.push(server);
@@ -47,7 +53,12 @@ describe("AdminServer routing", () => {
     { path: "/rlconfig?x=/stats", status: 200, type: "text/plain; charset=utf-8", body: "domain: a\n" },
     { path: "/stats", status: 200, type: "application/json; charset=utf-8", body: '{\n  "hits": 1\n}\n' },
     { path: "/debug/pprof/", status: 200, type: "text/plain; charset=utf-8", body: "profile /debug/pprof/" },
-    { path: "/debug/pprof/heap?seconds=1", status: 200, type: "text/plain; charset=utf-8", body: "profile /debug/pprof/heap?seconds=1" },
+    {
+      path: "/debug/pprof/heap?seconds=1",
+      status: 200,
+      type: "text/plain; charset=utf-8",
+      body: "profile /debug/pprof/heap?seconds=1",
+    },
     {
       path: "/debug/pprof",
       status: 404,
@@ -57,19 +68,28 @@ describe("AdminServer routing", () => {
   ])("AdminServer answers $status when the path is $path", async ({ path, status, type, body }) => {
     const server = await startServer([rlconfig, stats, profiles]);
     const response = await fetch(urlOf(server, path));
-    expect({ status: response.status, type: response.headers.get("content-type"), body: await response.text() }).toEqual({
+    expect({
+      status: response.status,
+      type: response.headers.get("content-type"),
+      body: await response.text(),
+    }).toEqual({
       status,
       type,
       body,
     });
   });
 
-  it.each(["/", "/unknown", "/stats/x"])("AdminServer lists its paths in order when %s has no route and it may list", async (path) => {
-    const server = await startServer([stats, rlconfig], { listUnknown: true });
-    const response = await fetch(urlOf(server, path));
-    expect(response.status).toBe(200);
-    expect(await response.text()).toBe("/rlconfig: print out the currently loaded configuration for debugging\n/stats: print out stats\n");
-  });
+  it.each(["/", "/unknown", "/stats/x"])(
+    "AdminServer lists its paths in order when %s has no route and it may list",
+    async (path) => {
+      const server = await startServer([stats, rlconfig], { listUnknown: true });
+      const response = await fetch(urlOf(server, path));
+      expect(response.status).toBe(200);
+      expect(await response.text()).toBe(
+        "/rlconfig: print out the currently loaded configuration for debugging\n/stats: print out stats\n",
+      );
+    },
+  );
 
   it("AdminServer answers a path when its route was added after the start", async () => {
     const server = await startServer([]);
@@ -110,7 +130,11 @@ describe("AdminServer failures and end", () => {
   it("AdminServer answers 500 and logs once when a route fails", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", format: "json", write: (line) => void lines.push(line) });
-    const failing: AdminRoute = { path: "/bad", help: "fails", handle: () => Promise.reject(new Error("secret detail")) };
+    const failing: AdminRoute = {
+      path: "/bad",
+      help: "fails",
+      handle: () => Promise.reject(new Error("secret detail")),
+    };
     const server = await startServer([failing], { log });
     const response = await fetch(urlOf(server, "/bad"));
     expect([response.status, await response.text()]).toEqual([500, "internal error\n"]);
@@ -130,14 +154,20 @@ describe("AdminServer failures and end", () => {
     };
     const server = await startServer([failing]);
     const ended = new Promise((resolve, reject) => {
-      get(urlOf(server, "/bad"), (response) => response.resume().on("end", resolve).on("error", reject)).on("error", reject);
+      get(urlOf(server, "/bad"), (response) => response.resume().on("end", resolve).on("error", reject)).on(
+        "error",
+        reject,
+      );
     });
     await expect(ended).rejects.toMatchObject({ code: "ECONNRESET" });
   });
 
   it("start() names the setting when the port is taken", async () => {
     const { port } = (await startServer([])).address()!;
-    const second = createAdminServer({ log: silentLog() }, { host: "127.0.0.1", port, setting: "DEBUG_PORT", what: "debug" });
+    const second = createAdminServer(
+      { log: silentLog() },
+      { host: "127.0.0.1", port, setting: "DEBUG_PORT", what: "debug" },
+    );
     await expect(second.start()).rejects.toThrow(
       `Cannot listen for debug on 127.0.0.1:${port}: the port is in use; set DEBUG_PORT to another one`,
     );

@@ -1,5 +1,5 @@
-// A small HTTP listener for operators: probes, metrics, dumps. Not for the service's own interface, and without authentication: who may reach
-// it is a matter of the network.
+// A small HTTP listener for operators: probes, metrics, dumps. Not for the service's own interface,
+// and without authentication: who may reach it is a matter of the network.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 
@@ -11,7 +11,10 @@ import { limitConnections } from "../net/connection-limit.ts";
 import { listen, type ListenAddress } from "../net/listen.ts";
 import { PipeliningLimit } from "../net/pipelining-limit.ts";
 
-/** Bounds of what clients may hold: connections unless told otherwise, and milliseconds to send a whole request. */
+/**
+ * Bounds of what clients may hold: connections unless told otherwise, and milliseconds to send a
+ * whole request.
+ */
 const CONNECTIONS_MAX = 256;
 const REQUEST_TIMEOUT_MS = 10_000;
 
@@ -25,7 +28,10 @@ const READ_METHODS: readonly string[] = ["GET", "HEAD"];
 
 /** One path of the listener. */
 export interface AdminRoute {
-  /** The whole path; one that ends in "/" also answers every path below it that has no route of its own, except "/" itself. */
+  /**
+   * The whole path; one that ends in "/" also answers every path below it that has no route of its
+   * own, except "/" itself.
+   */
   readonly path: string;
   /** One line for the index. */
   readonly help: string;
@@ -42,7 +48,10 @@ export interface AdminServerOptions {
   /** The setting that moves it, and what it is called in messages; see ListenOptions. */
   readonly setting: string;
   readonly what: string;
-  /** True answers "/" and unknown paths with the sorted index of all paths and status 200; default is 404 with that index. */
+  /**
+   * True answers "/" and unknown paths with the sorted index of all paths and status 200; default
+   * is 404 with that index.
+   */
   readonly listUnknown?: boolean;
   /** Most connections at a time; default 256. */
   readonly connectionsMax?: number;
@@ -88,7 +97,11 @@ class HttpAdminServer implements AdminServer {
     this.name = `${options.what} listener`;
     this.#log = log;
     this.#options = options;
-    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
+    const timeouts = {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_MS,
+    };
     this.#server = createServer({ ...timeouts, ...KEEP_ALIVE_PROBES }, (request, response) => {
       if (this.#pipelining.admit(request, response)) void this.#answer(request, response);
     });
@@ -101,7 +114,8 @@ class HttpAdminServer implements AdminServer {
   }
 
   route(route: AdminRoute): void {
-    if (!route.path.startsWith("/")) throw new TypeError(`Cannot add the route "${route.path}": a path begins with "/"`);
+    if (!route.path.startsWith("/"))
+      throw new TypeError(`Cannot add the route "${route.path}": a path begins with "/"`);
     if (this.#routes.has(route.path)) throw new TypeError(`Cannot add the route "${route.path}": it is taken`);
     this.#routes.set(route.path, route);
   }
@@ -131,7 +145,8 @@ class HttpAdminServer implements AdminServer {
     const route = this.#find(path);
     try {
       if (route === undefined) this.#answerUnknown(path, response);
-      else if (!(route.methods ?? READ_METHODS).includes(request.method ?? "")) refuseMethod(route.methods ?? READ_METHODS, response);
+      else if (!(route.methods ?? READ_METHODS).includes(request.method ?? ""))
+        refuseMethod(route.methods ?? READ_METHODS, response);
       else await route.handle(request, response);
     } catch (error) {
       this.#log.error("cannot answer an admin request", { path, error });

@@ -42,9 +42,18 @@ describe("createBackoff()", () => {
   });
 
   it.each([
-    { options: { initialMs: 0, maxMs: 1, factor: 1 }, message: "Cannot back off: initialMs must be above 0, current value is 0" },
-    { options: { initialMs: 2, maxMs: 1, factor: 1 }, message: "Cannot back off: maxMs must be at least initialMs, current value is 1" },
-    { options: { initialMs: 1, maxMs: 1, factor: -1 }, message: "Cannot back off: factor must be at least 0, current value is -1" },
+    {
+      options: { initialMs: 0, maxMs: 1, factor: 1 },
+      message: "Cannot back off: initialMs must be above 0, current value is 0",
+    },
+    {
+      options: { initialMs: 2, maxMs: 1, factor: 1 },
+      message: "Cannot back off: maxMs must be at least initialMs, current value is 1",
+    },
+    {
+      options: { initialMs: 1, maxMs: 1, factor: -1 },
+      message: "Cannot back off: factor must be at least 0, current value is -1",
+    },
     {
       options: { initialMs: Number.NaN, maxMs: 1, factor: 1 },
       message: "Cannot back off: initialMs must be above 0, current value is NaN",

@@ -6,9 +6,15 @@ export interface BackoffOptions {
   readonly initialMs: number;
   /** Longest wait, in milliseconds; at least `initialMs`. */
   readonly maxMs: number;
-  /** Growth per attempt: 0.5 makes every wait half as long again as the one before, 0 keeps them equal. */
+  /**
+   * Growth per attempt: 0.5 makes every wait half as long again as the one before, 0 keeps them
+   * equal.
+   */
   readonly factor: number;
-  /** True draws each wait from the upper half of its length, so that many clients do not come back together. */
+  /**
+   * True draws each wait from the upper half of its length, so that many clients do not come back
+   * together.
+   */
   readonly jitter: boolean;
   /** A number from 0 up to but not including 1, such as Math.random. */
   readonly random: () => number;
@@ -22,11 +28,16 @@ export interface Backoff {
   reset(): void;
 }
 
-/** A back-off whose n-th wait (from 0) is min(max, initial × (1 + factor)^n), with jitter between half of that and all of it. */
+/**
+ * A back-off whose n-th wait (from 0) is min(max, initial × (1 + factor)^n), with jitter between
+ * half of that and all of it.
+ */
 export function createBackoff(options: BackoffOptions): Backoff {
   const { initialMs, maxMs, factor, jitter, random } = options;
-  if (!(initialMs > 0)) throw new RangeError(`Cannot back off: initialMs must be above 0, current value is ${initialMs}`);
-  if (!(maxMs >= initialMs)) throw new RangeError(`Cannot back off: maxMs must be at least initialMs, current value is ${maxMs}`);
+  if (!(initialMs > 0))
+    throw new RangeError(`Cannot back off: initialMs must be above 0, current value is ${initialMs}`);
+  if (!(maxMs >= initialMs))
+    throw new RangeError(`Cannot back off: maxMs must be at least initialMs, current value is ${maxMs}`);
   if (!(factor >= 0)) throw new RangeError(`Cannot back off: factor must be at least 0, current value is ${factor}`);
   let attempt = 0;
   return {

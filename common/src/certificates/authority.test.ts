@@ -1,4 +1,5 @@
-// Issued certificates, looked at with Node's own parser: what they name, permit, and how long they hold.
+// Issued certificates, looked at with Node's own parser: what they name, permit, and how long they
+// hold.
 import { createPrivateKey, X509Certificate } from "node:crypto";
 
 import { beforeAll, describe, expect, it } from "vitest";
@@ -78,7 +79,13 @@ describe("Authority.issue()", () => {
   });
 
   it("issue() ends the certificate with the authority's own when it was asked for longer", async () => {
-    const { certPem } = await authority.issue({ commonName: "a", dnsNames: ["a"], usage: "server", now, validDays: 9999 });
+    const { certPem } = await authority.issue({
+      commonName: "a",
+      dnsNames: ["a"],
+      usage: "server",
+      now,
+      validDays: 9999,
+    });
     expect(new X509Certificate(certPem).validToDate.toISOString()).toBe("2026-12-21T12:00:00.000Z");
   });
 
@@ -89,11 +96,14 @@ describe("Authority.issue()", () => {
     expect(first.keyPem).not.toBe(second.keyPem);
   });
 
-  it.each(["server", "both"] as const)("issue() refuses a certificate without names when the usage is %s", async (usage) => {
-    await expect(authority.issue({ commonName: "a", uris: ["spiffe://a"], usage, now, validDays: 1 })).rejects.toThrow(
-      'Cannot issue a server certificate for "a": it needs at least one DNS name or IP address',
-    );
-  });
+  it.each(["server", "both"] as const)(
+    "issue() refuses a certificate without names when the usage is %s",
+    async (usage) => {
+      await expect(
+        authority.issue({ commonName: "a", uris: ["spiffe://a"], usage, now, validDays: 1 }),
+      ).rejects.toThrow('Cannot issue a server certificate for "a": it needs at least one DNS name or IP address');
+    },
+  );
 });
 
 describe("loadAuthority()", () => {

@@ -1,5 +1,6 @@
-// A certificate authority for development and tests: makes its own certificate and issues server and client certificates. Not for production,
-// where certificates come from the platform (cert-manager, a mesh, a company authority).
+// A certificate authority for development and tests: makes its own certificate and issues server
+// and client certificates. Not for production, where certificates come from the platform
+// (cert-manager, a mesh, a company authority).
 import { createPrivateKey, KeyObject, webcrypto, X509Certificate as NodeCertificate } from "node:crypto";
 
 import "reflect-metadata"; // @peculiar/x509 asks for it and does not bring it along.
@@ -22,7 +23,10 @@ import { describeError, ServiceError } from "../errors/service-error.ts";
 
 const DAY_MS = 86_400_000;
 
-/** A certificate is valid from this long before it is made, in milliseconds, for peers whose clock is behind. */
+/**
+ * A certificate is valid from this long before it is made, in milliseconds, for peers whose clock
+ * is behind.
+ */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
 /** ECDSA with P-256 and SHA-256: small, fast, and accepted by every TLS library. */
@@ -85,17 +89,23 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   return new SigningAuthority(certificate, keys.privateKey);
 }
 
-/** The authority of a certificate and key that {@link createAuthority} made before; fails with AUTHORITY_INVALID. */
+/**
+ * The authority of a certificate and key that {@link createAuthority} made before; fails with
+ * AUTHORITY_INVALID.
+ */
 export async function loadAuthority(certPem: string, keyPem: string): Promise<Authority> {
   try {
     const key = createPrivateKey(keyPem);
     const certificate = new NodeCertificate(certPem);
     if (!certificate.ca) throw new TypeError("the certificate is not one of an authority");
     if (!certificate.checkPrivateKey(key)) throw new TypeError("the key does not belong to the certificate");
-    if (key.asymmetricKeyDetails?.namedCurve !== "prime256v1") throw new TypeError("the key is not an ECDSA key on P-256");
+    if (key.asymmetricKeyDetails?.namedCurve !== "prime256v1")
+      throw new TypeError("the key is not an ECDSA key on P-256");
     return new SigningAuthority(new X509Certificate(certPem), key.toCryptoKey(KEY_ALGORITHM, true, ["sign"]));
   } catch (cause) {
-    throw new ServiceError("AUTHORITY_INVALID", `Cannot load the certificate authority: ${describeError(cause)}`, { cause });
+    throw new ServiceError("AUTHORITY_INVALID", `Cannot load the certificate authority: ${describeError(cause)}`, {
+      cause,
+    });
   }
 }
 
@@ -129,7 +139,11 @@ class SigningAuthority implements Authority {
     return { certPem: pemOf(certificate), keyPem: keyPemOf(keys.privateKey) };
   }
 
-  async #extensions(publicKey: webcrypto.CryptoKey, names: JsonGeneralName[], usage: IssueOptions["usage"]): Promise<Extension[]> {
+  async #extensions(
+    publicKey: webcrypto.CryptoKey,
+    names: JsonGeneralName[],
+    usage: IssueOptions["usage"],
+  ): Promise<Extension[]> {
     return [
       new BasicConstraintsExtension(false, undefined, true),
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
@@ -141,9 +155,17 @@ class SigningAuthority implements Authority {
   }
 }
 
-function alternativeNames({ commonName, usage, dnsNames = [], ipAddresses = [], uris = [] }: IssueOptions): JsonGeneralName[] {
+function alternativeNames({
+  commonName,
+  usage,
+  dnsNames = [],
+  ipAddresses = [],
+  uris = [],
+}: IssueOptions): JsonGeneralName[] {
   if (usage !== "client" && dnsNames.length + ipAddresses.length === 0) {
-    throw new TypeError(`Cannot issue a server certificate for "${commonName}": it needs at least one DNS name or IP address`);
+    throw new TypeError(
+      `Cannot issue a server certificate for "${commonName}": it needs at least one DNS name or IP address`,
+    );
   }
   return [
     ...dnsNames.map((value) => ({ type: "dns", value }) as const),
@@ -153,7 +175,8 @@ function alternativeNames({ commonName, usage, dnsNames = [], ipAddresses = [], 
 }
 
 function validity({ now, validDays }: { now: Date; validDays: number }): { notBefore: Date; notAfter: Date } {
-  if (!(validDays > 0)) throw new RangeError(`Cannot issue a certificate: validDays must be above 0, current value is ${validDays}`);
+  if (!(validDays > 0))
+    throw new RangeError(`Cannot issue a certificate: validDays must be above 0, current value is ${validDays}`);
   return { notBefore: new Date(now.getTime() - CLOCK_SKEW_MS), notAfter: new Date(now.getTime() + validDays * DAY_MS) };
 }
 

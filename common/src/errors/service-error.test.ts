@@ -17,7 +17,13 @@ describe("ServiceError", () => {
   it("ServiceError keeps code, message, cause and transient when all are given", () => {
     const cause = new Error("refused");
     const error = new ServiceError("STORE_UNAVAILABLE", "Cannot count", { cause, transient: true });
-    expect(error).toMatchObject({ name: "ServiceError", code: "STORE_UNAVAILABLE", message: "Cannot count", cause, transient: true });
+    expect(error).toMatchObject({
+      name: "ServiceError",
+      code: "STORE_UNAVAILABLE",
+      message: "Cannot count",
+      cause,
+      transient: true,
+    });
   });
 
   it("ServiceError has no cause and is permanent when nothing else is said", () => {
@@ -30,12 +36,28 @@ describe("ServiceError", () => {
 describe("describeError()", () => {
   it.each([
     { what: "a plain error", error: new Error("broken"), text: "broken" },
-    { what: "a cause", error: new Error("Cannot read", { cause: new Error("no such file") }), text: "Cannot read: no such file" },
-    { what: "a cause already quoted", error: new Error("Cannot read: EIO", { cause: new Error("EIO") }), text: "Cannot read: EIO" },
-    { what: "a cause of a cause", error: new Error("a", { cause: new Error("b", { cause: new Error("c") }) }), text: "a: b: c" },
+    {
+      what: "a cause",
+      error: new Error("Cannot read", { cause: new Error("no such file") }),
+      text: "Cannot read: no such file",
+    },
+    {
+      what: "a cause already quoted",
+      error: new Error("Cannot read: EIO", { cause: new Error("EIO") }),
+      text: "Cannot read: EIO",
+    },
+    {
+      what: "a cause of a cause",
+      error: new Error("a", { cause: new Error("b", { cause: new Error("c") }) }),
+      text: "a: b: c",
+    },
     { what: "a cause that is no error", error: new Error("a", { cause: "gone" }), text: "a: gone" },
     { what: "several lines", error: new Error("first\n  second\n"), text: "first; second" },
-    { what: "several errors without a message", error: new AggregateError([new Error("v6"), new Error("v4")], ""), text: "v6; v4" },
+    {
+      what: "several errors without a message",
+      error: new AggregateError([new Error("v6"), new Error("v4")], ""),
+      text: "v6; v4",
+    },
     { what: "a code without a message", error: new CodedError(), text: "ECONNREFUSED" },
     { what: "no message at all", error: new TypeError(), text: "TypeError" },
     { what: "a text", error: "out of cheese", text: "out of cheese" },

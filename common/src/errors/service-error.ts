@@ -1,8 +1,10 @@
-// The one base class of errors that Weir throws on purpose, and the table shape that documents their codes. Not the codes themselves: each
-// workspace keeps its own in its errors.ts.
+// The one base class of errors that Weir throws on purpose, and the table shape that documents
+// their codes. Not the codes themselves: each workspace keeps its own in its errors.ts.
 import { errorCode } from "./error-code.ts";
 
-/** Longest chain of causes that {@link describeError} follows; deeper ones add length, not insight. */
+/**
+ * Longest chain of causes that {@link describeError} follows; deeper ones add length, not insight.
+ */
 const CAUSES_MAX = 8;
 
 /** What a code means and what its reader can do about it; both are sentences of docs/errors.md. */
@@ -14,15 +16,19 @@ export interface ErrorEntry {
 /** Every code of one workspace with its explanation. */
 export type ErrorTable = Readonly<Record<string, ErrorEntry>>;
 
-/** How a {@link ServiceError} came about: the error underneath, and whether trying again later may succeed. */
+/**
+ * How a {@link ServiceError} came about: the error underneath, and whether trying again later may
+ * succeed.
+ */
 export interface ServiceErrorOptions {
   readonly cause?: unknown;
   readonly transient?: boolean;
 }
 
 /**
- * An error with a stable code, so that callers decide by code and never by message. The message follows "Cannot <action>: <reason>" and holds
- * no secret; `cause` keeps what is underneath for the log.
+ * An error with a stable code, so that callers decide by code and never by message. The message
+ * follows "Cannot <action>: <reason>" and holds no secret; `cause` keeps what is underneath for the
+ * log.
  */
 export class ServiceError<Code extends string = string> extends Error {
   override readonly name: string = "ServiceError";
@@ -38,8 +44,8 @@ export class ServiceError<Code extends string = string> extends Error {
 }
 
 /**
- * One line for a person: the message, then the messages of its causes, without stack. A cause that the message already quotes is not repeated.
- * Any thrown value is accepted.
+ * One line for a person: the message, then the messages of its causes, without stack. A cause that
+ * the message already quotes is not repeated. Any thrown value is accepted.
  */
 export function describeError(error: unknown): string {
   let text = messageOf(error);
@@ -55,7 +61,8 @@ export function describeError(error: unknown): string {
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return oneLine(describeValue(error));
   if (error.message !== "") return oneLine(error.message);
-  // Node's connection attempts to several addresses fail with an AggregateError that has an empty message.
+  // Node's connection attempts to several addresses fail with an AggregateError that has an empty
+  // message.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(messageOf).join("; ");
   return errorCode(error) ?? error.name;
 }

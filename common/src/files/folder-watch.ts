@@ -1,27 +1,34 @@
-// Tells that something in a set of folders may have changed. What changed, and whether it matters, the caller finds out by looking; and because
-// events get lost (network mounts, targets of links), callers look now and then anyway.
+// Tells that something in a set of folders may have changed. What changed, and whether it matters,
+// the caller finds out by looking; and because events get lost (network mounts, targets of links),
+// callers look now and then anyway.
 import { type FSWatcher, watch } from "node:fs";
 import { basename } from "node:path";
 
 import { errorCode } from "../errors/error-code.ts";
 import type { Log } from "../log/log.ts";
 
-/** Most folders that are watched: a machine has a limited number of watches for all its processes. */
+/**
+ * Most folders that are watched: a machine has a limited number of watches for all its processes.
+ */
 const FOLDERS_MAX = 512;
 
 /** Watches folders, which may come and go. */
 export interface FolderWatch {
   /**
-   * Watches exactly these folders from now on, the first 512 of them; with `renew` also those anew that are watched already, because such a watch
-   * does not notice that its folder was replaced. Returns true when one was not watched before: look again, it may have changed meanwhile.
-   * A folder that cannot be watched is passed over, and tried again at the next call.
+   * Watches exactly these folders from now on, the first 512 of them; with `renew` also those anew
+   * that are watched already, because such a watch does not notice that its folder was replaced.
+   * Returns true when one was not watched before: look again, it may have changed meanwhile. A
+   * folder that cannot be watched is passed over, and tried again at the next call.
    */
   watch(folders: readonly string[], options?: { readonly renew: boolean }): boolean;
   /** Ends watching; `changed` is not called any more. */
   close(): void;
 }
 
-/** Makes a watch that calls `changed` whenever something happens directly in a watched folder. It keeps no process alive. */
+/**
+ * Makes a watch that calls `changed` whenever something happens directly in a watched folder. It
+ * keeps no process alive.
+ */
 export function createFolderWatch(deps: { readonly log: Log; readonly changed: () => void }): FolderWatch {
   return new NodeFolderWatch(deps.log, deps.changed);
 }
@@ -57,7 +64,8 @@ class NodeFolderWatch implements FolderWatch {
   #add(folder: string): boolean {
     try {
       const watcher = watch(folder, { persistent: false }, (event, name) => {
-        // The folder itself was removed or renamed: whatever has its name next is another folder, and this watch would not see it.
+        // The folder itself was removed or renamed: whatever has its name next is another folder,
+        // and this watch would not see it.
         if (event === "rename" && name === basename(folder)) this.#drop(folder);
         this.#changed();
       });
@@ -83,8 +91,12 @@ class NodeFolderWatch implements FolderWatch {
   #tellUnwatchable(folder: string, error: unknown): void {
     if (this.#unwatchable.has(folder)) return;
     this.#unwatchable.add(folder);
-    // A folder that is not there is the caller's matter: who looks into it will say so in its own words.
+    // A folder that is not there is the caller's matter: who looks into it will say so in its own
+    // words.
     const isGone = errorCode(error) === "ENOENT";
-    this.#log[isGone ? "debug" : "warn"]("cannot watch a folder, changes in it are found by looking every few seconds", { folder, error });
+    this.#log[isGone ? "debug" : "warn"](
+      "cannot watch a folder, changes in it are found by looking every few seconds",
+      { folder, error },
+    );
   }
 }

@@ -38,10 +38,20 @@ describe("makeFolder()", () => {
 
   it.each([
     { where: "a file has the name", path: "file", failing: "file", reason: "something else has its name" },
-    { where: "a link to nowhere has the name", path: "nowhere", failing: "nowhere", reason: "something else has its name" },
+    {
+      where: "a link to nowhere has the name",
+      path: "nowhere",
+      failing: "nowhere",
+      reason: "something else has its name",
+    },
     { where: "a link to itself has the name", path: "loop", failing: "loop", reason: "something else has its name" },
     { where: "a file is in the way", path: "file/a/b", failing: "file/a/b", reason: "ROOT/file/a is not a folder" },
-    { where: "a link on the way leads nowhere", path: "nowhere/a", failing: "nowhere", reason: "something else has its name" },
+    {
+      where: "a link on the way leads nowhere",
+      path: "nowhere/a",
+      failing: "nowhere",
+      reason: "something else has its name",
+    },
   ])("says so when $where", ({ path, failing, reason }) => {
     writeFileSync(join(root, "file"), "");
     symlinkSync("missing", join(root, "nowhere"));

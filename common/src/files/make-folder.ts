@@ -1,5 +1,5 @@
-// Makes folders at the start of a program. Not the recursive mkdir of Node: that never ends where a folder is there in which nobody can make another one,
-// such as below /proc.
+// Makes folders at the start of a program. Not the recursive mkdir of Node: that never ends where a
+// folder is there in which nobody can make another one, such as below /proc.
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
@@ -7,8 +7,8 @@ import { errorCode } from "../errors/error-code.ts";
 import { describeError, ServiceError } from "../errors/service-error.ts";
 
 /**
- * Makes a folder and those around it, as far as they are missing; `mode` is that of the new ones. Fails with FOLDER_UNUSABLE, which names the folder that could
- * not be made.
+ * Makes a folder and those around it, as far as they are missing; `mode` is that of the new ones.
+ * Fails with FOLDER_UNUSABLE, which names the folder that could not be made.
  */
 export function makeFolder(path: string, options: { readonly mode?: number } = {}): void {
   make(resolve(path), options.mode ?? 0o777);

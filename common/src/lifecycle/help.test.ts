@@ -12,7 +12,14 @@ describe("formatHelp()", () => {
         summary: "Asks a rate limit service whether requests are over limit.",
         usage: "-domain NAME -descriptors KEY=VALUE,…",
         flags: [{ flag: "-domain NAME", effect: "Domain of the request." }],
-        settings: [{ names: ["LOG_LEVEL"], type: "debug | info", default: "info", effect: "Least important lines that are logged." }],
+        settings: [
+          {
+            names: ["LOG_LEVEL"],
+            type: "debug | info",
+            default: "info",
+            effect: "Least important lines that are logged.",
+          },
+        ],
       },
       50,
     );

@@ -2,11 +2,17 @@
 import type { SettingRow } from "../settings/read-env.ts";
 import { formatSettings, wrapText } from "../settings/settings-table.ts";
 
-/** Widest and narrowest text, in columns: longer lines are hard to read, shorter ones break every name. */
+/**
+ * Widest and narrowest text, in columns: longer lines are hard to read, shorter ones break every
+ * name.
+ */
 const COLUMNS_MAX = 100;
 const COLUMNS_MIN = 40;
 
-/** A command line flag as the help shows it: how it is written, such as "-domain NAME", and what it does. */
+/**
+ * A command line flag as the help shows it: how it is written, such as "-domain NAME", and what it
+ * does.
+ */
 export interface ProgramFlag {
   readonly flag: string;
   readonly effect: string;
@@ -26,13 +32,19 @@ export interface HelpText {
 export function formatHelp(text: HelpText, columns: number): string {
   const width = Math.min(COLUMNS_MAX, Math.max(COLUMNS_MIN, columns));
   const usage = text.usage === undefined ? text.name : `${text.name} ${text.usage}`;
-  const flags = [...(text.flags ?? []), { flag: "--help", effect: "Shows this." }, { flag: "--version", effect: "Shows the version." }];
+  const flags = [
+    ...(text.flags ?? []),
+    { flag: "--help", effect: "Shows this." },
+    { flag: "--version", effect: "Shows the version." },
+  ];
   return [
     `${text.name} ${text.version}\n`,
     `${wrapText(text.summary, width).join("\n")}\n\n`,
     `Usage: ${usage}\n\n`,
     ...flags.map((flag) => formatFlag(flag, width)),
-    ...(text.settings.length === 0 ? [] : ["\nSettings (environment variables):\n\n", formatSettings(text.settings, width)]),
+    ...(text.settings.length === 0
+      ? []
+      : ["\nSettings (environment variables):\n\n", formatSettings(text.settings, width)]),
   ].join("");
 }
 

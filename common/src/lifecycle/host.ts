@@ -1,4 +1,5 @@
-// The process around a program, as an interface that tests can stand in for. Nothing else in this workspace touches `process`.
+// The process around a program, as an interface that tests can stand in for. Nothing else in this
+// workspace touches `process`.
 import { readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -25,7 +26,9 @@ export interface ProgramHost {
   onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
   /** Calls the listener with every error that nobody caught, thrown or rejected. */
   onUncaught(listener: (error: unknown) => void): void;
-  /** Ends the process once its output is out; output that could not be written turns a 0 into a 1. */
+  /**
+   * Ends the process once its output is out; output that could not be written turns a 0 into a 1.
+   */
   exit(code: number): void;
   /** Ends the process at once, whatever becomes of its output. */
   exitNow(code: number): void;
@@ -48,21 +51,27 @@ export function nodeHost(): ProgramHost {
     exit(code) {
       pendingCode = code;
       process.stderr.on("error", () => process.exit(code)); // Nobody is left who could be told.
-      // A pipe takes no more than its reader has room for, and what went wrong with the output is told only after this turn.
+      // A pipe takes no more than its reader has room for, and what went wrong with the output is
+      // told only after this turn.
       process.stdout.write("", () => process.stderr.write("", () => setImmediate(() => process.exit(code))));
     },
     exitNow: (code) => process.exit(code),
   };
 }
 
-/** A reader that went away, as in `program | head`, is no failure of the program; output that could not be written, as on a full disk, is one. */
+/**
+ * A reader that went away, as in `program | head`, is no failure of the program; output that could
+ * not be written, as on a full disk, is one.
+ */
 function endWithoutOutput(error: NodeJS.ErrnoException, pendingCode: number): never {
   if (error.code === "EPIPE") process.exit(pendingCode);
   process.stderr.write(`cannot write to standard output: ${error.message}\n`);
   process.exit(pendingCode === 0 ? 1 : pendingCode);
 }
 
-/** The version in the nearest package.json at or above the folder of a script; links are followed. */
+/**
+ * The version in the nearest package.json at or above the folder of a script; links are followed.
+ */
 export function versionOf(script: string): string {
   for (let folder = dirname(realpathSync(script)); ; folder = dirname(folder)) {
     const version = versionIn(join(folder, "package.json"));

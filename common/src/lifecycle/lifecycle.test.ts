@@ -1,4 +1,5 @@
-// Order of start and stop, the common deadline, and what happens when a part fails or a stop comes early.
+// Order of start and stop, the common deadline, and what happens when a part fails or a stop comes
+// early.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { silentLog } from "../log/log.ts";
@@ -22,7 +23,9 @@ function lifecycleOf(parts: readonly Part[], stopTimeoutMs = 10_000): Lifecycle 
   return lifecycle;
 }
 
-/** A part whose start goes on until stop is called, as a pod that waits for its first configuration. */
+/**
+ * A part whose start goes on until stop is called, as a pod that waits for its first configuration.
+ */
 function waitingPart(name: string): Part {
   const waiting = Promise.withResolvers<undefined>();
   return part(name, {
@@ -68,7 +71,12 @@ describe("Lifecycle.start()", () => {
 
   it("start() stops what was started, in reverse order, when a part fails", async () => {
     const failure = new Error("no port");
-    const lifecycle = lifecycleOf([part("a"), part("b"), part("c", { start: () => Promise.reject(failure) }), part("d")]);
+    const lifecycle = lifecycleOf([
+      part("a"),
+      part("b"),
+      part("c", { start: () => Promise.reject(failure) }),
+      part("d"),
+    ]);
     await expect(lifecycle.start()).rejects.toBe(failure);
     expect(events).toEqual(["start a", "start b", "stop b", "stop a"]);
   });
@@ -188,7 +196,12 @@ describe("Lifecycle.stop()", () => {
     await vi.advanceTimersByTimeAsync(0);
     const [startResult] = await Promise.allSettled([started, lifecycle.stop()]);
     expect(startResult).toMatchObject({ status: "rejected", reason: { code: "START_INTERRUPTED" } });
-    expect(events).toEqual(["start debug listener", "start configuration", "stop configuration", "stop debug listener"]);
+    expect(events).toEqual([
+      "start debug listener",
+      "start configuration",
+      "stop configuration",
+      "stop debug listener",
+    ]);
   });
 
   it("stop() before start leaves nothing to start", async () => {
@@ -226,13 +239,19 @@ describe("runUntilAborted()", () => {
 
   it("runUntilAborted() fails at once when a part does not start", async () => {
     const failure = new Error("no port");
-    const run = runUntilAborted(lifecycleOf([part("a", { start: () => Promise.reject(failure) })]), new AbortController().signal);
+    const run = runUntilAborted(
+      lifecycleOf([part("a", { start: () => Promise.reject(failure) })]),
+      new AbortController().signal,
+    );
     await expect(run).rejects.toBe(failure);
   });
 
   it("runUntilAborted() fails when a part does not stop", async () => {
     const abort = new AbortController();
-    const run = runUntilAborted(lifecycleOf([part("a", { stop: () => Promise.reject(new Error("stuck")) })]), abort.signal);
+    const run = runUntilAborted(
+      lifecycleOf([part("a", { stop: () => Promise.reject(new Error("stuck")) })]),
+      abort.signal,
+    );
     const failed = expect(run).rejects.toMatchObject({ code: "STOP_INCOMPLETE" });
     await vi.advanceTimersByTimeAsync(0);
     abort.abort();

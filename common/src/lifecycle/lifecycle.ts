@@ -1,4 +1,5 @@
-// Starts the parts of a process in order and stops them in reverse order, under one deadline. Knows nothing of signals: program.ts does.
+// Starts the parts of a process in order and stops them in reverse order, under one deadline. Knows
+// nothing of signals: program.ts does.
 import { describeError, ServiceError } from "../errors/service-error.ts";
 import type { Log } from "../log/log.ts";
 
@@ -6,9 +7,15 @@ import type { Log } from "../log/log.ts";
 export interface Part {
   /** How messages call it, such as "gRPC listener". */
   readonly name: string;
-  /** Resolves when the part works. A start that fails must leave nothing open: its stop is not called. */
+  /**
+   * Resolves when the part works. A start that fails must leave nothing open: its stop is not
+   * called.
+   */
   start?(): void | Promise<void>;
-  /** Ends the part. May be called while start still runs, and must then make start come to an end. Called at most once. */
+  /**
+   * Ends the part. May be called while start still runs, and must then make start come to an end.
+   * Called at most once.
+   */
   stop?(): void | Promise<void>;
 }
 
@@ -16,9 +23,15 @@ export interface Part {
 export interface Lifecycle {
   /** Adds a part behind all others; only before start. */
   add(part: Part): void;
-  /** Starts all parts, each after the one before it works. Fails with what a part failed with, or with START_INTERRUPTED after stop(). */
+  /**
+   * Starts all parts, each after the one before it works. Fails with what a part failed with, or
+   * with START_INTERRUPTED after stop().
+   */
   start(): Promise<void>;
-  /** Stops all started parts; further calls wait for the first. Fails with STOP_INCOMPLETE after every part had its turn. */
+  /**
+   * Stops all started parts; further calls wait for the first. Fails with STOP_INCOMPLETE after
+   * every part had its turn.
+   */
   stop(): Promise<void>;
 }
 
@@ -41,19 +54,24 @@ export async function runUntilAborted(lifecycle: Lifecycle, signal: AbortSignal)
   const started = lifecycle.start();
   await Promise.race([started, aborted]);
   await aborted;
-  // A start that the stop interrupts fails, or never ends; the process is on its way out either way.
+  // A start that the stop interrupts fails, or never ends; the process is on its way out either
+  // way.
   started.catch(() => undefined);
   await lifecycle.stop();
 }
 
 type State =
-  { readonly kind: "new" } | { readonly kind: "starting" | "running" } | { readonly kind: "stopping"; readonly stopped: Promise<void> };
+  | { readonly kind: "new" }
+  | { readonly kind: "starting" | "running" }
+  | { readonly kind: "stopping"; readonly stopped: Promise<void> };
 
 class OrderedLifecycle implements Lifecycle {
   readonly #log: Log;
   readonly #stopTimeoutMs: number;
   readonly #parts: Part[] = [];
-  /** Parts to stop, in the order of start; the one that is starting right now is the last of them. */
+  /**
+   * Parts to stop, in the order of start; the one that is starting right now is the last of them.
+   */
   readonly #started: Part[] = [];
   #state: State = { kind: "new" };
 
@@ -63,7 +81,8 @@ class OrderedLifecycle implements Lifecycle {
   }
 
   add(part: Part): void {
-    if (this.#state.kind !== "new") throw new TypeError(`Cannot add ${part.name}: the lifecycle is ${this.#state.kind}`);
+    if (this.#state.kind !== "new")
+      throw new TypeError(`Cannot add ${part.name}: the lifecycle is ${this.#state.kind}`);
     this.#parts.push(part);
   }
 
@@ -96,7 +115,8 @@ class OrderedLifecycle implements Lifecycle {
       if (this.#isStopping()) throw interruption(part.name, error);
       this.#started.pop();
       await this.stop().catch((stopError: unknown) => {
-        // The failed start is what the caller must hear of; a failing stop after it is only told to the log.
+        // The failed start is what the caller must hear of; a failing stop after it is only told to
+        // the log.
         this.#log.error("cannot stop after a failed start", { error: stopError });
       });
       throw error;
@@ -113,7 +133,10 @@ class OrderedLifecycle implements Lifecycle {
     if (failures.length > 0) throw new ServiceError("STOP_INCOMPLETE", `Cannot stop cleanly: ${failures.join("; ")}`);
   }
 
-  /** Every part is told to stop even when no time is left, because a part that is told releases more than one that is not. */
+  /**
+   * Every part is told to stop even when no time is left, because a part that is told releases more
+   * than one that is not.
+   */
   async #stopPart(part: Part, remainingMs: number): Promise<string | undefined> {
     this.#log.debug("stopping", { part: part.name });
     const timeout = Promise.withResolvers<string>();

@@ -1,4 +1,5 @@
-// A real process: its version, its signals and its exit codes, which the unit tests can only imitate.
+// A real process: its version, its signals and its exit codes, which the unit tests can only
+// imitate.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,7 +11,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { versionOf } from "./host.ts";
 
-/** A program in a folder of its own: prints "ready", waits for its signal, and does as its first argument says. */
+/**
+ * A program in a folder of its own: prints "ready", waits for its signal, and does as its first
+ * argument says.
+ */
 const SCRIPT = `
 import { runProgram } from ${JSON.stringify(fileURLToPath(new URL("./program.ts", import.meta.url)))};
 runProgram({ name: "fixture", summary: "Waits.", usage: "WHAT" }, async ({ args, signal, signalName, stdout, stderr, onHangup }) => {
@@ -81,15 +85,18 @@ describe("runProgram() in a real process", () => {
     expect(run.output()).toBe("fixture 4.5.6\n");
   });
 
-  it.each(["SIGTERM", "SIGINT"] as const)("runProgram() lets main end and exits with 0 when %s arrives", async (signal) => {
-    const run = start("wait");
-    await run.until("ready\n");
-    run.child.kill("SIGHUP");
-    await run.until("hangup\n");
-    run.child.kill(signal);
-    expect(await run.exit).toEqual([0, null]);
-    expect(run.output()).toBe(`ready\nhangup\n${signal}\n`);
-  });
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "runProgram() lets main end and exits with 0 when %s arrives",
+    async (signal) => {
+      const run = start("wait");
+      await run.until("ready\n");
+      run.child.kill("SIGHUP");
+      await run.until("hangup\n");
+      run.child.kill(signal);
+      expect(await run.exit).toEqual([0, null]);
+      expect(run.output()).toBe(`ready\nhangup\n${signal}\n`);
+    },
+  );
 
   it("runProgram() exits with 1 and the stack when main throws", async () => {
     const run = start("throw");
@@ -100,7 +107,9 @@ describe("runProgram() in a real process", () => {
   it("runProgram() exits with 1 and the stack when a rejection is caught by nobody", async () => {
     const run = start("reject");
     expect(await run.exit).toEqual([1, null]);
-    expect(run.errors()).toMatch(/^fixture: unexpected error, the process ends: TypeError: nobody caught this\n {4}at /);
+    expect(run.errors()).toMatch(
+      /^fixture: unexpected error, the process ends: TypeError: nobody caught this\n {4}at /,
+    );
   });
 
   it("runProgram() ends quietly when the reader of its output goes away", async () => {
@@ -112,22 +121,35 @@ describe("runProgram() in a real process", () => {
 
   it("runProgram() lets all of its output out when it fails and a slow reader lies behind a pipe", () => {
     // Each reader begins only when the pipe has long been full.
-    const command = '{ { "$0" "$1" fail; echo $? >&3; } 2>&4 | { sleep 1; wc -c >&3; }; } 4>&1 >/dev/null | { sleep 2; wc -c; }';
-    const ended = spawnSync("bash", ["-c", `exec 3>&1; ${command}`, process.execPath, script], { encoding: "utf8", timeout: 60_000 });
+    const command =
+      '{ { "$0" "$1" fail; echo $? >&3; } 2>&4 | { sleep 1; wc -c >&3; }; } 4>&1 >/dev/null | { sleep 2; wc -c; }';
+    const ended = spawnSync("bash", ["-c", `exec 3>&1; ${command}`, process.execPath, script], {
+      encoding: "utf8",
+      timeout: 60_000,
+    });
     expect(ended.stdout.trim().split(/\s+/).toSorted()).toEqual(["1000000", "1000000", "3"]);
   });
 
   it("runProgram() keeps its exit code when the reader goes away before the end of the output", () => {
     const command = '{ "$0" "$1" fail 2>/dev/null; echo $? >&3; } | head -c 10';
-    const ended = spawnSync("bash", ["-c", `exec 3>&1; ${command}`, process.execPath, script], { encoding: "utf8", timeout: 60_000 });
+    const ended = spawnSync("bash", ["-c", `exec 3>&1; ${command}`, process.execPath, script], {
+      encoding: "utf8",
+      timeout: 60_000,
+    });
     expect(ended.stdout.replace("xxxxxxxxxx", "")).toBe("3\n");
   });
 
   it("runProgram() exits with 1 when its output cannot be written", () => {
     const full = openSync("/dev/full", "w");
     try {
-      const ended = spawnSync(process.execPath, [script, "--version"], { stdio: ["ignore", full, "pipe"], encoding: "utf8" });
-      expect([ended.status, ended.stderr]).toEqual([1, "cannot write to standard output: ENOSPC: no space left on device, write\n"]);
+      const ended = spawnSync(process.execPath, [script, "--version"], {
+        stdio: ["ignore", full, "pipe"],
+        encoding: "utf8",
+      });
+      expect([ended.status, ended.stderr]).toEqual([
+        1,
+        "cannot write to standard output: ENOSPC: no space left on device, write\n",
+      ]);
     } finally {
       closeSync(full);
     }

@@ -74,7 +74,11 @@ const service: Program = { name: "weir-test", summary: "Tests." };
 const command: Program = { ...service, usage: "FILE…" };
 
 /** Runs a program on a fake process and waits for its exit. */
-async function run(program: Program, host: FakeHost, main: (context: ProgramContext) => Promise<number | undefined>): Promise<number> {
+async function run(
+  program: Program,
+  host: FakeHost,
+  main: (context: ProgramContext) => Promise<number | undefined>,
+): Promise<number> {
   runProgram(program, main, host);
   return host.exited.promise;
 }
@@ -85,18 +89,26 @@ const forever = (_seen?: unknown): Promise<number> => Promise.withResolvers<numb
 const unreachable = (): Promise<number> => Promise.reject(new Error("main was called"));
 
 describe("runProgram() answers", () => {
-  it.each(["--version", "-version"])("runProgram() prints name and version when the argument is %s", async (argument) => {
-    const host = new FakeHost([argument]);
-    expect(await run(service, host, unreachable)).toBe(0);
-    expect(host.out).toBe("weir-test 1.2.3\n");
-  });
+  it.each(["--version", "-version"])(
+    "runProgram() prints name and version when the argument is %s",
+    async (argument) => {
+      const host = new FakeHost([argument]);
+      expect(await run(service, host, unreachable)).toBe(0);
+      expect(host.out).toBe("weir-test 1.2.3\n");
+    },
+  );
 
-  it.each(["--help", "-help", "-h"])("runProgram() prints help with the settings when the argument is %s", async (argument) => {
-    const host = new FakeHost([argument]);
-    const settings = () => [{ names: ["PORT"], type: "port", default: "80", effect: "Port." }];
-    expect(await run({ ...service, settings }, host, unreachable)).toBe(0);
-    expect(host.out).toMatch(/^weir-test 1\.2\.3\nTests\.\n\nUsage: weir-test\n[^]*\n {2}PORT {2}\(port; default 80\)\n {6}Port\.\n$/);
-  });
+  it.each(["--help", "-help", "-h"])(
+    "runProgram() prints help with the settings when the argument is %s",
+    async (argument) => {
+      const host = new FakeHost([argument]);
+      const settings = () => [{ names: ["PORT"], type: "port", default: "80", effect: "Port." }];
+      expect(await run({ ...service, settings }, host, unreachable)).toBe(0);
+      expect(host.out).toMatch(
+        /^weir-test 1\.2\.3\nTests\.\n\nUsage: weir-test\n[^]*\n {2}PORT {2}\(port; default 80\)\n {6}Port\.\n$/,
+      );
+    },
+  );
 
   it("runProgram() refuses arguments when the program takes none", async () => {
     const host = new FakeHost(["--port=1"]);
@@ -201,17 +213,20 @@ describe("runProgram() signals", () => {
   it.each([
     { first: "SIGINT", second: "SIGINT", code: 130 },
     { first: "SIGINT", second: "SIGTERM", code: 143 },
-  ])("runProgram() exits with $code when $second comes a second after $first and main hangs", async ({ first, second, code }) => {
-    const host = new FakeHost();
-    const exited = run(service, host, async ({ signal }) => forever(signal));
-    host.kill(first);
-    host.timeMs = 999;
-    host.kill(second); // An echo of the first: does nothing.
-    host.timeMs = 1000;
-    host.kill(second);
-    host.exit(99);
-    expect([await exited, host.isHurried]).toEqual([code, true]);
-  });
+  ])(
+    "runProgram() exits with $code when $second comes a second after $first and main hangs",
+    async ({ first, second, code }) => {
+      const host = new FakeHost();
+      const exited = run(service, host, async ({ signal }) => forever(signal));
+      host.kill(first);
+      host.timeMs = 999;
+      host.kill(second); // An echo of the first: does nothing.
+      host.timeMs = 1000;
+      host.kill(second);
+      host.exit(99);
+      expect([await exited, host.isHurried]).toEqual([code, true]);
+    },
+  );
 
   it("runProgram() takes an early second signal for an echo when main still stops", async () => {
     const host = new FakeHost();

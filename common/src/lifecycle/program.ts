@@ -1,12 +1,16 @@
-// What every program does around its work: --help, --version, signals, and how it ends. The work itself is the `main` it is given.
+// What every program does around its work: --help, --version, signals, and how it ends. The work
+// itself is the `main` it is given.
 import { describeError, ServiceError } from "../errors/service-error.ts";
 import type { Log } from "../log/log.ts";
 import { type Env, type SettingRow, SettingsError } from "../settings/read-env.ts";
 import { formatHelp, type ProgramFlag } from "./help.ts";
 import { nodeHost, type ProgramHost } from "./host.ts";
 
-/** A repeated signal this long after the first, in milliseconds, ends the process at once; an earlier one is an echo of the first, as a
- * terminal and a parent process both send when somebody presses Ctrl-C. */
+/**
+ * A repeated signal this long after the first, in milliseconds, ends the process at once; an
+ * earlier one is an echo of the first, as a terminal and a parent process both send when somebody
+ * presses Ctrl-C.
+ */
 const FORCE_AFTER_MS = 1000;
 
 const EXIT_FAILURE = 1;
@@ -24,7 +28,10 @@ export interface Program {
   readonly name: string;
   /** One sentence on what it does. */
   readonly summary: string;
-  /** What follows the name on the command line. Without it the program takes no arguments and refuses any. */
+  /**
+   * What follows the name on the command line. Without it the program takes no arguments and
+   * refuses any.
+   */
   readonly usage?: string;
   /** Its command line flags, for the help only: main reads `args` itself. */
   readonly flags?: readonly ProgramFlag[];
@@ -37,7 +44,10 @@ export interface ProgramContext {
   /** The command line behind the name of the program. */
   readonly args: readonly string[];
   readonly env: Env;
-  /** Aborted by SIGINT and SIGTERM. A program that never reads this property is ended by those signals at once, as any other. */
+  /**
+   * Aborted by SIGINT and SIGTERM. A program that never reads this property is ended by those
+   * signals at once, as any other.
+   */
   readonly signal: AbortSignal;
   /** The signal that asked to stop, once one has. */
   signalName(): StopSignal | undefined;
@@ -47,13 +57,17 @@ export interface ProgramContext {
   stdout(text: string): void;
   /** Writes to standard error: everything else. */
   stderr(text: string): void;
-  /** Gives the log that is to hear of an unexpected end; before this call it goes to standard error as plain text. */
+  /**
+   * Gives the log that is to hear of an unexpected end; before this call it goes to standard error
+   * as plain text.
+   */
   useLog(log: Log): void;
 }
 
 /**
- * Runs a program to its end: answers `--help` and `--version` as first argument, else calls `main` and exits with the number it returns (0 for none).
- * A ServiceError ends it with exit code 1 and its message on standard error, anything else that is thrown or rejected with its stack.
+ * Runs a program to its end: answers `--help` and `--version` as first argument, else calls `main`
+ * and exits with the number it returns (0 for none). A ServiceError ends it with exit code 1 and
+ * its message on standard error, anything else that is thrown or rejected with its stack.
  */
 export function runProgram(
   program: Program,
@@ -70,7 +84,8 @@ export function runProgram(
   const report = (error: unknown): void => reportEnd(program.name, error, host, state.log);
   host.onUncaught((error) => {
     report(error);
-    // What is left of the program is in no state to go on, not even for as long as its output takes.
+    // What is left of the program is in no state to go on, not even for as long as its output
+    // takes.
     host.exitNow(EXIT_FAILURE);
   });
   // An async function, so that a main that throws before its first await fails the same way.
@@ -91,7 +106,9 @@ function answerEarly(program: Program, host: ProgramHost): number | undefined {
     case "--help":
     case "-help":
     case "-h":
-      host.stdout(formatHelp({ ...program, version: host.version(), settings: program.settings?.() ?? [] }, host.columns()));
+      host.stdout(
+        formatHelp({ ...program, version: host.version(), settings: program.settings?.() ?? [] }, host.columns()),
+      );
       return 0;
     case "--version":
     case "-version":
@@ -109,7 +126,8 @@ function answerEarly(program: Program, host: ProgramHost): number | undefined {
 function reportEnd(name: string, error: unknown, host: ProgramHost, log: Log | undefined): void {
   if (error instanceof SettingsError) host.stderr(`${name}: ${error.message}\n`);
   else if (error instanceof ServiceError) host.stderr(`${name}: ${describeError(error)}\n`);
-  else if (log !== undefined) log.error("unexpected error, the process ends", { error: describeError(error), stack: stackOf(error) });
+  else if (log !== undefined)
+    log.error("unexpected error, the process ends", { error: describeError(error), stack: stackOf(error) });
   else host.stderr(`${name}: unexpected error, the process ends: ${stackOf(error)}\n`);
 }
 

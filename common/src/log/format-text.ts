@@ -1,9 +1,16 @@
-// One log record as a line of `key=value` pairs, the text form of the specification (section 2, log shapes). Knows nothing of levels or streams.
+// One log record as a line of `key=value` pairs, the text form of the specification (section 2, log
+// shapes). Knows nothing of levels or streams.
 
-/** Texts that need no quotes; the same set as the reference's log library, so that existing parsers of its lines work. */
+/**
+ * Texts that need no quotes; the same set as the reference's log library, so that existing parsers
+ * of its lines work.
+ */
 const BARE_TEXT = /^[A-Za-z0-9\-._/@^+]+$/;
 
-/** Characters that JSON leaves as they are but that could move a terminal's cursor or break a line in some viewers. */
+/**
+ * Characters that JSON leaves as they are but that could move a terminal's cursor or break a line
+ * in some viewers.
+ */
 const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
 
 /** A record ready to print. */
@@ -29,5 +36,8 @@ function formatValue(value: unknown): string {
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text).replaceAll(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return JSON.stringify(text).replaceAll(
+    UNSAFE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

@@ -1,4 +1,5 @@
-// The default output of a log: standard error of a real process, complete even when the process ends at once.
+// The default output of a log: standard error of a real process, complete even when the process
+// ends at once.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -14,7 +15,9 @@ describe("createLog() in a real process", () => {
       for (let line = 1; line <= 1000; line++) log.info("m", { line });
       process.exit(0);
     `;
-    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", script], { encoding: "utf8" });
+    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "--eval", script], {
+      encoding: "utf8",
+    });
     const lines = stderr.trimEnd().split("\n");
     expect(stdout).toBe("");
     expect(lines).toHaveLength(1000);

@@ -39,7 +39,11 @@ describe("createLog() text", () => {
     { what: "a text with a line end", value: "a\nlevel=error", text: String.raw`"a\nlevel=error"` },
     { what: "terminal controls", value: "\u001b[2J\u009b2J\u2028", text: String.raw`"\u001b[2J\u009b2J\u2028"` },
     { what: "a list", value: ["a", 1], text: String.raw`"[\"a\",1]"` },
-    { what: "an error", value: new ServiceError("X", "Cannot do", { cause: new Error("because") }), text: '"Cannot do: because"' },
+    {
+      what: "an error",
+      value: new ServiceError("X", "Cannot do", { cause: new Error("because") }),
+      text: '"Cannot do: because"',
+    },
     { what: "a secret", value: new Secret("hunter2"), text: '"[redacted]"' },
   ])("createLog() prints $what as one safe field", ({ value, text }) => {
     const { log, lines } = recordedLog("text");
@@ -56,7 +60,9 @@ describe("createLog() text", () => {
   it("createLog() renames a field when its name is one of the line's own", () => {
     const { log, lines } = recordedLog("text");
     log.info("m", { level: "x", msg: "y", time: "z" });
-    expect(lines).toEqual(['time="2026-11-21T11:36:00.123Z" level=info msg="m" fields.level=x fields.msg=y fields.time=z\n']);
+    expect(lines).toEqual([
+      'time="2026-11-21T11:36:00.123Z" level=info msg="m" fields.level=x fields.msg=y fields.time=z\n',
+    ]);
   });
 });
 
@@ -101,7 +107,9 @@ describe("Log", () => {
   it("child() adds its fields once when a line repeats one of them", () => {
     const { log, lines } = recordedLog("json");
     log.child({ part: "ads", pod: "a" }).child({ stream: 1 }).info("m", { pod: "b" });
-    expect(lines).toEqual(['{"level":"info","@timestamp":"2026-11-21T11:36:00.123Z","part":"ads","pod":"b","stream":1,"@message":"m"}\n']);
+    expect(lines).toEqual([
+      '{"level":"info","@timestamp":"2026-11-21T11:36:00.123Z","part":"ads","pod":"b","stream":1,"@message":"m"}\n',
+    ]);
   });
 
   it("silentLog() writes nothing and is never enabled when it is used", () => {
@@ -128,6 +136,8 @@ describe("readLogSettings()", () => {
   it("readLogSettings() refuses a level that nobody knows", () => {
     const read = readEnv({ LOG_LEVEL: "loud" });
     readLogSettings(read, { level: "info" });
-    expect(() => read.done()).toThrow('LOG_LEVEL="loud": allowed is one of debug, info, warn, error (also panic, fatal, warning, trace)');
+    expect(() => read.done()).toThrow(
+      'LOG_LEVEL="loud": allowed is one of debug, info, warn, error (also panic, fatal, warning, trace)',
+    );
   });
 });

@@ -1,5 +1,5 @@
-// The log of every service: a constant message with variables as fields, as text or JSON lines on standard error. Not for requests: nothing on
-// the way of a decision logs above debug.
+// The log of every service: a constant message with variables as fields, as text or JSON lines on
+// standard error. Not for requests: nothing on the way of a decision logs above debug.
 import { pino } from "pino";
 
 import { describeError } from "../errors/service-error.ts";
@@ -20,7 +20,10 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 /** How lines look: `time=… level=… msg=…` or JSON with `@timestamp`, `level` and `@message`. */
 export type LogFormat = "text" | "json";
 
-/** Variables of a line. An Error prints as its message and causes, a Secret as "[redacted]", undefined not at all. */
+/**
+ * Variables of a line. An Error prints as its message and causes, a Secret as "[redacted]",
+ * undefined not at all.
+ */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Writes lines. Messages are constant; what varies goes into fields. */
@@ -39,7 +42,10 @@ export interface Log {
   isEnabled(level: LogLevel): boolean;
 }
 
-/** What a log is made with. `write` takes whole lines (default: standard error, at once), `now` tells the time (default: the real one). */
+/**
+ * What a log is made with. `write` takes whole lines (default: standard error, at once), `now`
+ * tells the time (default: the real one).
+ */
 export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
@@ -72,7 +78,10 @@ export function silentLog(): Log {
 }
 
 /** Reads LOG_LEVEL (the reference's seven words are understood) and LOG_FORMAT. */
-export function readLogSettings(read: EnvReader, defaults: { readonly level: LogLevel }): { level: LogLevel; format: LogFormat } {
+export function readLogSettings(
+  read: EnvReader,
+  defaults: { readonly level: LogLevel },
+): { level: LogLevel; format: LogFormat } {
   return {
     level: read.oneOf<LogLevel>("LOG_LEVEL", {
       default: defaults.level,

@@ -39,7 +39,11 @@ function world(descriptors: number | undefined): {
 } {
   const clock = { nowMs: 0 };
   const lines: Record<string, unknown>[] = [];
-  const log = createLog({ level: "info", format: "json", write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+  const log = createLog({
+    level: "info",
+    format: "json",
+    write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>),
+  });
   const budget = new ConnectionBudget(descriptors, () => clock.nowMs);
   const add = (what: string, max?: number): FakeServer => {
     const server = new FakeServer();
@@ -106,7 +110,8 @@ describe("ConnectionBudget", () => {
         level: "warning",
         "@message": "connections are refused, those that are open are served",
         to: "gRPC",
-        reason: "all are taken that 256 file descriptors leave room for here, beside those of other listeners; raise the limit (ulimit -n)",
+        reason:
+          "all are taken that 256 file descriptors leave room for here, beside those of other listeners; raise the limit (ulimit -n)",
         refused: 1,
       },
     ]);
@@ -130,7 +135,9 @@ describe("ConnectionBudget", () => {
     expect(lines).toEqual([]);
     server.listening = true;
     server.emit("error", new Error("accept EMFILE"));
-    expect(lines).toMatchObject([{ "@message": "a connection could not be accepted", to: "gRPC", error: "accept EMFILE" }]);
+    expect(lines).toMatchObject([
+      { "@message": "a connection could not be accepted", to: "gRPC", error: "accept EMFILE" },
+    ]);
   });
 });
 

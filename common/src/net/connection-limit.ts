@@ -1,16 +1,24 @@
-// Keeps listeners from taking more connections than they may have, each by itself and all together: the process needs file descriptors for its files and
-// its stores, too. A connection beyond that is closed at once, so that its client hears of it, and the log tells once. It knows nothing of protocols.
+// Keeps listeners from taking more connections than they may have, each by itself and all together:
+// the process needs file descriptors for its files and its stores, too. A connection beyond that is
+// closed at once, so that its client hears of it, and the log tells once. It knows nothing of
+// protocols.
 import { readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
 
 import type { Log } from "../log/log.ts";
 
-/** Descriptors that are kept for other things than connections of listeners: a share of all, within bounds. */
+/**
+ * Descriptors that are kept for other things than connections of listeners: a share of all, within
+ * bounds.
+ */
 const RESERVE_SHARE = 1 / 8;
 const RESERVE_MIN = 64;
 const RESERVE_MAX = 512;
 
-/** Connections that are kept for each listener, whatever the others take: a share of all, at most so many. */
+/**
+ * Connections that are kept for each listener, whatever the others take: a share of all, at most so
+ * many.
+ */
 const OWN_SHARE = 1 / 8;
 const OWN_MAX = 128;
 
@@ -73,12 +81,16 @@ export class ConnectionBudget {
       this.#adjust();
     });
     server.on("error", (error) => {
-      // Before it listens, whoever opens it hears of it. Afterwards it is a connection that could not be taken; the others go on.
+      // Before it listens, whoever opens it hears of it. Afterwards it is a connection that could
+      // not be taken; the others go on.
       if (server.listening) log.warn("a connection could not be accepted", { to: what, error });
     });
   }
 
-  /** Node looks at the number before it takes a connection. What is kept for the other listeners is not free. */
+  /**
+   * Node looks at the number before it takes a connection. What is kept for the other listeners is
+   * not free.
+   */
   #adjust(): void {
     let kept = 0;
     for (const listener of this.#listeners) kept += this.#keptFor(listener);
@@ -115,7 +127,10 @@ export function limitConnections(server: Server, listener: LimitedListener, log:
   budget.limit(server, listener, log);
 }
 
-/** How many file descriptors the process may have, as proc(5) tells; undefined where it does not, or without limit. */
+/**
+ * How many file descriptors the process may have, as proc(5) tells; undefined where it does not, or
+ * without limit.
+ */
 export function readDescriptorLimit(file: string): number | undefined {
   let limits: string;
   try {

@@ -12,7 +12,9 @@ const REFUSAL = { status: 400, message: "no" } as const;
 describe("endWithRefusal()", () => {
   it("endWithRefusal() closes the connection of a client that has its answer and never closes", async () => {
     const server = createServer();
-    server.on("clientError", (_error, socket) => endWithRefusal(socket, REFUSAL, { type: "text/plain", body: "no\n" }, 100));
+    server.on("clientError", (_error, socket) =>
+      endWithRefusal(socket, REFUSAL, { type: "text/plain", body: "no\n" }, 100),
+    );
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const client = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", allowHalfOpen: true });
@@ -26,7 +28,9 @@ describe("endWithRefusal()", () => {
     );
     server.close();
     await expect
-      .poll(() => new Promise((resolve) => server.getConnections((_error, count) => resolve(count))), { timeout: 15_000 })
+      .poll(() => new Promise((resolve) => server.getConnections((_error, count) => resolve(count))), {
+        timeout: 15_000,
+      })
       .toBe(0);
     client.destroy();
   });

@@ -1,4 +1,5 @@
-// Answers for bytes that are no HTTP request, or one that is too long or comes too slowly: what Node has refused before any handler hears of it.
+// Answers for bytes that are no HTTP request, or one that is too long or comes too slowly: what
+// Node has refused before any handler hears of it.
 import type { Duplex } from "node:stream";
 
 /** Why, as status and in words. */
@@ -20,7 +21,9 @@ const REASON_PHRASE = {
   431: "Request Header Fields Too Large",
 } as const;
 
-/** What to tell the client of an error of Node's server; undefined when nobody is there to be told. */
+/**
+ * What to tell the client of an error of Node's server; undefined when nobody is there to be told.
+ */
 export function findHttpRefusal(error: NodeJS.ErrnoException): HttpRefusal | undefined {
   switch (error.code) {
     case "ECONNRESET":
@@ -37,10 +40,16 @@ export function findHttpRefusal(error: NodeJS.ErrnoException): HttpRefusal | und
   }
 }
 
-/** How long a client has to read the answer and to close the connection, in milliseconds. Afterwards it is closed without it. */
+/**
+ * How long a client has to read the answer and to close the connection, in milliseconds. Afterwards
+ * it is closed without it.
+ */
 const CLOSE_MAX_MS = 5000;
 
-/** Writes the answer and closes the connection, also when the client never does: nothing else would end what Node has given up. */
+/**
+ * Writes the answer and closes the connection, also when the client never does: nothing else would
+ * end what Node has given up.
+ */
 export function endWithRefusal(
   socket: Duplex,
   { status }: HttpRefusal,

@@ -43,6 +43,8 @@ describe("listen()", () => {
 
   it("listen() says that the address is not here when the host is elsewhere", async () => {
     const elsewhere = listen(newServer(), { host: "192.0.2.1", port: 0, setting: "PORT", what: "HTTP" });
-    await expect(elsewhere).rejects.toThrow("Cannot listen for HTTP on 192.0.2.1:0: no network interface of this machine has that address");
+    await expect(elsewhere).rejects.toThrow(
+      "Cannot listen for HTTP on 192.0.2.1:0: no network interface of this machine has that address",
+    );
   });
 });

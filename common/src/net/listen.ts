@@ -32,17 +32,24 @@ export async function listen(server: Server, options: ListenOptions): Promise<Li
     throw listenError(cause, options);
   }
   const address = server.address();
-  if (address === null || typeof address === "string") throw new TypeError("Cannot tell the port: the server is not a TCP server");
+  if (address === null || typeof address === "string")
+    throw new TypeError("Cannot tell the port: the server is not a TCP server");
   return { host: address.address, port: address.port };
 }
 
-/** The error for a listener that is not a node:net server; its own error is the cause, read by code or, without one, by its text. */
+/**
+ * The error for a listener that is not a node:net server; its own error is the cause, read by code
+ * or, without one, by its text.
+ */
 export function listenError(cause: unknown, options: ListenOptions): ServiceError<"LISTEN_FAILED"> {
   const action = `Cannot listen for ${options.what} on ${formatAddress(options)}`;
   const reason = reasonOf(cause, options.setting);
-  // A reason in words says all that the error underneath does; that one stays attached only when there is no such reason.
+  // A reason in words says all that the error underneath does; that one stays attached only when
+  // there is no such reason.
   if (reason !== undefined) return new ServiceError("LISTEN_FAILED", `${action}: ${reason}`);
-  return new ServiceError("LISTEN_FAILED", `${action}: ${describeError(cause)}; ${options.setting} moves it`, { cause });
+  return new ServiceError("LISTEN_FAILED", `${action}: ${describeError(cause)}; ${options.setting} moves it`, {
+    cause,
+  });
 }
 
 /** The address as people write it: "127.0.0.1:8081", "[::1]:8081". */

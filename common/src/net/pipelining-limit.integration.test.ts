@@ -1,4 +1,5 @@
-// Pipelined requests over real sockets: as many as are allowed are answered, one more ends the connection.
+// Pipelined requests over real sockets: as many as are allowed are answered, one more ends the
+// connection.
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";

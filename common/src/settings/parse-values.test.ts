@@ -1,7 +1,15 @@
-// The grammar of values, by tables. Where a text is allowed and what it means is Go's; see strconv.ParseInt, ParseBool and time.ParseDuration.
+// The grammar of values, by tables. Where a text is allowed and what it means is Go's; see
+// strconv.ParseInt, ParseBool and time.ParseDuration.
 import { describe, expect, it } from "vitest";
 
-import { formatDurationMs, parseBoolean, parseDurationMs, parseInteger, parseNumber, parseSizeBytes } from "./parse-values.ts";
+import {
+  formatDurationMs,
+  parseBoolean,
+  parseDurationMs,
+  parseInteger,
+  parseNumber,
+  parseSizeBytes,
+} from "./parse-values.ts";
 
 describe("parseInteger()", () => {
   it.each([
@@ -60,9 +68,12 @@ describe("parseNumber()", () => {
     expect(parseNumber(text)).toBe(value);
   });
 
-  it.each(["", ".", "NaN", "inf", "Infinity", "1e999", "0x10", "1,5", "1e", "1.2.3"])("parseNumber() refuses %j", (text) => {
-    expect(parseNumber(text)).toBeUndefined();
-  });
+  it.each(["", ".", "NaN", "inf", "Infinity", "1e999", "0x10", "1,5", "1e", "1.2.3"])(
+    "parseNumber() refuses %j",
+    (text) => {
+      expect(parseNumber(text)).toBeUndefined();
+    },
+  );
 });
 
 describe("parseBoolean()", () => {
@@ -100,9 +111,12 @@ describe("parseDurationMs()", () => {
     expect(parseDurationMs(text)).toBe(ms);
   });
 
-  it.each(["", "10", "s", "10 s", "-5s", "+5s", "1d", "10S", "1h30", "1.2.3s", ".s", "1e3s"])("parseDurationMs() refuses %j", (text) => {
-    expect(parseDurationMs(text)).toBeUndefined();
-  });
+  it.each(["", "10", "s", "10 s", "-5s", "+5s", "1d", "10S", "1h30", "1.2.3s", ".s", "1e3s"])(
+    "parseDurationMs() refuses %j",
+    (text) => {
+      expect(parseDurationMs(text)).toBeUndefined();
+    },
+  );
 });
 
 describe("parseDurationMs() with days", () => {

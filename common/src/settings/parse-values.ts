@@ -1,10 +1,16 @@
-// The texts that settings may hold, parsed as Go's strconv and time packages parse them, because existing deployments are written for those.
-// Pure; knows nothing of names, defaults or the environment: read-env.ts does.
+// The texts that settings may hold, parsed as Go's strconv and time packages parse them, because
+// existing deployments are written for those. Pure; knows nothing of names, defaults or the
+// environment: read-env.ts does.
 
-/** Longest delay of a Node timer, in milliseconds (24.8 days): setTimeout with more fires at once. */
+/**
+ * Longest delay of a Node timer, in milliseconds (24.8 days): setTimeout with more fires at once.
+ */
 export const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Milliseconds of each unit of a Go duration; micro has the micro sign and the Greek letter mu, which look the same. */
+/**
+ * Milliseconds of each unit of a Go duration; micro has the micro sign and the Greek letter mu,
+ * which look the same.
+ */
 const DURATION_UNIT_MS: ReadonlyMap<string, number> = new Map([
   ["h", 3_600_000],
   ["m", 60_000],
@@ -47,7 +53,10 @@ export function parseBoolean(text: string): boolean | undefined {
   return BOOLEANS.get(text);
 }
 
-/** The integer as Go's strconv.ParseInt with base 0 reads it (`0x`, `0o`, `0b`, leading `0` is octal, `_` between digits), or undefined. */
+/**
+ * The integer as Go's strconv.ParseInt with base 0 reads it (`0x`, `0o`, `0b`, leading `0` is
+ * octal, `_` between digits), or undefined.
+ */
 export function parseInteger(text: string): number | undefined {
   const match = /^([+-]?)(0[xX]|0[oO]|0[bB]|0(?=[0-9_]))?(_?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$/.exec(text);
   if (match === null) return undefined;
@@ -66,8 +75,8 @@ export function parseNumber(text: string): number | undefined {
 }
 
 /**
- * Milliseconds of a duration in Go's syntax: "0", "1h30m", "1.5s", "150us"; signs are refused, no setting is a negative time. With `hasDays` also
- * "7d", a day being 24 hours.
+ * Milliseconds of a duration in Go's syntax: "0", "1h30m", "1.5s", "150us"; signs are refused, no
+ * setting is a negative time. With `hasDays` also "7d", a day being 24 hours.
  */
 export function parseDurationMs(text: string, { hasDays = false } = {}): number | undefined {
   if (text === "0") return 0;
@@ -79,13 +88,21 @@ export function parseDurationMs(text: string, { hasDays = false } = {}): number 
   return Number.isFinite(totalMs) ? Math.round(totalMs * 1e6) / 1e6 : undefined;
 }
 
-/** The duration in Go's syntax, in the largest unit of which it is a whole number: 90000 is "90s", 7200000 is "2h". */
+/**
+ * The duration in Go's syntax, in the largest unit of which it is a whole number: 90000 is "90s",
+ * 7200000 is "2h".
+ */
 export function formatDurationMs(ms: number): string {
-  const [unit, unitMs] = [...DURATION_UNIT_MS].find(([, candidateMs]) => ms >= candidateMs && ms % candidateMs === 0) ?? ["ms", 1];
+  const [unit, unitMs] = [...DURATION_UNIT_MS].find(
+    ([, candidateMs]) => ms >= candidateMs && ms % candidateMs === 0,
+  ) ?? ["ms", 1];
   return `${ms / unitMs}${unit}`;
 }
 
-/** Bytes of a size: a whole number with an optional suffix (KiB, MiB, GiB, kB, MB, GB; any letter case). */
+/**
+ * Bytes of a size: a whole number with an optional suffix (KiB, MiB, GiB, kB, MB, GB; any letter
+ * case).
+ */
 export function parseSizeBytes(text: string): number | undefined {
   const match = /^(\d+)\s*([a-z]*)$/.exec(text.toLowerCase());
   const unit = SIZE_UNIT_BYTES[match?.[2] ?? "unknown"];

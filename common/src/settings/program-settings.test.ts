@@ -18,7 +18,9 @@ describe("settingsFrom()", () => {
   });
 
   it("settingsFrom() throws for a value that is wrong", () => {
-    expect(() => settingsFrom({ PORT: "nine" }, readPortAndHost)).toThrow("Cannot read the settings: one setting is wrong");
+    expect(() => settingsFrom({ PORT: "nine" }, readPortAndHost)).toThrow(
+      "Cannot read the settings: one setting is wrong",
+    );
   });
 });
 

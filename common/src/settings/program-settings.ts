@@ -1,7 +1,11 @@
-// What every settings.ts of a program does with the one function that reads its settings: run it on the environment, or only to ask what it reads.
+// What every settings.ts of a program does with the one function that reads its settings: run it on
+// the environment, or only to ask what it reads.
 import { type Env, type EnvReader, readEnv, type SettingRow } from "./read-env.ts";
 
-/** The frozen settings that `read` finds in `env`; throws one SettingsError that lists every problem. */
+/**
+ * The frozen settings that `read` finds in `env`; throws one SettingsError that lists every
+ * problem.
+ */
 export function settingsFrom<T extends object>(env: Env, read: (reader: EnvReader) => T): Readonly<T> {
   const reader = readEnv(env);
   const settings = read(reader);
@@ -9,7 +13,10 @@ export function settingsFrom<T extends object>(env: Env, read: (reader: EnvReade
   return Object.freeze(settings);
 }
 
-/** Every setting that `read` asks for, with its default and effect: the table for --help and the documentation. */
+/**
+ * Every setting that `read` asks for, with its default and effect: the table for --help and the
+ * documentation.
+ */
 export function settingRowsOf(read: (reader: EnvReader) => unknown): readonly SettingRow[] {
   const reader = readEnv({});
   read(reader);

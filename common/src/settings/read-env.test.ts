@@ -1,4 +1,5 @@
-// Reading settings: defaults, aliases, every kind of value, secrets, and the one error that names everything wrong.
+// Reading settings: defaults, aliases, every kind of value, secrets, and the one error that names
+// everything wrong.
 import { describe, expect, it } from "vitest";
 
 import { type Env, type EnvReader, readEnv, type SettingProblem, SettingsError } from "./read-env.ts";
@@ -56,7 +57,20 @@ describe("readEnv() values", () => {
   });
 
   it("readEnv() gives the defaults when every variable is the empty string", () => {
-    const names = ["STRING", "OPTIONAL", "INTEGER", "NUMBER", "RATIO", "PORT", "BOOLEAN", "DURATION", "SIZE", "CHOICE", "LIST", "MAP"];
+    const names = [
+      "STRING",
+      "OPTIONAL",
+      "INTEGER",
+      "NUMBER",
+      "RATIO",
+      "PORT",
+      "BOOLEAN",
+      "DURATION",
+      "SIZE",
+      "CHOICE",
+      "LIST",
+      "MAP",
+    ];
     expect(readAll(Object.fromEntries(names.map((name) => [name, ""])))).toEqual(readAll({}));
   });
 
@@ -114,7 +128,13 @@ describe("readEnv() values", () => {
 
   it("oneOf() understands synonyms in any letter case when it is told to", () => {
     const read = readEnv({ LOG_LEVEL: "WARNING", OTHER: "fine" });
-    const described = { default: "info", choices: ["info", "warn"], synonyms: { warning: "warn" }, ignoreCase: true, effect } as const;
+    const described = {
+      default: "info",
+      choices: ["info", "warn"],
+      synonyms: { warning: "warn" },
+      ignoreCase: true,
+      effect,
+    } as const;
     expect(read.oneOf("LOG_LEVEL", described)).toBe("warn");
     read.oneOf("OTHER", described);
     expect(problemsOf(read)).toEqual([{ name: "OTHER", value: "fine", allowed: "one of info, warn (also warning)" }]);
@@ -155,7 +175,9 @@ describe("readEnv() values", () => {
   });
 
   it("durationMs() throws at once when the default in the code is no duration", () => {
-    expect(() => readEnv({}).durationMs("WAIT", { default: "10", effect })).toThrow('Cannot use "10" as a default: it is not a duration');
+    expect(() => readEnv({}).durationMs("WAIT", { default: "10", effect })).toThrow(
+      'Cannot use "10" as a default: it is not a duration',
+    );
   });
 
   it("map() splits at another separator when it is told one", () => {
@@ -190,7 +212,8 @@ describe("readEnv() aliases", () => {
       {
         name: "KVSTORE_URL",
         value: "redis://[redacted]@a",
-        allowed: 'only one value, but REDIS_URL is the same setting and holds the different value "redis://[redacted]@b"',
+        allowed:
+          'only one value, but REDIS_URL is the same setting and holds the different value "redis://[redacted]@b"',
       },
     ]);
   });
@@ -300,7 +323,9 @@ describe("readEnv() problems and rows", () => {
   it("done() quotes only the beginning when a wrong value is long", () => {
     const read = readEnv({ PORT: "9".repeat(1000) });
     read.port("PORT", { default: 1, effect });
-    expect(problemsOf(read)).toEqual([{ name: "PORT", value: `${"9".repeat(200)}…`, allowed: "a port number from 0 to 65535" }]);
+    expect(problemsOf(read)).toEqual([
+      { name: "PORT", value: `${"9".repeat(200)}…`, allowed: "a port number from 0 to 65535" },
+    ]);
   });
 
   it("rows() lists every setting in the order of reading when they have been read", () => {

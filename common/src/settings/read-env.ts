@@ -1,5 +1,6 @@
-// Reads typed settings from the environment: names with aliases, units, defaults, and one error for everything that is wrong. Which settings a
-// program has stands in its settings.ts; which texts a kind of value allows, in value-kinds.ts.
+// Reads typed settings from the environment: names with aliases, units, defaults, and one error for
+// everything that is wrong. Which settings a program has stands in its settings.ts; which texts a
+// kind of value allows, in value-kinds.ts.
 import { readFileSync } from "node:fs";
 
 import { describeError, ServiceError } from "../errors/service-error.ts";
@@ -26,7 +27,9 @@ import {
 /** Longest part of a wrong value that a problem quotes, in characters. */
 const QUOTED_VALUE_MAX = 200;
 
-/** The environment as Node gives it. A variable that is set to the empty string counts as not set. */
+/**
+ * The environment as Node gives it. A variable that is set to the empty string counts as not set.
+ */
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** The name of a setting, or its primary name followed by aliases. */
@@ -41,7 +44,9 @@ export interface Described<T> {
 /** What a setting without a default tells about itself. */
 export type Effect = Pick<Described<unknown>, "effect">;
 
-/** One thing that is wrong: which variable, what it holds (secrets masked), and what it may hold. */
+/**
+ * One thing that is wrong: which variable, what it holds (secrets masked), and what it may hold.
+ */
 export interface SettingProblem {
   readonly name: string;
   readonly value: string | undefined;
@@ -72,15 +77,18 @@ export class SettingsError extends ServiceError<"SETTINGS_INVALID"> {
 }
 
 /**
- * Reads one setting per call, remembers every problem, and answers the default where a value is wrong, so that reading goes on to the end;
- * {@link EnvReader.done} then throws one error for all of them.
+ * Reads one setting per call, remembers every problem, and answers the default where a value is
+ * wrong, so that reading goes on to the end; {@link EnvReader.done} then throws one error for all
+ * of them.
  */
 export interface EnvReader {
   /** Any text. */
   string(names: Names, described: Described<string>): string;
   /** Any text, or undefined when not set. */
   optionalString(names: Names, described: Effect): string | undefined;
-  /** A whole number in Go's syntax (`0x1f`, `0o17`, `1_000`), from `min` to `max`, both included. */
+  /**
+   * A whole number in Go's syntax (`0x1f`, `0o17`, `1_000`), from `min` to `max`, both included.
+   */
   integer(names: Names, described: Described<number> & Range): number;
   /** A finite decimal number from `min` to `max`, both included. */
   number(names: Names, described: Described<number> & Range): number;
@@ -91,8 +99,8 @@ export interface EnvReader {
   /** A boolean in Go's syntax: 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False. */
   boolean(names: Names, described: Described<boolean>): boolean;
   /**
-   * A duration in Go's syntax, in milliseconds; the default is written in that syntax too. Has no upper bound of its own: set `isTimer` for what
-   * becomes the delay of a timer.
+   * A duration in Go's syntax, in milliseconds; the default is written in that syntax too. Has no
+   * upper bound of its own: set `isTimer` for what becomes the delay of a timer.
    */
   durationMs(names: Names, described: Described<string> & DurationRange): number;
   /** A size in bytes: a whole number, with or without KiB, MiB, GiB, kB, MB, GB. */
@@ -101,13 +109,19 @@ export interface EnvReader {
   oneOf<T extends string>(names: Names, described: Described<T> & Choices<T>): T;
   /** Words separated by commas, trimmed, empty ones dropped; an empty list when not set. */
   list(names: Names, described: Effect): readonly string[];
-  /** Pairs `key:value` separated by commas; a value may be empty and may hold the separator; of equal keys the last stands. */
+  /**
+   * Pairs `key:value` separated by commas; a value may be empty and may hold the separator; of
+   * equal keys the last stands.
+   */
   map(names: Names, described: Effect & { readonly separator?: ":" | "=" }): ReadonlyMap<string, string>;
-  /** A secret from NAME, or from the file that NAME_FILE names (one line end at its end is dropped). */
+  /**
+   * A secret from NAME, or from the file that NAME_FILE names (one line end at its end is dropped).
+   */
   secret(names: Names, described: Effect): Secret | undefined;
   /**
-   * Records a problem found by the caller, such as two settings that contradict each other. Never pass a secret as `value`. A primary name becomes that
-   * of the alias under which the setting was found.
+   * Records a problem found by the caller, such as two settings that contradict each other. Never
+   * pass a secret as `value`. A primary name becomes that of the alias under which the setting was
+   * found.
    */
   problem(name: string, value: string | undefined, allowed: string): void;
   /** Every setting read so far, in the order of reading. */
@@ -173,7 +187,8 @@ class EnvSettings implements EnvReader {
 
   durationMs(names: Names, { default: written, effect, ...range }: Described<string> & DurationRange): number {
     const defaultMs = parseDurationMs(written, range);
-    if (defaultMs === undefined) throw new TypeError(`Cannot use ${JSON.stringify(written)} as a default: it is not a duration`);
+    if (defaultMs === undefined)
+      throw new TypeError(`Cannot use ${JSON.stringify(written)} as a default: it is not a duration`);
     return this.#setting(names, { default: defaultMs, effect }, durationKind(range), written);
   }
 
@@ -189,7 +204,10 @@ class EnvSettings implements EnvReader {
     return this.#setting(names, { default: [], effect }, LIST, "");
   }
 
-  map(names: Names, { effect, separator = ":" }: Effect & { readonly separator?: ":" | "=" }): ReadonlyMap<string, string> {
+  map(
+    names: Names,
+    { effect, separator = ":" }: Effect & { readonly separator?: ":" | "=" },
+  ): ReadonlyMap<string, string> {
     return this.#setting(names, { default: new Map<string, string>(), effect }, pairsKind(separator), "");
   }
 
@@ -201,7 +219,11 @@ class EnvSettings implements EnvReader {
   }
 
   problem(name: string, value: string | undefined, allowed: string): void {
-    this.#problems.push({ name: this.#spellingOf(name), value: value === undefined ? undefined : quotable(value), allowed });
+    this.#problems.push({
+      name: this.#spellingOf(name),
+      value: value === undefined ? undefined : quotable(value),
+      allowed,
+    });
   }
 
   rows(): readonly SettingRow[] {
@@ -213,7 +235,12 @@ class EnvSettings implements EnvReader {
   }
 
   /** Reads one setting and notes its row; `shownDefault` is how the table writes the default. */
-  #setting<T>(names: Names, { default: fallback, effect }: Described<T>, kind: ValueKind<T>, shownDefault = String(fallback ?? "")): T {
+  #setting<T>(
+    names: Names,
+    { default: fallback, effect }: Described<T>,
+    kind: ValueKind<T>,
+    shownDefault = String(fallback ?? ""),
+  ): T {
     this.#rows.push({ names: namesOf(names), type: kind.type, default: shownDefault, effect });
     const found = this.#find(names);
     if (found === undefined) return fallback;
@@ -250,20 +277,30 @@ class EnvSettings implements EnvReader {
     return [];
   }
 
-  /** The spelling under which a setting was found: whoever set REDIS_URL looks for that name, not for the primary one. */
+  /**
+   * The spelling under which a setting was found: whoever set REDIS_URL looks for that name, not
+   * for the primary one.
+   */
   #spellingOf(name: string): string {
     const isSet = (candidate: string): boolean => (this.#env[candidate] ?? "") !== "";
     const names = this.#rows.find((row) => row.names[0] === name)?.names ?? [];
     return names.find(isSet) ?? name;
   }
 
-  /** A name and its alias with different values: which one was meant is anybody's guess, so nobody guesses. */
+  /**
+   * A name and its alias with different values: which one was meant is anybody's guess, so nobody
+   * guesses.
+   */
   #refuseContradiction(found: readonly Found[], isSecret: boolean): void {
     const [first, ...rest] = found;
     const other = rest.find((candidate) => candidate.text !== first?.text);
     if (first === undefined || other === undefined) return;
     const shown = isSecret ? "a different value" : `the different value "${quotable(other.text)}"`;
-    this.problem(first.name, isSecret ? REDACTED : first.text, `only one value, but ${other.name} is the same setting and holds ${shown}`);
+    this.problem(
+      first.name,
+      isSecret ? REDACTED : first.text,
+      `only one value, but ${other.name} is the same setting and holds ${shown}`,
+    );
   }
 }
 

@@ -1,4 +1,5 @@
-// The kinds of value that a setting can have: how each is called in tables, which texts it allows in words, and how it is read. Pure.
+// The kinds of value that a setting can have: how each is called in tables, which texts it allows
+// in words, and how it is read. Pure.
 import {
   formatDurationMs,
   parseBoolean,
@@ -33,7 +34,10 @@ export interface DurationRange {
   readonly maxMs?: number;
   /** The unit of a number that stands alone; default: such a number is refused. */
   readonly bareUnit?: "ms" | "s";
-  /** True for what becomes the delay of a timer: more than a timer can wait (24.8 days), such as "876000h" for never, is read as that. */
+  /**
+   * True for what becomes the delay of a timer: more than a timer can wait (24.8 days), such as
+   * "876000h" for never, is read as that.
+   */
   readonly isTimer?: boolean;
   /** True for long lives, which may also be written in days, such as 7d. */
   readonly hasDays?: boolean;
@@ -52,20 +56,28 @@ export interface Choices<T extends string> {
 export const TEXT: ValueKind<string> = { type: "text", allowed: "any text", parse: (text) => text };
 
 /** A boolean. */
-export const BOOLEAN = kindOf("boolean", "true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)", parseBoolean);
+export const BOOLEAN = kindOf(
+  "boolean",
+  "true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)",
+  parseBoolean,
+);
 
 /** A number from 0 to 1. */
 export const RATIO = kindOf("ratio", "a number from 0 to 1", (text) => within(parseNumber(text), 0, 1));
 
 /** A port; 0 takes any free one. */
-export const PORT = kindOf("port", `a port number from 0 to ${PORT_MAX}`, (text) => within(parseInteger(text), 0, PORT_MAX));
+export const PORT = kindOf("port", `a port number from 0 to ${PORT_MAX}`, (text) =>
+  within(parseInteger(text), 0, PORT_MAX),
+);
 
 /** Words separated by commas; spaces around them and empty words do not count. */
 export const LIST = kindOf("list", "words separated by commas", splitList);
 
 /** A whole number. */
 export function integerKind({ min, max }: Range): ValueKind<number> {
-  return kindOf("integer", `a whole number${rangeText(min, max, String)}`, (text) => within(parseInteger(text), min, max));
+  return kindOf("integer", `a whole number${rangeText(min, max, String)}`, (text) =>
+    within(parseInteger(text), min, max),
+  );
 }
 
 /** A decimal number. */
@@ -80,14 +92,24 @@ export function sizeKind({ min, max }: Range): ValueKind<number> {
 }
 
 /** A duration in milliseconds. */
-export function durationKind({ minMs, maxMs, bareUnit, isTimer = false, hasDays = false }: DurationRange): ValueKind<number> {
+export function durationKind({
+  minMs,
+  maxMs,
+  bareUnit,
+  isTimer = false,
+  hasDays = false,
+}: DurationRange): ValueKind<number> {
   const bare = bareUnit === undefined ? "" : ` or a number of ${bareUnit === "s" ? "seconds" : "milliseconds"}`;
   const examples = hasDays ? "10s, 1h30m or 7d" : "500ms, 10s or 1h30m";
-  return kindOf("duration", `a duration such as ${examples}${bare}${rangeText(minMs, maxMs, formatDurationMs)}`, (text) => {
-    const isBare = bareUnit !== undefined && /^[0-9.]+$/.test(text);
-    const ms = within(parseDurationMs(isBare ? text + bareUnit : text, { hasDays }), minMs, maxMs);
-    return ms !== undefined && isTimer ? Math.min(ms, TIMER_MAX_MS) : ms;
-  });
+  return kindOf(
+    "duration",
+    `a duration such as ${examples}${bare}${rangeText(minMs, maxMs, formatDurationMs)}`,
+    (text) => {
+      const isBare = bareUnit !== undefined && /^[0-9.]+$/.test(text);
+      const ms = within(parseDurationMs(isBare ? text + bareUnit : text, { hasDays }), minMs, maxMs);
+      return ms !== undefined && isTimer ? Math.min(ms, TIMER_MAX_MS) : ms;
+    },
+  );
 }
 
 /** One of some words. */
@@ -101,7 +123,10 @@ export function choiceKind<T extends string>({ choices, synonyms, ignoreCase = f
   return kindOf(choices.join(" | "), `one of ${choices.join(", ")}${also}`, (text) => meanings.get(fold(text)));
 }
 
-/** Pairs separated by commas; a value may be empty and may hold the separator, and of equal keys the last stands. */
+/**
+ * Pairs separated by commas; a value may be empty and may hold the separator, and of equal keys the
+ * last stands.
+ */
 export function pairsKind(separator: ":" | "="): ValueKind<ReadonlyMap<string, string>> {
   return kindOf(`list of key${separator}value`, `pairs key${separator}value separated by commas`, (text) => {
     const pairs = splitList(text).map((pair) => splitPair(pair, separator));

@@ -38,7 +38,12 @@ describe("clientContext", () => {
 
   async function attempt(material: TlsMaterial): Promise<string> {
     const { port } = server.address() as AddressInfo;
-    const socket = connect({ host: "127.0.0.1", port, servername: "localhost", secureContext: clientContext(material) });
+    const socket = connect({
+      host: "127.0.0.1",
+      port,
+      servername: "localhost",
+      secureContext: clientContext(material),
+    });
     try {
       await once(socket, "secureConnect");
       return "trusted";
@@ -55,11 +60,14 @@ describe("clientContext", () => {
     { file: "none", pool: "public", answer: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" },
     { file: "none", pool: "own", answer: "trusted" },
     { file: "other", pool: "own", answer: "trusted" },
-  ])("clientContext() makes a server $answer when the CA file is $file and the pool is $pool", async ({ file, pool, answer }) => {
-    if (pool === "own") setDefaultCACertificates([...before, ownCa]);
-    const ca = { own: ownCa, other: otherCa }[file];
-    expect(await attempt(ca === undefined ? {} : { ca: Buffer.from(ca) })).toBe(answer);
-  });
+  ])(
+    "clientContext() makes a server $answer when the CA file is $file and the pool is $pool",
+    async ({ file, pool, answer }) => {
+      if (pool === "own") setDefaultCACertificates([...before, ownCa]);
+      const ca = { own: ownCa, other: otherCa }[file];
+      expect(await attempt(ca === undefined ? {} : { ca: Buffer.from(ca) })).toBe(answer);
+    },
+  );
 
   it("clientContext() makes one context per material", () => {
     const material: TlsMaterial = { ca: Buffer.from(ownCa) };

@@ -1,4 +1,5 @@
-// A real TLS server over files that are replaced in every way that deployments replace them, and the certificate that a real client then sees.
+// A real TLS server over files that are replaced in every way that deployments replace them, and
+// the certificate that a real client then sees.
 import { X509Certificate } from "node:crypto";
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -36,7 +37,11 @@ beforeAll(async () => {
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "weir-tls-"));
   lines = [];
-  log = createLog({ level: "debug", format: "json", write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+  log = createLog({
+    level: "debug",
+    format: "json",
+    write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>),
+  });
 });
 
 afterEach(() => {
@@ -67,7 +72,10 @@ async function serve(paths: TlsFilePaths, pollIntervalMs: number): Promise<{ fil
   return { files, server };
 }
 
-/** Common name of the certificate that a new connection sees; the certificate must hold for the authority. */
+/**
+ * Common name of the certificate that a new connection sees; the certificate must hold for the
+ * authority.
+ */
 function seenName(server: Server): Promise<string> {
   const { port } = server.address() as AddressInfo;
   return new Promise((resolve, reject) => {
@@ -98,7 +106,8 @@ describe("openTlsFiles() reload", () => {
   });
 
   it("openTlsFiles() serves the new pair when a mounted Kubernetes secret swaps its link", async () => {
-    // The layout of a projected volume: tls.crt -> ..data/tls.crt, ..data -> ..revision; an update renames a new link over ..data.
+    // The layout of a projected volume: tls.crt -> ..data/tls.crt, ..data -> ..revision; an update
+    // renames a new link over ..data.
     mkdirSync(join(folder, "..revision-1"));
     writePair(join(folder, "..revision-1"), first);
     symlinkSync("..revision-1", join(folder, "..data"));
@@ -150,7 +159,9 @@ describe("openTlsFiles() reload", () => {
     writePair(folder, first);
     const { server } = await serve(pathsIn(folder), 20);
     writeFileSync(join(folder, "tls.crt"), second.certPem);
-    await expect.poll(() => messages("warning"), DEADLINE).toEqual(["TLS files changed but cannot be used, the old ones stay in force"]);
+    await expect
+      .poll(() => messages("warning"), DEADLINE)
+      .toEqual(["TLS files changed but cannot be used, the old ones stay in force"]);
     expect(lines.find((line) => line["level"] === "warning")?.["error"]).toBe(
       `Cannot use the private key file ${join(folder, "tls.key")}: it does not belong to the certificate ${join(folder, "tls.crt")}`,
     );
@@ -185,7 +196,9 @@ describe("openTlsFiles() reload", () => {
 
 describe("openTlsFiles() edges", () => {
   it("openTlsFiles() throws at once, naming the file, when a file is missing", () => {
-    expect(() => openTlsFiles(pathsIn(folder), { log })).toThrow(`Cannot use the certificate file ${join(folder, "tls.crt")}: ENOENT`);
+    expect(() => openTlsFiles(pathsIn(folder), { log })).toThrow(
+      `Cannot use the certificate file ${join(folder, "tls.crt")}: ENOENT`,
+    );
   });
 
   it("start() takes over what changed between opening and starting", () => {

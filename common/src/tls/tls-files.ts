@@ -1,12 +1,19 @@
-// Certificate, key and CA files that are read again when they change: by rename, by the symlink swap of a mounted Kubernetes secret, or in
-// place. Keeps what was last good; what a server does with it is the listeners' matter.
+// Certificate, key and CA files that are read again when they change: by rename, by the symlink
+// swap of a mounted Kubernetes secret, or in place. Keeps what was last good; what a server does
+// with it is the listeners' matter.
 import { dirname } from "node:path";
 
 import { describeError } from "../errors/service-error.ts";
 import { createFolderWatch, type FolderWatch } from "../files/folder-watch.ts";
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
-import { checkTlsMaterial, isSameMaterial, readTlsMaterial, type TlsFilePaths, type TlsMaterial } from "./tls-material.ts";
+import {
+  checkTlsMaterial,
+  isSameMaterial,
+  readTlsMaterial,
+  type TlsFilePaths,
+  type TlsMaterial,
+} from "./tls-material.ts";
 
 export type {
   /** Which files there are. */
@@ -15,10 +22,16 @@ export type {
   TlsMaterial,
 };
 
-/** How often the files are read even when nothing was seen to happen, in milliseconds: a watch on a folder does not see a link's target change. */
+/**
+ * How often the files are read even when nothing was seen to happen, in milliseconds: a watch on a
+ * folder does not see a link's target change.
+ */
 const POLL_INTERVAL_MS = 5000;
 
-/** How long after the last event of a folder the files are read, in milliseconds: certificate and key are written one after the other. */
+/**
+ * How long after the last event of a folder the files are read, in milliseconds: certificate and
+ * key are written one after the other.
+ */
 const SETTLE_MS = 50;
 
 /** The files and what they last held that was good. */
@@ -27,22 +40,38 @@ export interface TlsFiles extends Part {
   start(): void;
   /** Ends watching; listeners hear nothing more. */
   stop(): void;
-  /** What is in force: the last content that was whole and matching. Callers must not change the buffers. */
+  /**
+   * What is in force: the last content that was whole and matching. Callers must not change the
+   * buffers.
+   */
   current(): TlsMaterial;
-  /** Calls the listener with each new content; returns the function that ends this. A listener that throws is logged. */
+  /**
+   * Calls the listener with each new content; returns the function that ends this. A listener that
+   * throws is logged.
+   */
   onChange(listener: (material: TlsMaterial) => void): () => void;
   /** Reads the files now, for SIGHUP. Bad content is logged and not taken over. */
   reload(): void;
 }
 
-/** What the files need. `refused` hears of each new content that cannot be used, as often as the log. */
+/**
+ * What the files need. `refused` hears of each new content that cannot be used, as often as the
+ * log.
+ */
 export interface TlsFilesDeps {
   readonly log: Log;
   readonly refused?: () => void;
 }
 
-/** Reads and checks the files at once (fails with TLS_FILE_INVALID, naming the file) and watches them from start to stop. */
-export function openTlsFiles(paths: TlsFilePaths, deps: TlsFilesDeps, options: { readonly pollIntervalMs?: number } = {}): TlsFiles {
+/**
+ * Reads and checks the files at once (fails with TLS_FILE_INVALID, naming the file) and watches
+ * them from start to stop.
+ */
+export function openTlsFiles(
+  paths: TlsFilePaths,
+  deps: TlsFilesDeps,
+  options: { readonly pollIntervalMs?: number } = {},
+): TlsFiles {
   return new WatchedTlsFiles(paths, deps, options.pollIntervalMs ?? POLL_INTERVAL_MS);
 }
 

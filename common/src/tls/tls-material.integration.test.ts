@@ -35,7 +35,10 @@ beforeAll(async () => {
   writeFileSync(at("text.crt"), "not a certificate\n");
   writeFileSync(at("half.crt"), server.certPem.slice(0, 200));
   writeFileSync(at("broken.crt"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-  writeFileSync(at("second-broken.crt"), `${authority.certPem}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`);
+  writeFileSync(
+    at("second-broken.crt"),
+    `${authority.certPem}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
+  );
   writeFileSync(at("huge.crt"), Buffer.alloc(2 * 1024 * 1024 + 1, "\n"));
   mkdirSync(at("folder.crt"));
   chmodSync(at("tls.key"), 0o600);
@@ -65,7 +68,12 @@ describe("readTlsMaterial() and checkTlsMaterial()", () => {
     },
     { files: { certPath: "tls.crt" }, what: "certificate", file: "tls.crt", reason: "no private key is given for it" },
     { files: { keyPath: "tls.key" }, what: "private key", file: "tls.key", reason: "no certificate is given for it" },
-    { files: { certPath: "empty.crt", keyPath: "tls.key" }, what: "certificate", file: "empty.crt", reason: "the file is empty" },
+    {
+      files: { certPath: "empty.crt", keyPath: "tls.key" },
+      what: "certificate",
+      file: "empty.crt",
+      reason: "the file is empty",
+    },
     {
       files: { certPath: "text.crt", keyPath: "tls.key" },
       what: "certificate",
@@ -96,7 +104,12 @@ describe("readTlsMaterial() and checkTlsMaterial()", () => {
       file: "other.key",
       reason: "it does not belong to the certificate ",
     },
-    { files: { caPath: "text.crt" }, what: "CA certificate", file: "text.crt", reason: "it holds no PEM block BEGIN CERTIFICATE" },
+    {
+      files: { caPath: "text.crt" },
+      what: "CA certificate",
+      file: "text.crt",
+      reason: "it holds no PEM block BEGIN CERTIFICATE",
+    },
     {
       files: { caPath: "second-broken.crt" },
       what: "CA certificate",

@@ -1,4 +1,5 @@
-// Reads certificate, key and CA files once and tells precisely what is wrong with them. Watching them is the matter of tls-files.ts.
+// Reads certificate, key and CA files once and tells precisely what is wrong with them. Watching
+// them is the matter of tls-files.ts.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
@@ -27,7 +28,10 @@ export interface TlsMaterial {
   readonly ca?: Buffer;
 }
 
-/** Reads the files; fails with TLS_FILE_INVALID. Synchronous: the files are small and local, and the callers need the answer at once. */
+/**
+ * Reads the files; fails with TLS_FILE_INVALID. Synchronous: the files are small and local, and the
+ * callers need the answer at once.
+ */
 export function readTlsMaterial(paths: TlsFilePaths): TlsMaterial {
   return {
     ...(paths.certPath !== undefined && { cert: readTlsFile("certificate", paths.certPath) }),
@@ -36,11 +40,16 @@ export function readTlsMaterial(paths: TlsFilePaths): TlsMaterial {
   };
 }
 
-/** Fails with TLS_FILE_INVALID, naming the file, unless every file parses, the key belongs to the certificate, and TLS accepts the whole. */
+/**
+ * Fails with TLS_FILE_INVALID, naming the file, unless every file parses, the key belongs to the
+ * certificate, and TLS accepts the whole.
+ */
 export function checkTlsMaterial(material: TlsMaterial, paths: TlsFilePaths): void {
   const { certPath = "", keyPath = "", caPath = "" } = paths;
-  if (material.cert !== undefined && material.key === undefined) throw invalid("certificate", certPath, "no private key is given for it");
-  if (material.key !== undefined && material.cert === undefined) throw invalid("private key", keyPath, "no certificate is given for it");
+  if (material.cert !== undefined && material.key === undefined)
+    throw invalid("certificate", certPath, "no private key is given for it");
+  if (material.key !== undefined && material.cert === undefined)
+    throw invalid("private key", keyPath, "no certificate is given for it");
   if (material.cert !== undefined && material.key !== undefined) {
     const [leaf] = parseCertificates("certificate", certPath, material.cert);
     if (!leaf.checkPrivateKey(parseKey(keyPath, material.key))) {
@@ -75,13 +84,17 @@ function readTlsFile(what: string, path: string): Buffer {
   return content;
 }
 
-/** Checks and reads through one descriptor, so that a file swapped in between cannot get around the bound. */
+/**
+ * Checks and reads through one descriptor, so that a file swapped in between cannot get around the
+ * bound.
+ */
 function readBounded(path: string): Buffer {
   const file = openSync(path, "r");
   try {
     const stat = fstatSync(file);
     if (!stat.isFile()) throw new TypeError("it is not a file");
-    if (stat.size > FILE_MAX_BYTES) throw new RangeError(`it is larger than ${FILE_MAX_BYTES} bytes, current size is ${stat.size}`);
+    if (stat.size > FILE_MAX_BYTES)
+      throw new RangeError(`it is larger than ${FILE_MAX_BYTES} bytes, current size is ${stat.size}`);
     return readFileSync(file);
   } finally {
     closeSync(file);
@@ -106,7 +119,8 @@ function parseKey(path: string, pem: Buffer): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    // The cause is not shown: the message of the parser is of no help, and a key file is no place to quote from.
+    // The cause is not shown: the message of the parser is of no help, and a key file is no place
+    // to quote from.
     throw invalid("private key", path, "it is not a PEM private key without passphrase", cause);
   }
 }

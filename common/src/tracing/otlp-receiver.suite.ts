@@ -1,5 +1,6 @@
-// A receiver of OTLP in another language, made of OpenTelemetry's published messages: what programs under test export, as others read it. The receiver itself
-// is a program in Python, which `node tools/test-setup.ts` makes ready. Only integration tests import it.
+// A receiver of OTLP in another language, made of OpenTelemetry's published messages: what programs
+// under test export, as others read it. The receiver itself is a program in Python, which `node
+// tools/test-setup.ts` makes ready. Only integration tests import it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { homedir } from "node:os";
@@ -48,7 +49,10 @@ export interface OtlpReceiver {
   stop(): Promise<void>;
 }
 
-/** Starts a receiver on free ports of 127.0.0.1; the environment says where the cache is. With paths of a certificate and its key it speaks TLS. */
+/**
+ * Starts a receiver on free ports of 127.0.0.1; the environment says where the cache is. With paths
+ * of a certificate and its key it speaks TLS.
+ */
 export async function startOtlpReceiver(
   env: Readonly<Record<string, string | undefined>>,
   tls?: { readonly certPath: string; readonly keyPath: string },
@@ -61,7 +65,10 @@ export async function startOtlpReceiver(
   let [output, errors] = ["", ""];
   child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
-  child.on("error", (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test-setup.ts installs it\n`));
+  child.on(
+    "error",
+    (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test-setup.ts installs it\n`),
+  );
   const lines = (): readonly string[] => output.split("\n").slice(0, -1);
   // What it has to say at once is either its ports or why there is none.
   await expect.poll(() => output + errors, { timeout: START_TIMEOUT_MS, interval: 50 }).toContain("\n");

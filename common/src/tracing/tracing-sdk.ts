@@ -37,16 +37,25 @@ import {
 
 import type { Log } from "../log/log.ts";
 
-/** How long stop waits for the last spans to be sent, in milliseconds: a receiver that is down must not hold up the end of a service. */
+/**
+ * How long stop waits for the last spans to be sent, in milliseconds: a receiver that is down must
+ * not hold up the end of a service.
+ */
 const FLUSH_MAX_MS = 3000;
 
-/** Most different problems of the SDK that are told: they come from settings, and there are few of those. */
+/**
+ * Most different problems of the SDK that are told: they come from settings, and there are few of
+ * those.
+ */
 const DIAGNOSTICS_MAX = 20;
 
 /** Headers as Node gives them, with names in lower case. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What the SDK is told. Where spans go is told by the standard OTEL_EXPORTER_OTLP_* variables, which the exporter reads by itself. */
+/**
+ * What the SDK is told. Where spans go is told by the standard OTEL_EXPORTER_OTLP_* variables,
+ * which the exporter reads by itself.
+ */
 export interface SdkSettings {
   /** http is OTLP with protobuf over HTTP. */
   readonly protocol: "http" | "grpc";
@@ -55,14 +64,19 @@ export interface SdkSettings {
   readonly serviceNamespace: string;
   /** Undefined: a random version 4 UUID, drawn at start. */
   readonly serviceInstanceId: string | undefined;
-  /** Share of the traces that begin here and are recorded, 0 to 1; a caller's decision wins over it. */
+  /**
+   * Share of the traces that begin here and are recorded, 0 to 1; a caller's decision wins over it.
+   */
   readonly samplingRate: number;
 }
 
 /** Tracing that is on. */
 export interface RunningTracing {
   readonly tracer: Tracer;
-  /** The caller's place in its trace, read from its headers (tracecontext, B3, baggage); the parent to give to `tracer.startSpan`. */
+  /**
+   * The caller's place in its trace, read from its headers (tracecontext, B3, baggage); the parent
+   * to give to `tracer.startSpan`.
+   */
   readonly extract: (headers: TraceHeaders) => Context;
   /** The headers that tell a callee of this place in the trace. */
   readonly inject: (from: Context) => Record<string, string>;
@@ -74,23 +88,35 @@ export interface RunningTracing {
   readonly below: (parent: Context, span: Span) => Context;
   /** Whether a place is in a trace already; false where one begins. */
   readonly isInTrace: (place: Context) => boolean;
-  /** Whether the span at a place is one that will be sent. Below one that will not, no span is, so that none needs to be made. */
+  /**
+   * Whether the span at a place is one that will be sent. Below one that will not, no span is, so
+   * that none needs to be made.
+   */
   readonly isRecorded: (place: Context) => boolean;
-  /** Runs something at a place in the trace, which `active` tells until it returns, and wherever it goes on asynchronously. */
+  /**
+   * Runs something at a place in the trace, which `active` tells until it returns, and wherever it
+   * goes on asynchronously.
+   */
   readonly run: (place: Context, what: () => void) => void;
   /** The place where the running code is. */
   readonly active: () => Context;
-  /** Sends what is left, within three seconds, and ends. Never fails: what could not be sent is logged. */
+  /**
+   * Sends what is left, within three seconds, and ends. Never fails: what could not be sent is
+   * logged.
+   */
   stop(): Promise<void>;
 }
 
-/** Starts the SDK and makes it the process's own, so that libraries which record spans use it too. */
+/**
+ * Starts the SDK and makes it the process's own, so that libraries which record spans use it too.
+ */
 export async function startSdk(settings: SdkSettings, deps: { readonly log: Log }): Promise<RunningTracing> {
   // What the exporter does not understand in its variables it tells there and nowhere else.
   diag.setLogger(diagnosticsOf(deps.log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   const exporter = new ReportingExporter(await createExporter(settings.protocol), deps.log);
   const provider = new NodeTracerProvider({
-    // OTEL_RESOURCE_ATTRIBUTES, which operators of Kubernetes clusters inject, tells the rest: the pod, its node, the cluster.
+    // OTEL_RESOURCE_ATTRIBUTES, which operators of Kubernetes clusters inject, tells the rest: the
+    // pod, its node, the cluster.
     resource: defaultResource()
       .merge(detectResources({ detectors: [envDetector] }))
       .merge(resourceFromAttributes(resourceAttributes(settings))),
@@ -114,7 +140,8 @@ export async function startSdk(settings: SdkSettings, deps: { readonly log: Log 
       propagator.inject(from, headers, headerSetter);
       return headers;
     },
-    startServerSpan: (name, attributes, parent) => tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, parent),
+    startServerSpan: (name, attributes, parent) =>
+      tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, parent),
     markFailed: (span, message) => void span.setStatus({ code: SpanStatusCode.ERROR, message }),
     below: (parent, span) => trace.setSpan(parent, span),
     isInTrace: (place) => trace.getSpanContext(place) !== undefined,
@@ -145,10 +172,16 @@ const headerSetter: TextMapSetter<Record<string, string>> = {
   },
 };
 
-/** Ends the provider, which sends what is left. Spans that cannot be sent are worth a line, not a stop that fails. */
+/**
+ * Ends the provider, which sends what is left. Spans that cannot be sent are worth a line, not a
+ * stop that fails.
+ */
 async function flush(provider: NodeTracerProvider, log: Log): Promise<void> {
   const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => timeout.reject(new Error(`the receiver did not take them within ${FLUSH_MAX_MS} ms`)), FLUSH_MAX_MS);
+  const timer = setTimeout(
+    () => timeout.reject(new Error(`the receiver did not take them within ${FLUSH_MAX_MS} ms`)),
+    FLUSH_MAX_MS,
+  );
   try {
     await Promise.race([provider.shutdown(), timeout.promise]);
   } catch (error) {
@@ -159,8 +192,9 @@ async function flush(provider: NodeTracerProvider, log: Log): Promise<void> {
 }
 
 /**
- * Reports when exporting begins to fail and when it works again, not every failure: the processor exports every five seconds. To the processor
- * every export is a success, because all it does with a failure is to report it a second time and to fail the shutdown.
+ * Reports when exporting begins to fail and when it works again, not every failure: the processor
+ * exports every five seconds. To the processor every export is a success, because all it does with
+ * a failure is to report it a second time and to fail the shutdown.
  */
 class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
@@ -196,7 +230,10 @@ class ReportingExporter implements SpanExporter {
   }
 }
 
-/** Warnings and errors of the SDK. Several texts come in a row when something lasts, so each is told once. */
+/**
+ * Warnings and errors of the SDK. Several texts come in a row when something lasts, so each is told
+ * once.
+ */
 function diagnosticsOf(log: Log): DiagLogger {
   const told = new Set<string>();
   const warn = (message: string, ...details: unknown[]): void => {

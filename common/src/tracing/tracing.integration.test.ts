@@ -1,4 +1,5 @@
-// Spans on the wire: small OTLP receivers, over HTTP and over gRPC, that read enough of the protobuf to see what arrived.
+// Spans on the wire: small OTLP receivers, over HTTP and over gRPC, that read enough of the
+// protobuf to see what arrived.
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
@@ -48,7 +49,10 @@ async function start(overrides: Partial<TracingSettings> = {}): Promise<Tracing>
 
 function recordedLog(): { log: Log; lines: unknown[] } {
   const lines: unknown[] = [];
-  return { log: createLog({ level: "info", format: "json", write: (line) => void lines.push(JSON.parse(line)) }), lines };
+  return {
+    log: createLog({ level: "info", format: "json", write: (line) => void lines.push(JSON.parse(line)) }),
+    lines,
+  };
 }
 
 /** Listens on a free port and points the exporter there. */
@@ -63,7 +67,8 @@ async function openHttpReceiver(status: () => number = () => 200): Promise<Recei
   const spans: ReceivedSpan[] = [];
   const server = createHttpServer((request, response) => {
     void buffer(request).then((body) => {
-      if (request.url === "/v1/traces" && request.headers["content-type"] === "application/x-protobuf") spans.push(...decodeSpans(body));
+      if (request.url === "/v1/traces" && request.headers["content-type"] === "application/x-protobuf")
+        spans.push(...decodeSpans(body));
       response.writeHead(status(), { "content-type": "application/x-protobuf" }).end();
     });
   });
@@ -76,7 +81,10 @@ async function openHttpReceiver(status: () => number = () => 200): Promise<Recei
   return spans;
 }
 
-/** An OTLP/gRPC receiver: a message is five bytes of frame and the same protobuf, and the answer is an empty message. */
+/**
+ * An OTLP/gRPC receiver: a message is five bytes of frame and the same protobuf, and the answer is
+ * an empty message.
+ */
 async function openGrpcReceiver(): Promise<ReceivedSpan[]> {
   const spans: ReceivedSpan[] = [];
   const sessions = new Set<ServerHttp2Session>();
@@ -85,7 +93,8 @@ async function openGrpcReceiver(): Promise<ReceivedSpan[]> {
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
     void buffer(stream).then((body) => {
-      if (headers[":path"] === "/opentelemetry.proto.collector.trace.v1.TraceService/Export") spans.push(...decodeSpans(body.subarray(5)));
+      if (headers[":path"] === "/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+        spans.push(...decodeSpans(body.subarray(5)));
       stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
       stream.end(Buffer.alloc(5));
     });
@@ -126,7 +135,9 @@ describe("startTracing() export", () => {
     tracing.tracer!.startSpan("a").end();
     await tracing.stop();
     const resource = received[0]!.resource;
-    expect(resource["service.instance.id"]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(resource["service.instance.id"]).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
     expect(resource).not.toHaveProperty("service.namespace");
   });
 
@@ -139,17 +150,25 @@ describe("startTracing() export", () => {
     expect(received[0]?.resource).toMatchObject({ "k8s.pod.name": "pod-7-x", "service.namespace": "edge" });
   });
 
-  it.each(["http", "grpc"] as const)("startTracing() tells of variables of the exporter that it cannot use over %s", async (protocol) => {
-    vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://localhost:1");
-    vi.stubEnv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nonexistent/ca.pem");
-    vi.stubEnv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon");
-    const { log, lines } = recordedLog();
-    const tracing = await startTracing({ ...settings, protocol }, { log });
-    tracing.tracer!.startSpan("a").end();
-    await tracing.stop();
-    const reasons = lines.map((line) => (line as { reason?: string }).reason).filter((reason) => reason !== undefined);
-    expect(reasons).toEqual([expect.stringContaining("OTEL_EXPORTER_OTLP_TIMEOUT"), expect.stringContaining("root certificate")]);
-  });
+  it.each(["http", "grpc"] as const)(
+    "startTracing() tells of variables of the exporter that it cannot use over %s",
+    async (protocol) => {
+      vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://localhost:1");
+      vi.stubEnv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nonexistent/ca.pem");
+      vi.stubEnv("OTEL_EXPORTER_OTLP_TIMEOUT", "soon");
+      const { log, lines } = recordedLog();
+      const tracing = await startTracing({ ...settings, protocol }, { log });
+      tracing.tracer!.startSpan("a").end();
+      await tracing.stop();
+      const reasons = lines
+        .map((line) => (line as { reason?: string }).reason)
+        .filter((reason) => reason !== undefined);
+      expect(reasons).toEqual([
+        expect.stringContaining("OTEL_EXPORTER_OTLP_TIMEOUT"),
+        expect.stringContaining("root certificate"),
+      ]);
+    },
+  );
 
   it("startTracing() warns once when the receiver refuses spans", async () => {
     await openHttpReceiver(() => 400);
@@ -158,7 +177,11 @@ describe("startTracing() export", () => {
     tracing.tracer!.startSpan("a").end();
     await tracing.stop();
     expect(lines).toMatchObject([
-      { level: "warning", "@message": "cannot export spans, they are lost until this works again", error: "Bad Request" },
+      {
+        level: "warning",
+        "@message": "cannot export spans, they are lost until this works again",
+        error: "Bad Request",
+      },
     ]);
   });
 
@@ -194,7 +217,11 @@ describe("startTracing() export", () => {
     tracing.tracer!.startSpan("a").end();
     await tracing.stop();
     expect(lines).toMatchObject([
-      { level: "warning", "@message": "cannot send the last spans, they are lost", error: "the receiver did not take them within 3000 ms" },
+      {
+        level: "warning",
+        "@message": "cannot send the last spans, they are lost",
+        error: "the receiver did not take them within 3000 ms",
+      },
     ]);
   });
 });
@@ -222,7 +249,10 @@ describe("startTracing() sampling and propagation", () => {
   it.each([
     { form: "tracecontext", headers: sampledHeaders },
     { form: "B3 in one header", headers: { b3: `${TRACE_ID}-${PARENT_ID}-1` } },
-    { form: "B3 in several headers", headers: { "x-b3-traceid": TRACE_ID, "x-b3-spanid": PARENT_ID, "x-b3-sampled": "1" } },
+    {
+      form: "B3 in several headers",
+      headers: { "x-b3-traceid": TRACE_ID, "x-b3-spanid": PARENT_ID, "x-b3-sampled": "1" },
+    },
     { form: "a list of one value", headers: { traceparent: [`00-${TRACE_ID}-${PARENT_ID}-01`] } },
   ])("extract() continues the caller's trace when it comes as $form", async ({ headers }) => {
     const received = await openHttpReceiver();
@@ -246,7 +276,8 @@ describe("startTracing() sampling and propagation", () => {
   });
 });
 
-// The messages of opentelemetry/proto/collector/trace/v1/trace_service.proto and below it, as far as the tests look.
+// The messages of opentelemetry/proto/collector/trace/v1/trace_service.proto and below it, as far
+// as the tests look.
 
 function decodeSpans(request: Buffer): ReceivedSpan[] {
   return messagesIn(request, 1).flatMap((resourceSpans) => {

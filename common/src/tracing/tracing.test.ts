@@ -40,7 +40,10 @@ describe("readTracingSettings()", () => {
   });
 
   it.each([
-    { env: { TRACING_EXPORTER_PROTOCOL: "udp" }, problem: 'TRACING_EXPORTER_PROTOCOL="udp": allowed is one of http, grpc' },
+    {
+      env: { TRACING_EXPORTER_PROTOCOL: "udp" },
+      problem: 'TRACING_EXPORTER_PROTOCOL="udp": allowed is one of http, grpc',
+    },
     { env: { TRACING_SAMPLING_RATE: "1.5" }, problem: 'TRACING_SAMPLING_RATE="1.5": allowed is a number from 0 to 1' },
   ])("readTracingSettings() refuses $env", ({ env, problem }) => {
     const read = readEnv(env);

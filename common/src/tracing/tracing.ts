@@ -1,5 +1,5 @@
-// Tracing as the services see it: settings, a tracer when it is on, and a stop that flushes. The OpenTelemetry SDK (0.2 s to load) is behind
-// tracing-sdk.ts and is loaded only when tracing is on.
+// Tracing as the services see it: settings, a tracer when it is on, and a stop that flushes. The
+// OpenTelemetry SDK (0.2 s to load) is behind tracing-sdk.ts and is loaded only when tracing is on.
 import type { Log } from "../log/log.ts";
 import type { EnvReader } from "../settings/read-env.ts";
 import type { RunningTracing, SdkSettings } from "./tracing-sdk.ts";
@@ -9,7 +9,10 @@ export interface TracingSettings extends SdkSettings {
   readonly enabled: boolean;
 }
 
-/** Tracing while a service runs: one comparison with undefined tells whether there is anything to record. */
+/**
+ * Tracing while a service runs: one comparison with undefined tells whether there is anything to
+ * record.
+ */
 export type Tracing = RunningTracing | TracingOff;
 
 /** Tracing that is off. */
@@ -30,7 +33,10 @@ export function readTracingSettings(read: EnvReader, defaults: { readonly servic
       choices: ["http", "grpc"],
       effect: "Protocol of the export; the destination is set by the standard OTEL_EXPORTER_OTLP_* variables.",
     }),
-    serviceName: read.string("TRACING_SERVICE_NAME", { default: defaults.serviceName, effect: "Service name in spans." }),
+    serviceName: read.string("TRACING_SERVICE_NAME", {
+      default: defaults.serviceName,
+      effect: "Service name in spans.",
+    }),
     serviceNamespace: read.string("TRACING_SERVICE_NAMESPACE", { default: "", effect: "Service namespace in spans." }),
     serviceInstanceId: read.optionalString("TRACING_SERVICE_INSTANCE_ID", {
       effect: "Service instance in spans; a random version 4 UUID when not set.",
@@ -44,7 +50,8 @@ export function readTracingSettings(read: EnvReader, defaults: { readonly servic
 
 /** Starts tracing, or does nothing when the settings say so. */
 export async function startTracing(settings: TracingSettings, deps: { readonly log: Log }): Promise<Tracing> {
-  if (!settings.enabled) return { tracer: undefined, extract: undefined, inject: undefined, stop: () => Promise.resolve() };
+  if (!settings.enabled)
+    return { tracer: undefined, extract: undefined, inject: undefined, stop: () => Promise.resolve() };
   const { startSdk } = await import("./tracing-sdk.ts");
   return startSdk(settings, deps);
 }

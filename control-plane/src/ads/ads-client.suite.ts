@@ -1,4 +1,5 @@
-// A real gRPC client in the part of a pod, and certificates for both ends. Only integration tests import it. It keeps the laws of fake-ads-stream.suite.ts.
+// A real gRPC client in the part of a pod, and certificates for both ends. Only integration tests
+// import it. It keeps the laws of fake-ads-stream.suite.ts.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +7,10 @@ import { join } from "node:path";
 import { Client, type ClientDuplexStream, credentials, type StatusObject } from "@grpc/grpc-js";
 import { type Authority, createAuthority } from "@weir/common/certificates/authority";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
-import type { DiscoveryRequest, DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import type {
+  DiscoveryRequest,
+  DiscoveryResponse,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { type MethodDefinition, serviceDefinition } from "@weir/proto/grpc/service-definition";
 
@@ -53,9 +57,19 @@ export interface TestCertificates {
 export async function createTestCertificates(): Promise<TestCertificates> {
   const folder = mkdtempSync(join(tmpdir(), "weir-ads-"));
   const authority = await createTestAuthority();
-  const server = { certPath: join(folder, "server.pem"), keyPath: join(folder, "server.key"), caPath: join(folder, "ca.pem") };
+  const server = {
+    certPath: join(folder, "server.pem"),
+    keyPath: join(folder, "server.key"),
+    caPath: join(folder, "ca.pem"),
+  };
   const renewServer = async (from = authority): Promise<void> => {
-    const pair = await from.issue({ commonName: "control plane", dnsNames: [SERVER_NAME], usage: "server", now: new Date(), validDays: 1 });
+    const pair = await from.issue({
+      commonName: "control plane",
+      dnsNames: [SERVER_NAME],
+      usage: "server",
+      now: new Date(),
+      validDays: 1,
+    });
     writeFileSync(server.certPath, pair.certPem);
     writeFileSync(server.keyPath, pair.keyPem);
     writeFileSync(server.caPath, authority.certPem);
@@ -81,10 +95,15 @@ export async function createTestAuthority(): Promise<Authority> {
 /** How a stream is opened. */
 export type StreamMethod = MethodDefinition<DiscoveryRequest, DiscoveryResponse>;
 
-/** Asks once, by the method of the single-type service; resolves with the answer or rejects with the status. */
+/**
+ * Asks once, by the method of the single-type service; resolves with the answer or rejects with the
+ * status.
+ */
 export async function fetchOnce(port: number, request: RequestText): Promise<DiscoveryResponse> {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
-  const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitConfigDiscoveryService).fetchRlsConfigs;
+  const { path, requestSerialize, responseDeserialize } = serviceDefinition(
+    RateLimitConfigDiscoveryService,
+  ).fetchRlsConfigs;
   try {
     return await new Promise((resolve, reject) => {
       client.makeUnaryRequest(path, requestSerialize, responseDeserialize, requestOf(request), (error, answer) => {
@@ -105,7 +124,10 @@ export class RealPod {
   readonly #client: Client;
   readonly #stream: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
-  /** Connects to a port of this machine, without TLS when there is no identity; `method` is the stream of an aggregated service unless said otherwise. */
+  /**
+   * Connects to a port of this machine, without TLS when there is no identity; `method` is the
+   * stream of an aggregated service unless said otherwise.
+   */
   constructor(
     port: number,
     identity?: TestIdentity,
@@ -114,7 +136,11 @@ export class RealPod {
     const secure =
       identity === undefined
         ? credentials.createInsecure()
-        : credentials.createSsl(Buffer.from(identity.caPem), Buffer.from(identity.keyPem), Buffer.from(identity.certPem));
+        : credentials.createSsl(
+            Buffer.from(identity.caPem),
+            Buffer.from(identity.keyPem),
+            Buffer.from(identity.certPem),
+          );
     // Connections are shared by address otherwise, and a test of the handshake would see none.
     this.#client = new Client(`127.0.0.1:${port}`, secure, {
       "grpc.use_local_subchannel_pool": 1,

@@ -1,4 +1,5 @@
-// Tests of ads-server.ts with real clients over mutual TLS. Case numbers are those of the protocol's test list.
+// Tests of ads-server.ts with real clients over mutual TLS. Case numbers are those of the
+// protocol's test list.
 import { connect, createServer, type Socket } from "node:net";
 
 import { create } from "@bufbuild/protobuf";
@@ -39,7 +40,10 @@ function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
   return buildSnapshots(assemble(stateOfManifests(...manifests))).others;
 }
 
-/** A snapshot of a little more than a million bytes; larger than a resource may be, which the protocol does not care about. */
+/**
+ * A snapshot of a little more than a million bytes; larger than a resource may be, which the
+ * protocol does not care about.
+ */
 function largeSnapshot(requestsPerUnit: number): Snapshot {
   const domain = `${requestsPerUnit}-${"d".repeat(1_000_000)}`;
   const bytes = encodeResource(create(RateLimitConfigSchema, { name: "default/large", domain }));
@@ -60,7 +64,11 @@ async function serve(
     security,
     quarantine,
     ...options
-  }: Partial<AdsServerOptions> & { allowedNames?: readonly string[]; security?: AdsSecurity; quarantine?: PodQuarantine } = {},
+  }: Partial<AdsServerOptions> & {
+    allowedNames?: readonly string[];
+    security?: AdsSecurity;
+    quarantine?: PodQuarantine;
+  } = {},
 ): Promise<{ server: AdsServer; port: number; publish: (snapshot: Snapshot) => void; counters: FakeCounters }> {
   let snapshot = initial;
   const listeners = new Set<() => void>();
@@ -174,7 +182,8 @@ describe("AdsServer over mutual TLS", () => {
     const otherAuthority = await createTestAuthority();
     await certificates.renewServer(otherAuthority);
     files.reload();
-    // A client that trusts only the new authority of the server gets in: so the new certificate is in use.
+    // A client that trusts only the new authority of the server gets in: so the new certificate is
+    // in use.
     const after = connectPod(port, { ...identity, caPem: otherAuthority.certPem });
     after.request();
     await after.response(1);
@@ -234,7 +243,8 @@ describe("AdsServer over mutual TLS", () => {
       publish(largeSnapshot(round));
       await fast.response(round);
     }
-    // The first large response fills the window of the slow pod; the other eighteen were never begun.
+    // The first large response fills the window of the slow pod; the other eighteen were never
+    // begun.
     expect(counters.pushes).toBe(20 + 2);
     proxy.thaw();
     expect((await slow.response(3)).versionInfo).toBe(fast.last.versionInfo);
@@ -250,9 +260,14 @@ describe("AdsServer over mutual TLS", () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     const { version } = snapshotOf({ ...A, requestsPerUnit: 50 });
-    await until("the last version everywhere", () => fleet.every((pod) => pod.responses.at(-1)?.versionInfo === version));
+    await until("the last version everywhere", () =>
+      fleet.every((pod) => pod.responses.at(-1)?.versionInfo === version),
+    );
     for (const pod of fleet) pod.accept();
-    await until("acceptance everywhere", () => pods.list().filter(({ accepted }) => accepted?.version === version).length === 50);
+    await until(
+      "acceptance everywhere",
+      () => pods.list().filter(({ accepted }) => accepted?.version === version).length === 50,
+    );
     for (const pod of fleet) pod.close();
     await until("no stream is left", () => server.streams() === 0 && pods.list().length === 0);
   });
@@ -352,7 +367,8 @@ describe("AdsServer as the single-type service of the data plane", () => {
     pod.request({ type: "type.googleapis.com/envoy.config.cluster.v3.Cluster" });
     expect(await pod.ended()).toEqual({
       code: status.INVALID_ARGUMENT,
-      details: "type_url must be type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig or missing on this stream",
+      details:
+        "type_url must be type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig or missing on this stream",
     });
   });
 
@@ -360,7 +376,9 @@ describe("AdsServer as the single-type service of the data plane", () => {
     const { port, server } = await serve(snapshotOf(A, B), { security: PLAINTEXT });
     const answer = await fetchOnce(port, { type: "" });
     expect([answer.versionInfo, namesOf(answer)]).toEqual([snapshotOf(A, B).version, ["default/a", "default/b"]]);
-    await expect(fetchOnce(port, { type: "type.googleapis.com/other" })).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+    await expect(fetchOnce(port, { type: "type.googleapis.com/other" })).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+    });
     expect(server.streams()).toBe(0);
     const { port: empty } = await serve(undefined, { security: PLAINTEXT });
     await expect(fetchOnce(empty, {})).rejects.toMatchObject({
@@ -430,14 +448,21 @@ describe("AdsServer.drain()", () => {
     const ended: number[] = [];
     const startedMs = performance.now();
     server.drain(4000);
-    const watching = Promise.all(leaving.map(async (pod) => [(await pod.ended()).code, ended.push(performance.now() - startedMs)]));
+    const watching = Promise.all(
+      leaving.map(async (pod) => [(await pod.ended()).code, ended.push(performance.now() - startedMs)]),
+    );
     const late = new RealPod(port);
     running.push({ stop: () => late.close() });
     late.request();
     await late.response(1);
     expect((await watching).map(([code]) => code)).toEqual(leaving.map(() => status.UNAVAILABLE));
     // A busy machine ends them later, never earlier; a timer may be a millisecond early.
-    expect(ended.map((endMs, index) => endMs >= [1440, 2080, 2720, 3360][index]! - 5)).toEqual([true, true, true, true]);
+    expect(ended.map((endMs, index) => endMs >= [1440, 2080, 2720, 3360][index]! - 5)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     expect(server.streams()).toBe(1);
   });
 });
@@ -452,7 +477,9 @@ describe("AdsServer.start()", () => {
   });
 });
 
-/** Hands bytes through until it freezes: then nothing passes and nothing is closed, until it thaws. */
+/**
+ * Hands bytes through until it freezes: then nothing passes and nothing is closed, until it thaws.
+ */
 async function startProxy(target: number): Promise<{ port: number; freeze: () => void; thaw: () => void }> {
   const sockets: Socket[] = [];
   const pairs: (readonly [Socket, Socket])[] = [];

@@ -1,4 +1,5 @@
-// Tests of ads-server.ts without a connection: with which bounds gRPC is set up when nobody says otherwise.
+// Tests of ads-server.ts without a connection: with which bounds gRPC is set up when nobody says
+// otherwise.
 import { Server } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it, vi } from "vitest";
@@ -15,26 +16,32 @@ describe("createAdsServer()", () => {
     { connectionAgeMaxMs: 3_600_000, ageMs: 3_600_000 },
     // A timer of Node takes 31 bits, and gRPC adds up to a tenth.
     { connectionAgeMaxMs: 2_147_483_647, ageMs: 1_900_000_000 },
-  ])("asks dead connections for a sign of life and ends those of $connectionAgeMaxMs ms", ({ connectionAgeMaxMs, ageMs }) => {
-    createAdsServer(
-      {
-        log: silentLog(),
-        security: { kind: "plaintext" },
-        snapshots: { snapshotFor: (fleet) => new FakeSnapshots().snapshotFor(fleet), onPublished: () => () => undefined },
-        pods: createPodRegistry({ clock: () => 0 }),
-        counters: new FakeCounters(),
-      },
-      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs },
-    );
-    expect(vi.mocked(Server)).toHaveBeenLastCalledWith(
-      expect.objectContaining({
-        "grpc.keepalive_time_ms": 30_000,
-        "grpc.keepalive_timeout_ms": 10_000,
-        "grpc.max_connection_age_ms": ageMs,
-        "grpc.max_connection_age_grace_ms": 5000,
-        "grpc.max_receive_message_length": 1_048_576,
-        "grpc.max_concurrent_streams": 100,
-      }),
-    );
-  });
+  ])(
+    "asks dead connections for a sign of life and ends those of $connectionAgeMaxMs ms",
+    ({ connectionAgeMaxMs, ageMs }) => {
+      createAdsServer(
+        {
+          log: silentLog(),
+          security: { kind: "plaintext" },
+          snapshots: {
+            snapshotFor: (fleet) => new FakeSnapshots().snapshotFor(fleet),
+            onPublished: () => () => undefined,
+          },
+          pods: createPodRegistry({ clock: () => 0 }),
+          counters: new FakeCounters(),
+        },
+        { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs },
+      );
+      expect(vi.mocked(Server)).toHaveBeenLastCalledWith(
+        expect.objectContaining({
+          "grpc.keepalive_time_ms": 30_000,
+          "grpc.keepalive_timeout_ms": 10_000,
+          "grpc.max_connection_age_ms": ageMs,
+          "grpc.max_connection_age_grace_ms": 5000,
+          "grpc.max_receive_message_length": 1_048_576,
+          "grpc.max_concurrent_streams": 100,
+        }),
+      );
+    },
+  );
 });

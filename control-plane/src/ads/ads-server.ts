@@ -1,4 +1,5 @@
-// The gRPC listener for pods: TLS, who may connect, keepalive, and the life of streams. What is said on a stream is pod-stream.ts's.
+// The gRPC listener for pods: TLS, who may connect, keepalive, and the life of streams. What is
+// said on a stream is pod-stream.ts's.
 import {
   type sendUnaryData,
   Server,
@@ -46,7 +47,10 @@ export interface AdsServerOptions extends ConnectionLife {
   readonly streamsMax?: number;
 }
 
-/** Why somebody was not let in: the connection came to nothing, no name of the certificate is allowed, or the replica is full. */
+/**
+ * Why somebody was not let in: the connection came to nothing, no name of the certificate is
+ * allowed, or the replica is full.
+ */
 export const ADS_REFUSALS = [...CONNECTION_FAILURES, "name-not-allowed", "too-many-streams"] as const;
 
 /** One of {@link ADS_REFUSALS}. */
@@ -73,7 +77,10 @@ export interface AdsServerDeps {
 /** The listener. */
 export interface AdsServer extends Part {
   start(): Promise<void>;
-  /** Ends the streams that are open one after the other within this time, in milliseconds, so that their pods do not all come to other replicas at once. */
+  /**
+   * Ends the streams that are open one after the other within this time, in milliseconds, so that
+   * their pods do not all come to other replicas at once.
+   */
   drain(overMs: number): void;
   /** Ends every stream with UNAVAILABLE, then the listener. */
   stop(): Promise<void>;
@@ -103,7 +110,10 @@ const STOP_GRACE_MS = 1000;
 /** A call that is answered once. */
 type UnaryCall = ServerUnaryCall<DiscoveryRequest, Buffer>;
 
-const OTHER_TYPE = { code: status.INVALID_ARGUMENT, details: `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing here` };
+const OTHER_TYPE = {
+  code: status.INVALID_ARGUMENT,
+  details: `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing here`,
+};
 
 const NOTHING_IN_FORCE = { code: status.UNAVAILABLE, details: "no configuration is in force yet, ask again" };
 
@@ -131,18 +141,27 @@ class GrpcAdsServer implements AdsServer {
     this.#options = options;
     this.#server = new Server(serverOptionsOf(options));
     // The incremental methods are not offered: grpc-js answers UNIMPLEMENTED for them.
-    this.#server.addService(AGGREGATED, { streamAggregatedResources: (call: Call) => this.#accept(call, "aggregated") });
+    this.#server.addService(AGGREGATED, {
+      streamAggregatedResources: (call: Call) => this.#accept(call, "aggregated"),
+    });
     this.#server.addService(SINGLE_TYPE, {
       streamRlsConfigs: (call: Call) => this.#accept(call, "single-type"),
       fetchRlsConfigs: (call: UnaryCall, answer: sendUnaryData<Buffer>) => this.#fetch(call, answer),
     });
-    for (const { definition, implementation } of deps.services ?? []) this.#server.addService(definition, this.#guard(implementation));
-    // Connections are opened here and injected: of a handshake that fails grpc-js 1.14 tells nobody, and it takes as many connections as come.
+    for (const { definition, implementation } of deps.services ?? [])
+      this.#server.addService(definition, this.#guard(implementation));
+    // Connections are opened here and injected: of a handshake that fails grpc-js 1.14 tells
+    // nobody, and it takes as many connections as come.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     this.#warnings = limitLog(deps.log, () => performance.now());
     this.#listener = createConnectionListener(
       { log: deps.log, warnings: this.#warnings, failed: ({ kind }) => deps.refused?.(kind) },
-      { host: options.host, port: options.port, security: deps.security, handshakeTimeoutMs: options.handshakeTimeoutMs },
+      {
+        host: options.host,
+        port: options.port,
+        security: deps.security,
+        handshakeTimeoutMs: options.handshakeTimeoutMs,
+      },
       (socket) => injector.injectConnection(socket),
     );
   }
@@ -151,7 +170,8 @@ class GrpcAdsServer implements AdsServer {
     this.#address = await this.#listener.open();
     const { snapshots, quarantine } = this.#deps;
     this.#unsubscribe.push(snapshots.onPublished(() => this.#lookAtStreams()));
-    // What pods that come and go say may change what others are asked, though nothing else is in force.
+    // What pods that come and go say may change what others are asked, though nothing else is in
+    // force.
     if (quarantine !== undefined) {
       this.#unsubscribe.push(quarantine.onChanged(() => (this.#looking ??= setImmediate(() => this.#lookAtStreams()))));
     }
@@ -161,7 +181,8 @@ class GrpcAdsServer implements AdsServer {
     const calls = [...this.#open.keys()];
     spreadDelaysMs(calls.length, overMs).forEach((delayMs, index) => {
       const call = calls[index];
-      if (call !== undefined) this.#endings.add(setTimeout(() => this.#open.has(call) && refuse(call, SHUTTING_DOWN), delayMs));
+      if (call !== undefined)
+        this.#endings.add(setTimeout(() => this.#open.has(call) && refuse(call, SHUTTING_DOWN), delayMs));
     });
   }
 
@@ -176,7 +197,8 @@ class GrpcAdsServer implements AdsServer {
       this.#server.forceShutdown();
       this.#listener.cut();
     }, STOP_GRACE_MS);
-    // It does not wait until what it said is sent over connections that were injected; the listener does.
+    // It does not wait until what it said is sent over connections that were injected; the listener
+    // does.
     this.#server.tryShutdown(() => undefined);
     await closed;
     clearTimeout(timer);
@@ -202,11 +224,13 @@ class GrpcAdsServer implements AdsServer {
     const snapshot = this.#deps.snapshots.snapshotFor(identityOf(call.request.node).fleet);
     if (refusal !== undefined) answer(refusal);
     else if (snapshot === undefined) answer(NOTHING_IN_FORCE);
-    else answer(null, Buffer.concat(encodeResponse(snapshot.body, { nonce: "1", identifier: this.#options.identifier })));
+    else
+      answer(null, Buffer.concat(encodeResponse(snapshot.body, { nonce: "1", identifier: this.#options.identifier })));
   }
 
   #accept(call: Call, kind: StreamKind): void {
-    // Without a listener an error event would end the process; what happened is told by the end of the stream.
+    // Without a listener an error event would end the process; what happened is told by the end of
+    // the stream.
     call.on("error", (error) => this.#deps.log.debug("An ADS stream failed", { peer: call.getPeer(), error }));
     const refusal = this.#refusalFor(call);
     if (refusal !== undefined) {
@@ -243,7 +267,10 @@ class GrpcAdsServer implements AdsServer {
   #receive(call: Call, stream: PodStream, request: DiscoveryRequest): void {
     const violation = stream.receive(request);
     if (violation === undefined) return;
-    this.#warnings.warn("Ended an ADS stream, the client broke the protocol", { peer: call.getPeer(), text: violation.message });
+    this.#warnings.warn("Ended an ADS stream, the client broke the protocol", {
+      peer: call.getPeer(),
+      text: violation.message,
+    });
     refuse(call, { code: status.INVALID_ARGUMENT, details: violation.message });
   }
 

@@ -8,7 +8,10 @@ describe("alternativeNames()", () => {
     { text: undefined, expected: [] },
     { text: "", expected: [] },
     { text: "DNS:ratelimit", expected: ["ratelimit"] },
-    { text: "DNS:a, URI:spiffe://weir/ratelimit, IP Address:192.0.2.1", expected: ["a", "spiffe://weir/ratelimit", "192.0.2.1"] },
+    {
+      text: "DNS:a, URI:spiffe://weir/ratelimit, IP Address:192.0.2.1",
+      expected: ["a", "spiffe://weir/ratelimit", "192.0.2.1"],
+    },
     { text: "IP Address:2001:DB8:0:0:0:0:0:1", expected: ["2001:DB8:0:0:0:0:0:1"] },
     // A name that itself looks like a list of names: Node quotes it, and it stays one name.
     { text: 'URI:"spiffe://a, DNS:ratelimit"', expected: ["spiffe://a, DNS:ratelimit"] },
@@ -26,9 +29,24 @@ describe("isAllowed()", () => {
     { when: "nothing is listed", names: [], allowed: [], expected: true },
     { when: "the certificate has no name", names: [], allowed: ["a"], expected: false },
     { when: "one of several names is listed", names: ["x", "a"], allowed: ["a", "b"], expected: true },
-    { when: "a host name differs in letter case", names: ["RateLimit.Example"], allowed: ["ratelimit.example"], expected: true },
-    { when: "the path of a URI differs in letter case", names: ["spiffe://weir/A"], allowed: ["spiffe://weir/a"], expected: false },
-    { when: "the name only begins as the listed one", names: ["ratelimit.evil"], allowed: ["ratelimit"], expected: false },
+    {
+      when: "a host name differs in letter case",
+      names: ["RateLimit.Example"],
+      allowed: ["ratelimit.example"],
+      expected: true,
+    },
+    {
+      when: "the path of a URI differs in letter case",
+      names: ["spiffe://weir/A"],
+      allowed: ["spiffe://weir/a"],
+      expected: false,
+    },
+    {
+      when: "the name only begins as the listed one",
+      names: ["ratelimit.evil"],
+      allowed: ["ratelimit"],
+      expected: false,
+    },
   ])("says $expected when $when", ({ names, allowed, expected }) => {
     expect(isAllowed(names, allowed)).toBe(expected);
   });

@@ -1,21 +1,28 @@
-// Which client certificates may connect, by the names in them. That a certificate is genuine is checked before, by TLS.
+// Which client certificates may connect, by the names in them. That a certificate is genuine is
+// checked before, by TLS.
 import type { PeerCertificate } from "node:tls";
 
 /**
- * How Node writes the extension: names separated by ", ", each with its kind. A name that holds a comma or a quote itself is written as a JSON string, so that
- * nobody can smuggle in a second one.
+ * How Node writes the extension: names separated by ", ", each with its kind. A name that holds a
+ * comma or a quote itself is written as a JSON string, so that nobody can smuggle in a second one.
  */
 const NAME = /(?:[^,"]|"(?:[^"\\]|\\.)*")+/g;
 const NAMES = new RegExp(`^${NAME.source}(?:,${NAME.source})*$`);
 
-/** The names of a certificate's subjectAltName extension, without their kind. A text that is not written as above gives none. */
+/**
+ * The names of a certificate's subjectAltName extension, without their kind. A text that is not
+ * written as above gives none.
+ */
 export function alternativeNames(certificate: Pick<PeerCertificate, "subjectaltname"> | undefined): readonly string[] {
   const text = certificate?.subjectaltname ?? "";
   if (!NAMES.test(text)) return [];
   return [...text.matchAll(NAME)].flatMap(([entry]) => nameOf(entry.trim()));
 }
 
-/** Whether one of the names is allowed; with an empty list of allowed names every certificate is. Host names are equal in any letter case. */
+/**
+ * Whether one of the names is allowed; with an empty list of allowed names every certificate is.
+ * Host names are equal in any letter case.
+ */
 export function isAllowed(names: readonly string[], allowed: readonly string[]): boolean {
   if (allowed.length === 0) return true;
   const wanted = new Set(allowed.map(comparable));

@@ -1,4 +1,5 @@
-// Tests of connection-listener.ts with real clients that do something wrong: what the log and the counter say of each.
+// Tests of connection-listener.ts with real clients that do something wrong: what the log and the
+// counter say of each.
 import { once } from "node:events";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
@@ -51,7 +52,11 @@ describe("ConnectionListener", () => {
     security: AdsSecurity = { kind: "mutual-tls", files, allowedNames: [] },
     options: Partial<AdsServerOptions> = {},
   ): Promise<number> {
-    const log = createLog({ level: "debug", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "debug",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     const snapshots = { snapshotFor: () => undefined, onPublished: () => () => undefined };
     server = createAdsServer(
       {
@@ -62,7 +67,14 @@ describe("ConnectionListener", () => {
         counters: new FakeCounters(),
         refused: (reason) => refusals.push(reason),
       },
-      { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, handshakeTimeoutMs: 600_000, ...options },
+      {
+        host: "127.0.0.1",
+        port: 0,
+        identifier: "replica-1",
+        connectionAgeMaxMs: 3_600_000,
+        handshakeTimeoutMs: 600_000,
+        ...options,
+      },
     );
     await server.start();
     return server.address()?.port ?? 0;
@@ -90,7 +102,8 @@ describe("ConnectionListener", () => {
   }
 
   async function expectTold(peer: string, kind: AdsRefusal, reason: string | RegExp): Promise<void> {
-    const told = (): Record<string, unknown> | undefined => lines.find((line) => line["@message"] === "A client could not connect to ADS");
+    const told = (): Record<string, unknown> | undefined =>
+      lines.find((line) => line["@message"] === "A client could not connect to ADS");
     await until(`the line; there are ${JSON.stringify(lines)}`, () => told() !== undefined);
     expect(told()).toMatchObject({ level: "warning", peer });
     expect(told()?.["reason"]).toEqual(typeof reason === "string" ? reason : expect.stringMatching(reason));
@@ -99,7 +112,11 @@ describe("ConnectionListener", () => {
 
   it("names a client that shows no certificate", async () => {
     const peer = await shake(await open(), {});
-    await expectTold(peer, "no-certificate", "it showed no certificate; clients need one of an authority in ADS_TLS_CLIENT_CACERT");
+    await expectTold(
+      peer,
+      "no-certificate",
+      "it showed no certificate; clients need one of an authority in ADS_TLS_CLIENT_CACERT",
+    );
   });
 
   it("names a client whose certificate another authority has signed", async () => {
@@ -111,29 +128,57 @@ describe("ConnectionListener", () => {
 
   it("names a client whose certificate has expired", async () => {
     const now = new Date(Date.now() - 5 * DAY_MS);
-    const old = await certificates.authority.issue({ commonName: "pod", dnsNames: ["ratelimit"], usage: "client", now, validDays: 1 });
+    const old = await certificates.authority.issue({
+      commonName: "pod",
+      dnsNames: ["ratelimit"],
+      usage: "client",
+      now,
+      validDays: 1,
+    });
     const peer = await shake(await open(), { cert: old.certPem, key: old.keyPem });
-    await expectTold(peer, "untrusted-certificate", "its certificate is not accepted: it, or an authority above it, has expired");
+    await expectTold(
+      peer,
+      "untrusted-certificate",
+      "its certificate is not accepted: it, or an authority above it, has expired",
+    );
   });
 
   it("names a client whose certificate is one for servers", async () => {
     const now = new Date();
-    const pair = await certificates.authority.issue({ commonName: "x", dnsNames: ["ratelimit"], usage: "server", now, validDays: 1 });
+    const pair = await certificates.authority.issue({
+      commonName: "x",
+      dnsNames: ["ratelimit"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
     const peer = await shake(await open(), { cert: pair.certPem, key: pair.keyPem });
-    await expectTold(peer, "untrusted-certificate", "its certificate is not accepted: it is not for TLS clients (extended key usage)");
+    await expectTold(
+      peer,
+      "untrusted-certificate",
+      "its certificate is not accepted: it is not for TLS clients (extended key usage)",
+    );
   });
 
   it("names a client that does not accept the server's certificate", async () => {
     const other = await createAuthority({ commonName: "another authority", now: new Date(), validDays: 2 });
     const peer = await shake(await open(), { cert: identity.certPem, key: identity.keyPem, ca: other.certPem });
-    await expectTold(peer, "broken-off", "it broke the TLS handshake off; it may not accept the certificate of this control plane");
+    await expectTold(
+      peer,
+      "broken-off",
+      "it broke the TLS handshake off; it may not accept the certificate of this control plane",
+    );
   });
 
   it.each([
     { what: "offers other protocols than HTTP/2", options: { ALPNProtocols: ["http/1.1"] } },
     { what: "offers no protocol", options: { ALPNProtocols: undefined } },
   ])("names a client that $what", async ({ options }) => {
-    const peer = await shake(await open(), { cert: identity.certPem, key: identity.keyPem, ...(options as ConnectionOptions) });
+    const peer = await shake(await open(), {
+      cert: identity.certPem,
+      key: identity.keyPem,
+      ...(options as ConnectionOptions),
+    });
     await expectTold(peer, "no-http2", "it does not offer HTTP/2 (ALPN h2), which gRPC needs");
   });
 
@@ -161,14 +206,20 @@ describe("ConnectionListener", () => {
     const peer = await addressOf(socket);
     socket.destroy();
     await until("the line", () => lines.length > 0);
-    expect(lines).toEqual([expect.objectContaining({ level: "debug", "@message": "A client opened a connection and closed it", peer })]);
+    expect(lines).toEqual([
+      expect.objectContaining({ level: "debug", "@message": "A client opened a connection and closed it", peer }),
+    ]);
     expect(refusals).toEqual([]);
   });
 
   it("names a client that speaks TLS to the port for plaintext", async () => {
     const port = await open({ kind: "plaintext" });
     const peer = await shake(port, {});
-    await expectTold(peer, "no-http2", "it speaks no HTTP/2 in plaintext; with ADS_PLAINTEXT=true clients must not use TLS");
+    await expectTold(
+      peer,
+      "no-http2",
+      "it speaks no HTTP/2 in plaintext; with ADS_PLAINTEXT=true clients must not use TLS",
+    );
   });
 
   it("writes no more than five lines in a second, and counts every failure", async () => {
@@ -188,11 +239,18 @@ describe("ConnectionListener", () => {
     const pod = new RealPod(port, await certificates.issueClient(names));
     running.push(pod);
     pod.request();
-    const shown = "pod-0.example.test, pod-1.example.test, pod-2.example.test, pod-3.example.test, pod-4.example.test and 295 more";
-    expect(await pod.ended()).toEqual({ code: 7, details: `no name in the client certificate is allowed here, its names are: ${shown}` });
+    const shown =
+      "pod-0.example.test, pod-1.example.test, pod-2.example.test, pod-3.example.test, pod-4.example.test and 295 more";
+    expect(await pod.ended()).toEqual({
+      code: 7,
+      details: `no name in the client certificate is allowed here, its names are: ${shown}`,
+    });
     expect(refusals).toEqual(["name-not-allowed"]);
     expect(lines).toContainEqual(
-      expect.objectContaining({ "@message": "Refused a pod, no name in its certificate is among ADS_ALLOWED_SANS", names: shown }),
+      expect.objectContaining({
+        "@message": "Refused a pod, no name in its certificate is among ADS_ALLOWED_SANS",
+        names: shown,
+      }),
     );
   });
 

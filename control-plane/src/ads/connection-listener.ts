@@ -1,5 +1,6 @@
-// Opens the port for pods and hands over connections that are ready for HTTP/2: in plaintext, or after a TLS handshake in which the client showed a
-// certificate. It tells why others came to nothing; what is spoken on a connection is grpc-js's.
+// Opens the port for pods and hands over connections that are ready for HTTP/2: in plaintext, or
+// after a TLS handshake in which the client showed a certificate. It tells why others came to
+// nothing; what is spoken on a connection is grpc-js's.
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
 
@@ -80,7 +81,9 @@ class SocketListener implements ConnectionListener {
     const { host, port, security } = this.#options;
     if (security.kind === "mutual-tls") {
       // Streams that are open keep the certificate with which they were opened.
-      this.#unsubscribe = security.files.onChange(() => (this.#server as TlsServer).setSecureContext(secureContextOf(security.files)));
+      this.#unsubscribe = security.files.onChange(() =>
+        (this.#server as TlsServer).setSecureContext(secureContextOf(security.files)),
+      );
     }
     return listen(this.#server, { host, port, setting: "ADS_PORT", what: "ADS" });
   }
@@ -153,21 +156,26 @@ class SocketListener implements ConnectionListener {
   }
 }
 
-/** Only the given authorities are trusted for clients, not the public ones: those certify anybody. */
+/**
+ * Only the given authorities are trusted for clients, not the public ones: those certify anybody.
+ */
 function secureContextOf(files: TlsFiles) {
   return { ...files.current(), minVersion: "TLSv1.2" } as const;
 }
 
 /**
- * The connection that carries TLS: it tells how much came over it also when it is closed. Node 26 keeps it in a field that it does not document; without it
- * the TLS socket itself tells what it can.
+ * The connection that carries TLS: it tells how much came over it also when it is closed. Node 26
+ * keeps it in a field that it does not document; without it the TLS socket itself tells what it
+ * can.
  */
 function connectionUnder(socket: TLSSocket): Socket {
   return (socket as TLSSocket & { readonly _parent?: Socket | null })._parent ?? socket;
 }
 
 function addressOf({ remoteAddress, remotePort }: Socket): string {
-  return remoteAddress === undefined || remotePort === undefined ? "unknown" : formatAddress({ host: remoteAddress, port: remotePort });
+  return remoteAddress === undefined || remotePort === undefined
+    ? "unknown"
+    : formatAddress({ host: remoteAddress, port: remotePort });
 }
 
 /** nghttp2's name for first bytes that are none of HTTP/2's. */

@@ -1,9 +1,15 @@
-// A pod at the other end of a stream, for tests. It enforces the laws of the protocol on everything that it is sent: a test that breaks one fails, whatever it
-// looks at itself.
+// A pod at the other end of a stream, for tests. It enforces the laws of the protocol on everything
+// that it is sent: a test that breaks one fails, whatever it looks at itself.
 import { create, fromBinary } from "@bufbuild/protobuf";
 import type { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
-import type { DiscoveryRequest, DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import type {
+  DiscoveryRequest,
+  DiscoveryResponse,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import {
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -63,7 +69,8 @@ export function expectLawful(response: DiscoveryResponse, seen: readonly string[
   expect(seen, "a nonce is used once").not.toContain(response.nonce);
   expect(response.versionInfo, "a response has a version").not.toBe("");
   expect(response.typeUrl, "a response has the type that was asked for").toBe(RATE_LIMIT_CONFIG_TYPE_URL);
-  for (const resource of response.resources) expect(resource.typeUrl, "a resource has the type of its response").toBe(response.typeUrl);
+  for (const resource of response.resources)
+    expect(resource.typeUrl, "a resource has the type of its response").toBe(response.typeUrl);
   const names = namesOf(response);
   expect(new Set(names).size, "a resource is in a response once").toBe(names.length);
   expect(names, "resources are in canonical order").toEqual([...names].sort());
@@ -144,7 +151,10 @@ export class FakeAdsStream implements PodChannel {
   ) {
     const snapshotFor = (fleet: string): Snapshot | undefined => snapshots.snapshotFor(fleet);
     const deps = { channel: this, snapshotFor, pods, budget: snapshots.budget, counters: this.counters, log };
-    this.#stream = createPodStream(quarantine === undefined ? deps : { ...deps, quarantine }, { identifier: "replica-1", kind });
+    this.#stream = createPodStream(quarantine === undefined ? deps : { ...deps, quarantine }, {
+      identifier: "replica-1",
+      kind,
+    });
     snapshots.join(this.#stream);
   }
 
@@ -178,7 +188,10 @@ export class FakeAdsStream implements PodChannel {
     this.request({ version: this.last.versionInfo, nonce: this.last.nonce, names });
   }
 
-  /** Rejects the last response as the pods of the field do: with a message only, and the version accepted before. */
+  /**
+   * Rejects the last response as the pods of the field do: with a message only, and the version
+   * accepted before.
+   */
   reject(message: string, acceptedVersion = ""): void {
     this.request({ version: acceptedVersion, nonce: this.last.nonce, error: { message } });
   }

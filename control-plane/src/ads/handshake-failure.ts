@@ -1,4 +1,5 @@
-// Why a client did not get as far as a call, in words for whoever set it up. Pure: what Node and OpenSSL say of a handshake comes in.
+// Why a client did not get as far as a call, in words for whoever set it up. Pure: what Node and
+// OpenSSL say of a handshake comes in.
 
 /** The kinds of failure, as metrics count them. */
 export const CONNECTION_FAILURES = [
@@ -28,7 +29,10 @@ export interface FailedHandshake {
   readonly code: string;
   /** OpenSSL's own words; empty when the failure is not its. */
   readonly opensslReason: string;
-  /** Why the client's certificate is not accepted, by Node's name for it; undefined when it was not looked at or is good. */
+  /**
+   * Why the client's certificate is not accepted, by Node's name for it; undefined when it was not
+   * looked at or is good.
+   */
   readonly certificateError: string | undefined;
   /** Bytes that the client sent. */
   readonly bytesRead: number;
@@ -47,20 +51,35 @@ const CERTIFICATE_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** What a client says that does not take the server's certificate. */
-const SERVER_DISTRUST = /ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
+const SERVER_DISTRUST =
+  /ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|CERTIFICATE_EXPIRED|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/;
 
-/** Explains it; undefined when the client only looked whether the port is open, as probes of load balancers do. */
-export function explainHandshake({ code, opensslReason, certificateError, bytesRead }: FailedHandshake): ConnectionFailure | undefined {
+/**
+ * Explains it; undefined when the client only looked whether the port is open, as probes of load
+ * balancers do.
+ */
+export function explainHandshake({
+  code,
+  opensslReason,
+  certificateError,
+  bytesRead,
+}: FailedHandshake): ConnectionFailure | undefined {
   if (certificateError !== undefined) {
     const words = CERTIFICATE_WORDS[certificateError] ?? certificateError;
     return { kind: "untrusted-certificate", reason: `its certificate is not accepted: ${words}` };
   }
   if (SERVER_DISTRUST.test(code)) {
-    return { kind: "untrusted-server", reason: `it does not accept the certificate of this control plane (${opensslReason})` };
+    return {
+      kind: "untrusted-server",
+      reason: `it does not accept the certificate of this control plane (${opensslReason})`,
+    };
   }
   switch (code) {
     case "ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE":
-      return { kind: "no-certificate", reason: "it showed no certificate; clients need one of an authority in ADS_TLS_CLIENT_CACERT" };
+      return {
+        kind: "no-certificate",
+        reason: "it showed no certificate; clients need one of an authority in ADS_TLS_CLIENT_CACERT",
+      };
     case "ERR_SSL_WRONG_VERSION_NUMBER":
     case "ERR_SSL_HTTP_REQUEST":
     case "ERR_SSL_PACKET_LENGTH_TOO_LONG":
@@ -76,14 +95,20 @@ export function explainHandshake({ code, opensslReason, certificateError, bytesR
     case "EPIPE":
       return bytesRead === 0
         ? undefined
-        : { kind: "broken-off", reason: "it broke the TLS handshake off; it may not accept the certificate of this control plane" };
+        : {
+            kind: "broken-off",
+            reason: "it broke the TLS handshake off; it may not accept the certificate of this control plane",
+          };
     default:
       return { kind: "other", reason: `the TLS handshake failed: ${opensslReason === "" ? code : opensslReason}` };
   }
 }
 
 /** TLS without the protocol that gRPC is spoken over. */
-export const NO_HTTP2: ConnectionFailure = { kind: "no-http2", reason: "it does not offer HTTP/2 (ALPN h2), which gRPC needs" };
+export const NO_HTTP2: ConnectionFailure = {
+  kind: "no-http2",
+  reason: "it does not offer HTTP/2 (ALPN h2), which gRPC needs",
+};
 
 /** In plaintext the first bytes were not those of HTTP/2: TLS, as a rule. */
 export const NOT_PLAINTEXT: ConnectionFailure = {

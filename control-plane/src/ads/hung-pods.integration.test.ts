@@ -1,4 +1,5 @@
-// Tests of ads-server.ts when many pods hang: they read nothing any more, and yet their connections live.
+// Tests of ads-server.ts when many pods hang: they read nothing any more, and yet their connections
+// live.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -16,7 +17,9 @@ import { RealPod, until } from "./ads-client.suite.ts";
 import { type AdsServer, createAdsServer } from "./ads-server.ts";
 import { FakeCounters } from "./fake-ads-stream.suite.ts";
 
-/** Bytes of a large response: several times what flow control lets pass to a pod that does not read. */
+/**
+ * Bytes of a large response: several times what flow control lets pass to a pod that does not read.
+ */
 const LARGE_BYTES = 1_000_000;
 
 /** How much longer a push may take for the sake of two hundred pods that hang, in milliseconds. */
@@ -35,10 +38,18 @@ class ByteCountingPod {
     this.#session = connect(`http://127.0.0.1:${port}`);
     this.#session.on("error", () => undefined);
     const path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-    this.#stream = this.#session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" });
+    this.#stream = this.#session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
     this.#stream.on("error", () => undefined);
     this.#stream.on("data", (chunk: Buffer) => (this.bytes += chunk.length));
-    const request = toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL }));
+    const request = toBinary(
+      DiscoveryRequestSchema,
+      create(DiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL }),
+    );
     const head = Buffer.alloc(5);
     head.writeUInt32BE(request.length, 1);
     this.#stream.write(Buffer.concat([head, request]));
@@ -73,7 +84,10 @@ function snapshotOf(requestsPerUnit: number, bytes: number): Snapshot {
   ]);
 }
 
-/** Connects pods, lets the first two hundred of three hundred hang, and tells how long two large pushes take to the others, in milliseconds. */
+/**
+ * Connects pods, lets the first two hundred of three hundred hang, and tells how long two large
+ * pushes take to the others, in milliseconds.
+ */
 async function timeTwoPushes(port: number, push: (bytes: number) => void): Promise<readonly [number, number]> {
   push(10);
   for (let count = 0; count < 300; count += 1) {
@@ -93,7 +107,10 @@ async function timeTwoPushes(port: number, push: (bytes: number) => void): Promi
   return tookMs;
 }
 
-/** Starts the listener; the function puts a snapshot of so many bytes in force, another one each time. */
+/**
+ * Starts the listener; the function puts a snapshot of so many bytes in force, another one each
+ * time.
+ */
 async function serve(): Promise<(bytes: number) => void> {
   let snapshot = snapshotOf(0, 10);
   let publish: () => void = () => undefined;
@@ -135,8 +152,8 @@ it(
       await until("no stream is left", () => server.streams() === 0);
       [first, second] = await timeTwoPushes(server.address()?.port ?? 0, push);
     }
-    // At the second push those that hang have no share any more: it shows what this machine needs. If each held its share for a second, the first would take
-    // six seconds longer.
+    // At the second push those that hang have no share any more: it shows what this machine needs.
+    // If each held its share for a second, the first would take six seconds longer.
     expect(first).toBeLessThan(second * 2 + HUNG_MAX_MS);
   },
 );

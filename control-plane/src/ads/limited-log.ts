@@ -1,4 +1,5 @@
-// Keeps what clients can cause as often as they like from filling the log: so many lines of each kind in a second, the rest is counted.
+// Keeps what clients can cause as often as they like from filling the log: so many lines of each
+// kind in a second, the rest is counted.
 import type { Log, LogFields } from "@weir/common/log/log";
 
 /** Lines of one kind in one second. */
@@ -6,7 +7,10 @@ const LINES_PER_SECOND = 5;
 
 /** A log for warnings that come as often as clients please. */
 export interface LimitedLog {
-  /** Writes a line, or counts it: the next line with this message says how many were not written. Messages are literals: what differs is in the fields. */
+  /**
+   * Writes a line, or counts it: the next line with this message says how many were not written.
+   * Messages are literals: what differs is in the fields.
+   */
   warn(message: string, fields: LogFields): void;
 }
 
@@ -17,7 +21,10 @@ interface Kind {
   left: number;
 }
 
-/** Limits a log, each message by itself: those of which there are many do not hide the others. `nowMs` never runs backwards. */
+/**
+ * Limits a log, each message by itself: those of which there are many do not hide the others.
+ * `nowMs` never runs backwards.
+ */
 export function limitLog(log: Log, nowMs: () => number): LimitedLog {
   const kinds = new Map<string, Kind>();
   return {

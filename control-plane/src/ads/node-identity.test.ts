@@ -14,8 +14,16 @@ describe("identityOf()", () => {
     { when: "the id has several slashes", node: { id: "a/b/c" }, fleet: "a" },
     { when: "nothing stands before the slash", node: { id: "/pod-7" }, fleet: "default" },
     { when: "the metadata names one", node: { id: "gateway/pod-7", metadata: { fleet: "gold" } }, fleet: "gold" },
-    { when: "the metadata names an empty one", node: { id: "gateway/pod-7", metadata: { fleet: "" } }, fleet: "gateway" },
-    { when: "the metadata names something else than a text", node: { id: "gateway", metadata: { fleet: 7 } }, fleet: "gateway" },
+    {
+      when: "the metadata names an empty one",
+      node: { id: "gateway/pod-7", metadata: { fleet: "" } },
+      fleet: "gateway",
+    },
+    {
+      when: "the metadata names something else than a text",
+      node: { id: "gateway", metadata: { fleet: 7 } },
+      fleet: "gateway",
+    },
   ])("gives the fleet $fleet when $when", ({ node, fleet }) => {
     expect(identityOf(node === undefined ? undefined : create(NodeSchema, node)).fleet).toBe(fleet);
   });

@@ -1,4 +1,5 @@
-// Who a client is, from what it says of itself. Pure. None of it is proof: who may connect at all is the certificate's matter.
+// Who a client is, from what it says of itself. Pure. None of it is proof: who may connect at all
+// is the certificate's matter.
 import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 
 /** Fleet of a pod that names none. */
@@ -17,11 +18,19 @@ export interface PodIdentity {
   readonly pod: string;
 }
 
-/** Reads the identity of a node: its fleet is the metadata's, else its id up to the first slash, else "default". No text is kept longer than is shown. */
+/**
+ * Reads the identity of a node: its fleet is the metadata's, else its id up to the first slash,
+ * else "default". No text is kept longer than is shown.
+ */
 export function identityOf(node: Node | undefined): PodIdentity {
   const nodeId = node?.id ?? "";
   const fleet = metadataText(node, "fleet") || (nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET;
-  return { nodeId: cut(nodeId), fleet: cut(fleet), namespace: cut(metadataText(node, "namespace")), pod: cut(metadataText(node, "pod")) };
+  return {
+    nodeId: cut(nodeId),
+    fleet: cut(fleet),
+    namespace: cut(metadataText(node, "namespace")),
+    pod: cut(metadataText(node, "pod")),
+  };
 }
 
 /** How a pod is called in one word: its name if it says one, else its node id, else its address. */

@@ -1,4 +1,5 @@
-// Tests of pod-stream.ts and sotw.ts together: what a pod says, and what it is sent. Case numbers are those of the protocol's test list.
+// Tests of pod-stream.ts and sotw.ts together: what a pod says, and what it is sent. Case numbers
+// are those of the protocol's test list.
 import { createLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 
@@ -101,7 +102,9 @@ describe("PodStream.receive()", () => {
 
   it("case 7: names the violation when the type is missing", () => {
     const pod = new FakeAdsStream(inForce(ONE));
-    expect(pod.request({ type: "" })).toEqual({ message: "type_url is missing: it is required on an aggregated stream" });
+    expect(pod.request({ type: "" })).toEqual({
+      message: "type_url is missing: it is required on an aggregated stream",
+    });
     expect(pod.responses).toEqual([]);
   });
 
@@ -117,7 +120,8 @@ describe("PodStream.receive()", () => {
     expect(pod.request({ type: "" })).toBeUndefined();
     expect(pod.request({ nonce: pod.last.nonce, version: pod.last.versionInfo })).toBeUndefined();
     expect(pod.request({ type: "type.googleapis.com/other" })).toEqual({
-      message: "type_url must be type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig or missing on this stream",
+      message:
+        "type_url must be type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig or missing on this stream",
     });
     expect([sentNames(pod), pod.counters.acknowledgements]).toEqual([[["default/a"]], 1]);
   });
@@ -254,9 +258,14 @@ describe("PodStream.receive()", () => {
     const pod = new FakeAdsStream(inForce(TWO), pods);
     pod.request({ names: ["default/a"] });
     pod.request({ names: ["default/a"], nonce: pod.last.nonce, error: { message: "no" } });
-    // After a rejection the client may still change its names under the nonce that it rejected: that accepts nothing.
+    // After a rejection the client may still change its names under the nonce that it rejected:
+    // that accepts nothing.
     pod.request({ names: ["default/x"], nonce: pod.last.nonce, version: TWO.version });
-    expect([pod.counters.rejections, pod.counters.acknowledgements, pods.list()[0]?.rejected?.message]).toEqual([1, 0, "no"]);
+    expect([pod.counters.rejections, pod.counters.acknowledgements, pods.list()[0]?.rejected?.message]).toEqual([
+      1,
+      0,
+      "no",
+    ]);
   });
 
   it("counts an acceptance once when the pod repeats it, and after a request that said neither yes nor no", () => {
@@ -376,7 +385,11 @@ describe("PodStream.published()", () => {
   it("sends a waiting pod the content of the moment when its turn comes, and lets the next one in when it goes meanwhile", () => {
     const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
     snapshots.publish(ONE);
-    const [first, gone, last] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    const [first, gone, last] = [
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+    ];
     first.stopReading();
     for (const pod of [first, gone, last]) pod.request();
     snapshots.publish(TWO);
@@ -393,7 +406,11 @@ describe("PodStream.published()", () => {
   it("sends a pod that has nothing more to say what is due when its turn comes, then ends, and sends nothing that comes in force later", () => {
     const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
     snapshots.publish(ONE);
-    const [first, once, gone] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    const [first, once, gone] = [
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+    ];
     first.stopReading();
     for (const pod of [first, once, gone]) pod.request();
     for (const pod of [once, gone]) pod.finish();
@@ -406,7 +423,11 @@ describe("PodStream.published()", () => {
 
   it("ends at once, and once, when nothing is due to a pod that has nothing more to say", () => {
     const snapshots = new FakeSnapshots();
-    const [waiting, served, slow] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    const [waiting, served, slow] = [
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+    ];
     waiting.request();
     waiting.finish();
     snapshots.publish(ONE);
@@ -427,7 +448,11 @@ describe("PodStream.published()", () => {
   it("serves a pod that wants nothing any more when its turn comes, as soon as there is something again, and lets the next one in", () => {
     const snapshots = new FakeSnapshots(createSendBudget({ sends: 1 }));
     snapshots.publish(ONE);
-    const [first, changing, last] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    const [first, changing, last] = [
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+      new FakeAdsStream(snapshots),
+    ];
     first.stopReading();
     first.request();
     changing.request({ names: ["default/a"] });
@@ -451,7 +476,11 @@ describe("PodStream.published()", () => {
 
   it("tells in the log who comes, with the version that it has, what it makes of what it is sent, and once that it leaves", () => {
     const lines: Record<string, unknown>[] = [];
-    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     const snapshots = inForce(ONE);
     const [fresh, known] = [{ id: "edge/1" }, { id: "edge/2" }].map((node, index) => {
       const pod = new FakeAdsStream(snapshots, undefined, undefined, undefined, log);
@@ -464,9 +493,23 @@ describe("PodStream.published()", () => {
     const { version } = ONE;
     expect(lines.map(({ "@timestamp": _time, ...line }) => line)).toEqual([
       { level: "info", "@message": "Pod connected", pod: "edge/1", fleet: "edge", peer: "192.0.2.1:4711" },
-      { level: "info", "@message": "Pod connected", pod: "edge/2", fleet: "edge", peer: "192.0.2.1:4711", has: "older" },
+      {
+        level: "info",
+        "@message": "Pod connected",
+        pod: "edge/2",
+        fleet: "edge",
+        peer: "192.0.2.1:4711",
+        has: "older",
+      },
       { level: "info", "@message": "Pod accepted snapshot", pod: "edge/1", fleet: "edge", version },
-      { level: "error", "@message": "Pod rejected snapshot", pod: "edge/2", fleet: "edge", version, text: "default/a: no" },
+      {
+        level: "error",
+        "@message": "Pod rejected snapshot",
+        pod: "edge/2",
+        fleet: "edge",
+        version,
+        text: "default/a: no",
+      },
       { level: "info", "@message": "Pod left", pod: "edge/1", fleet: "edge" },
     ]);
   });
@@ -528,11 +571,21 @@ describe("classifyRequest()", () => {
 
   it.each([
     { when: "nothing was sent", before: undefined, request: { nonce: "9", version: "v1" }, kind: "subscribe" },
-    { when: "nothing was sent, though it carries an error", before: undefined, request: { error: { message: "x" } }, kind: "subscribe" },
+    {
+      when: "nothing was sent, though it carries an error",
+      before: undefined,
+      request: { error: { message: "x" } },
+      kind: "subscribe",
+    },
     { when: "the nonce is older", before: sent, request: { nonce: "1", version: "v2" }, kind: "stale" },
     { when: "the nonce is missing", before: sent, request: { version: "v2" }, kind: "stale" },
     { when: "nonce and version are those sent", before: sent, request: { nonce: "2", version: "v2" }, kind: "ack" },
-    { when: "there is an error with code 0", before: sent, request: { nonce: "2", version: "v1", error: { message: "x" } }, kind: "nack" },
+    {
+      when: "there is an error with code 0",
+      before: sent,
+      request: { nonce: "2", version: "v1", error: { message: "x" } },
+      kind: "nack",
+    },
     {
       when: "there is an error with the version sent",
       before: sent,
@@ -540,7 +593,12 @@ describe("classifyRequest()", () => {
       kind: "nack",
     },
     { when: "the version is another one", before: sent, request: { nonce: "2", version: "v1" }, kind: "update" },
-    { when: "it was answered before", before: { ...sent, isAnswered: true }, request: { nonce: "2", version: "v2" }, kind: "update" },
+    {
+      when: "it was answered before",
+      before: { ...sent, isAnswered: true },
+      request: { nonce: "2", version: "v2" },
+      kind: "update",
+    },
   ])("says $kind when $when", ({ before, request, kind }) => {
     expect(classifyRequest(before, requestOf(request)).kind).toBe(kind);
   });

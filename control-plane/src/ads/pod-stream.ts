@@ -1,5 +1,6 @@
-// One ADS stream: hands requests to the protocol, writes what it says, and reports what the pod answers. At most one response is being written; whatever
-// comes in force meanwhile is looked at when that is done, so that a slow reader costs one response and never delays the others.
+// One ADS stream: hands requests to the protocol, writes what it says, and reports what the pod
+// answers. At most one response is being written; whatever comes in force meanwhile is looked at
+// when that is done, so that a slow reader costs one response and never delays the others.
 import type { Log } from "@weir/common/log/log";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
@@ -11,7 +12,15 @@ import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { encodeSubset, type Snapshot } from "../snapshot/snapshot.ts";
 import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
 import type { SendBudget, SendShare } from "./send-budget.ts";
-import { afterSending, afterWithholding, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
+import {
+  afterSending,
+  afterWithholding,
+  type Meaning,
+  NEW_TYPE,
+  nextResponse,
+  receiveRequest,
+  type TypeState,
+} from "./sotw.ts";
 import { isWildcard } from "./subscription.ts";
 
 /** Most names that one request may list; pods list none. */
@@ -21,11 +30,16 @@ const NAMES_MAX = 10_000;
 export interface PodChannel {
   /** Address of the client. */
   readonly peer: string;
-  /** Sends one serialised DiscoveryResponse, given in pieces, and calls back when the next one may follow. Never called again before that. */
+  /**
+   * Sends one serialised DiscoveryResponse, given in pieces, and calls back when the next one may
+   * follow. Never called again before that.
+   */
   send(response: readonly Buffer[], written: () => void): void;
 }
 
-/** What a client did that the protocol forbids; the stream ends with INVALID_ARGUMENT and this text. */
+/**
+ * What a client did that the protocol forbids; the stream ends with INVALID_ARGUMENT and this text.
+ */
 export interface ProtocolViolation {
   readonly message: string;
 }
@@ -45,7 +59,10 @@ export interface PodStreamDeps {
   readonly channel: PodChannel;
   readonly snapshotFor: (fleet: string) => Snapshot | undefined;
   readonly pods: PodRegistry;
-  /** Hears what pods accept and reject, and may have a pod asked about something else than is in force; undefined: nothing follows from answers. */
+  /**
+   * Hears what pods accept and reject, and may have a pod asked about something else than is in
+   * force; undefined: nothing follows from answers.
+   */
   readonly quarantine?: PodQuarantine;
   /** Shared by all streams. */
   readonly budget: SendBudget;
@@ -59,13 +76,19 @@ export interface PodStream {
   receive(request: DiscoveryRequest): ProtocolViolation | undefined;
   /** Something else is in force. */
   published(): void;
-  /** The pod has nothing more to say: calls back, at once or later, when what is due to it by now has been written; nothing more is sent then. */
+  /**
+   * The pod has nothing more to say: calls back, at once or later, when what is due to it by now
+   * has been written; nothing more is sent then.
+   */
   heardOut(done: () => void): void;
   /** The stream has ended, whoever ended it. May be called more than once. */
   ended(): void;
 }
 
-/** `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is meant when none is named, and no other can be. */
+/**
+ * `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is
+ * meant when none is named, and no other can be.
+ */
 export type StreamKind = "aggregated" | "single-type";
 
 /** How a stream was opened. */
@@ -80,7 +103,10 @@ export function createPodStream(deps: PodStreamDeps, options: PodStreamOptions):
   return new SotwPodStream(deps, options);
 }
 
-/** Whether a request on a stream for a single type, or outside a stream, asks for that type: it need not name it. */
+/**
+ * Whether a request on a stream for a single type, or outside a stream, asks for that type: it need
+ * not name it.
+ */
 export function isRateLimitConfig(typeUrl: string): boolean {
   return typeUrl === "" || typeUrl === RATE_LIMIT_CONFIG_TYPE_URL;
 }
@@ -127,12 +153,15 @@ class SotwPodStream implements PodStream {
   receive(request: DiscoveryRequest): ProtocolViolation | undefined {
     if (this.#isEnded) return undefined;
     const isSingleType = this.#options.kind === "single-type";
-    if (request.typeUrl === "" && !isSingleType) return { message: "type_url is missing: it is required on an aggregated stream" };
+    if (request.typeUrl === "" && !isSingleType)
+      return { message: "type_url is missing: it is required on an aggregated stream" };
     if (isSingleType && !isRateLimitConfig(request.typeUrl)) {
       return { message: `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing on this stream` };
     }
     if (request.resourceNames.length > NAMES_MAX) {
-      return { message: `resource_names holds ${request.resourceNames.length} names, at most ${NAMES_MAX} are allowed` };
+      return {
+        message: `resource_names holds ${request.resourceNames.length} names, at most ${NAMES_MAX} are allowed`,
+      };
     }
     const pod = (this.#pod ??= this.#meet(request));
     if (!isRateLimitConfig(request.typeUrl)) {
@@ -170,7 +199,8 @@ class SotwPodStream implements PodStream {
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });
-    // Who has configuration says which at the beginning of every stream. Who has none is a new process, or one that could load nothing.
+    // Who has configuration says which at the beginning of every stream. Who has none is a new
+    // process, or one that could load nothing.
     const answers = this.#deps.quarantine?.joined({ ...identity, peer, isFresh: request.versionInfo === "" });
     return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }), answers };
   }
@@ -230,26 +260,37 @@ class SotwPodStream implements PodStream {
     return { pod: this.#pod, snapshot, names: next.names, rejection };
   }
 
-  /** Something is in force again that the pod rejected on this stream: whoever looks is told so, and the pod is not asked for nothing. */
+  /**
+   * Something is in force again that the pod rejected on this stream: whoever looks is told so, and
+   * the pod is not asked for nothing.
+   */
   #withhold({ pod, snapshot }: Due, rejection: NonNullable<Due["rejection"]>): void {
-    // While it has something to answer it is not known what it has loaded; after its answer this is looked at again.
+    // While it has something to answer it is not known what it has loaded; after its answer this is
+    // looked at again.
     if (this.#type.sent?.isAnswered !== true) return;
     this.#type = afterWithholding(this.#type, snapshot);
     pod.report.withheld(snapshot.version, rejection);
     pod.log.info("Pod is not sent a snapshot again that it rejected", { version: snapshot.version });
   }
 
-  /** A pod that lists names is sent nothing when none of them has changed: what it said of them holds for the version in force. */
+  /**
+   * A pod that lists names is sent nothing when none of them has changed: what it said of them
+   * holds for the version in force.
+   */
   #noteUnaffected(): void {
     const { sent, subscription } = this.#type;
-    if (this.#pod === undefined || sent?.isAnswered !== true || subscription === undefined || isWildcard(subscription)) return;
+    if (this.#pod === undefined || sent?.isAnswered !== true || subscription === undefined || isWildcard(subscription))
+      return;
     const inForce = this.#deps.snapshotFor(this.#pod.identity.fleet);
     if (inForce === undefined || inForce.version === this.#unaffectedVersion) return;
     this.#unaffectedVersion = inForce.version;
     this.#pod.report.unaffected(inForce.version);
   }
 
-  /** Sends what is due now; during the wait for the share it may have become something else, or nothing. */
+  /**
+   * Sends what is due now; during the wait for the share it may have become something else, or
+   * nothing.
+   */
   #write(share: SendShare): void {
     const due = this.#findDue();
     if (due === undefined || due.rejection !== undefined) {
@@ -265,7 +306,9 @@ class SotwPodStream implements PodStream {
     this.#unaffectedVersion = snapshot.version;
     pod.report.sent(snapshot.version);
     this.#deps.counters.pushed();
-    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#options.identifier }), () => this.#finish(share));
+    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#options.identifier }), () =>
+      this.#finish(share),
+    );
   }
 
   #finish(share: SendShare): void {

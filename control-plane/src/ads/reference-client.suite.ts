@@ -1,15 +1,25 @@
-// A scripted client that speaks as the field's reference rate limit service does when its configuration comes over xDS: its habits, also the odd ones, are
-// what existing fleets will connect with. It keeps the laws of fake-ads-stream.suite.ts for everything that it is sent. Only integration tests import it.
+// A scripted client that speaks as the field's reference rate limit service does when its
+// configuration comes over xDS: its habits, also the odd ones, are what existing fleets will
+// connect with. It keeps the laws of fake-ads-stream.suite.ts for everything that it is sent. Only
+// integration tests import it.
 //
-// Its habits: the node is in every request; no names are listed; a rejection has a message and the code 0, and the version accepted before; a response replaces
-// everything, and one bad resource rejects it whole, in a text that begins with the resource's name; whatever ends the stream, the connection is closed and
-// dialled again after a constant pause; the first request of a new stream carries the nonce of the old one and the version that was received last, accepted or
-// not; responses above 4 MiB are not received.
+// Its habits: the node is in every request; no names are listed; a rejection has a message and the
+// code 0, and the version accepted before; a response replaces everything, and one bad resource
+// rejects it whole, in a text that begins with the resource's name; whatever ends the stream, the
+// connection is closed and dialled again after a constant pause; the first request of a new stream
+// carries the nonce of the old one and the version that was received last, accepted or not;
+// responses above 4 MiB are not received.
 import { fromBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
-import type { DiscoveryRequest, DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { type RateLimitConfig, RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import type {
+  DiscoveryRequest,
+  DiscoveryResponse,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import {
+  type RateLimitConfig,
+  RateLimitConfigSchema,
+} from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import { expectLawful, requestOf } from "./fake-ads-stream.suite.ts";
@@ -24,7 +34,9 @@ export interface ReferenceClientOptions {
   readonly metadata?: Readonly<Record<string, string>>;
   /** The pause before it dials again; ten seconds in the field. */
   readonly redialMs: number;
-  /** Why it cannot load a resource, after the resource's name and a colon; undefined when it can. */
+  /**
+   * Why it cannot load a resource, after the resource's name and a colon; undefined when it can.
+   */
   readonly refusal?: (config: RateLimitConfig) => string | undefined;
 }
 
@@ -120,7 +132,9 @@ export class ReferenceClient {
       return;
     }
     this.#lastAcceptedVersion = response.versionInfo;
-    this.rules = Object.fromEntries(configs.map(({ domain, descriptors }) => [domain, descriptors[0]?.rateLimit?.requestsPerUnit ?? 0]));
+    this.rules = Object.fromEntries(
+      configs.map(({ domain, descriptors }) => [domain, descriptors[0]?.rateLimit?.requestsPerUnit ?? 0]),
+    );
     this.#send({ version: response.versionInfo, nonce: response.nonce });
   }
 
@@ -128,7 +142,8 @@ export class ReferenceClient {
     const domains = new Set<string>();
     for (const config of configs) {
       const { name, domain } = config;
-      const problem = this.refusal(config) ?? (domains.has(domain) ? `duplicate domain '${domain}' in config file` : undefined);
+      const problem =
+        this.refusal(config) ?? (domains.has(domain) ? `duplicate domain '${domain}' in config file` : undefined);
       if (problem !== undefined) return this.wording(name, problem);
       domains.add(domain);
     }

@@ -1,10 +1,15 @@
-// Bounds how many responses of a push are under way at a time: pods have theirs one after the other, not all of them late, and the system has no more to buffer
-// than those need. Streams wait for a share; a pod that reads slowly holds its share for a moment only, so that it does not hold up the others.
+// Bounds how many responses of a push are under way at a time: pods have theirs one after the
+// other, not all of them late, and the system has no more to buffer than those need. Streams wait
+// for a share; a pod that reads slowly holds its share for a moment only, so that it does not hold
+// up the others.
 
 /** How many responses may be under way at a time. */
 const SENDS_MAX = 32;
 
-/** How long a response counts at most, in milliseconds: pods that read have read it by then, and hundreds that hang do not delay the others for long. */
+/**
+ * How long a response counts at most, in milliseconds: pods that read have read it by then, and
+ * hundreds that hang do not delay the others for long.
+ */
 const SHARE_MAX_MS = 250;
 
 /** How many shares there are and how long a share is held at most. */
@@ -21,7 +26,9 @@ export interface SendBudget {
 
 /** A part of the budget for one response. */
 export interface SendShare {
-  /** Asks for its turn: `start` is called at once, or later in the order of asking. At most once. */
+  /**
+   * Asks for its turn: `start` is called at once, or later in the order of asking. At most once.
+   */
   request(): void;
   /** Gives the share back, or ends the wait for it. May be called more than once. */
   release(): void;
@@ -63,7 +70,8 @@ class QueuedBudget implements SendBudget {
   }
 
   #grant(): void {
-    // Who has nothing to send any more gives the share back at once: thousands in a row must not nest.
+    // Who has nothing to send any more gives the share back at once: thousands in a row must not
+    // nest.
     if (this.#isGranting) return;
     this.#isGranting = true;
     try {

@@ -1,14 +1,21 @@
-// What grpc-js is told of connections: how their life is watched, when they end, and how much one may carry.
+// What grpc-js is told of connections: how their life is watched, when they end, and how much one
+// may carry.
 import type { ServerOptions } from "@grpc/grpc-js";
 
-/** How often a silent connection is asked for a sign of life, and how long that may take, in milliseconds: a dead pod is gone within their sum. */
+/**
+ * How often a silent connection is asked for a sign of life, and how long that may take, in
+ * milliseconds: a dead pod is gone within their sum.
+ */
 const KEEPALIVE_INTERVAL_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 10_000;
 
 /** Longest age, in milliseconds, to which gRPC can add its tenth: a timer of Node takes 31 bits. */
 const CONNECTION_AGE_LIMIT_MS = 1_900_000_000;
 
-/** How long the streams of a connection that has reached its greatest age may go on, in milliseconds. */
+/**
+ * How long the streams of a connection that has reached its greatest age may go on, in
+ * milliseconds.
+ */
 const CONNECTION_AGE_GRACE_MS = 5000;
 
 /** Largest request, in bytes: node, names and a rejection text. */
@@ -19,7 +26,10 @@ const STREAMS_PER_CONNECTION_MAX = 100;
 
 /** How connections live and end; what is not set is as for pods in the field. Milliseconds. */
 export interface ConnectionLife {
-  /** Connections are closed at this age, give or take a tenth, so that pods spread over replicas that came later. */
+  /**
+   * Connections are closed at this age, give or take a tenth, so that pods spread over replicas
+   * that came later.
+   */
   readonly connectionAgeMaxMs: number;
   readonly connectionAgeGraceMs?: number;
   readonly keepaliveIntervalMs?: number;

@@ -1,4 +1,5 @@
-// What it costs to send one snapshot to many pods: its resources are serialised once, however many streams and fleets there are.
+// What it costs to send one snapshot to many pods: its resources are serialised once, however many
+// streams and fleets there are.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import { assemble } from "../assemble/assemble.ts";
@@ -13,7 +14,11 @@ vi.mock("../snapshot/response-bytes.ts", { spy: true });
 function build(): SnapshotSet {
   return buildSnapshots(
     assemble(
-      stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }, { name: "g", domain: "gold", fleets: ["gold"] }),
+      stateOfManifests(
+        { name: "a", domain: "alpha" },
+        { name: "b", domain: "beta" },
+        { name: "g", domain: "gold", fleets: ["gold"] },
+      ),
     ),
   );
 }
@@ -32,11 +37,16 @@ describe("buildSnapshots()", () => {
   it("puts nothing together for fleets without pods, and knows the size all the same", () => {
     const { others, byFleet } = build();
     expect(vi.mocked(encodeBody).mock.calls.filter(([, resources]) => resources.length > 0)).toEqual([]);
-    expect([others.sizeBytes, byFleet.get("gold")?.sizeBytes]).toEqual([others.body.length, byFleet.get("gold")?.body.length]);
+    expect([others.sizeBytes, byFleet.get("gold")?.sizeBytes]).toEqual([
+      others.body.length,
+      byFleet.get("gold")?.body.length,
+    ]);
   });
 
   it("serialises only what is new when the rest of an assembly is the same as before", () => {
-    const { accepted, ...rest } = assemble(stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }));
+    const { accepted, ...rest } = assemble(
+      stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }),
+    );
     const before = buildSnapshots({ ...rest, accepted });
     const changed = assemble(stateOfManifests({ name: "b", domain: "beta", requestsPerUnit: 7 })).accepted;
     vi.clearAllMocks();
@@ -47,10 +57,15 @@ describe("buildSnapshots()", () => {
   });
 
   it("keeps the snapshot of a fleet for which nothing is new", () => {
-    const state = stateOfManifests({ name: "g", domain: "gold", fleets: ["gold"] }, { name: "i", domain: "iron", fleets: ["iron"] });
+    const state = stateOfManifests(
+      { name: "g", domain: "gold", fleets: ["gold"] },
+      { name: "i", domain: "iron", fleets: ["iron"] },
+    );
     const assembly = assemble(state);
     const before = buildSnapshots(assembly);
-    const changed = assemble(stateOfManifests({ name: "i", domain: "iron", fleets: ["iron"], requestsPerUnit: 7 })).accepted;
+    const changed = assemble(
+      stateOfManifests({ name: "i", domain: "iron", fleets: ["iron"], requestsPerUnit: 7 }),
+    ).accepted;
     const after = buildSnapshots({ ...assembly, accepted: [...assembly.accepted.slice(0, 1), ...changed] }, before);
     expect([after.byFleet.get("gold"), after.others]).toEqual([before.byFleet.get("gold"), before.others]);
     expect(after.byFleet.get("gold")).toBe(before.byFleet.get("gold"));

@@ -43,12 +43,12 @@ describe("nextSubscription()", () => {
 
 describe("wants()", () => {
   it("takes every name when the wildcard is legacy or explicit, and only its own when it is none", () => {
-    expect([wants(after([]), "a"), wants(after(["*"]), "a"), wants(after(["a"]), "a"), wants(after(["a"]), "b")]).toEqual([
-      true,
-      true,
-      true,
-      false,
-    ]);
+    expect([
+      wants(after([]), "a"),
+      wants(after(["*"]), "a"),
+      wants(after(["a"]), "a"),
+      wants(after(["a"]), "b"),
+    ]).toEqual([true, true, true, false]);
   });
 });
 
@@ -56,7 +56,12 @@ describe("growthOf()", () => {
   it.each([
     { when: "the first request is a wildcard", before: undefined, now: after([]), expected: "all" },
     { when: "the wildcard is only written out", before: after([]), now: after([], ["*"]), expected: new Set() },
-    { when: "a name joins a wildcard that covers it", before: after(["*"]), now: after(["*", "a"]), expected: new Set() },
+    {
+      when: "a name joins a wildcard that covers it",
+      before: after(["*"]),
+      now: after(["*", "a"]),
+      expected: new Set(),
+    },
     { when: "only a covered name is left", before: after(["*"]), now: after(["a"]), expected: new Set() },
     { when: "names become a wildcard", before: after(["a"]), now: after(["*"]), expected: "all" },
     { when: "a name joins a name", before: after(["a"]), now: after(["a", "b"]), expected: new Set(["b"]) },

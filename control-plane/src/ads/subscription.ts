@@ -1,17 +1,23 @@
-// Which resources a client wants, as the state-of-the-world protocol has it: every request carries the full list of names, and an empty list means all of
-// them, until a name was sent once. Pure.
+// Which resources a client wants, as the state-of-the-world protocol has it: every request carries
+// the full list of names, and an empty list means all of them, until a name was sent once. Pure.
 
 /** Stands for all resources in a list of names. */
 const WILDCARD = "*";
 
 /** What a client wants. */
 export interface Subscription {
-  /** "legacy": all, because no name was ever sent on this stream; "explicit": all, because the list holds `*`; "none": only the names. */
+  /**
+   * "legacy": all, because no name was ever sent on this stream; "explicit": all, because the list
+   * holds `*`; "none": only the names.
+   */
   readonly wildcard: "legacy" | "explicit" | "none";
   readonly names: ReadonlySet<string>;
 }
 
-/** The subscription after a request with these names; `current` is undefined at the first request of a type. */
+/**
+ * The subscription after a request with these names; `current` is undefined at the first request of
+ * a type.
+ */
 export function nextSubscription(current: Subscription | undefined, requested: readonly string[]): Subscription {
   const neverNamed = current === undefined || current.wildcard === "legacy";
   if (requested.length === 0 && neverNamed) return { wildcard: "legacy", names: new Set() };

@@ -1,4 +1,5 @@
-// Tests of write-pieces.ts on a real gRPC server: that the HTTP/2 stream is where the installed grpc-js has it, and that clients read what was sent.
+// Tests of write-pieces.ts on a real gRPC server: that the HTTP/2 stream is where the installed
+// grpc-js has it, and that clients read what was sent.
 import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
 

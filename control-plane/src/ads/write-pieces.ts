@@ -1,5 +1,7 @@
-// Writes a message that is in pieces to a gRPC stream without joining them. grpc-js copies every message into a buffer of its own; for a snapshot of megabytes
-// and a thousand streams that is gigabytes of short-lived buffers, and collecting them costs more than sending. The pieces are handed to HTTP/2 as they are.
+// Writes a message that is in pieces to a gRPC stream without joining them. grpc-js copies every
+// message into a buffer of its own; for a snapshot of megabytes and a thousand streams that is
+// gigabytes of short-lived buffers, and collecting them costs more than sending. The pieces are
+// handed to HTTP/2 as they are.
 import type { ServerHttp2Stream } from "node:http2";
 import type { Writable } from "node:stream";
 
@@ -8,16 +10,25 @@ import { Metadata, type ServerDuplexStream } from "@grpc/grpc-js";
 /** Bytes in front of a gRPC message: whether it is compressed, and its length. */
 const PREFIX_BYTES = 5;
 
-/** Most bytes that are handed over at a time: a TLS connection of Node keeps as much memory for good as it was ever given at once. */
+/**
+ * Most bytes that are handed over at a time: a TLS connection of Node keeps as much memory for good
+ * as it was ever given at once.
+ */
 const SLICE_BYTES = 64 * 1024;
 
 /** What grpc-js sends when nothing is set. */
 const NO_METADATA = new Metadata();
 
-/** Sends one message, whose pieces must not be changed before `written` is called: it is when the system has taken in all of them. */
+/**
+ * Sends one message, whose pieces must not be changed before `written` is called: it is when the
+ * system has taken in all of them.
+ */
 export type SendPieces = (pieces: readonly Buffer[], written: () => void) => void;
 
-/** Makes what sends the messages of a stream. Like grpc-js it calls nothing when the stream ends before; an end waits for the message that is under way. */
+/**
+ * Makes what sends the messages of a stream. Like grpc-js it calls nothing when the stream ends
+ * before; an end waits for the message that is under way.
+ */
 export function createPieceSender<Request>(call: ServerDuplexStream<Request, Buffer>): SendPieces {
   const stream = http2StreamOf(call);
   if (stream === undefined) {
@@ -47,7 +58,10 @@ function writeSlices(stream: ServerHttp2Stream, slices: readonly Buffer[], done:
   writeNext();
 }
 
-/** The HTTP/2 stream under a call, which grpc-js keeps to itself; undefined when it is not where grpc-js 1.14 has it, and the message is copied then. */
+/**
+ * The HTTP/2 stream under a call, which grpc-js keeps to itself; undefined when it is not where
+ * grpc-js 1.14 has it, and the message is copied then.
+ */
 export function http2StreamOf(call: object): ServerHttp2Stream | undefined {
   const { stream } = (call as { readonly call?: { readonly stream?: Partial<ServerHttp2Stream> } }).call ?? {};
   const isHttp2Stream = typeof stream?.respond === "function" && typeof stream.write === "function";

@@ -27,7 +27,9 @@ function claim(...manifests: readonly Omit<ManifestText, "domain">[]): readonly 
 
 describe("assemble()", () => {
   it("translates a resource to a message that carries its namespace and name", () => {
-    const { accepted } = assemble(stateOf({ "a.yaml": manifest({ name: "a", namespace: "team", domain: "alpha", unit: "hour" }) }));
+    const { accepted } = assemble(
+      stateOf({ "a.yaml": manifest({ name: "a", namespace: "team", domain: "alpha", unit: "hour" }) }),
+    );
     expect(accepted.map(({ message }) => modelOfMessage(message))).toEqual([
       {
         name: "team/a",
@@ -50,7 +52,8 @@ describe("assemble()", () => {
   });
 
   it("refuses the youngest resources when all together name more than 256 fleets, and goes on with those that name fewer", () => {
-    const fleetsOf = (from: number, count: number): readonly string[] => Array.from({ length: count }, (_, index) => `f${from + index}`);
+    const fleetsOf = (from: number, count: number): readonly string[] =>
+      Array.from({ length: count }, (_, index) => `f${from + index}`);
     const manifests = [
       ...[0, 64, 128, 192].map((from, year) => ({
         from,
@@ -110,16 +113,19 @@ describe("assemble()", () => {
   });
 
   it("tells a resource in another namespace apart", () => {
-    expect(claim({ name: "a", namespace: "one", fleets: ["one"] }, { name: "a", namespace: "two", fleets: ["two"] })).toEqual([
-      ["one/a", "two/a"],
-      [],
-    ]);
+    expect(
+      claim({ name: "a", namespace: "one", fleets: ["one"] }, { name: "a", namespace: "two", fleets: ["two"] }),
+    ).toEqual([["one/a", "two/a"], []]);
   });
 
   it("passes on what the source refused", () => {
     const { refusals } = assemble(stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha", unit: "fortnight" }) }));
     expect(refusals).toMatchObject([
-      { reason: "InvalidSpec", field: "spec.descriptors[0].rateLimit.unit", place: { file: "a.yaml", line: 10, column: 15 } },
+      {
+        reason: "InvalidSpec",
+        field: "spec.descriptors[0].rateLimit.unit",
+        place: { file: "a.yaml", line: 10, column: 15 },
+      },
     ]);
   });
 
@@ -239,7 +245,10 @@ describe("assemble()", () => {
     expect(shown(assemble(stateOfManifests(old, young)))).toEqual([["default/z"], ["DomainConflict: default/zz"]]);
     expect(shown(assemble(stateOfManifests(young)))).toEqual([["default/zz"], []]);
     // An owner that keeps its name but leaves the domain has gone from it, too.
-    expect(shown(assemble(stateOfManifests({ ...old, domain: "moved" }, young)))).toEqual([["default/z", "default/zz"], []]);
+    expect(shown(assemble(stateOfManifests({ ...old, domain: "moved" }, young)))).toEqual([
+      ["default/z", "default/zz"],
+      [],
+    ]);
   });
 
   it("lists every fleet that an accepted resource names, once and sorted", () => {
@@ -268,7 +277,9 @@ describe("assemble()", () => {
       ["InvalidSpec: default/w", "DuplicateResource: default/x"],
     ];
     expect(shown(assemble(state))).toEqual(expected);
-    expect(shown(assemble({ resources: state.resources.toReversed(), refusals: state.refusals.toReversed() }))).toEqual(expected);
+    expect(shown(assemble({ resources: state.resources.toReversed(), refusals: state.refusals.toReversed() }))).toEqual(
+      expected,
+    );
   });
 
   it("lets the first of two resources with one name in one file stand, whatever order the source has them in", () => {
@@ -281,14 +292,19 @@ describe("assemble()", () => {
   });
 
   it("puts several problems of one resource in the order of the text", () => {
-    const text = manifest({ name: "a", domain: "alpha", unit: "fortnight" }).replace("requestsPerUnit: 5", "requestsPerUnit: -5");
+    const text = manifest({ name: "a", domain: "alpha", unit: "fortnight" }).replace(
+      "requestsPerUnit: 5",
+      "requestsPerUnit: -5",
+    );
     const { resources, refusals } = stateOf({ "a.yaml": text });
     const placed = refusals.flatMap((refusal) => [
       { ...refusal, message: "right", place: { ...refusal.place, column: 90 } },
       { ...refusal, message: "left", place: { ...refusal.place, column: 9 } },
     ]);
     for (const ordered of [placed, placed.toReversed()]) {
-      expect(assemble({ resources, refusals: ordered }).refusals.map(({ place, message }) => [place.line, message])).toEqual([
+      expect(
+        assemble({ resources, refusals: ordered }).refusals.map(({ place, message }) => [place.line, message]),
+      ).toEqual([
         [10, "left"],
         [10, "right"],
         [11, "left"],
@@ -299,7 +315,10 @@ describe("assemble()", () => {
 
   it("sorts the keys of metadata at every depth and keeps the order of rules and lists", () => {
     const text = (metadata: string): string =>
-      manifest({ name: "a", domain: "alpha" }).replace("      rateLimit:", `      metadata: ${metadata}\n      rateLimit:`);
+      manifest({ name: "a", domain: "alpha" }).replace(
+        "      rateLimit:",
+        `      metadata: ${metadata}\n      rateLimit:`,
+      );
     const [first, second] = [
       "{ b: [{ w: 1, v: 2 }, 0, null], a: { d: 1, c: null } }",
       "{ a: { c: null, d: 1 }, b: [{ v: 2, w: 1 }, 0, null] }",
@@ -312,10 +331,13 @@ describe("assemble()", () => {
   });
 
   it("checks and translates only the resources that are new, and gives what it gave of the others", () => {
-    const before = stateOfManifests(...Array.from({ length: 50 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })), {
-      name: "late",
-      domain: "d7",
-    });
+    const before = stateOfManifests(
+      ...Array.from({ length: 50 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })),
+      {
+        name: "late",
+        domain: "d7",
+      },
+    );
     const first = assemble(before);
     const [changed] = stateOfManifests({ name: "n3", domain: "elsewhere" }).resources;
     if (changed === undefined) throw new Error("No resource");

@@ -1,5 +1,6 @@
-// From resources to what is served: validation, one owner for each domain, translation to messages. Pure: the same resources in any order give the same
-// assembly. What it remembers of resources saves time and changes nothing.
+// From resources to what is served: validation, one owner for each domain, translation to messages.
+// Pure: the same resources in any order give the same assembly. What it remembers of resources
+// saves time and changes nothing.
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
 import { messageOfModel } from "@weir/proto/rate-limit-config/message";
 import { type ConfigProblem, findProblems } from "@weir/proto/rate-limit-config/validate";
@@ -11,12 +12,16 @@ import type { AcceptedResource, Assembly, Refusal } from "./assembly.ts";
 import { canonicalModel } from "./canonical.ts";
 import { type Conflict, createOwnership } from "./ownership.ts";
 
-/** Most fleets that all resources together may name: each has a snapshot and a version of its own, as large as everything that is for all fleets. */
+/**
+ * Most fleets that all resources together may name: each has a snapshot and a version of its own,
+ * as large as everything that is for all fleets.
+ */
 const FLEETS_MAX = 256;
 
 /**
- * What was made of each resource that the source still holds. A source gives the same object for as long as the resource is the same, and of thousands
- * usually one is another: to check and to translate all of them for each edit would take most of its time.
+ * What was made of each resource that the source still holds. A source gives the same object for as
+ * long as the resource is the same, and of thousands usually one is another: to check and to
+ * translate all of them for each edit would take most of its time.
  */
 const problemsOf = new WeakMap<SourceResource, readonly ConfigProblem[]>();
 const translations = new WeakMap<SourceResource, AcceptedResource>();
@@ -41,7 +46,13 @@ function refuseDuplicates(resources: readonly SourceResource[], refusals: Refusa
     const key = resourceKey(resource);
     const known = first.get(key);
     if (known === undefined) first.set(key, resource);
-    else refuse(resource, ["metadata", "name"], { reason: "DuplicateResource", message: duplicateMessage(key, known, resource) }, refusals);
+    else
+      refuse(
+        resource,
+        ["metadata", "name"],
+        { reason: "DuplicateResource", message: duplicateMessage(key, known, resource) },
+        refusals,
+      );
   }
   return [...first.values()];
 }
@@ -50,7 +61,11 @@ function duplicateMessage(key: string, known: SourceResource, resource: SourceRe
   return `${key} is defined twice: ${formatPlace(known.place)} stands, ${formatPlace(resource.place)} is refused; rename one of them`;
 }
 
-function remembered<T>(memory: WeakMap<SourceResource, T>, resource: SourceResource, make: (resource: SourceResource) => T): T {
+function remembered<T>(
+  memory: WeakMap<SourceResource, T>,
+  resource: SourceResource,
+  make: (resource: SourceResource) => T,
+): T {
   const known = memory.get(resource);
   if (known !== undefined) return known;
   const made = make(resource);
@@ -60,11 +75,15 @@ function remembered<T>(memory: WeakMap<SourceResource, T>, resource: SourceResou
 
 function isValid(resource: SourceResource, refusals: Refusal[]): boolean {
   const problems = remembered(problemsOf, resource, (each) => findProblems(modelOfResource(each.resource)));
-  for (const { path, message } of problems) refuse(resource, ["spec", ...path], { reason: "InvalidSpec", message }, refusals);
+  for (const { path, message } of problems)
+    refuse(resource, ["spec", ...path], { reason: "InvalidSpec", message }, refusals);
   return problems.length === 0;
 }
 
-/** Walks from the oldest to the youngest; a resource gets its domain in all of its fleets or is refused. What is refused has no claim on anything. */
+/**
+ * Walks from the oldest to the youngest; a resource gets its domain in all of its fleets or is
+ * refused. What is refused has no claim on anything.
+ */
 function settleOwnership(resources: readonly SourceResource[], refusals: Refusal[]): readonly AcceptedResource[] {
   const ownership = createOwnership();
   const fleets = new Set<string>();
@@ -78,7 +97,12 @@ function settleOwnership(resources: readonly SourceResource[], refusals: Refusal
     }
     const conflict = ownership.claim(candidate);
     if (conflict !== undefined) {
-      refuse(resource, ["spec", "domain"], { reason: "DomainConflict", message: conflictMessage(candidate, conflict) }, refusals);
+      refuse(
+        resource,
+        ["spec", "domain"],
+        { reason: "DomainConflict", message: conflictMessage(candidate, conflict) },
+        refusals,
+      );
       return [];
     }
     for (const fleet of more) fleets.add(fleet);
@@ -113,15 +137,27 @@ function refuse(
   what: Pick<Refusal, "reason" | "message">,
   refusals: Refusal[],
 ): void {
-  refusals.push({ ...what, resource: resourceKey(resource), place: resource.locate(path), field: fieldPath(path), keepsLastGood: false });
+  refusals.push({
+    ...what,
+    resource: resourceKey(resource),
+    place: resource.locate(path),
+    field: fieldPath(path),
+    keepsLastGood: false,
+  });
 }
 
 function comparePlaces(left: { readonly place: Place }, right: { readonly place: Place }): number {
   return (
-    compareCodeUnits(left.place.file, right.place.file) || left.place.line - right.place.line || left.place.column - right.place.column
+    compareCodeUnits(left.place.file, right.place.file) ||
+    left.place.line - right.place.line ||
+    left.place.column - right.place.column
   );
 }
 
 function compareAge(left: SourceResource, right: SourceResource): number {
-  return left.createdMs - right.createdMs || compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name);
+  return (
+    left.createdMs - right.createdMs ||
+    compareCodeUnits(left.namespace, right.namespace) ||
+    compareCodeUnits(left.name, right.name)
+  );
 }

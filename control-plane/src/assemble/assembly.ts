@@ -25,7 +25,10 @@ export interface Refusal {
   /** `<namespace>/<name>`, or undefined when not even that could be read. */
   readonly resource: string | undefined;
   readonly place: Place;
-  /** For example `spec.descriptors[2].rateLimit.unit`; empty when the whole document or file is meant. */
+  /**
+   * For example `spec.descriptors[2].rateLimit.unit`; empty when the whole document or file is
+   * meant.
+   */
   readonly field: string;
   readonly message: string;
   /** True when an earlier form goes on being served. */

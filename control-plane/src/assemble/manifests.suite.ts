@@ -41,7 +41,10 @@ export function manifest({
     "      rateLimit:",
     `        unit: ${unit}`,
     `        requestsPerUnit: ${requestsPerUnit}`,
-    ...Array.from({ length: largeRules }, (_, index) => `    - { key: user, value: "${String(index).padEnd(1000, "x")}" }`),
+    ...Array.from(
+      { length: largeRules },
+      (_, index) => `    - { key: user, value: "${String(index).padEnd(1000, "x")}" }`,
+    ),
     "",
   ].join("\n");
 }

@@ -4,7 +4,8 @@ import type { AcceptedResource } from "./assembly.ts";
 /** The owners so far. */
 export interface Ownership {
   /**
-   * Gives the domain to the resource in every fleet it is for, or names the resource that has it in one of them; then nothing changes hands.
+   * Gives the domain to the resource in every fleet it is for, or names the resource that has it in
+   * one of them; then nothing changes hands.
    */
   claim(resource: AcceptedResource): Conflict | undefined;
 }
@@ -52,6 +53,7 @@ class DomainOwnership implements Ownership {
 function conflictOf(resource: AcceptedResource, { everywhere, byFleet }: Claims): Conflict | undefined {
   if (everywhere !== undefined) return { owner: everywhere, fleet: resource.fleets?.[0] };
   // A resource for every fleet also loses to one that is for a single fleet.
-  for (const [fleet, owner] of byFleet) if (resource.fleets === undefined || resource.fleets.includes(fleet)) return { owner, fleet };
+  for (const [fleet, owner] of byFleet)
+    if (resource.fleets === undefined || resource.fleets.includes(fleet)) return { owner, fleet };
   return undefined;
 }

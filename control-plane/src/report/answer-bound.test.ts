@@ -1,4 +1,5 @@
-// Tests of answer-bound.ts: how many answers may be under way, and for how long. With real clients: rollout-api.integration.test.ts.
+// Tests of answer-bound.ts: how many answers may be under way, and for how long. With real clients:
+// rollout-api.integration.test.ts.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { createAnswerBound, type Delivery } from "./answer-bound.ts";
@@ -30,7 +31,8 @@ describe("createAnswerBound()", () => {
     expect(() => bound.admit(third)).toThrow(
       expect.objectContaining({
         code: "ANSWERS_EXCEEDED",
-        message: "Cannot tell the rollout: 2 answers are on their way to clients that have not read them yet; ask again in a moment",
+        message:
+          "Cannot tell the rollout: 2 answers are on their way to clients that have not read them yet; ask again in a moment",
       }),
     );
     first.end();

@@ -1,12 +1,16 @@
-// Bounds how many answers are under way to clients: a large one stays in memory until its client has read it, and a client that does not read would keep it for as
-// long as its connection lives. It knows no transport but by the two ways in which an answer ends.
+// Bounds how many answers are under way to clients: a large one stays in memory until its client
+// has read it, and a client that does not read would keep it for as long as its connection lives.
+// It knows no transport but by the two ways in which an answer ends.
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 
 import { http2StreamOf } from "../ads/write-pieces.ts";
 import { ReportError } from "./report-error.ts";
 
-/** How long a client may take to read an answer, in milliseconds: then it is cut off, and others are answered. */
+/**
+ * How long a client may take to read an answer, in milliseconds: then it is cut off, and others are
+ * answered.
+ */
 const DELIVERY_MAX_MS = 30_000;
 
 /** What HTTP clients are told who get no answer: in how many seconds to ask again. */
@@ -29,7 +33,10 @@ export interface AnswerBoundOptions {
 
 /** A bound. */
 export interface AnswerBound {
-  /** Counts the answer until it has ended; fails with ANSWERS_EXCEEDED when there are as many as may be. Undefined, where a transport does not tell, counts nothing. */
+  /**
+   * Counts the answer until it has ended; fails with ANSWERS_EXCEEDED when there are as many as may
+   * be. Undefined, where a transport does not tell, counts nothing.
+   */
   admit(delivery: Delivery | undefined): void;
 }
 

@@ -1,5 +1,5 @@
-// Regular expressions from outside, with a bound on the time that all of one request may take: JavaScript's engine can be made to search for ages, and only a
-// script can be interrupted.
+// Regular expressions from outside, with a bound on the time that all of one request may take:
+// JavaScript's engine can be made to search for ages, and only a script can be interrupted.
 import { createContext, Script } from "node:vm";
 
 import { ReportError } from "./report-error.ts";
@@ -12,7 +12,10 @@ const EXPRESSION_MAX = 1000;
 
 /** The expressions of one request. */
 export interface Expressions {
-  /** Whether the expression matches the whole text. Fails with CLIENT_STATUS_REFUSED when it is none, or takes too long. */
+  /**
+   * Whether the expression matches the whole text. Fails with CLIENT_STATUS_REFUSED when it is
+   * none, or takes too long.
+   */
   matches(expression: string, text: string): boolean;
 }
 
@@ -44,17 +47,27 @@ export function createExpressions(): Expressions {
 
 function compile(expression: string): RegExp {
   if (expression.length > EXPRESSION_MAX) {
-    throw new ReportError("CLIENT_STATUS_REFUSED", `Cannot select clients: an expression is longer than ${EXPRESSION_MAX} characters`);
+    throw new ReportError(
+      "CLIENT_STATUS_REFUSED",
+      `Cannot select clients: an expression is longer than ${EXPRESSION_MAX} characters`,
+    );
   }
   try {
     return new RegExp(`^(?:${expression})$`, "u");
   } catch (cause) {
-    throw new ReportError("CLIENT_STATUS_REFUSED", `Cannot select clients: ${JSON.stringify(expression)} is no regular expression`, {
-      cause,
-    });
+    throw new ReportError(
+      "CLIENT_STATUS_REFUSED",
+      `Cannot select clients: ${JSON.stringify(expression)} is no regular expression`,
+      {
+        cause,
+      },
+    );
   }
 }
 
 function tooSlow(): ReportError {
-  return new ReportError("CLIENT_STATUS_REFUSED", `Cannot select clients: their expressions take longer than ${BUDGET_MS} ms`);
+  return new ReportError(
+    "CLIENT_STATUS_REFUSED",
+    `Cannot select clients: their expressions take longer than ${BUDGET_MS} ms`,
+  );
 }

@@ -1,4 +1,5 @@
-// Tests of client-status-grpc.ts: what is made for clients that do not read, and how many of them there may be. What is answered: client-status.test.ts.
+// Tests of client-status-grpc.ts: what is made for clients that do not read, and how many of them
+// there may be. What is answered: client-status.test.ts.
 import { Duplex } from "node:stream";
 
 import { create } from "@bufbuild/protobuf";
@@ -9,7 +10,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createAnswerBound } from "./answer-bound.ts";
 import { clientStatusService } from "./client-status-grpc.ts";
 
-/** A call as grpc-js has it, whose client reads an answer when the test says so, and then asks on. */
+/**
+ * A call as grpc-js has it, whose client reads an answer when the test says so, and then asks on.
+ */
 class FakeCall extends Duplex {
   readonly reads: (() => void)[] = [];
   readonly errors: unknown[] = [];
@@ -52,9 +55,8 @@ describe("clientStatusService()", () => {
       answers += 1;
       return { pods: [], snapshotFor: () => undefined };
     };
-    stream = clientStatusService({ facts, answers: createAnswerBound({ max: 1, task: "" }), log: silentLog() }).implementation[
-      "streamClientStatus"
-    ] as unknown as typeof stream;
+    stream = clientStatusService({ facts, answers: createAnswerBound({ max: 1, task: "" }), log: silentLog() })
+      .implementation["streamClientStatus"] as unknown as typeof stream;
   });
 
   it("makes one answer on a stream for a client that does not read, and the next when it has read that", async () => {

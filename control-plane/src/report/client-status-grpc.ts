@@ -1,4 +1,5 @@
-// The client status service (CSDS) over gRPC, on the listener for pods: one answer to one request, or an answer to each request on a stream.
+// The client status service (CSDS) over gRPC, on the listener for pods: one answer to one request,
+// or an answer to each request on a stream.
 import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
 import {
@@ -60,10 +61,15 @@ export function clientStatusService({ facts, answers, log }: ClientStatusDeps): 
 
 type Stream = ServerDuplexStream<ClientStatusRequest, ClientStatusResponse>;
 
-function answerOnStream(call: Stream, request: ClientStatusRequest, { facts, log }: Pick<ClientStatusDeps, "facts" | "log">): void {
+function answerOnStream(
+  call: Stream,
+  request: ClientStatusRequest,
+  { facts, log }: Pick<ClientStatusDeps, "facts" | "log">,
+): void {
   try {
     const answer = clientStatus(facts(), request);
-    // The next request is read when this answer is on its way to the client. `drain` would let 16 of them queue up.
+    // The next request is read when this answer is on its way to the client. `drain` would let 16
+    // of them queue up.
     call.pause();
     call.write(answer, () => call.resume());
   } catch (error) {

@@ -1,6 +1,11 @@
-// Tests of client-status.ts, node-matcher.ts and bounded-expressions.ts: what the client status service says of pods in every state, and whom it selects.
+// Tests of client-status.ts, node-matcher.ts and bounded-expressions.ts: what the client status
+// service says of pods in every state, and whom it selects.
 import { create, fromBinary } from "@bufbuild/protobuf";
-import { ClientStatusRequestSchema, type ClientStatusResponse, ConfigStatus } from "@weir/proto/generated/envoy/service/status/v3/csds_pb";
+import {
+  ClientStatusRequestSchema,
+  type ClientStatusResponse,
+  ConfigStatus,
+} from "@weir/proto/generated/envoy/service/status/v3/csds_pb";
 import type { NodeMatcherSchema } from "@weir/proto/generated/envoy/type/matcher/v3/node_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -10,7 +15,10 @@ import { clientStatus } from "./client-status.ts";
 import { AT_MS, podOf, publisherOf, snapshotIn } from "./rollout-facts.suite.ts";
 import { manifest } from "../assemble/manifests.suite.ts";
 
-const PUBLISHER = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }), "b.yaml": manifest({ name: "b", domain: "beta" }) });
+const PUBLISHER = publisherOf({
+  "a.yaml": manifest({ name: "a", domain: "alpha" }),
+  "b.yaml": manifest({ name: "b", domain: "beta" }),
+});
 const SNAPSHOT = snapshotIn(PUBLISHER);
 const NOW = { version: SNAPSHOT.version, atMs: AT_MS };
 const OLD = { version: "old", atMs: AT_MS - 1000 };
@@ -65,7 +73,11 @@ describe("clientStatus()", () => {
       version: SNAPSHOT.version,
     },
   ])("says $name when $when", ({ pod, status, version }) => {
-    const entries = ask([pod]).config[0]?.genericXdsConfigs.map((entry) => [entry.name, entry.configStatus, entry.versionInfo]);
+    const entries = ask([pod]).config[0]?.genericXdsConfigs.map((entry) => [
+      entry.name,
+      entry.configStatus,
+      entry.versionInfo,
+    ]);
     expect(entries).toEqual([
       ["default/a", status, version],
       ["default/b", status, version],
@@ -74,7 +86,10 @@ describe("clientStatus()", () => {
 
   it("tells node, type, time and the resource itself", () => {
     const [client] = ask([podOf({ sent: NOW, accepted: NOW })]).config;
-    expect(client?.node).toMatchObject({ id: "gateway/pod-7", metadata: { fleet: "gateway", namespace: "edge", pod: "pod-7" } });
+    expect(client?.node).toMatchObject({
+      id: "gateway/pod-7",
+      metadata: { fleet: "gateway", namespace: "edge", pod: "pod-7" },
+    });
     const [entry] = client?.genericXdsConfigs ?? [];
     expect(entry).toMatchObject({
       typeUrl: "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig",
@@ -86,7 +101,8 @@ describe("clientStatus()", () => {
 
   it("tells why a pod rejected, and what", () => {
     const [entry] =
-      ask([podOf({ sent: NOW, accepted: OLD, rejected: { ...NOW, message: "default/a: no" } })]).config[0]?.genericXdsConfigs ?? [];
+      ask([podOf({ sent: NOW, accepted: OLD, rejected: { ...NOW, message: "default/a: no" } })]).config[0]
+        ?.genericXdsConfigs ?? [];
     expect(entry?.errorState).toMatchObject({
       details: "default/a: no",
       versionInfo: SNAPSHOT.version,
@@ -96,13 +112,23 @@ describe("clientStatus()", () => {
   });
 
   it("leaves the resources themselves out when asked to", () => {
-    const [entry] = ask([podOf({ sent: NOW, rejected: { ...NOW, message: "no" } })], [], true).config[0]?.genericXdsConfigs ?? [];
-    expect([entry?.name, entry?.xdsConfig, entry?.errorState?.failedConfiguration]).toEqual(["default/a", undefined, undefined]);
+    const [entry] =
+      ask([podOf({ sent: NOW, rejected: { ...NOW, message: "no" } })], [], true).config[0]?.genericXdsConfigs ?? [];
+    expect([entry?.name, entry?.xdsConfig, entry?.errorState?.failedConfiguration]).toEqual([
+      "default/a",
+      undefined,
+      undefined,
+    ]);
   });
 
   it("tells of a pod for which nothing is in force", () => {
-    const response = clientStatus({ pods: [podOf({})], snapshotFor: () => undefined }, create(ClientStatusRequestSchema));
-    expect(response.config.map(({ node, genericXdsConfigs }) => [node?.id, genericXdsConfigs.length])).toEqual([["gateway/pod-7", 0]]);
+    const response = clientStatus(
+      { pods: [podOf({})], snapshotFor: () => undefined },
+      create(ClientStatusRequestSchema),
+    );
+    expect(response.config.map(({ node, genericXdsConfigs }) => [node?.id, genericXdsConfigs.length])).toEqual([
+      ["gateway/pod-7", 0],
+    ]);
   });
 
   it("refuses an answer that would be too large, and gives it without contents", () => {
@@ -112,12 +138,17 @@ describe("clientStatus()", () => {
     expect(() => clientStatus(facts, create(ClientStatusRequestSchema))).toThrow(
       /^Cannot tell the status of clients: 100 clients have 100 resources of \d+ bytes together, at most 200000 and 33554432 are told; select fewer, or set exclude_resource_contents$/,
     );
-    expect(clientStatus(facts, create(ClientStatusRequestSchema, { excludeResourceContents: true })).config).toHaveLength(100);
+    expect(
+      clientStatus(facts, create(ClientStatusRequestSchema, { excludeResourceContents: true })).config,
+    ).toHaveLength(100);
   });
 });
 
 describe("nodePredicate()", () => {
-  const PODS = [podOf({ nodeId: "gateway/pod-7" }), podOf({ nodeId: "Billing/pod-1", fleet: "billing", namespace: "", pod: "" })];
+  const PODS = [
+    podOf({ nodeId: "gateway/pod-7" }),
+    podOf({ nodeId: "Billing/pod-1", fleet: "billing", namespace: "", pod: "" }),
+  ];
 
   function selected(...matchers: readonly Matcher[]): readonly (string | undefined)[] {
     return ask(PODS, [...matchers]).config.map(({ node }) => node?.id);
@@ -128,7 +159,9 @@ describe("nodePredicate()", () => {
   }
 
   function metadata(key: string, matchPattern: object): Matcher {
-    return { nodeMetadatas: [{ path: [{ segment: { case: "key", value: key } }], value: { matchPattern } }] } as Matcher;
+    return {
+      nodeMetadatas: [{ path: [{ segment: { case: "key", value: key } }], value: { matchPattern } }],
+    } as Matcher;
   }
 
   function step(key: string) {
@@ -136,13 +169,16 @@ describe("nodePredicate()", () => {
   }
 
   function equals(text: string) {
-    return { matchPattern: { case: "stringMatch" as const, value: { matchPattern: { case: "exact" as const, value: text } } } };
+    return {
+      matchPattern: { case: "stringMatch" as const, value: { matchPattern: { case: "exact" as const, value: text } } },
+    };
   }
 
   /** The fleet billing, below so many alternatives of one. */
   function nested(depth: number): object {
     let value: object = equals("billing");
-    for (let level = 0; level < depth; level += 1) value = { matchPattern: { case: "orMatch", value: { valueMatchers: [value] } } };
+    for (let level = 0; level < depth; level += 1)
+      value = { matchPattern: { case: "orMatch", value: { valueMatchers: [value] } } };
     return (value as { readonly matchPattern: object }).matchPattern;
   }
 
@@ -152,12 +188,24 @@ describe("nodePredicate()", () => {
     { what: "no matcher", matchers: [], expected: BOTH },
     { what: "an exact id", matchers: [nodeId({ case: "exact", value: "gateway/pod-7" })], expected: ["gateway/pod-7"] },
     { what: "an exact id in other case", matchers: [nodeId({ case: "exact", value: "GATEWAY/pod-7" })], expected: [] },
-    { what: "an exact id in any case", matchers: [nodeId({ case: "exact", value: "GATEWAY/pod-7" }, true)], expected: ["gateway/pod-7"] },
+    {
+      what: "an exact id in any case",
+      matchers: [nodeId({ case: "exact", value: "GATEWAY/pod-7" }, true)],
+      expected: ["gateway/pod-7"],
+    },
     { what: "a prefix", matchers: [nodeId({ case: "prefix", value: "gate" })], expected: ["gateway/pod-7"] },
     { what: "a suffix", matchers: [nodeId({ case: "suffix", value: "-1" })], expected: ["Billing/pod-1"] },
     { what: "a part", matchers: [nodeId({ case: "contains", value: "/pod" })], expected: BOTH },
-    { what: "an expression", matchers: [nodeId({ case: "safeRegex", value: { regex: "[a-z]+/pod-\\d" } })], expected: ["gateway/pod-7"] },
-    { what: "an expression that matches a part only", matchers: [nodeId({ case: "safeRegex", value: { regex: "pod" } })], expected: [] },
+    {
+      what: "an expression",
+      matchers: [nodeId({ case: "safeRegex", value: { regex: "[a-z]+/pod-\\d" } })],
+      expected: ["gateway/pod-7"],
+    },
+    {
+      what: "an expression that matches a part only",
+      matchers: [nodeId({ case: "safeRegex", value: { regex: "pod" } })],
+      expected: [],
+    },
     {
       what: "two alternatives",
       matchers: [nodeId({ case: "suffix", value: "-1" }), nodeId({ case: "suffix", value: "-7" })],
@@ -165,7 +213,9 @@ describe("nodePredicate()", () => {
     },
     {
       what: "metadata",
-      matchers: [metadata("fleet", { case: "stringMatch", value: { matchPattern: { case: "exact", value: "billing" } } })],
+      matchers: [
+        metadata("fleet", { case: "stringMatch", value: { matchPattern: { case: "exact", value: "billing" } } }),
+      ],
       expected: ["Billing/pod-1"],
     },
     {
@@ -178,17 +228,31 @@ describe("nodePredicate()", () => {
       matchers: [metadata("namespace", { case: "presentMatch", value: false })],
       expected: ["Billing/pod-1"],
     },
-    { what: "metadata that is a number", matchers: [metadata("fleet", { case: "boolMatch", value: true })], expected: [] },
+    {
+      what: "metadata that is a number",
+      matchers: [metadata("fleet", { case: "boolMatch", value: true })],
+      expected: [],
+    },
     {
       what: "one of several values",
-      matchers: [metadata("fleet", { case: "orMatch", value: { valueMatchers: [equals("silver"), equals("billing")] } })],
+      matchers: [
+        metadata("fleet", { case: "orMatch", value: { valueMatchers: [equals("silver"), equals("billing")] } }),
+      ],
       expected: ["Billing/pod-1"],
     },
-    { what: "metadata that every object has", matchers: [metadata("constructor", { case: "presentMatch", value: true })], expected: [] },
+    {
+      what: "metadata that every object has",
+      matchers: [metadata("constructor", { case: "presentMatch", value: true })],
+      expected: [],
+    },
     {
       what: "metadata below a text",
       matchers: [
-        { nodeMetadatas: [{ path: [step("fleet"), step("name")], value: { matchPattern: { case: "presentMatch", value: true } } }] },
+        {
+          nodeMetadatas: [
+            { path: [step("fleet"), step("name")], value: { matchPattern: { case: "presentMatch", value: true } } },
+          ],
+        },
       ],
       expected: [],
     },
@@ -220,20 +284,31 @@ describe("nodePredicate()", () => {
   );
 
   it.each([
-    { matcher: nodeId({ case: "safeRegex", value: { regex: "(" } }), message: 'Cannot select clients: "(" is no regular expression' },
+    {
+      matcher: nodeId({ case: "safeRegex", value: { regex: "(" } }),
+      message: 'Cannot select clients: "(" is no regular expression',
+    },
     { matcher: nodeId(undefined), message: "Cannot select clients: a string matcher says nothing" },
     { matcher: metadata("fleet", { case: undefined }), message: "Cannot select clients: a value matcher says nothing" },
     { matcher: { nodeMetadatas: [{ value: {} }] }, message: "Cannot select clients: a metadata matcher has no path" },
-    { matcher: { nodeMetadatas: [{ path: [step("fleet")] }] }, message: "Cannot select clients: a metadata matcher has no value" },
     {
-      matcher: { nodeMetadatas: [{ path: [{}], value: { matchPattern: { case: "presentMatch" as const, value: true } } }] },
+      matcher: { nodeMetadatas: [{ path: [step("fleet")] }] },
+      message: "Cannot select clients: a metadata matcher has no value",
+    },
+    {
+      matcher: {
+        nodeMetadatas: [{ path: [{}], value: { matchPattern: { case: "presentMatch" as const, value: true } } }],
+      },
       message: "Cannot select clients: a step of a metadata path has no key",
     },
     {
       matcher: nodeId({ case: "safeRegex", value: { regex: "x".repeat(1001) } }),
       message: "Cannot select clients: an expression is longer than 1000 characters",
     },
-    { matcher: metadata("fleet", nested(17)), message: "Cannot select clients: value matchers are nested deeper than 16" },
+    {
+      matcher: metadata("fleet", nested(17)),
+      message: "Cannot select clients: value matchers are nested deeper than 16",
+    },
   ])("refuses with $message", ({ matcher, message }) => {
     expect(() => selected(matcher)).toThrow(expect.objectContaining({ code: "CLIENT_STATUS_REFUSED", message }));
   });
@@ -244,7 +319,9 @@ describe("nodePredicate()", () => {
 
   it("refuses more matchers than anybody needs", () => {
     const matchers = Array.from({ length: 101 }, () => nodeId({ case: "suffix", value: "-1" }));
-    expect(() => selected(...matchers)).toThrow("Cannot select clients: there are 101 node matchers, at most 100 are allowed");
+    expect(() => selected(...matchers)).toThrow(
+      "Cannot select clients: there are 101 node matchers, at most 100 are allowed",
+    );
   });
 
   it("bounds the time of all expressions of a request together, and begins anew with the next", () => {
@@ -253,7 +330,8 @@ describe("nodePredicate()", () => {
     const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 40));
     try {
       const matcher = nodeId({ case: "safeRegex", value: { regex: "nobody" } });
-      const pods = (count: number): readonly ReturnType<typeof podOf>[] => Array.from({ length: count }, () => podOf({}));
+      const pods = (count: number): readonly ReturnType<typeof podOf>[] =>
+        Array.from({ length: count }, () => podOf({}));
       for (let request = 0; request < 2; request += 1) expect(ask(pods(3), [matcher]).config).toEqual([]);
       expect(() => ask(pods(4), [matcher])).toThrow("Cannot select clients: their expressions take longer than 100 ms");
     } finally {

@@ -1,4 +1,5 @@
-// What the client status service (CSDS) says: for each connected pod the resources of its fleet, and what the pod made of them. Pure.
+// What the client status service (CSDS) says: for each connected pod the resources of its fleet,
+// and what the pod made of them. Pure.
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { type Any, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
@@ -30,8 +31,14 @@ export interface ClientStatusFacts {
   readonly snapshotFor: (fleet: string) => Snapshot | undefined;
 }
 
-/** Answers a request. Fails with CLIENT_STATUS_REFUSED when a matcher is wrong or the answer would be too large. */
-export function clientStatus({ pods, snapshotFor }: ClientStatusFacts, request: ClientStatusRequest): ClientStatusResponse {
+/**
+ * Answers a request. Fails with CLIENT_STATUS_REFUSED when a matcher is wrong or the answer would
+ * be too large.
+ */
+export function clientStatus(
+  { pods, snapshotFor }: ClientStatusFacts,
+  request: ClientStatusRequest,
+): ClientStatusResponse {
   const isSelected = nodePredicate(request.nodeMatchers);
   const selected = pods
     .filter((pod) => isSelected({ id: pod.nodeId, metadata: metadataOf(pod) }))
@@ -47,7 +54,9 @@ export function clientStatus({ pods, snapshotFor }: ClientStatusFacts, request: 
     bodies.set(resource, known);
     return known;
   };
-  return create(ClientStatusResponseSchema, { config: selected.map(({ pod, snapshot }) => configOf(pod, snapshot, bodyOf)) });
+  return create(ClientStatusResponseSchema, {
+    config: selected.map(({ pod, snapshot }) => configOf(pod, snapshot, bodyOf)),
+  });
 }
 
 function refuseTooLarge(snapshots: readonly Snapshot[], withBodies: boolean): void {
@@ -62,12 +71,18 @@ function refuseTooLarge(snapshots: readonly Snapshot[], withBodies: boolean): vo
   );
 }
 
-function configOf(pod: PodState, snapshot: Snapshot | undefined, bodyOf: (resource: SnapshotResource) => Any | undefined): ClientConfig {
+function configOf(
+  pod: PodState,
+  snapshot: Snapshot | undefined,
+  bodyOf: (resource: SnapshotResource) => Any | undefined,
+): ClientConfig {
   const standing = snapshot === undefined ? undefined : statusOf(pod, snapshot.version);
   return create(ClientConfigSchema, {
     node: { id: pod.nodeId, metadata: { ...metadataOf(pod) } },
     genericXdsConfigs:
-      snapshot === undefined || standing === undefined ? [] : snapshot.resources.map((each) => entryOf(each, standing, bodyOf(each))),
+      snapshot === undefined || standing === undefined
+        ? []
+        : snapshot.resources.map((each) => entryOf(each, standing, bodyOf(each))),
   });
 }
 
@@ -90,7 +105,8 @@ function statusOf(pod: PodState, version: string): Standing {
   if (standing === "current" && accepted !== undefined) {
     return { status: ConfigStatus.SYNCED, version, at: timestampFromMs(accepted.atMs), rejection: undefined };
   }
-  if (sent?.version === version) return { status: ConfigStatus.STALE, version, at: timestampFromMs(sent.atMs), rejection: undefined };
+  if (sent?.version === version)
+    return { status: ConfigStatus.STALE, version, at: timestampFromMs(sent.atMs), rejection: undefined };
   return { status: ConfigStatus.NOT_SENT, version: "", at: undefined, rejection: undefined };
 }
 
@@ -101,7 +117,14 @@ function entryOf(
 ): ClientConfig_GenericXdsConfig {
   const updated = at === undefined ? {} : { lastUpdated: at };
   const config = body === undefined ? {} : { xdsConfig: body };
-  const entry = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, name, versionInfo: version, configStatus: status, ...updated, ...config };
+  const entry = {
+    typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
+    name,
+    versionInfo: version,
+    configStatus: status,
+    ...updated,
+    ...config,
+  };
   if (rejection === undefined) return create(ClientConfig_GenericXdsConfigSchema, entry);
   const failure = {
     details: rejection,

@@ -1,6 +1,10 @@
-// What of a resource pods of the reference service cannot do: they skip the fields, so its limits are enforced without them. Pure.
+// What of a resource pods of the reference service cannot do: they skip the fields, so its limits
+// are enforced without them. Pure.
 import { fieldPath } from "@weir/crds/rate-limit-config/translate";
-import type { RateLimitConfig, RateLimitDescriptor } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import type {
+  RateLimitConfig,
+  RateLimitDescriptor,
+} from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 /** Most warnings of one resource; the rest is counted. */
 const WARNINGS_MAX = 10;

@@ -12,7 +12,10 @@ const GRPC_CODE = {
   CLIENT_STATUS_REFUSED: status.INVALID_ARGUMENT,
 } as const satisfies Record<ReportErrorCode, status>;
 
-/** The error for the client. What is not ours to tell is our fault: it is logged, and the client hears of an internal error. */
+/**
+ * The error for the client. What is not ours to tell is our fault: it is logged, and the client
+ * hears of an internal error.
+ */
 export function grpcErrorOf(error: unknown, log: Log): GrpcError {
   if (error instanceof ReportError) return grpcError(GRPC_CODE[error.code], error.message);
   log.error("Cannot tell the rollout", { error });

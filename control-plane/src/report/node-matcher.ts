@@ -1,5 +1,5 @@
-// Which clients a request for client status selects: the matchers of Envoy's API over node id and metadata. Pure, but for the bound on the time that
-// regular expressions may take.
+// Which clients a request for client status selects: the matchers of Envoy's API over node id and
+// metadata. Pure, but for the bound on the time that regular expressions may take.
 import type { NodeMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/node_pb";
 import type { StringMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/string_pb";
 import type { StructMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/struct_pb";
@@ -18,21 +18,33 @@ export interface MatchedNode {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Whether one of the matchers holds for a node; none selects all. Fails with CLIENT_STATUS_REFUSED when a matcher is wrong. */
+/**
+ * Whether one of the matchers holds for a node; none selects all. Fails with CLIENT_STATUS_REFUSED
+ * when a matcher is wrong.
+ */
 export function nodePredicate(matchers: readonly NodeMatcher[]): (node: MatchedNode) => boolean {
-  if (matchers.length > MATCHERS_MAX) throw refusal(`there are ${matchers.length} node matchers, at most ${MATCHERS_MAX} are allowed`);
+  if (matchers.length > MATCHERS_MAX)
+    throw refusal(`there are ${matchers.length} node matchers, at most ${MATCHERS_MAX} are allowed`);
   if (matchers.length === 0) return () => true;
   const expressions = createExpressions();
   return (node) => matchers.some((matcher) => matchesNode(matcher, node, expressions));
 }
 
 /** Everything that a matcher sets has to hold. */
-function matchesNode({ nodeId, nodeMetadatas }: NodeMatcher, { id, metadata }: MatchedNode, expressions: Expressions): boolean {
+function matchesNode(
+  { nodeId, nodeMetadatas }: NodeMatcher,
+  { id, metadata }: MatchedNode,
+  expressions: Expressions,
+): boolean {
   if (nodeId !== undefined && !matchesString(nodeId, id, expressions)) return false;
   return nodeMetadatas.every((matcher) => matchesMetadata(matcher, metadata, expressions));
 }
 
-function matchesMetadata({ path, value }: StructMatcher, metadata: MatchedNode["metadata"], expressions: Expressions): boolean {
+function matchesMetadata(
+  { path, value }: StructMatcher,
+  metadata: MatchedNode["metadata"],
+  expressions: Expressions,
+): boolean {
   if (path.length === 0) throw refusal("a metadata matcher has no path");
   if (value === undefined) throw refusal("a metadata matcher has no value");
   const keys = path.map(({ segment }) => {
@@ -46,7 +58,12 @@ function matchesMetadata({ path, value }: StructMatcher, metadata: MatchedNode["
 }
 
 /** What is kept of metadata are texts; other kinds of value never match. */
-function matchesValue({ matchPattern }: ValueMatcher, found: string | undefined, expressions: Expressions, depth: number): boolean {
+function matchesValue(
+  { matchPattern }: ValueMatcher,
+  found: string | undefined,
+  expressions: Expressions,
+  depth: number,
+): boolean {
   if (depth > DEPTH_MAX) throw refusal(`value matchers are nested deeper than ${DEPTH_MAX}`);
   switch (matchPattern.case) {
     case undefined:

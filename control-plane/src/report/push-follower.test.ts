@@ -35,9 +35,19 @@ describe("createPushFollower()", () => {
     return snapshotIn(state).version;
   }
 
-  function recordSpan(name: string, options: { readonly startTime: number; readonly attributes: Record<string, unknown> }): Span {
+  function recordSpan(
+    name: string,
+    options: { readonly startTime: number; readonly attributes: Record<string, unknown> },
+  ): Span {
     const { startTime: startMs, attributes } = options;
-    const recorded: RecordedSpan = { name, startMs, attributes: { ...attributes }, events: [], failure: undefined, endMs: undefined };
+    const recorded: RecordedSpan = {
+      name,
+      startMs,
+      attributes: { ...attributes },
+      events: [],
+      failure: undefined,
+      endMs: undefined,
+    };
     spans.push(recorded);
     const span = {
       recorded,
@@ -57,12 +67,18 @@ describe("createPushFollower()", () => {
     const listeners = new Set<() => void>();
     publish = (...manifests) => {
       const changedMs = AT_MS - 100;
-      state = publisherOf(Object.fromEntries(manifests.map((text) => [`${text.name}.yaml`, manifest(text)])), { before: state });
+      state = publisherOf(Object.fromEntries(manifests.map((text) => [`${text.name}.yaml`, manifest(text)])), {
+        before: state,
+      });
       state = { ...state, changedMs: new Map([...state.publication.keys()].map((fleet) => [fleet, changedMs])) };
       for (const listener of listeners) listener();
     };
     const deps: PushFollowerDeps = {
-      log: createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) }),
+      log: createLog({
+        level: "info",
+        format: "json",
+        write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+      }),
       clock: Date.now,
       publisher: {
         state: () => state,
@@ -114,7 +130,14 @@ describe("createPushFollower()", () => {
       },
     });
     expect(lines).toMatchObject([
-      { level: "info", "@message": "Every connected pod has accepted the snapshot", fleet: "*", version: version(), pods: 2, tookMs: 150 },
+      {
+        level: "info",
+        "@message": "Every connected pod has accepted the snapshot",
+        fleet: "*",
+        version: version(),
+        pods: 2,
+        tookMs: 150,
+      },
     ]);
   });
 
@@ -129,12 +152,17 @@ describe("createPushFollower()", () => {
   it("names twenty resources and twenty pods at most, and tells how many there are", () => {
     for (let count = 0; count < 25; count += 1) connect(`pod-${count}`);
     publish(...Array.from({ length: 25 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })));
-    expect([spans[1]?.attributes["weir.resources.changed"], spans[1]?.attributes["weir.resources.changed.count"]]).toMatchObject([
+    expect([
+      spans[1]?.attributes["weir.resources.changed"],
+      spans[1]?.attributes["weir.resources.changed.count"],
+    ]).toMatchObject([
       { length: 20 },
       26, // The one that is gone counts, too.
     ]);
     vi.advanceTimersByTime(60_000);
-    expect(lines).toMatchObject([{ "@message": "Pods have not answered the snapshot", waiting: 25, names: { length: 20 } }]);
+    expect(lines).toMatchObject([
+      { "@message": "Pods have not answered the snapshot", waiting: 25, names: { length: 20 } },
+    ]);
   });
 
   it("names resources that are gone", () => {
@@ -158,7 +186,12 @@ describe("createPushFollower()", () => {
       attributes: { "weir.outcome": "rejected", "weir.pods.accepted": 1, "weir.pods.rejected": 1 },
     });
     expect(lines).toMatchObject([
-      { level: "warning", "@message": "Every connected pod has answered, and not all accepted the snapshot", accepted: 1, rejected: 1 },
+      {
+        level: "warning",
+        "@message": "Every connected pod has answered, and not all accepted the snapshot",
+        accepted: 1,
+        rejected: 1,
+      },
     ]);
   });
 
@@ -171,7 +204,11 @@ describe("createPushFollower()", () => {
     second.left();
     expect(spans[1]?.endMs).toBeUndefined();
     first.accepted(version());
-    expect(spans[1]?.attributes).toMatchObject({ "weir.outcome": "accepted", "weir.pods.accepted": 1, "weir.pods.waiting": 0 });
+    expect(spans[1]?.attributes).toMatchObject({
+      "weir.outcome": "accepted",
+      "weir.pods.accepted": 1,
+      "weir.pods.waiting": 0,
+    });
   });
 
   it("does not take it for accepted, and says nothing, when every pod has left", () => {
@@ -190,9 +227,18 @@ describe("createPushFollower()", () => {
     expect(lines).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(lines).toMatchObject([
-      { level: "warning", "@message": "Pods have not answered the snapshot", accepted: 1, waiting: 1, names: ["first"] },
+      {
+        level: "warning",
+        "@message": "Pods have not answered the snapshot",
+        accepted: 1,
+        waiting: 1,
+        names: ["first"],
+      },
     ]);
-    expect(spans[1]).toMatchObject({ failure: "pods: unanswered", attributes: { "weir.outcome": "unanswered", "weir.pods.waiting": 1 } });
+    expect(spans[1]).toMatchObject({
+      failure: "pods: unanswered",
+      attributes: { "weir.outcome": "unanswered", "weir.pods.waiting": 1 },
+    });
   });
 
   it("ends a push that a later one supersedes, and every push when it stops", () => {
@@ -250,7 +296,11 @@ describe("createPushFollower()", () => {
     pod.rejected(version(), "no");
     // The same content is in force for its fleet, which is named for the first time.
     publish({ name: "b", domain: "beta", fleets: ["gateway"] });
-    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.fleet": "gateway", "weir.pods": 0, "weir.outcome": "no pods" });
+    expect(spans.at(-1)?.attributes).toMatchObject({
+      "weir.fleet": "gateway",
+      "weir.pods": 0,
+      "weir.outcome": "no pods",
+    });
   });
 
   it("counts a pod that is not sent what it rejected before among those that rejected it, and does not wait for it when its fleet is named then", () => {
@@ -267,7 +317,11 @@ describe("createPushFollower()", () => {
       events: [["rejected", { "weir.node": "b", "weir.rejection": "no" }]],
     });
     publish({ name: "b", domain: "beta", fleets: ["gateway"] });
-    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.fleet": "gateway", "weir.pods": 0, "weir.outcome": "no pods" });
+    expect(spans.at(-1)?.attributes).toMatchObject({
+      "weir.fleet": "gateway",
+      "weir.pods": 0,
+      "weir.outcome": "no pods",
+    });
   });
 
   it("does not wait for pods that the push brings nothing, and counts what they said of what they have", () => {
@@ -278,7 +332,11 @@ describe("createPushFollower()", () => {
     publish({ name: "b", domain: "beta" });
     expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 2 });
     for (const pod of [accepting, rejecting]) pod.unaffected(version());
-    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.outcome": "rejected", "weir.pods.accepted": 1, "weir.pods.rejected": 1 });
+    expect(spans.at(-1)?.attributes).toMatchObject({
+      "weir.outcome": "rejected",
+      "weir.pods.accepted": 1,
+      "weir.pods.rejected": 1,
+    });
   });
 
   it("waits no longer in the push of all others for a pod whose fleet is named for the first time", () => {
@@ -288,7 +346,11 @@ describe("createPushFollower()", () => {
     expect(push?.attributes).toMatchObject({ "weir.fleet": "*", "weir.pods": 2 });
     other.accepted(version());
     publish({ name: "b", domain: "beta" }, { name: "g", domain: "gold", fleets: ["gold"] });
-    expect(push?.attributes).toMatchObject({ "weir.outcome": "accepted", "weir.pods.accepted": 1, "weir.pods.waiting": 0 });
+    expect(push?.attributes).toMatchObject({
+      "weir.outcome": "accepted",
+      "weir.pods.accepted": 1,
+      "weir.pods.waiting": 0,
+    });
     vi.advanceTimersByTime(60_000);
     expect(lines.filter(({ level }) => level === "warning")).toMatchObject([{ fleet: "gold", names: ["gold"] }]);
     gold.left();
@@ -301,7 +363,13 @@ describe("createPushFollower()", () => {
     publish({ name: "a", domain: "alpha" }, { name: "b", domain: "beta", fleets: ["gold"] });
     const ofGold = state.publication.get("gold")?.snapshot?.version ?? "";
     expect(
-      spans.slice(1).map(({ attributes }) => [attributes["weir.fleet"], attributes["weir.pods"], attributes["weir.resources.changed"]]),
+      spans
+        .slice(1)
+        .map(({ attributes }) => [
+          attributes["weir.fleet"],
+          attributes["weir.pods"],
+          attributes["weir.resources.changed"],
+        ]),
     ).toEqual([["gold", 1, ["default/b"]]]);
     gold.accepted(ofGold);
     expect(spans[1]?.attributes["weir.outcome"]).toBe("accepted");

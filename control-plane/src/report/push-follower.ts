@@ -1,5 +1,5 @@
-// Follows each push from the change of resources to the last answer of the pods that were connected then: one span, and one line when it is over. What single
-// pods do is told elsewhere.
+// Follows each push from the change of resources to the last answer of the pods that were connected
+// then: one span, and one line when it is over. What single pods do is told elsewhere.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
@@ -11,7 +11,10 @@ import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 
-/** How long pods may take to answer until that is told, in milliseconds; the reference's client answers within a second. */
+/**
+ * How long pods may take to answer until that is told, in milliseconds; the reference's client
+ * answers within a second.
+ */
 const ANSWER_MAX_MS = 60_000;
 
 /** Most names in an attribute or a line. */
@@ -108,7 +111,10 @@ class SpanningFollower implements PushFollower {
     }
   }
 
-  #begin(fleet: string, what: { readonly snapshot: Snapshot; readonly before: Snapshot | undefined; readonly changedMs: number }): void {
+  #begin(
+    fleet: string,
+    what: { readonly snapshot: Snapshot; readonly before: Snapshot | undefined; readonly changedMs: number },
+  ): void {
     const { snapshot, before, changedMs } = what;
     const { publisher, pods, tracer } = this.#deps;
     const { publication } = publisher.state();
@@ -179,7 +185,8 @@ class SpanningFollower implements PushFollower {
       "weir.pods.rejected": rejected,
       "weir.pods.waiting": waiting.size,
     });
-    if (span !== undefined && (outcome === "rejected" || outcome === "unanswered")) this.#deps.markFailed?.(span, `pods: ${outcome}`);
+    if (span !== undefined && (outcome === "rejected" || outcome === "unanswered"))
+      this.#deps.markFailed?.(span, `pods: ${outcome}`);
     span?.end(this.#deps.clock());
     this.#tell(push, outcome);
   }
@@ -189,14 +196,27 @@ class SpanningFollower implements PushFollower {
     const fields = { fleet: fleetName(fleet), version: snapshot.version, pods };
     switch (outcome) {
       case "accepted":
-        log.info("Every connected pod has accepted the snapshot", { ...fields, tookMs: Math.max(0, clock() - changedMs) });
+        log.info("Every connected pod has accepted the snapshot", {
+          ...fields,
+          tookMs: Math.max(0, clock() - changedMs),
+        });
         break;
       case "rejected":
-        log.warn("Every connected pod has answered, and not all accepted the snapshot", { ...fields, accepted, rejected });
+        log.warn("Every connected pod has answered, and not all accepted the snapshot", {
+          ...fields,
+          accepted,
+          rejected,
+        });
         break;
       case "unanswered": {
         const names = [...waiting].slice(0, NAMES_MAX).map(({ pod, nodeId, peer }) => pod || nodeId || peer);
-        log.warn("Pods have not answered the snapshot", { ...fields, accepted, rejected, waiting: waiting.size, names });
+        log.warn("Pods have not answered the snapshot", {
+          ...fields,
+          accepted,
+          rejected,
+          waiting: waiting.size,
+          names,
+        });
         break;
       }
       case "superseded":
@@ -207,7 +227,10 @@ class SpanningFollower implements PushFollower {
   }
 }
 
-/** Who has the version already has nothing to answer; nor has who rejected it: it is not sent that again. */
+/**
+ * Who has the version already has nothing to answer; nor has who rejected it: it is not sent that
+ * again.
+ */
 function hasToAnswer(pod: PodState, version: string): boolean {
   return standingOf(pod, version) === "pending";
 }
@@ -221,5 +244,8 @@ function outcomeOf({ accepted, rejected }: Push): Outcome {
 /** Names of the resources that are new, other or gone. */
 function changedNames(before: Snapshot | undefined, after: Snapshot): readonly string[] {
   const gone = [...(before?.digests.keys() ?? [])].filter((name) => !after.digests.has(name));
-  return [...after.resources.filter(({ name, digest }) => before?.digests.get(name) !== digest).map(({ name }) => name), ...gone];
+  return [
+    ...after.resources.filter(({ name, digest }) => before?.digests.get(name) !== digest).map(({ name }) => name),
+    ...gone,
+  ];
 }

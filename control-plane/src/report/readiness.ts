@@ -1,4 +1,5 @@
-// What a readiness probe needs to know, and no more: probes come every few seconds to every replica, and a whole report is made of all resources and pods. Pure.
+// What a readiness probe needs to know, and no more: probes come every few seconds to every
+// replica, and a whole report is made of all resources and pods. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 import { fleetName } from "../snapshot/publication-log.ts";
@@ -15,5 +16,8 @@ export interface Readiness {
 /** Reads it off what is in force. */
 export function readinessOf(notReady: string | undefined, publication: Publication): Readiness {
   const sorted = [...publication].toSorted(([left], [right]) => compareCodeUnits(left, right));
-  return { notReady, fleets: sorted.map(([fleet, { snapshot }]) => ({ fleet: fleetName(fleet), version: snapshot?.version })) };
+  return {
+    notReady,
+    fleets: sorted.map(([fleet, { snapshot }]) => ({ fleet: fleetName(fleet), version: snapshot?.version })),
+  };
 }

@@ -1,4 +1,5 @@
-// Why a question about the rollout is refused. How that is called on a wire is the matter of each transport.
+// Why a question about the rollout is refused. How that is called on a wire is the matter of each
+// transport.
 import { ServiceError } from "@weir/common/errors/service-error";
 
 import type { ReportErrorCode } from "../errors.ts";

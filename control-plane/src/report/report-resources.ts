@@ -1,4 +1,5 @@
-// The part of the rollout report about resources: what became of each, why, and how the pods that are sent it stand. Pure.
+// The part of the rollout report about resources: what became of each, why, and how the pods that
+// are sent it stand. Pure.
 import type { AcceptedResource, Refusal } from "../assemble/assembly.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
@@ -25,14 +26,22 @@ export interface ResourceSources {
 }
 
 /** Every resource that the filter lets through, sorted by namespace and name. */
-export function reportResources({ publisher, refusals, fleets }: ResourceSources, filter: RolloutFilter): readonly ResourceReport[] {
+export function reportResources(
+  { publisher, refusals, fleets }: ResourceSources,
+  filter: RolloutFilter,
+): readonly ResourceReport[] {
   return [...collectFacts(publisher, refusals).values()]
     .filter((facts) => isWanted(facts, filter))
-    .toSorted((left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name))
+    .toSorted(
+      (left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name),
+    )
     .map((facts) => reportResource(facts, publisher, fleets));
 }
 
-/** The resources that a snapshot that is too large keeps back, each once for every fleet: those that made it so, and those that have to wait with them. */
+/**
+ * The resources that a snapshot that is too large keeps back, each once for every fleet: those that
+ * made it so, and those that have to wait with them.
+ */
 export function tooLargeRefusals(publisher: PublisherState): readonly Refusal[] {
   const accepted = new Map(publisher.assembly?.accepted.map((resource) => [resource.key, resource]));
   return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
@@ -61,10 +70,17 @@ function keptBack({ publication, wanted }: PublisherState, fleet: string): reado
 function withheld(publisher: PublisherState): readonly Withheld[] {
   return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
     if (hold?.kind !== "rejected") return [];
-    const named = new Set(publisher.rejections.resources.filter((each) => each.fleet === fleet).map(({ resource }) => resource));
+    const named = new Set(
+      publisher.rejections.resources.filter((each) => each.fleet === fleet).map(({ resource }) => resource),
+    );
     return keptBack(publisher, fleet)
       .filter((key) => !named.has(key))
-      .map((key) => ({ resource: key, fleet, message: hold.message, servesLastGood: snapshot?.digests.has(key) ?? false }));
+      .map((key) => ({
+        resource: key,
+        fleet,
+        message: hold.message,
+        servesLastGood: snapshot?.digests.has(key) ?? false,
+      }));
   });
 }
 
@@ -119,7 +135,8 @@ function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): R
   for (const each of withheld(publisher)) factsOf(each.resource).withheld.push(each);
   for (const { accepted, refusals } of known.values()) {
     // A file that does not parse names no resource, and its last good ones stay.
-    if (accepted?.isLastGood === true && refusals.length === 0) refusals.push(...(unnamed.get(accepted.place.file) ?? []));
+    if (accepted?.isLastGood === true && refusals.length === 0)
+      refusals.push(...(unnamed.get(accepted.place.file) ?? []));
   }
   return known;
 }
@@ -171,7 +188,10 @@ function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets:
   };
 }
 
-function stateOf({ accepted, refusals, withheld: waiting }: ResourceFacts, quarantined: readonly RejectedResource[]): ResourceStanding {
+function stateOf(
+  { accepted, refusals, withheld: waiting }: ResourceFacts,
+  quarantined: readonly RejectedResource[],
+): ResourceStanding {
   if (quarantined.length > 0 || waiting.length > 0) return "quarantined";
   if (accepted === undefined) return "refused";
   const tooLarge = refusals.filter(({ reason }) => reason === "TooLarge");
@@ -203,7 +223,11 @@ function reportedOnly({ fleet, serves, rejectingPods, message }: RejectedResourc
 }
 
 /** Counts the pods whose version in force holds the resource. */
-function countPods(key: string, { wanted }: PublisherState, fleets: readonly FleetPods[]): Pick<ResourceReport, "pods" | "podStates"> {
+function countPods(
+  key: string,
+  { wanted }: PublisherState,
+  fleets: readonly FleetPods[],
+): Pick<ResourceReport, "pods" | "podStates"> {
   const total = { current: 0, rejected: 0, pending: 0, waiting: 0 };
   let pods = 0;
   for (const { fleet, published, pods: members, standings } of fleets) {

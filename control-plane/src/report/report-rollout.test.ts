@@ -1,4 +1,5 @@
-// Tests of report-rollout.ts, report-resources.ts, find-warnings.ts and rollout-message.ts: one state, as the report and as the message of the API.
+// Tests of report-rollout.ts, report-resources.ts, find-warnings.ts and rollout-message.ts: one
+// state, as the report and as the message of the API.
 import { create, toJson } from "@bufbuild/protobuf";
 import { RateLimitDescriptorSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RolloutFilterSchema, RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
@@ -9,7 +10,16 @@ import type { PublisherState } from "../snapshot/publisher.ts";
 import { createManifestMemory } from "../source/directory/manifest-memory.ts";
 import type { SourceState } from "../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
-import { AT, AT_MS, podOf, publisherOf, publisherOfState, reportOf, snapshotIn, UNREAD } from "./rollout-facts.suite.ts";
+import {
+  AT,
+  AT_MS,
+  podOf,
+  publisherOf,
+  publisherOfState,
+  reportOf,
+  snapshotIn,
+  UNREAD,
+} from "./rollout-facts.suite.ts";
 import { reportRollout } from "./report-rollout.ts";
 import { filterOf, rolloutMessage } from "./rollout-message.ts";
 
@@ -19,7 +29,14 @@ const EVENT = { version: VERSION, atMs: AT_MS };
 
 /** `default/a` as pods reject it. */
 function rejectedBy(publisher: PublisherState, serves: "present" | "last-good" | "nothing"): PublisherState {
-  const rejected = { fleet: "", resource: "default/a", sinceMs: AT_MS, message: "default/a: no", serves, rejectingPods: 2 };
+  const rejected = {
+    fleet: "",
+    resource: "default/a",
+    sinceMs: AT_MS,
+    message: "default/a: no",
+    serves,
+    rejectingPods: 2,
+  };
   return { ...publisher, rejections: { resources: [rejected], versions: [] } };
 }
 
@@ -83,22 +100,38 @@ describe("reportRollout()", () => {
 
   it.each([
     { when: "it has accepted what is in force", pod: podOf({ accepted: EVENT }), state: "current" },
-    { when: "it has accepted something else", pod: podOf({ accepted: { ...EVENT, version: "old" } }), state: "pending" },
+    {
+      when: "it has accepted something else",
+      pod: podOf({ accepted: { ...EVENT, version: "old" } }),
+      state: "pending",
+    },
     { when: "it has not answered", pod: podOf({ sent: EVENT, isAnswered: false }), state: "pending" },
     {
       when: "it has accepted what is in force again, and was sent something else between that it has not answered",
       pod: podOf({ sent: { ...EVENT, version: "other" }, isAnswered: false, accepted: EVENT }),
       state: "pending",
     },
-    { when: "it has rejected what is in force", pod: podOf({ rejected: { ...EVENT, message: "no" } }), state: "rejected" },
-    { when: "it has rejected something else", pod: podOf({ rejected: { ...EVENT, version: "old", message: "no" } }), state: "pending" },
+    {
+      when: "it has rejected what is in force",
+      pod: podOf({ rejected: { ...EVENT, message: "no" } }),
+      state: "rejected",
+    },
+    {
+      when: "it has rejected something else",
+      pod: podOf({ rejected: { ...EVENT, version: "old", message: "no" } }),
+      state: "pending",
+    },
   ])("says that a pod is $state when $when", ({ pod, state }) => {
     expect(reportOf(ONE, [pod]).pods[0]?.state).toBe(state);
   });
 
   it("says that a pod waits when nothing is in force", () => {
     const report = reportOf(UNREAD, [podOf({})]);
-    expect([report.pods[0]?.state, report.fleets, report.source.error]).toEqual(["waiting", [], "Cannot read the folder x"]);
+    expect([report.pods[0]?.state, report.fleets, report.source.error]).toEqual([
+      "waiting",
+      [],
+      "Cannot read the folder x",
+    ]);
   });
 
   it("says why it is not ready, and what keeps the source from following", () => {
@@ -148,7 +181,9 @@ describe("reportRollout()", () => {
       "d.yaml": "",
     });
     const report = reportOf(publisher);
-    expect(report.resources.map(({ resource, domain, state, reason, pods }) => [resource, domain, state, reason, pods])).toEqual([
+    expect(
+      report.resources.map(({ resource, domain, state, reason, pods }) => [resource, domain, state, reason, pods]),
+    ).toEqual([
       ["default/a", "alpha", "served", null, 0],
       ["default/b", "alpha", "refused", "DomainConflict", 0],
       ["default/c", "", "refused", "InvalidSpec", 0],
@@ -158,7 +193,9 @@ describe("reportRollout()", () => {
       ["b.yaml", 1],
       ["c.yaml", 9],
     ]);
-    expect(report.resources[2]?.problems).toMatchObject([{ field: "spec.descriptors[1].key", file: "c.yaml", line: 9, column: 12 }]);
+    expect(report.resources[2]?.problems).toMatchObject([
+      { field: "spec.descriptors[1].key", file: "c.yaml", line: 9, column: 12 },
+    ]);
     expect(report.refusals.map(({ resource, file }) => [resource, file])).toEqual([
       ["default/b", "b.yaml"],
       ["default/c", "c.yaml"],
@@ -167,7 +204,8 @@ describe("reportRollout()", () => {
   });
 
   it("sorts resources by name, and fleets, whatever order the source has them in", () => {
-    const fleetsOf = (publisher: PublisherState): readonly string[] => reportOf(publisher).fleets.map(({ fleet }) => fleet);
+    const fleetsOf = (publisher: PublisherState): readonly string[] =>
+      reportOf(publisher).fleets.map(({ fleet }) => fleet);
     const before = publisherOf({ "1.yaml": manifest({ name: "z", domain: "zeta", fleets: ["z"] }) });
     const after = publisherOf(
       {
@@ -191,15 +229,26 @@ describe("reportRollout()", () => {
     const read = look({ "a.yaml": `${a}\n  : [`, "b.yaml": b, "c.yaml": "" });
     const report = reportOf(publisherOfState(read));
     expect(report.resources).toMatchObject([
-      { resource: "default/a", state: "last-good", reason: "InvalidSpec", servesLastGood: true, problems: [{ file: "a.yaml" }] },
+      {
+        resource: "default/a",
+        state: "last-good",
+        reason: "InvalidSpec",
+        servesLastGood: true,
+        problems: [{ file: "a.yaml" }],
+      },
       { resource: "default/b", state: "served", reason: null, problems: [] },
     ]);
     expect(report.resources[0]?.problems.map(({ message }) => message)).toEqual(
       report.refusals.filter(({ file }) => file === "a.yaml").map(({ message }) => message),
     );
     // Its own problem is enough when it has one.
-    const broken = reportOf(publisherOfState(look({ "a.yaml": a.replace("minute", "fortnight"), "b.yaml": b, "c.yaml": "" })));
-    expect(broken.resources[0]).toMatchObject({ state: "last-good", problems: [{ field: "spec.descriptors[0].rateLimit.unit" }] });
+    const broken = reportOf(
+      publisherOfState(look({ "a.yaml": a.replace("minute", "fortnight"), "b.yaml": b, "c.yaml": "" })),
+    );
+    expect(broken.resources[0]).toMatchObject({
+      state: "last-good",
+      problems: [{ field: "spec.descriptors[0].rateLimit.unit" }],
+    });
     expect(broken.resources[0]?.problems).toHaveLength(1);
   });
 
@@ -229,7 +278,8 @@ describe("reportRollout()", () => {
     );
     const now = { version: snapshotIn(before).version, atMs: AT_MS };
     const report = reportOf(after, [podOf({ accepted: now })]);
-    const message = "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays";
+    const message =
+      "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays";
     expect(report.fleets[0]).toMatchObject({ version: now.version, heldBack: "too-large", podStates: { current: 1 } });
     expect(report.refusals).toMatchObject([
       { reason: "TooLarge", resource: "default/large", file: "large.yaml", message, keepsLastGood: true },
@@ -283,7 +333,10 @@ describe("reportRollout()", () => {
   });
 
   it("works out once what a snapshot that is too large keeps back", () => {
-    const large = publisherOf({ "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) }, { snapshotMaxBytes: 500 });
+    const large = publisherOf(
+      { "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) },
+      { snapshotMaxBytes: 500 },
+    );
     let times = 0;
     const accepted = large.assembly?.accepted ?? [];
     const counted = accepted.map((resource) => ({
@@ -313,7 +366,13 @@ describe("reportRollout()", () => {
         state: "last-good",
         reason: "TooLarge",
         servesLastGood: true,
-        problems: [{ message: expect.stringMatching(/^it waits together with larger ones: the configuration of fleet \* has/) as unknown }],
+        problems: [
+          {
+            message: expect.stringMatching(
+              /^it waits together with larger ones: the configuration of fleet \* has/,
+            ) as unknown,
+          },
+        ],
       },
       { resource: "default/c", state: "refused", reason: "TooLarge" },
       { resource: "default/large", state: "refused", reason: "TooLarge" },
@@ -321,13 +380,21 @@ describe("reportRollout()", () => {
   });
 
   it("says of what is not in force, because pods rejected a whole version, that it is not served, and why", () => {
-    const before = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }), "b.yaml": manifest({ name: "b", domain: "beta" }) });
+    const before = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "beta" }),
+    });
     const wanted = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }),
       "b.yaml": manifest({ name: "b", domain: "beta" }),
       "c.yaml": manifest({ name: "c", domain: "gamma" }),
     });
-    const hold = { kind: "rejected" as const, version: snapshotIn(wanted).version, sinceMs: AT_MS, message: "out of memory" };
+    const hold = {
+      kind: "rejected" as const,
+      version: snapshotIn(wanted).version,
+      sinceMs: AT_MS,
+      message: "out of memory",
+    };
     const publication = new Map([["", { snapshot: snapshotIn(before), hold }]]);
     expect(reportOf({ ...wanted, publication }).resources).toMatchObject([
       {
@@ -350,7 +417,10 @@ describe("reportRollout()", () => {
         reason: "RejectedByDataPlane",
         servesLastGood: false,
         problems: [
-          { message: "pods of fleet * rejected the version that brought it and named no resource, it is not in force: out of memory" },
+          {
+            message:
+              "pods of fleet * rejected the version that brought it and named no resource, it is not in force: out of memory",
+          },
         ],
       },
     ]);
@@ -373,12 +443,20 @@ describe("reportRollout()", () => {
 
   it("only warns of what one pod rejects and another accepts", () => {
     expect(reportOf(rejectedBy(ONE, "present")).resources).toMatchObject([
-      { state: "served", reason: null, problems: [], warnings: ["2 pods reject it while others of fleet * accept it: default/a: no"] },
+      {
+        state: "served",
+        reason: null,
+        problems: [],
+        warnings: ["2 pods reject it while others of fleet * accept it: default/a: no"],
+      },
     ]);
   });
 
   it("warns of fields that pods of the reference service do not know", () => {
-    const text = manifest({ name: "a", domain: "alpha" }).replace("- key: user", "- key: user\n      valueToMetric: true");
+    const text = manifest({ name: "a", domain: "alpha" }).replace(
+      "- key: user",
+      "- key: user\n      valueToMetric: true",
+    );
     expect(reportOf(publisherOf({ "a.yaml": text })).resources[0]?.warnings).toEqual([
       "spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field",
     ]);
@@ -405,7 +483,9 @@ describe("findWarnings()", () => {
   it("finds fields at every depth", () => {
     const leaf = create(RateLimitDescriptorSchema, { key: "c", shareThreshold: true, valueToMetric: true });
     const middle = create(RateLimitDescriptorSchema, { key: "b", descriptors: [leaf] });
-    expect(findWarnings({ descriptors: [create(RateLimitDescriptorSchema, { key: "a", descriptors: [middle] })] })).toEqual([
+    expect(
+      findWarnings({ descriptors: [create(RateLimitDescriptorSchema, { key: "a", descriptors: [middle] })] }),
+    ).toEqual([
       "spec.descriptors[0].descriptors[0].descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field",
       "spec.descriptors[0].descriptors[0].descriptors[0].shareThreshold: pods of envoyproxy/ratelimit ignore this field",
     ]);
@@ -422,12 +502,30 @@ describe("reportRollout() with a filter", () => {
   const PODS = [podOf({ nodeId: "g", fleet: "gold" }), podOf({ nodeId: "s", fleet: "silver" })];
 
   it.each([
-    { filter: {}, fleets: ["*", "gold", "iron"], resources: ["blue/b", "red/a", "red/b"], pods: ["g", "s"], unnamed: 1 },
+    {
+      filter: {},
+      fleets: ["*", "gold", "iron"],
+      resources: ["blue/b", "red/a", "red/b"],
+      pods: ["g", "s"],
+      unnamed: 1,
+    },
     { filter: { fleet: "gold" }, fleets: ["gold"], resources: ["red/a", "red/b"], pods: ["g"], unnamed: 1 },
     { filter: { fleet: "silver" }, fleets: ["*"], resources: ["red/a"], pods: ["s"], unnamed: 1 },
     { filter: { fleet: "*" }, fleets: ["*"], resources: ["red/a"], pods: ["s"], unnamed: 1 },
-    { filter: { namespace: "red" }, fleets: ["*", "gold", "iron"], resources: ["red/a", "red/b"], pods: ["g", "s"], unnamed: 0 },
-    { filter: { name: "b" }, fleets: ["*", "gold", "iron"], resources: ["blue/b", "red/b"], pods: ["g", "s"], unnamed: 0 },
+    {
+      filter: { namespace: "red" },
+      fleets: ["*", "gold", "iron"],
+      resources: ["red/a", "red/b"],
+      pods: ["g", "s"],
+      unnamed: 0,
+    },
+    {
+      filter: { name: "b" },
+      fleets: ["*", "gold", "iron"],
+      resources: ["blue/b", "red/b"],
+      pods: ["g", "s"],
+      unnamed: 0,
+    },
     { filter: { namespace: "red", name: "b", fleet: "iron" }, fleets: ["iron"], resources: [], pods: [], unnamed: 0 },
   ])("narrows to $filter", ({ filter, fleets, resources, pods, unnamed }) => {
     const report = reportOf(PUBLISHER, PODS, filter);
@@ -457,7 +555,14 @@ describe("rolloutMessage()", () => {
       ready: true,
       source: { location: "limits", syncedAt: "2026-01-31T12:00:00Z" },
       fleets: [
-        { name: "*", version: VERSION, resources: 1, bytes: "204", publishedAt: "2026-01-31T12:00:00Z", pods: { total: 1, rejected: 1 } },
+        {
+          name: "*",
+          version: VERSION,
+          resources: 1,
+          bytes: "204",
+          publishedAt: "2026-01-31T12:00:00Z",
+          pods: { total: 1, rejected: 1 },
+        },
       ],
       resources: [
         {

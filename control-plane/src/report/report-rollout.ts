@@ -1,4 +1,5 @@
-// Makes the rollout report from what the publisher has published and what the pods have answered. Pure.
+// Makes the rollout report from what the publisher has published and what the pods have answered.
+// Pure.
 import type { Refusal } from "../assemble/assembly.ts";
 import type { PodState, VersionEvent } from "../rollout/pod-registry.ts";
 import { type PodStanding, standingOf } from "../rollout/pod-standing.ts";
@@ -66,9 +67,13 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   };
 }
 
-/** How the pods of each fleet stand, by fleet: the named ones sorted, after the one for all others. */
+/**
+ * How the pods of each fleet stand, by fleet: the named ones sorted, after the one for all others.
+ */
 function fleetStandings({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetStanding[] {
-  const counts = new Map([...publication].map(([fleet, published]) => [fleet, { fleet, published, pods: 0, standings: noPods() }]));
+  const counts = new Map(
+    [...publication].map(([fleet, published]) => [fleet, { fleet, published, pods: 0, standings: noPods() }]),
+  );
   for (const pod of pods) {
     const entry = counts.get(publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS);
     if (entry === undefined) continue;
@@ -89,7 +94,10 @@ function isOfFleet(fleet: string, { publication }: PublisherState, filter: Rollo
   return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
 }
 
-/** Whether the entry is what pods of the wanted fleet are sent: its own, or the one for all others when it has none. */
+/**
+ * Whether the entry is what pods of the wanted fleet are sent: its own, or the one for all others
+ * when it has none.
+ */
 function isShown(entry: string, { publication }: PublisherState, { fleet }: RolloutFilter): boolean {
   if (fleet === undefined || fleet === fleetName(entry)) return true;
   return entry === OTHER_FLEETS && !publication.has(fleet);
@@ -111,8 +119,15 @@ function reportFleet(
   };
 }
 
-/** Refusals of the resources that are told of; what has no name is told of unless something narrows the resources. */
-function reportRefusals(refusals: readonly Refusal[], shown: ReadonlySet<string>, filter: RolloutFilter): readonly RefusalReport[] {
+/**
+ * Refusals of the resources that are told of; what has no name is told of unless something narrows
+ * the resources.
+ */
+function reportRefusals(
+  refusals: readonly Refusal[],
+  shown: ReadonlySet<string>,
+  filter: RolloutFilter,
+): readonly RefusalReport[] {
   const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
   return refusals
     .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))

@@ -1,5 +1,6 @@
-// The rollout API over HTTP/1.1, by the Connect protocol (plain JSON for curl) and gRPC-web. Import it lazily: its packages take time to load. gRPC itself
-// needs HTTP/2 and is spoken on the listener for pods.
+// The rollout API over HTTP/1.1, by the Connect protocol (plain JSON for curl) and gRPC-web. Import
+// it lazily: its packages take time to load. gRPC itself needs HTTP/2 and is spoken on the listener
+// for pods.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import {
@@ -11,7 +12,11 @@ import {
   createContextValues,
   type Interceptor,
 } from "@connectrpc/connect";
-import { compressionGzip, universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import {
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import type { Log } from "@weir/common/log/log";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
@@ -33,7 +38,10 @@ const CONNECT_CODE = {
   CLIENT_STATUS_REFUSED: Code.InvalidArgument,
 } as const satisfies Record<ReportErrorCode, Code>;
 
-/** What somebody hears who does not speak the protocol: a method that answers once takes plain JSON, one that streams takes it in envelopes. */
+/**
+ * What somebody hears who does not speak the protocol: a method that answers once takes plain JSON,
+ * one that streams takes it in envelopes.
+ */
 const HOW_TO_ASK = {
   unary: "POST a message to this path with the header content-type: application/json (or use Connect or gRPC-web)",
   stream:
@@ -79,13 +87,20 @@ export function createRolloutHandler(deps: {
     handler(asked)
       .then((answer) => {
         if (answer.body !== undefined) return universalResponseToNodeResponse(answer, response);
-        // Of a request that is none of the protocol Connect says nothing but the status; people with curl want to know more.
-        respondError(response, answer.status, "unknown", handler.method.methodKind === "unary" ? HOW_TO_ASK.unary : HOW_TO_ASK.stream);
+        // Of a request that is none of the protocol Connect says nothing but the status; people
+        // with curl want to know more.
+        respondError(
+          response,
+          answer.status,
+          "unknown",
+          handler.method.methodKind === "unary" ? HOW_TO_ASK.unary : HOW_TO_ASK.stream,
+        );
         return undefined;
       })
       .catch((error: unknown) => {
         // A client that has gone away is no fault.
-        if (ConnectError.from(error).code !== Code.Aborted) log.error("Cannot answer a request to the rollout API", { path, error });
+        if (ConnectError.from(error).code !== Code.Aborted)
+          log.error("Cannot answer a request to the rollout API", { path, error });
         response.destroy();
       });
   };
@@ -99,7 +114,10 @@ function readRequest(request: IncomingMessage, response: ServerResponse): Univer
   }
 }
 
-function addRollout(router: ConnectRouter, { feed, answers }: { readonly feed: RolloutFeed; readonly answers: AnswerBound }): void {
+function addRollout(
+  router: ConnectRouter,
+  { feed, answers }: { readonly feed: RolloutFeed; readonly answers: AnswerBound },
+): void {
   router.service(RolloutService, {
     getRollout: ({ filter }, { values }) => {
       const response = values.get(RESPONSE);
@@ -112,13 +130,20 @@ function addRollout(router: ConnectRouter, { feed, answers }: { readonly feed: R
   });
 }
 
-/** Our errors become Connect's; whatever else is thrown is our fault and is logged, because the client is told nothing of it. */
+/**
+ * Our errors become Connect's; whatever else is thrown is our fault and is logged, because the
+ * client is told nothing of it.
+ */
 function translateErrors(log: Log): Interceptor {
   const translate = (error: unknown): unknown => {
     if (error instanceof ConnectError) return error;
     if (error instanceof ReportError) {
       const isBusy = error.code === "ANSWERS_EXCEEDED";
-      return new ConnectError(error.message, CONNECT_CODE[error.code], isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined);
+      return new ConnectError(
+        error.message,
+        CONNECT_CODE[error.code],
+        isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined,
+      );
     }
     log.error("Cannot tell the rollout", { error });
     return new ConnectError("internal error", Code.Internal);
@@ -134,7 +159,10 @@ function translateErrors(log: Log): Interceptor {
   };
 }
 
-async function* translateStream<T>(messages: AsyncIterable<T>, translate: (error: unknown) => unknown): AsyncGenerator<T, void, undefined> {
+async function* translateStream<T>(
+  messages: AsyncIterable<T>,
+  translate: (error: unknown) => unknown,
+): AsyncGenerator<T, void, undefined> {
   try {
     yield* messages;
   } catch (error) {

@@ -1,4 +1,5 @@
-// What reports are made of, for tests: a publisher that has read some files, and pods in every state. Only tests import it.
+// What reports are made of, for tests: a publisher that has read some files, and pods in every
+// state. Only tests import it.
 import { assemble } from "../assemble/assemble.ts";
 import { stateOf } from "../assemble/manifests.suite.ts";
 import type { PodState } from "../rollout/pod-registry.ts";
@@ -29,13 +30,28 @@ export function publisherOf(files: Readonly<Record<string, string>>, text: Publi
 }
 
 /** A publisher whose source knows this. */
-export function publisherOfState(read: SourceState, { snapshotMaxBytes = 1_000_000, before }: PublisherText = {}): PublisherState {
+export function publisherOfState(
+  read: SourceState,
+  { snapshotMaxBytes = 1_000_000, before }: PublisherText = {},
+): PublisherState {
   const assembly = assemble(read);
   const wanted = buildSnapshots(assembly);
-  const publication = publish(before?.publication ?? UNPUBLISHED, wanted, AT_MS, { snapshotMaxBytes, allowEmptyAfterMs: 0 });
+  const publication = publish(before?.publication ?? UNPUBLISHED, wanted, AT_MS, {
+    snapshotMaxBytes,
+    allowEmptyAfterMs: 0,
+  });
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
-  return { read, assembly, publication, publishedMs, changedMs: publishedMs, wanted, rejections: NO_REJECTIONS, sourceError: undefined };
+  return {
+    read,
+    assembly,
+    publication,
+    publishedMs,
+    changedMs: publishedMs,
+    wanted,
+    rejections: NO_REJECTIONS,
+    sourceError: undefined,
+  };
 }
 
 /** A publisher whose source was not read yet. */
@@ -75,7 +91,14 @@ export function podOf(difference: Partial<PodState>): PodState {
 }
 
 /** The report of a replica that is ready. */
-export function reportOf(publisher: PublisherState, pods: readonly PodState[] = [], filter: RolloutFilter = {}): RolloutReport {
+export function reportOf(
+  publisher: PublisherState,
+  pods: readonly PodState[] = [],
+  filter: RolloutFilter = {},
+): RolloutReport {
   const source = { location: "limits", condition: () => ({ syncedMs: AT_MS, problem: undefined }) };
-  return reportRollout({ replica: "replica-1", instance: "process-1", nowMs: AT_MS, notReady: undefined, source, publisher, pods }, filter);
+  return reportRollout(
+    { replica: "replica-1", instance: "process-1", nowMs: AT_MS, notReady: undefined, source, publisher, pods },
+    filter,
+  );
 }

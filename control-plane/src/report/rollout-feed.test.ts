@@ -1,4 +1,5 @@
-// Tests of rollout-feed.ts: what a watcher is told and when, with fake timers and a report that the test changes.
+// Tests of rollout-feed.ts: what a watcher is told and when, with fake timers and a report that the
+// test changes.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
@@ -230,7 +231,10 @@ describe("createRolloutFeed()", () => {
     await watcher.done;
     const late = new Watcher(feed);
     await late.done;
-    const expected = { code: "SHUTTING_DOWN", message: "Cannot watch the rollout: the control plane is shutting down, connect again" };
+    const expected = {
+      code: "SHUTTING_DOWN",
+      message: "Cannot watch the rollout: the control plane is shutting down, connect again",
+    };
     expect([watcher.end, late.end]).toMatchObject([expected, expected]);
     expect(feed.watchers()).toBe(0);
   });

@@ -1,5 +1,6 @@
-// The rollout as a feed: the state at a moment, and again whenever it has changed. Whoever watches is given the latest state when it is ready for one;
-// nothing queues up for a slow watcher. It knows no transport.
+// The rollout as a feed: the state at a moment, and again whenever it has changed. Whoever watches
+// is given the latest state when it is ready for one; nothing queues up for a slow watcher. It
+// knows no transport.
 import { createHash } from "node:crypto";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
@@ -9,31 +10,41 @@ import { ReportError } from "./report-error.ts";
 import { rolloutMessage } from "./rollout-message.ts";
 import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
-/** Least time between two states for one watcher, in milliseconds: changes that come closer together are told once. */
+/**
+ * Least time between two states for one watcher, in milliseconds: changes that come closer together
+ * are told once.
+ */
 const INTERVAL_MIN_MS = 100;
 
 /**
- * After a look that took some time, none follows for so many times as long, and no longer than that, in milliseconds: with thousands of resources and pods
- * watchers are told less often, so that those who only watch do not keep pods from what they are sent. To put a state into bytes takes half as long as the
- * look, for each who watches with the same filter.
+ * After a look that took some time, none follows for so many times as long, and no longer than
+ * that, in milliseconds: with thousands of resources and pods watchers are told less often, so that
+ * those who only watch do not keep pods from what they are sent. To put a state into bytes takes
+ * half as long as the look, for each who watches with the same filter.
  */
 const REST_FACTOR = 9;
 const BYTES_SHARE = 0.5;
 const REST_MAX_MS = 10_000;
 
-/** After so much time without a change a watcher is told the state again, in milliseconds: proxies cut streams on which nothing comes for a minute. */
+/**
+ * After so much time without a change a watcher is told the state again, in milliseconds: proxies
+ * cut streams on which nothing comes for a minute.
+ */
 const REPEAT_MS = 25_000;
 
 /** Most watchers at a time, over all transports. */
 const WATCHERS_MAX = 128;
 
-/** The feed; a part that is stopped before the listeners, so that watchers hear why they are left. */
+/**
+ * The feed; a part that is stopped before the listeners, so that watchers hear why they are left.
+ */
 export interface RolloutFeed extends Part {
   /** The state at this moment. */
   get(filter: RolloutFilter): Rollout;
   /**
-   * The state at once, after each change that the filter lets through, and again when nothing has changed for a while. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and at
-   * the first step with WATCHERS_EXCEEDED when there are too many.
+   * The state at once, after each change that the filter lets through, and again when nothing has
+   * changed for a while. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops,
+   * and at the first step with WATCHERS_EXCEEDED when there are too many.
    */
   watch(filter: RolloutFilter, signal: AbortSignal): AsyncIterable<Rollout>;
   /** Something may have changed. */
@@ -97,7 +108,10 @@ class ReportingFeed implements RolloutFeed {
   /** Resolves when all have looked who wanted to so far: with many filters each has its turn. */
   #turns = Promise.resolve();
 
-  constructor(deps: RolloutFeedDeps, { intervalMinMs = INTERVAL_MIN_MS, watchersMax = WATCHERS_MAX }: RolloutFeedOptions) {
+  constructor(
+    deps: RolloutFeedDeps,
+    { intervalMinMs = INTERVAL_MIN_MS, watchersMax = WATCHERS_MAX }: RolloutFeedOptions,
+  ) {
     this.#deps = deps;
     this.#intervalMinMs = intervalMinMs;
     this.#watchersMax = watchersMax;
@@ -173,11 +187,15 @@ class ReportingFeed implements RolloutFeed {
   /** For one who comes: the state now, or what those see whom it joins. */
   #firstLook(audience: Audience): Look {
     const known = audience.look;
-    if (known !== undefined && (this.#isFresh(known) || (this.#restMs() > 0 && this.#ageMs(known) < REST_MAX_MS))) return known;
+    if (known !== undefined && (this.#isFresh(known) || (this.#restMs() > 0 && this.#ageMs(known) < REST_MAX_MS)))
+      return known;
     return this.#lookNow(audience);
   }
 
-  /** The state now, or a moment ago if somebody has just looked; waits for its turn and for the end of the rest. Undefined when the watch has ended. */
+  /**
+   * The state now, or a moment ago if somebody has just looked; waits for its turn and for the end
+   * of the rest. Undefined when the watch has ended.
+   */
   async #look(audience: Audience, ended: AbortSignal): Promise<Look | undefined> {
     const known = audience.look;
     if (known !== undefined && this.#isFresh(known)) return known;
@@ -237,9 +255,13 @@ class ReportingFeed implements RolloutFeed {
 
   #refuseWhenStopping(): void {
     if (!this.#stopping.signal.aborted) return;
-    throw new ReportError("SHUTTING_DOWN", "Cannot watch the rollout: the control plane is shutting down, connect again", {
-      transient: true,
-    });
+    throw new ReportError(
+      "SHUTTING_DOWN",
+      "Cannot watch the rollout: the control plane is shutting down, connect again",
+      {
+        transient: true,
+      },
+    );
   }
 }
 

@@ -1,4 +1,5 @@
-// Tests of rollout-grpc.ts: what a client, and the log, hear of a fault of ours; what is made for a client that does not read.
+// Tests of rollout-grpc.ts: what a client, and the log, hear of a fault of ours; what is made for a
+// client that does not read.
 import { Writable } from "node:stream";
 
 import { create } from "@bufbuild/protobuf";
@@ -23,7 +24,10 @@ it("rolloutGrpcService() logs a fault and tells the client nothing of it when th
   const log = { ...silentLog(), error: (message: string, fields: unknown) => lines.push([message, fields]) };
   const { implementation } = rolloutGrpcService({ feed, answers: ANSWERS, log });
   const answers: unknown[] = [];
-  const getRollout = implementation["getRollout"] as unknown as (call: unknown, answer: (error: unknown) => void) => void;
+  const getRollout = implementation["getRollout"] as unknown as (
+    call: unknown,
+    answer: (error: unknown) => void,
+  ) => void;
   getRollout({ request: {} }, (error) => answers.push(error));
   expect(answers).toMatchObject([{ code: 13, details: "internal error" }]);
   expect(lines).toEqual([["Cannot tell the rollout", { error: fault }]]);

@@ -1,4 +1,5 @@
-// The rollout API over gRPC, on the listener for pods. It knows no TLS: who may call at all is decided before.
+// The rollout API over gRPC, on the listener for pods. It knows no TLS: who may call at all is
+// decided before.
 import type { sendUnaryData, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
 import { create } from "@bufbuild/protobuf";
 import type { Log } from "@weir/common/log/log";
@@ -31,7 +32,10 @@ export function rolloutGrpcService({ feed, answers, log }: RolloutGrpcDeps): Grp
   return {
     definition: serviceDefinition(RolloutService),
     implementation: {
-      getRollout: (call: ServerUnaryCall<GetRolloutRequest, GetRolloutResponse>, answer: sendUnaryData<GetRolloutResponse>) => {
+      getRollout: (
+        call: ServerUnaryCall<GetRolloutRequest, GetRolloutResponse>,
+        answer: sendUnaryData<GetRolloutResponse>,
+      ) => {
         try {
           answers.admit(deliveryOfCall(call));
           answer(null, create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(call.request.filter)) }));
@@ -47,7 +51,11 @@ export function rolloutGrpcService({ feed, answers, log }: RolloutGrpcDeps): Grp
 }
 
 /** Never rejects: what goes wrong ends the call. */
-async function follow(call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>, feed: RolloutFeed, log: Log): Promise<void> {
+async function follow(
+  call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>,
+  feed: RolloutFeed,
+  log: Log,
+): Promise<void> {
   const gone = new AbortController();
   call.on("cancelled", () => gone.abort());
   call.on("close", () => gone.abort());
@@ -62,7 +70,10 @@ async function follow(call: ServerWritableStream<WatchRolloutRequest, WatchRollo
   }
 }
 
-/** Writes, and resolves when that is on its way to the client, or the client is gone: a slow one is told less often. `drain` would let 16 states queue up. */
+/**
+ * Writes, and resolves when that is on its way to the client, or the client is gone: a slow one is
+ * told less often. `drain` would let 16 states queue up.
+ */
 async function written(
   call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>,
   response: WatchRolloutResponse,

@@ -31,7 +31,10 @@ import type {
   VersionReport,
 } from "./rollout-report.ts";
 
-const HOLDS = { empty: Hold.EMPTY, "too-large": Hold.TOO_LARGE, rejected: Hold.REJECTED } as const satisfies Record<HoldReason, Hold>;
+const HOLDS = { empty: Hold.EMPTY, "too-large": Hold.TOO_LARGE, rejected: Hold.REJECTED } as const satisfies Record<
+  HoldReason,
+  Hold
+>;
 
 const POD_STATES = {
   current: PodState.ACCEPTED,
@@ -92,8 +95,22 @@ function fleetMessage({ fleet, version, resources, bytes, publishedAt, heldBack,
 }
 
 function resourceMessage(report: ResourceReport) {
-  const { namespace, name, domain, generation, fleets, state, reason, problems, servesLastGood, pods, podStates, file, line, warnings } =
-    report;
+  const {
+    namespace,
+    name,
+    domain,
+    generation,
+    fleets,
+    state,
+    reason,
+    problems,
+    servesLastGood,
+    pods,
+    podStates,
+    file,
+    line,
+    warnings,
+  } = report;
   return create(ResourceSchema, {
     namespace,
     name,
@@ -114,7 +131,18 @@ function problemMessage({ field, message, ...place }: ProblemReport) {
   return create(ProblemSchema, { field, message, location: locationOf(place) });
 }
 
-function podMessage({ node, pod, namespace, fleet, peer, connectedAt, state, sent, accepted, rejected }: PodReportEntry) {
+function podMessage({
+  node,
+  pod,
+  namespace,
+  fleet,
+  peer,
+  connectedAt,
+  state,
+  sent,
+  accepted,
+  rejected,
+}: PodReportEntry) {
   return create(PodSchema, {
     nodeId: node,
     pod,

@@ -1,10 +1,13 @@
-// What this replica knows of the rollout, as plain data: the one model behind the rollout API, /status and the gauges. It holds no behaviour; how it comes
-// about is report-rollout.ts's.
+// What this replica knows of the rollout, as plain data: the one model behind the rollout API,
+// /status and the gauges. It holds no behaviour; how it comes about is report-rollout.ts's.
 import type { PodStanding } from "../rollout/pod-standing.ts";
 
 /** What to tell of; every field narrows, and an absent one means everything. */
 export interface RolloutFilter {
-  /** Only this fleet and the resources that are for it; `*` stands for every fleet that no resource names. */
+  /**
+   * Only this fleet and the resources that are for it; `*` stands for every fleet that no resource
+   * names.
+   */
   readonly fleet?: string | undefined;
   /** Only resources of this namespace. */
   readonly namespace?: string | undefined;
@@ -49,8 +52,9 @@ export interface ProblemReport extends PlaceReport {
 }
 
 /**
- * What became of a resource: `served` says that it is in force as it is written, `last-good` that it is refused and an earlier form is served, `quarantined`
- * that pods rejected it, or the version that brought it.
+ * What became of a resource: `served` says that it is in force as it is written, `last-good` that
+ * it is refused and an earlier form is served, `quarantined` that pods rejected it, or the version
+ * that brought it.
  */
 export type ResourceStanding = "served" | "last-good" | "refused" | "quarantined";
 
@@ -76,7 +80,10 @@ export interface ResourceReport {
   readonly line: number;
   /** Connected pods that are sent it. */
   readonly pods: number;
-  /** How they stand to the version in force; while that does not hold the present form, none is `current`. */
+  /**
+   * How they stand to the version in force; while that does not hold the present form, none is
+   * `current`.
+   */
   readonly podStates: PodStandings;
   /** What of it some pods cannot do. */
   readonly warnings: readonly string[];

@@ -1,4 +1,5 @@
-// The path of the rollout API on the HTTP listener. What answers there is loaded with the first request, so that a start does not wait for it.
+// The path of the rollout API on the HTTP listener. What answers there is loaded with the first
+// request, so that a start does not wait for it.
 import type { AdminRoute } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 
@@ -7,7 +8,11 @@ import type { RolloutHandler } from "./rollout-connect.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 
 /** The route. */
-export function rolloutRoute(deps: { readonly feed: RolloutFeed; readonly answers: AnswerBound; readonly log: Log }): AdminRoute {
+export function rolloutRoute(deps: {
+  readonly feed: RolloutFeed;
+  readonly answers: AnswerBound;
+  readonly log: Log;
+}): AdminRoute {
   let handler: Promise<RolloutHandler> | undefined;
   return {
     path: "/weir.rollout.v1.RolloutService/",

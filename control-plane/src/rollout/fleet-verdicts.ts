@@ -1,10 +1,13 @@
-// What the pods of one fleet have rejected of what is wanted now: contents of resources by name, and whole versions. Bookkeeping only: what follows from it is
-// quarantine-fleet.ts's.
+// What the pods of one fleet have rejected of what is wanted now: contents of resources by name,
+// and whole versions. Bookkeeping only: what follows from it is quarantine-fleet.ts's.
 import { makeRoom } from "./make-room.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { addPod, countConnected, forgetPod, newVerdict, type Verdict } from "./verdict.ts";
 
-/** How many connected pods must reject a content, none accepting it, until no further pod is asked about it. */
+/**
+ * How many connected pods must reject a content, none accepting it, until no further pod is asked
+ * about it.
+ */
 const ASKED_MAX = 100;
 
 /** Most versions whose rejections are remembered. */
@@ -34,8 +37,14 @@ export class FleetVerdicts {
   /** Begins with the contents that pods of `origin` rejected. */
   constructor(isConnected: (pod: string) => boolean, origin?: FleetVerdicts) {
     this.#isConnected = isConnected;
-    const copy = (verdict: ContentVerdict): ContentVerdict => ({ ...verdict, pods: new Set(verdict.pods), connected: undefined });
-    this.#contents = new Map([...(origin === undefined ? [] : origin.#contents)].map(([name, verdict]) => [name, copy(verdict)]));
+    const copy = (verdict: ContentVerdict): ContentVerdict => ({
+      ...verdict,
+      pods: new Set(verdict.pods),
+      connected: undefined,
+    });
+    this.#contents = new Map(
+      [...(origin === undefined ? [] : origin.#contents)].map(([name, verdict]) => [name, copy(verdict)]),
+    );
   }
 
   /** The contents that were rejected, by name. */
@@ -75,7 +84,10 @@ export class FleetVerdicts {
     addPod(verdict, pod, message);
   }
 
-  /** A pod that accepts what it rejected is no longer among those that reject it; tells whether it was. */
+  /**
+   * A pod that accepts what it rejected is no longer among those that reject it; tells whether it
+   * was.
+   */
   forgive(pod: string, snapshot: Snapshot, names: ReadonlySet<string> | undefined): boolean {
     const version = names === undefined ? this.#versions.get(snapshot.version) : undefined;
     let isForgiven = version !== undefined && forgetPod(version, pod);
@@ -111,7 +123,10 @@ export class FleetVerdicts {
     return verdict.pods.has(pod) || this.countConnected(verdict) >= ASKED_MAX;
   }
 
-  /** Whether nobody needs to ask the pod what it makes of the version as a whole, because it rejects it. */
+  /**
+   * Whether nobody needs to ask the pod what it makes of the version as a whole, because it rejects
+   * it.
+   */
   hasRejectedVersion(pod: string, version: string): boolean {
     const verdict = this.#versions.get(version);
     return verdict !== undefined && this.isKnown(verdict, pod);

@@ -49,7 +49,9 @@ describe("PodRegistry", () => {
     ]);
     nowMs = 400;
     report.accepted("v2");
-    expect(pods.list()).toMatchObject([{ sent: { version: "v1" }, accepted: { version: "v2", atMs: 400 }, rejected: undefined }]);
+    expect(pods.list()).toMatchObject([
+      { sent: { version: "v1" }, accepted: { version: "v2", atMs: 400 }, rejected: undefined },
+    ]);
   });
 
   it("tells of every change with the state before and after, until that is ended", () => {

@@ -1,5 +1,6 @@
-// What every connected pod has made of what it was sent. One entry for each stream: two pods may say that they have the same node id. Kept in memory, for
-// this replica, as long as the stream lasts.
+// What every connected pod has made of what it was sent. One entry for each stream: two pods may
+// say that they have the same node id. Kept in memory, for this replica, as long as the stream
+// lasts.
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
@@ -28,7 +29,10 @@ export interface PodState extends ConnectedPod {
   readonly isAnswered: boolean;
   /** What it accepted last. */
   readonly accepted: VersionEvent | undefined;
-  /** What it rejected last, if it has accepted nothing since; or what is kept from it because it rejected that earlier, whatever it has accepted since. */
+  /**
+   * What it rejected last, if it has accepted nothing since; or what is kept from it because it
+   * rejected that earlier, whatever it has accepted since.
+   */
   readonly rejected: (VersionEvent & { readonly message: string }) | undefined;
 }
 
@@ -38,11 +42,20 @@ export interface PodReport {
   sent(version: string): void;
   /** The pod has accepted this version; what it rejected before is of the past. */
   accepted(version: string): void;
-  /** The pod has rejected this version, with its reason; what it accepted before stays in force there. */
+  /**
+   * The pod has rejected this version, with its reason; what it accepted before stays in force
+   * there.
+   */
   rejected(version: string, message: string): void;
-  /** The pod is not sent this version, because it rejected it at that time, with its reason. It has answered all that it was sent. */
+  /**
+   * The pod is not sent this version, because it rejected it at that time, with its reason. It has
+   * answered all that it was sent.
+   */
   withheld(version: string, rejection: { readonly message: string; readonly atMs: number }): void;
-  /** Nothing of what the pod wants is different in this version: what it said of the one before holds for it. */
+  /**
+   * Nothing of what the pod wants is different in this version: what it said of the one before
+   * holds for it.
+   */
   unaffected(version: string): void;
   /** The stream has ended; the entry goes. */
   left(): void;
@@ -77,7 +90,14 @@ export function createPodRegistry(deps: { readonly clock: () => number }): PodRe
   return {
     connected: (pod) => {
       const id = Symbol(pod.nodeId);
-      const initial = { ...pod, connectedMs: deps.clock(), sent: undefined, isAnswered: true, accepted: undefined, rejected: undefined };
+      const initial = {
+        ...pod,
+        connectedMs: deps.clock(),
+        sent: undefined,
+        isAnswered: true,
+        accepted: undefined,
+        rejected: undefined,
+      };
       entries.set(id, initial);
       tell({ kind: "connected", before: undefined, pod: initial });
       const change = (kind: PodChange["kind"], difference: Partial<PodState>): void => {

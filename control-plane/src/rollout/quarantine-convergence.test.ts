@@ -1,5 +1,5 @@
-// Property test of the quarantine: random edits, connections, answers and losses of pods with random taste; whatever the order, it comes to rest, and at rest
-// nobody lacks what nobody rejects.
+// Property test of the quarantine: random edits, connections, answers and losses of pods with
+// random taste; whatever the order, it comes to rest, and at rest nobody lacks what nobody rejects.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -13,7 +13,12 @@ const CONTENTS = NAMES.flatMap((name) => [1, 2, 3].map((limit) => `default/${nam
 type Step =
   | { readonly kind: "edit"; readonly name: string; readonly limit: number }
   | { readonly kind: "delete"; readonly name: string }
-  | { readonly kind: "connect"; readonly node: number; readonly rejects: readonly string[]; readonly answers: Taste["answers"] }
+  | {
+      readonly kind: "connect";
+      readonly node: number;
+      readonly rejects: readonly string[];
+      readonly answers: Taste["answers"];
+    }
   | { readonly kind: "disconnect"; readonly pod: number }
   | { readonly kind: "answer"; readonly pod: number };
 
@@ -22,7 +27,10 @@ function stepsWith(...answers: readonly Taste["answers"][]): fc.Arbitrary<readon
   const name = fc.constantFrom(...NAMES);
   return fc.array(
     fc.oneof(
-      { weight: 4, arbitrary: fc.record({ kind: fc.constant("edit" as const), name, limit: fc.integer({ min: 1, max: 3 }) }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({ kind: fc.constant("edit" as const), name, limit: fc.integer({ min: 1, max: 3 }) }),
+      },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete" as const), name }) },
       {
         weight: 3,
@@ -52,14 +60,17 @@ class Run {
     for (let answers = 0; ; answers += 1) {
       const asked = this.world.pods.find((pod) => pod.isAsked);
       if (asked === undefined) break;
-      // Each pod rejects each of four resources at most once, and accepts between; what others accept may come again.
+      // Each pod rejects each of four resources at most once, and accepts between; what others
+      // accept may come again.
       expect(answers, "it comes to rest").toBeLessThan(20 * (this.world.pods.length + 1));
       this.#answer(asked);
     }
   }
 
   get wantedContents(): readonly string[] {
-    return [...this.wanted.values()].map(({ name, requestsPerUnit }) => `default/${name}=${requestsPerUnit ?? 0}`).toSorted();
+    return [...this.wanted.values()]
+      .map(({ name, requestsPerUnit }) => `default/${name}=${requestsPerUnit ?? 0}`)
+      .toSorted();
   }
 
   get published(): readonly string[] {
@@ -114,7 +125,8 @@ describe("Quarantine at rest", () => {
           else expect([...run.everLoaded], "what is published and rejected was loaded by another").toContain(bad);
           const state = run.world.registry.list().find(({ peer }) => peer === pod.stream.peer);
           const standing = state && standingOf(state, run.world.snapshotFor("any")?.version);
-          const expected = run.world.snapshotFor("any") === undefined ? "waiting" : bad === undefined ? "current" : "rejected";
+          const expected =
+            run.world.snapshotFor("any") === undefined ? "waiting" : bad === undefined ? "current" : "rejected";
           expect(standing, "who has answered is told of as it stands").toBe(expected);
         }
       }),
@@ -126,7 +138,11 @@ describe("Quarantine at rest", () => {
     fc.assert(
       fc.property(stepsWith("named", "silent", "unnamed"), fc.nat({ max: 60 }), (steps, place) => {
         const easy: Step = { kind: "connect", node: 9, rejects: [], answers: "named" };
-        const run = new Run([...steps.slice(0, place), easy, ...steps.slice(place).filter(({ kind }) => kind !== "disconnect")]);
+        const run = new Run([
+          ...steps.slice(0, place),
+          easy,
+          ...steps.slice(place).filter(({ kind }) => kind !== "disconnect"),
+        ]);
         expect(run.published).toEqual(run.wantedContents);
         expect(run.world.inForce()?.hold).toBeUndefined();
       }),

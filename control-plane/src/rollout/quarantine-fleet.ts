@@ -1,9 +1,12 @@
-// What the pods of one fleet made of its resources, and what follows from it: which forms are served, and what a pod is asked once more. No clock, no stream:
-// answers and time come in. A pod loads all of a response or nothing, and its rejection names at most one resource.
+// What the pods of one fleet made of its resources, and what follows from it: which forms are
+// served, and what a pod is asked once more. No clock, no stream: answers and time come in. A pod
+// loads all of a response or nothing, and its rejection names at most one resource.
 //
-// Two rules keep a broken pod from taking resources away from sound ones. What one pod accepted is never quarantined. And every pod is asked about a content
-// before it is given less: until it has answered, its offer goes on to hold what only others rejected. What a pod said that has left is kept, so that it is
-// not asked again when it comes back, but it counts no more: the pods that take its place may be of another mind.
+// Two rules keep a broken pod from taking resources away from sound ones. What one pod accepted is
+// never quarantined. And every pod is asked about a content before it is given less: until it has
+// answered, its offer goes on to hold what only others rejected. What a pod said that has left is
+// kept, so that it is not asked again when it comes back, but it counts no more: the pods that take
+// its place may be of another mind.
 import type { RejectedResource, RejectedVersion } from "../snapshot/rejections.ts";
 import { buildSnapshot, type Restoration, type Snapshot, type SnapshotResource } from "../snapshot/snapshot.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
@@ -11,10 +14,16 @@ import { type ContentVerdict, FleetVerdicts } from "./fleet-verdicts.ts";
 import { makeRoom } from "./make-room.ts";
 import { nameIn } from "./verdict.ts";
 
-/** Most resources that are quarantined in a fleet: pods that reject more reject the whole, and each further one costs a push. */
+/**
+ * Most resources that are quarantined in a fleet: pods that reject more reject the whole, and each
+ * further one costs a push.
+ */
 const QUARANTINED_MAX = 200;
 
-/** Most versions of which it is remembered that a pod accepted them, or that they could be served, and most different offers that are kept. */
+/**
+ * Most versions of which it is remembered that a pod accepted them, or that they could be served,
+ * and most different offers that are kept.
+ */
 const VERSIONS_MAX = 32;
 const OFFERS_MAX = 16;
 
@@ -30,7 +39,9 @@ export interface AnswerOfPod extends Answered {
   readonly pod: string;
 }
 
-/** What may be served, and why that is not what is wanted if it is an earlier version as a whole. */
+/**
+ * What may be served, and why that is not what is wanted if it is an earlier version as a whole.
+ */
 export interface Served {
   readonly snapshot: Snapshot;
   readonly restored: Restoration | undefined;
@@ -60,7 +71,10 @@ export class FleetQuarantine {
   #accepted: Snapshot | undefined;
   /** What is wanted without what is quarantined. */
   #candidate: Snapshot;
-  /** Offers made since the last answer that changed something, by what they leave out; undefined where one would be too large. */
+  /**
+   * Offers made since the last answer that changed something, by what they leave out; undefined
+   * where one would be too large.
+   */
   readonly #offers = new Map<string, Snapshot | undefined>();
   /** The last candidates, the newest last. */
   #candidates: readonly string[] = [];
@@ -78,7 +92,10 @@ export class FleetQuarantine {
     this.#settle();
   }
 
-  /** Something may be wanted that was not before: rejections of what is gone or edited are forgotten. */
+  /**
+   * Something may be wanted that was not before: rejections of what is gone or edited are
+   * forgotten.
+   */
   want(wanted: Snapshot): void {
     if (wanted.version === this.#wanted.version) return;
     const gone = namesGone(this.#wanted, wanted);
@@ -88,7 +105,8 @@ export class FleetQuarantine {
     this.#acceptedVersions.clear();
     for (const name of gone) this.#good.delete(name);
     this.#forgetContents();
-    // Who has it already is not sent it again, as when something else was wanted for a moment: what it said holds.
+    // Who has it already is not sent it again, as when something else was wanted for a moment: what
+    // it said holds.
     if (this.#deps.isLoaded(wanted.version)) this.#takeLoaded();
     this.#settle();
   }
@@ -107,7 +125,10 @@ export class FleetQuarantine {
     return { snapshot: this.#accepted, restored: { version: candidate.version, sinceMs, message } };
   }
 
-  /** What this pod should be sent instead of what is in force, because others rejected it and this pod has not been asked; undefined: what is in force. */
+  /**
+   * What this pod should be sent instead of what is in force, because others rejected it and this
+   * pod has not been asked; undefined: what is in force.
+   */
   offerFor(pod: string): Snapshot | undefined {
     const quarantined = this.#quarantined();
     const known = quarantined.filter(([, verdict]) => this.#verdicts.isKnown(verdict, pod)).map(([name]) => name);
@@ -115,7 +136,8 @@ export class FleetQuarantine {
       const offer = this.#offerWithout(known);
       if (offer !== undefined && !this.#verdicts.hasRejectedVersion(pod, offer.version)) return offer;
     }
-    const isAsked = this.served().restored === undefined || this.#verdicts.hasRejectedVersion(pod, this.#candidate.version);
+    const isAsked =
+      this.served().restored === undefined || this.#verdicts.hasRejectedVersion(pod, this.#candidate.version);
     return isAsked ? undefined : this.#candidate;
   }
 
@@ -125,8 +147,9 @@ export class FleetQuarantine {
   }
 
   /**
-   * Whether a pod that rejected the version in that round would only be sent it once more, for nothing: it came back because others accept it. What was edited
-   * back is asked again, and so is what nobody accepts: something follows from the answer.
+   * Whether a pod that rejected the version in that round would only be sent it once more, for
+   * nothing: it came back because others accept it. What was edited back is asked again, and so is
+   * what nobody accepts: something follows from the answer.
    */
   isSettled(version: string, round: number): boolean {
     if (version === this.#wanted.version && round !== this.#round) return false;
@@ -159,7 +182,8 @@ export class FleetQuarantine {
       if (wanted === undefined || (names !== undefined && !names.has(resource.name))) continue;
       const good = this.#good.get(resource.name)?.digest;
       // A late answer to an older version tells of older forms, which do not displace newer ones.
-      if (good !== undefined && (good === wanted || good === resource.digest || (isLate && resource.digest !== wanted))) continue;
+      if (good !== undefined && (good === wanted || good === resource.digest || (isLate && resource.digest !== wanted)))
+        continue;
       this.#good.set(resource.name, resource);
       // What is good of a resource that nobody rejects is served already.
       isChanged ||= this.#verdicts.contents.has(resource.name);
@@ -189,7 +213,10 @@ export class FleetQuarantine {
   }
 
   /** What is rejected at present, resources by name. */
-  rejections(fleet: string): { readonly resources: readonly RejectedResource[]; readonly versions: readonly RejectedVersion[] } {
+  rejections(fleet: string): {
+    readonly resources: readonly RejectedResource[];
+    readonly versions: readonly RejectedVersion[];
+  } {
     const { snapshot, restored } = this.served();
     const resources = [...this.#verdicts.contents]
       .toSorted(([left], [right]) => compareCodeUnits(left, right))
@@ -197,7 +224,14 @@ export class FleetQuarantine {
         const { digest, sinceMs, message } = verdict;
         const inForce = snapshot.digests.get(name);
         const serves = inForce === undefined ? "nothing" : inForce === digest ? "present" : "last-good";
-        return { fleet, resource: name, sinceMs, message, serves, rejectingPods: this.#verdicts.countConnected(verdict) };
+        return {
+          fleet,
+          resource: name,
+          sinceMs,
+          message,
+          serves,
+          rejectingPods: this.#verdicts.countConnected(verdict),
+        };
       })
       // What is in force and rejected only by pods that are gone troubles nobody.
       .filter(({ serves, rejectingPods }) => serves !== "present" || rejectingPods > 0);
@@ -223,7 +257,10 @@ export class FleetQuarantine {
     this.#accepted = this.#wanted;
   }
 
-  /** Drops what is known of contents that are no longer wanted. Digests of thousands of resources are not looked at where nothing was rejected. */
+  /**
+   * Drops what is known of contents that are no longer wanted. Digests of thousands of resources
+   * are not looked at where nothing was rejected.
+   */
   #forgetContents(): void {
     if (this.#verdicts.contents.size > 0) this.#verdicts.keepContents(this.#wanted.digests);
   }
@@ -250,12 +287,16 @@ export class FleetQuarantine {
     return [...contents].filter(([name, { digest }]) => this.#good.get(name)?.digest !== digest);
   }
 
-  /** What is wanted, with the last good forms of these resources, or without them where another resource has their domain now. */
+  /**
+   * What is wanted, with the last good forms of these resources, or without them where another
+   * resource has their domain now.
+   */
   #without(names: readonly string[]): Snapshot {
     if (names.length === 0) return this.#wanted;
     const excluded = new Set(names);
     const resources = this.#wanted.resources.filter(({ name }) => !excluded.has(name));
-    // A domain is its owner's, also while the owner itself is served in its last good form or not at all.
+    // A domain is its owner's, also while the owner itself is served in its last good form or not
+    // at all.
     const owners = new Map(this.#wanted.resources.map(({ name, domain }) => [domain, name]));
     for (const name of names.toSorted()) {
       const good = this.#good.get(name);
@@ -276,7 +317,10 @@ export class FleetQuarantine {
   }
 }
 
-/** Names of resources that are in one snapshot and not in the next. Both are sorted, and most of what is in them is the same. */
+/**
+ * Names of resources that are in one snapshot and not in the next. Both are sorted, and most of
+ * what is in them is the same.
+ */
 function namesGone(before: Snapshot, after: Snapshot): readonly string[] {
   let index = 0;
   return before.resources.flatMap((resource) => {

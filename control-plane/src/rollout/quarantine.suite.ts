@@ -1,7 +1,10 @@
-// A replica without sockets for tests of the quarantine: what is wanted in the hands of the test, real streams, and pods that load what they like. Only tests
-// import it.
+// A replica without sockets for tests of the quarantine: what is wanted in the hands of the test,
+// real streams, and pods that load what they like. Only tests import it.
 import { fromBinary } from "@bufbuild/protobuf";
-import { type DiscoveryResponse, DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import {
+  type DiscoveryResponse,
+  DiscoveryResponseSchema,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import { FakeAdsStream, type SnapshotsOfTest } from "../ads/fake-ads-stream.suite.ts";
@@ -9,7 +12,13 @@ import type { PodStream } from "../ads/pod-stream.ts";
 import { createSendBudget } from "../ads/send-budget.ts";
 import { assemble } from "../assemble/assemble.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
-import { type FleetPublication, type Publication, publicationFor, publish, UNPUBLISHED } from "../snapshot/publication.ts";
+import {
+  type FleetPublication,
+  type Publication,
+  publicationFor,
+  publish,
+  UNPUBLISHED,
+} from "../snapshot/publication.ts";
 import { buildSnapshots, type Snapshot, type SnapshotSet } from "../snapshot/snapshot.ts";
 import { createPodRegistry } from "./pod-registry.ts";
 import { createQuarantine, type PodQuarantine } from "./quarantine.ts";
@@ -20,7 +29,10 @@ export type Content = string;
 /** Which contents a pod rejects, and whether it says which. */
 export interface Taste {
   readonly rejects: (content: Content) => boolean;
-  /** `named`: with the name of the first one, as the data planes do; `unnamed`: with a text that names nothing; `silent`: it never answers. */
+  /**
+   * `named`: with the name of the first one, as the data planes do; `unnamed`: with a text that
+   * names nothing; `silent`: it never answers.
+   */
   readonly answers: "named" | "unnamed" | "silent";
 }
 
@@ -126,7 +138,10 @@ export class QuarantineWorld implements SnapshotsOfTest {
     this.pods = this.pods.filter((candidate) => candidate !== pod);
   }
 
-  /** Lets pods answer until nobody is asked any more; gives the number of answers, and fails beyond `max`. */
+  /**
+   * Lets pods answer until nobody is asked any more; gives the number of answers, and fails beyond
+   * `max`.
+   */
   settle(max = 1000): number {
     for (let answers = 0; ; answers += 1) {
       const asked = this.pods.find((pod) => pod.isAsked);

@@ -1,4 +1,5 @@
-// Tests of quarantine.ts and quarantine-fleet.ts, through the streams of pods. Case numbers are those of the protocol's test list.
+// Tests of quarantine.ts and quarantine-fleet.ts, through the streams of pods. Case numbers are
+// those of the protocol's test list.
 import { describe, expect, it } from "vitest";
 
 import { FakeAdsStream } from "../ads/fake-ads-stream.suite.ts";
@@ -38,7 +39,14 @@ describe("Quarantine of a resource", () => {
     expect(world.snapshotFor("any")?.version).not.toBe(world.wantedVersion);
     expect(world.quarantine.rejections()).toEqual({
       resources: [
-        { fleet: "", resource: "default/a", sinceMs: 1_000_000, message: "default/a: cannot load it", serves: "nothing", rejectingPods: 1 },
+        {
+          fleet: "",
+          resource: "default/a",
+          sinceMs: 1_000_000,
+          message: "default/a: cannot load it",
+          serves: "nothing",
+          rejectingPods: 1,
+        },
       ],
       versions: [],
     });
@@ -159,12 +167,19 @@ describe("Quarantine of a resource", () => {
     for (const text of ["cannot load default/a: no", "default/a no", "default/ab: no", "default/c: no", ": no", ""]) {
       const world = worldOf(A, B);
       world.connect().stream.reject(text);
-      expect([text, world.quarantine.rejections().resources, inForce(world)]).toEqual([text, [], ["default/a=1", "default/b=1"]]);
+      expect([text, world.quarantine.rejections().resources, inForce(world)]).toEqual([
+        text,
+        [],
+        ["default/a=1", "default/b=1"],
+      ]);
     }
   });
 
   it("stops at two hundred resources: a pod that rejects more is not asked through them all", () => {
-    const manifests = Array.from({ length: 230 }, (_, index) => ({ name: `n${String(index).padStart(3, "0")}`, domain: `d${index}` }));
+    const manifests = Array.from({ length: 230 }, (_, index) => ({
+      name: `n${String(index).padStart(3, "0")}`,
+      domain: `d${index}`,
+    }));
     const world = worldOf(...manifests);
     world.connect(HOSTILE);
     expect(world.settle(300)).toBe(201);
@@ -177,9 +192,15 @@ describe("Quarantine among several pods", () => {
     const world = worldOf(A, B);
     const [easy, hostile] = [world.connect(), world.connect(HOSTILE)];
     world.settle();
-    expect([inForce(world), easy.loaded, hostile.loaded]).toEqual([["default/a=1", "default/b=1"], ["default/a=1", "default/b=1"], []]);
+    expect([inForce(world), easy.loaded, hostile.loaded]).toEqual([
+      ["default/a=1", "default/b=1"],
+      ["default/a=1", "default/b=1"],
+      [],
+    ]);
     expect(hostile.stream.responses).toHaveLength(1);
-    expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "present", rejectingPods: 1 }]);
+    expect(world.quarantine.rejections().resources).toMatchObject([
+      { resource: "default/a", serves: "present", rejectingPods: 1 },
+    ]);
   });
 
   it("takes nothing from fifty sound pods when a hostile one answers first", () => {
@@ -189,7 +210,9 @@ describe("Quarantine among several pods", () => {
     while (hostile.isAsked) hostile.answer();
     world.settle();
     expect(new Set(sound.map((pod) => pod.stream.responses.length))).toEqual(new Set([1]));
-    expect(sound.map((pod) => pod.loaded)).toEqual(Array.from({ length: 50 }, () => ["default/a=1", "default/b=1", "default/c=1"]));
+    expect(sound.map((pod) => pod.loaded)).toEqual(
+      Array.from({ length: 50 }, () => ["default/a=1", "default/b=1", "default/c=1"]),
+    );
     expect([inForce(world).length, world.snapshotFor("any")?.version]).toEqual([3, world.wantedVersion]);
   });
 
@@ -239,7 +262,9 @@ describe("Quarantine among several pods", () => {
       ["default/a=1", "default/b=1"],
       ["default/a=1", "default/b=1"],
     ]);
-    expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "present", rejectingPods: 1 }]);
+    expect(world.quarantine.rejections().resources).toMatchObject([
+      { resource: "default/a", serves: "present", rejectingPods: 1 },
+    ]);
   });
 
   it("lifts the quarantine when a pod accepts the content", () => {
@@ -303,13 +328,15 @@ describe("Quarantine among several pods", () => {
     world.connect();
     const [first, second] = [world.connect(rejecting("default/a=1")), world.connect(rejecting("default/a=1"))];
     world.settle();
-    const rejecters = (): readonly number[] => world.quarantine.rejections().resources.map(({ rejectingPods }) => rejectingPods);
+    const rejecters = (): readonly number[] =>
+      world.quarantine.rejections().resources.map(({ rejectingPods }) => rejectingPods);
     expect(rejecters()).toEqual([2]);
     world.disconnect(first);
     expect(rejecters()).toEqual([1]);
     world.disconnect(second);
     expect(rejecters()).toEqual([]);
-    // It comes back with what it had: it is the same process, and its rejection stands until it accepts.
+    // It comes back with what it had: it is the same process, and its rejection stands until it
+    // accepts.
     const back = world.connect(EASY, "pod-2", "any", "an earlier version");
     expect(rejecters()).toEqual([1]);
     back.answer();
@@ -321,7 +348,9 @@ describe("Quarantine among several pods", () => {
     const pod = world.connect(rejecting("default/a=1"));
     world.settle();
     world.disconnect(pod);
-    expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "nothing", rejectingPods: 0 }]);
+    expect(world.quarantine.rejections().resources).toMatchObject([
+      { resource: "default/a", serves: "nothing", rejectingPods: 0 },
+    ]);
     expect(inForce(world)).toEqual(["default/b=1"]);
   });
 
@@ -332,7 +361,8 @@ describe("Quarantine among several pods", () => {
     world.settle();
     const before = world.publications;
     for (const pod of pods) world.disconnect(pod);
-    for (const nodeId of ["y", "x"]) expect(world.connect(taste, nodeId, "any", "an earlier version").sent).toEqual(["default/b=1"]);
+    for (const nodeId of ["y", "x"])
+      expect(world.connect(taste, nodeId, "any", "an earlier version").sent).toEqual(["default/b=1"]);
     world.settle();
     expect([world.publications - before, inForce(world)]).toEqual([0, ["default/b=1"]]);
   });
@@ -378,7 +408,8 @@ describe("Quarantine among several pods", () => {
     const [world, taste] = [worldOf(A, B), rejecting("default/a=4")];
     const [quick, slow] = [world.connect(taste), world.connect(taste)];
     world.settle();
-    // The slow one gets the second form and answers it when the fourth is rejected by the other already.
+    // The slow one gets the second form and answers it when the fourth is rejected by the other
+    // already.
     slow.stream.stopReading();
     for (const requestsPerUnit of [2, 3, 4]) {
       world.want({ ...A, requestsPerUnit }, B);
@@ -405,7 +436,9 @@ describe("Quarantine and pods that ask for some resources by name", () => {
     const world = worldOf(A, B);
     connectFor(world, "default/a").accept(["default/a"]);
     world.connect(HOSTILE).answer();
-    expect(world.quarantine.rejections().resources.map(({ resource, serves }) => [resource, serves])).toEqual([["default/a", "present"]]);
+    expect(world.quarantine.rejections().resources.map(({ resource, serves }) => [resource, serves])).toEqual([
+      ["default/a", "present"],
+    ]);
     world.connect(rejecting("default/b=1")).answer();
     expect(inForce(world)).toEqual(["default/a=1"]);
   });
@@ -418,7 +451,10 @@ describe("Quarantine and pods that ask for some resources by name", () => {
     world.settle();
     let told = 0;
     world.quarantine.onChanged(() => (told += 1));
-    const pods = ["default/b", "default/a", "default/b", "default/a"].map((name) => ({ name, stream: connectFor(world, name) }));
+    const pods = ["default/b", "default/a", "default/b", "default/a"].map((name) => ({
+      name,
+      stream: connectFor(world, name),
+    }));
     // In the end all have what is wanted, which was offered to those of a.
     const heard = pods.map(({ name, stream }) => {
       stream.accept([name]);
@@ -547,7 +583,9 @@ describe("Quarantine by fleet", () => {
     const [gold, other] = [world.connect(rejecting("default/a=1"), "g", "gold"), world.connect(EASY, "o", "other")];
     world.settle();
     expect([gold.loaded, other.loaded]).toEqual([["default/c=1"], ["default/a=1"]]);
-    expect(world.quarantine.rejections().resources).toMatchObject([{ fleet: "gold", resource: "default/a", serves: "nothing" }]);
+    expect(world.quarantine.rejections().resources).toMatchObject([
+      { fleet: "gold", resource: "default/a", serves: "nothing" },
+    ]);
   });
 
   it("keeps what pods said when their fleet is named for the first time", () => {

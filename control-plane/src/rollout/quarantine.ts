@@ -1,5 +1,6 @@
-// Keeps from pods what they reject, per fleet: connects the answers of streams with what may be published. What follows from an answer is quarantine-fleet.ts's.
-// In memory, for this replica: after a restart pods are asked anew, and a resource that they reject is then left out.
+// Keeps from pods what they reject, per fleet: connects the answers of streams with what may be
+// published. What follows from an answer is quarantine-fleet.ts's. In memory, for this replica:
+// after a restart pods are asked anew, and a resource that they reject is then left out.
 import { NO_REJECTIONS, type Quarantine, type Rejections } from "../snapshot/rejections.ts";
 import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Restoration, Snapshot, SnapshotSet } from "../snapshot/snapshot.ts";
@@ -13,7 +14,10 @@ export interface AnsweringPod {
   readonly fleet: string;
   /** Address and port of the connection. */
   readonly peer: string;
-  /** Whether it says that it has no configuration yet: the process is new, whatever one before it said under the same name. */
+  /**
+   * Whether it says that it has no configuration yet: the process is new, whatever one before it
+   * said under the same name.
+   */
   readonly isFresh?: boolean;
 }
 
@@ -21,13 +25,22 @@ export interface AnsweringPod {
 export interface PodAnswers {
   /** What the pod should be sent instead of what is in force for its fleet, if anything. */
   offer(): Snapshot | undefined;
-  /** What the pod said when it rejected the version on this stream, if it need not be asked again; undefined: it may be sent the version. */
+  /**
+   * What the pod said when it rejected the version on this stream, if it need not be asked again;
+   * undefined: it may be sent the version.
+   */
   rejectionOf(version: string): Pick<EarlierRejection, "message" | "atMs"> | undefined;
   /** It has accepted what it was sent. */
   accepted(sent: Answered): void;
-  /** It has rejected what it was sent, in these words, which are kept as they are: the stream cuts what is too long. */
+  /**
+   * It has rejected what it was sent, in these words, which are kept as they are: the stream cuts
+   * what is too long.
+   */
   rejected(sent: Answered, message: string): void;
-  /** The stream has ended. What the pod said stays known, so that it is not asked the same again when it comes back. */
+  /**
+   * The stream has ended. What the pod said stays known, so that it is not asked the same again
+   * when it comes back.
+   */
   left(): void;
 }
 
@@ -45,7 +58,10 @@ interface OpenStream {
 }
 
 /** Makes a quarantine in which nothing is. `clock` gives milliseconds since the epoch. */
-export function createQuarantine(deps: { readonly clock: () => number }, options: { readonly snapshotMaxBytes: number }): PodQuarantine {
+export function createQuarantine(
+  deps: { readonly clock: () => number },
+  options: { readonly snapshotMaxBytes: number },
+): PodQuarantine {
   return new FleetsQuarantine(deps.clock, options.snapshotMaxBytes);
 }
 
@@ -114,7 +130,8 @@ class FleetsQuarantine implements PodQuarantine {
         const offer = own?.offerFor(pod);
         if (own === undefined || offer === undefined) return undefined;
         const known = rejections.find(offer.version);
-        // Asked once more it would say the same, and never be sent what is in force: what it named may be in every offer, because others accept that.
+        // Asked once more it would say the same, and never be sent what is in force: what it named
+        // may be in every offer, because others accept that.
         const isKnown = known !== undefined && (known.round === own.round || own.isSettled(offer.version, known.round));
         return isKnown ? undefined : offer;
       },
@@ -142,12 +159,14 @@ class FleetsQuarantine implements PodQuarantine {
   }
 
   #createFleet(fleet: string, wanted: Snapshot, origin?: FleetQuarantine): FleetQuarantine {
-    const isMember = (stream: OpenStream): boolean => (this.#fleets.has(stream.fleet) ? stream.fleet : OTHER_FLEETS) === fleet;
+    const isMember = (stream: OpenStream): boolean =>
+      (this.#fleets.has(stream.fleet) ? stream.fleet : OTHER_FLEETS) === fleet;
     const isConnected = (pod: string): boolean => {
       const stream = this.#open.get(pod);
       return stream !== undefined && isMember(stream);
     };
-    const isLoaded = (version: string): boolean => this.#open.values().some((stream) => stream.loaded === version && isMember(stream));
+    const isLoaded = (version: string): boolean =>
+      this.#open.values().some((stream) => stream.loaded === version && isMember(stream));
     return new FleetQuarantine(wanted, { snapshotMaxBytes: this.#snapshotMaxBytes, isConnected, isLoaded }, origin);
   }
 
@@ -162,7 +181,9 @@ class FleetsQuarantine implements PodQuarantine {
       if (served?.restored !== undefined) restored.set(fleet, served.restored);
       return served?.snapshot ?? snapshot;
     };
-    const byFleet = new Map([...wanted.byFleet].map(([fleet, snapshot]) => [fleet, servedFor(fleet, snapshot)] as const));
+    const byFleet = new Map(
+      [...wanted.byFleet].map(([fleet, snapshot]) => [fleet, servedFor(fleet, snapshot)] as const),
+    );
     const others = servedFor(OTHER_FLEETS, wanted.others);
     return { byFleet, others, restored };
   }
@@ -172,7 +193,8 @@ class FleetsQuarantine implements PodQuarantine {
   }
 
   /**
-   * Streams of one node id from one host are told apart by a number; a pod that comes back takes the number that it left, and so what it said.
+   * Streams of one node id from one host are told apart by a number; a pod that comes back takes
+   * the number that it left, and so what it said.
    */
   #nameOf(nodeId: string, peer: string): string {
     const host = peer.slice(0, Math.max(0, peer.lastIndexOf(":")));

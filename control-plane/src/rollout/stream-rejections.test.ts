@@ -1,11 +1,20 @@
-// Tests of stream-rejections.ts, by itself and through the streams of pods: what a pod rejected does not come to it a second time without need, and whoever looks
-// is told the truth about it. Case numbers are those of the protocol's test list.
+// Tests of stream-rejections.ts, by itself and through the streams of pods: what a pod rejected
+// does not come to it a second time without need, and whoever looks is told the truth about it.
+// Case numbers are those of the protocol's test list.
 import { describe, expect, it } from "vitest";
 
 import type { ManifestText } from "../assemble/manifests.suite.ts";
 import type { PodState } from "./pod-registry.ts";
 import { standingOf } from "./pod-standing.ts";
-import { type Content, contentsOf, EASY, QuarantineWorld, rejecting, type Taste, type TastePod } from "./quarantine.suite.ts";
+import {
+  type Content,
+  contentsOf,
+  EASY,
+  QuarantineWorld,
+  rejecting,
+  type Taste,
+  type TastePod,
+} from "./quarantine.suite.ts";
 import { StreamRejections } from "./stream-rejections.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha", requestsPerUnit: 1 };
@@ -18,8 +27,15 @@ const B2: ManifestText = { ...B, requestsPerUnit: 2 };
 const HOSTILE: Taste = { rejects: () => true, answers: "named" };
 const UNNAMED: Taste = { rejects: () => true, answers: "unnamed" };
 
-/** A world in which a sound pod has accepted `a=1` and `b=1`, and the other has answered; the edit to `a=2` has been rejected by the other, and not been answered by the sound one. */
-function worldAfterRejection(taste: Taste): { readonly world: QuarantineWorld; readonly sound: TastePod; readonly other: TastePod } {
+/**
+ * A world in which a sound pod has accepted `a=1` and `b=1`, and the other has answered; the edit
+ * to `a=2` has been rejected by the other, and not been answered by the sound one.
+ */
+function worldAfterRejection(taste: Taste): {
+  readonly world: QuarantineWorld;
+  readonly sound: TastePod;
+  readonly other: TastePod;
+} {
   const world = new QuarantineWorld();
   world.want(A, B);
   const [sound, other] = [world.connect(), world.connect(taste, "other")];
@@ -66,22 +82,27 @@ describe("What a pod rejected on a stream", () => {
     const { sent, accepted, rejected } = stateOf(world);
     expect([standing(world), sent?.version, accepted?.version]).toEqual(["rejected", before, before]);
     expect(rejected).toEqual({ version: world.wantedVersion, atMs: 2_000_000, message: "default/a: cannot load it" });
-    expect(world.quarantine.rejections().resources).toMatchObject([{ resource: "default/a", serves: "present", rejectingPods: 1 }]);
+    expect(world.quarantine.rejections().resources).toMatchObject([
+      { resource: "default/a", serves: "present", rejectingPods: 1 },
+    ]);
   });
 
   it.each([
     ["by name", HOSTILE],
     ["in other words", UNNAMED],
-  ])("case A10: is not sent to a pod that rejects everything %s, neither the edit again nor what was put back", (_words, taste) => {
-    const { world, sound, other } = worldAfterRejection(taste);
-    expect([edits(other), standing(world)]).toEqual([["default/a=2"], "rejected"]);
-    sound.answer();
-    expect([edits(other), standing(world)]).toEqual([["default/a=2"], "rejected"]);
-    expect(stateOf(world).rejected).toMatchObject({ version: world.wantedVersion, atMs: 2_000_000 });
-    world.want(A3, B);
-    world.settle();
-    expect([edits(other), standing(world)]).toEqual([["default/a=2", "default/a=3"], "rejected"]);
-  });
+  ])(
+    "case A10: is not sent to a pod that rejects everything %s, neither the edit again nor what was put back",
+    (_words, taste) => {
+      const { world, sound, other } = worldAfterRejection(taste);
+      expect([edits(other), standing(world)]).toEqual([["default/a=2"], "rejected"]);
+      sound.answer();
+      expect([edits(other), standing(world)]).toEqual([["default/a=2"], "rejected"]);
+      expect(stateOf(world).rejected).toMatchObject({ version: world.wantedVersion, atMs: 2_000_000 });
+      world.want(A3, B);
+      world.settle();
+      expect([edits(other), standing(world)]).toEqual([["default/a=2", "default/a=3"], "rejected"]);
+    },
+  );
 
   it("is sent to it again when somebody edits the resource back to it", () => {
     const { world, other } = worldAfterRejection(rejecting("default/a=2"));
@@ -115,7 +136,8 @@ describe("What a pod rejected on a stream", () => {
     world.settle();
     world.want(A, B);
     world.settle();
-    // The form of a that was accepted with the edited b was rejected as a whole before, and nobody had it.
+    // The form of a that was accepted with the edited b was rejected as a whole before, and nobody
+    // had it.
     world.want(A3, B2);
     world.settle();
     expect([pod.loaded, contentsOf(world.snapshotFor("any"))]).toEqual([
@@ -175,6 +197,13 @@ describe("StreamRejections", () => {
     memory.note("v1", rejection(9));
     memory.note("v9", rejection(10));
     memory.forget("v3");
-    expect([1, 2, 3, 4, 8, 9].map((version) => memory.find(`v${version}`)?.atMs)).toEqual([9, undefined, undefined, 4, 8, 10]);
+    expect([1, 2, 3, 4, 8, 9].map((version) => memory.find(`v${version}`)?.atMs)).toEqual([
+      9,
+      undefined,
+      undefined,
+      4,
+      8,
+      10,
+    ]);
   });
 });

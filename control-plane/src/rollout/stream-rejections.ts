@@ -1,8 +1,12 @@
-// The versions that the pod at the end of one stream rejected: what came back into force without an edit need not be sent to it again. The memory ends with the
-// stream, because the process may be another one after that.
+// The versions that the pod at the end of one stream rejected: what came back into force without an
+// edit need not be sent to it again. The memory ends with the stream, because the process may be
+// another one after that.
 import { makeRoom } from "./make-room.ts";
 
-/** Most versions that are remembered of a stream, each with its text; one that is forgotten is sent once more. */
+/**
+ * Most versions that are remembered of a stream, each with its text; one that is forgotten is sent
+ * once more.
+ */
 const VERSIONS_MAX = 8;
 
 /** What a pod said when it rejected a version. */

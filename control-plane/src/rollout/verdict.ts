@@ -1,7 +1,11 @@
-// Who rejects one content or one version, and in which words. What follows from that is quarantine-fleet.ts's.
+// Who rejects one content or one version, and in which words. What follows from that is
+// quarantine-fleet.ts's.
 import { makeRoom } from "./make-room.ts";
 
-/** How many pods that rejected one thing are told apart; the first ones are forgotten, and asked again. */
+/**
+ * How many pods that rejected one thing are told apart; the first ones are forgotten, and asked
+ * again.
+ */
 const REJECTERS_MAX = 1000;
 
 /** Rejections of one content or of one version. */
@@ -39,7 +43,10 @@ export function countConnected(verdict: Verdict, isConnected: (pod: string) => b
   return verdict.connected;
 }
 
-/** The resource that a rejection names: what stands before the first colon, because the name of a resource on the wire holds none. */
+/**
+ * The resource that a rejection names: what stands before the first colon, because the name of a
+ * resource on the wire holds none.
+ */
 export function nameIn(message: string): string {
   return message.split(":", 1)[0] ?? "";
 }

@@ -58,7 +58,8 @@ describe("Debounce", () => {
       debounce.changed();
       await pass(1);
     }
-    // A second after the first change that the changed clock knows of; the next run is still to come.
+    // A second after the first change that the changed clock knows of; the next run is still to
+    // come.
     expect(runsMs).toEqual([500 - 3_600_000 + 1000]);
   });
 

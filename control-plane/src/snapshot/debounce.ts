@@ -1,6 +1,9 @@
-// Turns a burst of changes into one piece of work: it runs when changes have been quiet for a while, and during an endless burst now and then.
+// Turns a burst of changes into one piece of work: it runs when changes have been quiet for a
+// while, and during an endless burst now and then.
 
-/** How long changes must be quiet, and how long they can put the work off at most, in milliseconds. */
+/**
+ * How long changes must be quiet, and how long they can put the work off at most, in milliseconds.
+ */
 export interface DebounceOptions {
   readonly quietMs: number;
   readonly maxMs: number;
@@ -16,7 +19,10 @@ export interface Debounce {
   settled(): Promise<void>;
 }
 
-/** Puts off `run`, which must not reject. Runs never overlap: a change during one is noted for the next. */
+/**
+ * Puts off `run`, which must not reject. Runs never overlap: a change during one is noted for the
+ * next.
+ */
 export function createDebounce(run: () => Promise<void>, clock: () => number, options: DebounceOptions): Debounce {
   return new QuietDebounce(run, clock, options);
 }

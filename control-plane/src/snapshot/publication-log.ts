@@ -1,4 +1,5 @@
-// What a person at the terminal hears of changes: each once, when it comes, and not again while it lasts.
+// What a person at the terminal hears of changes: each once, when it comes, and not again while it
+// lasts.
 import type { Log } from "@weir/common/log/log";
 
 import type { Assembly, Refusal } from "../assemble/assembly.ts";
@@ -31,7 +32,8 @@ export function logRefusals(log: Log, before: Assembly | undefined, after: Assem
       resource,
     });
   }
-  if (known.size > 0 && after.refusals.length === 0) log.info("All manifests are good again", { resources: after.accepted.length });
+  if (known.size > 0 && after.refusals.length === 0)
+    log.info("All manifests are good again", { resources: after.accepted.length });
 }
 
 /** Tells which resources have newly been quarantined, and which are no longer. */
@@ -52,13 +54,17 @@ function quarantined({ resources }: Rejections): ReadonlyMap<string, RejectedRes
   return new Map(inForce.map((rejected) => [JSON.stringify([rejected.fleet, rejected.resource]), rejected]));
 }
 
-/** Tells which fleets have another snapshot, which are kept from one, and which have none of their own any more; returns the first. */
+/**
+ * Tells which fleets have another snapshot, which are kept from one, and which have none of their
+ * own any more; returns the first.
+ */
 export function logPublication(log: Log, before: Publication, after: Publication): readonly string[] {
   const changed: string[] = [];
   for (const [fleet, now] of after) {
     const earlier = publicationFor(before, fleet);
     const { snapshot } = now;
-    // A fleet that is named for the first time has a line of its own, even when it is sent the same as before.
+    // A fleet that is named for the first time has a line of its own, even when it is sent the same
+    // as before.
     if (snapshot !== undefined && (snapshot.version !== earlier?.snapshot?.version || !before.has(fleet))) {
       changed.push(fleet);
       const fields = {
@@ -71,7 +77,10 @@ export function logPublication(log: Log, before: Publication, after: Publication
     }
     if (now.hold !== undefined) logHold(log, fleet, earlier, now.hold);
     else if (earlier?.hold !== undefined && snapshot === earlier.snapshot) {
-      log.info("What is in force is wanted again, nothing is held back any more", { fleet: fleetName(fleet), version: snapshot?.version });
+      log.info("What is in force is wanted again, nothing is held back any more", {
+        fleet: fleetName(fleet),
+        version: snapshot?.version,
+      });
     }
   }
   for (const fleet of before.keys()) {
@@ -82,12 +91,20 @@ export function logPublication(log: Log, before: Publication, after: Publication
   return changed;
 }
 
-function logHold(log: Log, fleet: string, earlier: FleetPublication | undefined, hold: NonNullable<FleetPublication["hold"]>): void {
+function logHold(
+  log: Log,
+  fleet: string,
+  earlier: FleetPublication | undefined,
+  hold: NonNullable<FleetPublication["hold"]>,
+): void {
   if (earlier?.hold?.kind === hold.kind) return;
   const fields = { fleet: fleetName(fleet), version: earlier?.snapshot?.version };
   switch (hold.kind) {
     case "empty":
-      log.warn("There is no resource, which is published only if it stays so", { ...fields, waitMs: hold.untilMs - hold.sinceMs });
+      log.warn("There is no resource, which is published only if it stays so", {
+        ...fields,
+        waitMs: hold.untilMs - hold.sinceMs,
+      });
       break;
     case "too-large":
       log.error("The snapshot is too large and not published, the one before stays in force", {

@@ -1,4 +1,5 @@
-// Tests of publication.ts: what is kept back and what is not. Case numbers are those of the protocol's test list.
+// Tests of publication.ts: what is kept back and what is not. Case numbers are those of the
+// protocol's test list.
 import { describe, expect, it } from "vitest";
 
 import { assemble } from "../assemble/assemble.ts";
@@ -15,12 +16,17 @@ function setOf(...manifests: readonly ManifestText[]): SnapshotSet {
   return buildSnapshots(assemble(stateOfManifests(...manifests)));
 }
 
-/** What comes into force when these sets are wanted one after the other, each at its time in milliseconds. */
+/**
+ * What comes into force when these sets are wanted one after the other, each at its time in
+ * milliseconds.
+ */
 function after(...steps: readonly (readonly [atMs: number, wanted: SnapshotSet])[]): Publication {
   return steps.reduce((current, [atMs, wanted]) => publish(current, wanted, atMs, OPTIONS), UNPUBLISHED);
 }
 
-/** Names of the resources of a fleet, or that there is nothing, and why newer content is kept back. */
+/**
+ * Names of the resources of a fleet, or that there is nothing, and why newer content is kept back.
+ */
 function shown(publication: Publication, fleet = OTHER_FLEETS): readonly unknown[] {
   const found = publicationFor(publication, fleet);
   return [found?.snapshot?.resources.map(({ name }) => name) ?? "nothing", found?.hold?.kind];
@@ -86,10 +92,13 @@ describe("publish()", () => {
 
   it("names what is new or has grown, not the largest that was there before, when that made the snapshot too large", () => {
     const large = (rules: number): ManifestText => ({ ...LARGE, largeRules: rules });
-    const step = (...wanted: readonly ManifestText[]): Publication => after([0, setOf(A, large(80))], [1, setOf(...wanted)]);
+    const step = (...wanted: readonly ManifestText[]): Publication =>
+      after([0, setOf(A, large(80))], [1, setOf(...wanted)]);
     const more: ManifestText = { name: "more", domain: "more", largeRules: 30 };
     expect(step(A, large(80), more).get(OTHER_FLEETS)?.hold).toMatchObject({ resources: ["default/more"] });
-    expect(step({ ...A, largeRules: 30 }, large(79)).get(OTHER_FLEETS)?.hold).toMatchObject({ resources: ["default/a"] });
+    expect(step({ ...A, largeRules: 30 }, large(79)).get(OTHER_FLEETS)?.hold).toMatchObject({
+      resources: ["default/a"],
+    });
   });
 
   it("publishes nothing, and names the largest resource, when the first snapshot is too large", () => {
@@ -110,7 +119,10 @@ describe("publish()", () => {
   });
 
   it("keeps back a fleet that is too large without holding up the others", () => {
-    const publication = after([0, setOf(A, GOLD)], [1, setOf({ ...A, requestsPerUnit: 6 }, { ...LARGE, fleets: ["gold"] })]);
+    const publication = after(
+      [0, setOf(A, GOLD)],
+      [1, setOf({ ...A, requestsPerUnit: 6 }, { ...LARGE, fleets: ["gold"] })],
+    );
     expect([shown(publication), shown(publication, "gold")]).toEqual([
       [["default/a"], undefined],
       [["default/a", "default/g"], "too-large"],

@@ -1,16 +1,26 @@
-// Which snapshots are in force: the wanted ones, unless one is too large or suspiciously empty; then the fleet keeps what it has. Pure: time comes in.
+// Which snapshots are in force: the wanted ones, unless one is too large or suspiciously empty;
+// then the fleet keeps what it has. Pure: time comes in.
 import type { Restoration, Snapshot, SnapshotSet } from "./snapshot.ts";
 
-/** Stands for every fleet without a snapshot of its own; no fleet has this name, because names are not empty. */
+/**
+ * Stands for every fleet without a snapshot of its own; no fleet has this name, because names are
+ * not empty.
+ */
 export const OTHER_FLEETS = "";
 
 /** Why a fleet is not sent what is wanted for it. */
 export type Hold =
-  /** Nothing is left of the resources: it may be an accident, and is sent when it has stayed so until then. */
+  /**
+   * Nothing is left of the resources: it may be an accident, and is sent when it has stayed so
+   * until then.
+   */
   | { readonly kind: "empty"; readonly sinceMs: number; readonly untilMs: number }
   /** The snapshot is larger than pods can receive; `resources` are those that made it so. */
   | { readonly kind: "too-large"; readonly sizeBytes: number; readonly resources: readonly string[] }
-  /** Pods rejected that version without naming a resource that could be left out; what they accepted last is in force until something else is wanted. */
+  /**
+   * Pods rejected that version without naming a resource that could be left out; what they accepted
+   * last is in force until something else is wanted.
+   */
   | ({ readonly kind: "rejected" } & Restoration);
 
 /** What one fleet is sent. */
@@ -26,7 +36,9 @@ export type Publication = ReadonlyMap<string, FleetPublication>;
 /** Bounds of what is published. */
 export interface PublicationOptions {
   readonly snapshotMaxBytes: number;
-  /** How long a set must stay empty before it is published, in milliseconds; 0 publishes it at once. */
+  /**
+   * How long a set must stay empty before it is published, in milliseconds; 0 publishes it at once.
+   */
   readonly allowEmptyAfterMs: number;
 }
 
@@ -39,17 +51,30 @@ export function publicationFor(publication: Publication, fleet: string): FleetPu
 }
 
 /** What comes into force when these snapshots are wanted. */
-export function publish(current: Publication, wanted: SnapshotSet, nowMs: number, options: PublicationOptions): Publication {
+export function publish(
+  current: Publication,
+  wanted: SnapshotSet,
+  nowMs: number,
+  options: PublicationOptions,
+): Publication {
   const othersRestored = wanted.restored?.get(OTHER_FLEETS);
-  const others = decide(current.get(OTHER_FLEETS), { snapshot: wanted.others, restored: othersRestored }, nowMs, options);
+  const others = decide(
+    current.get(OTHER_FLEETS),
+    { snapshot: wanted.others, restored: othersRestored },
+    nowMs,
+    options,
+  );
   const next = new Map([[OTHER_FLEETS, others]]);
   for (const fleet of new Set([...current.keys(), ...wanted.byFleet.keys()])) {
     if (fleet === OTHER_FLEETS) continue;
     const own = wanted.byFleet.get(fleet);
     const offered =
-      own === undefined ? { snapshot: wanted.others, restored: othersRestored } : { snapshot: own, restored: wanted.restored?.get(fleet) };
+      own === undefined
+        ? { snapshot: wanted.others, restored: othersRestored }
+        : { snapshot: own, restored: wanted.restored?.get(fleet) };
     const decided = decide(publicationFor(current, fleet), offered, nowMs, options);
-    // A fleet that no resource names any more joins the others as soon as it is sent what they are sent.
+    // A fleet that no resource names any more joins the others as soon as it is sent what they are
+    // sent.
     if (wanted.byFleet.has(fleet) || decided.snapshot?.version !== others.snapshot?.version) next.set(fleet, decided);
   }
   return next;
@@ -81,18 +106,24 @@ function decide(
   // Same content: the same object stays, so that "nothing changed" is one comparison everywhere.
   if (before?.version === wanted.version) return { snapshot: before, hold: undefined };
   if (wanted.sizeBytes > options.snapshotMaxBytes) {
-    return { snapshot: before, hold: { kind: "too-large", sizeBytes: wanted.sizeBytes, resources: grownSince(before, wanted) } };
+    return {
+      snapshot: before,
+      hold: { kind: "too-large", sizeBytes: wanted.sizeBytes, resources: grownSince(before, wanted) },
+    };
   }
   if (wanted.resources.length > 0) return { snapshot: wanted, hold: undefined };
   const sinceMs = current?.hold?.kind === "empty" ? current.hold.sinceMs : nowMs;
   const untilMs = sinceMs + options.allowEmptyAfterMs;
-  return nowMs >= untilMs ? { snapshot: wanted, hold: undefined } : { snapshot: before, hold: { kind: "empty", sinceMs, untilMs } };
+  return nowMs >= untilMs
+    ? { snapshot: wanted, hold: undefined }
+    : { snapshot: before, hold: { kind: "empty", sinceMs, untilMs } };
 }
 
 /** The resources that are new or larger than before; without any of those, the largest one. */
 function grownSince(before: Snapshot | undefined, wanted: Snapshot): readonly string[] {
   const sizes = new Map(before?.resources.map(({ name, bytes }) => [name, bytes.length]));
-  const grown = before === undefined ? [] : wanted.resources.filter(({ name, bytes }) => bytes.length > (sizes.get(name) ?? 0));
+  const grown =
+    before === undefined ? [] : wanted.resources.filter(({ name, bytes }) => bytes.length > (sizes.get(name) ?? 0));
   if (grown.length > 0) return grown.map(({ name }) => name);
   const [largest] = wanted.resources.toSorted((left, right) => right.bytes.length - left.bytes.length);
   return largest === undefined ? [] : [largest.name];

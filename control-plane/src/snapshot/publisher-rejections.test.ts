@@ -1,5 +1,6 @@
-// Tests of publisher.ts and publication-log.ts together with the quarantine: what is in force and what the log says when pods reject. Also what deletions lead to
-// at a stream, under a clock that the test moves. Case numbers are those of the protocol's test list.
+// Tests of publisher.ts and publication-log.ts together with the quarantine: what is in force and
+// what the log says when pods reject. Also what deletions lead to at a stream, under a clock that
+// the test moves. Case numbers are those of the protocol's test list.
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -25,7 +26,9 @@ describe("Publisher with pods that answer", () => {
 
   /** What the log said since the last call, in short. */
   function logged(): readonly unknown[] {
-    return lines.splice(0).map((line) => [line["level"], line["@message"], line["resource"] ?? line["text"] ?? line["resources"]]);
+    return lines
+      .splice(0)
+      .map((line) => [line["level"], line["@message"], line["resource"] ?? line["text"] ?? line["resources"]]);
   }
 
   /** A pod that has asked. */
@@ -49,7 +52,11 @@ describe("Publisher with pods that answer", () => {
   beforeEach(async () => {
     vi.useFakeTimers({ now: 1_000_000 });
     lines = [];
-    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     quarantine = createQuarantine({ clock: Date.now }, OPTIONS);
     publisher = createPublisher({ log, clock: Date.now, quarantine }, OPTIONS);
     state = stateOfManifests(A, B, C);
@@ -94,7 +101,14 @@ describe("Publisher with pods that answer", () => {
       ["info", "Published snapshot", 3],
     ]);
     expect(publisher.state().rejections.resources).toEqual([
-      { fleet: "", resource: "default/a", sinceMs: 1_000_100, message: "default/a: no", serves: "last-good", rejectingPods: 1 },
+      {
+        fleet: "",
+        resource: "default/a",
+        sinceMs: 1_000_100,
+        message: "default/a: no",
+        serves: "last-good",
+        rejectingPods: 1,
+      },
     ]);
     pod.accept();
     expect(logged()).toEqual([]); // It still is.
@@ -131,7 +145,11 @@ describe("Publisher with pods that answer", () => {
     expect([publisher.snapshotFor("any")?.version, pod.last.versionInfo]).toEqual([accepted, accepted]);
     expect(logged()).toEqual([
       ["info", "Published snapshot", 3],
-      ["error", "Pods rejected the snapshot and named no resource, what they accepted last is in force again", "out of memory"],
+      [
+        "error",
+        "Pods rejected the snapshot and named no resource, what they accepted last is in force again",
+        "out of memory",
+      ],
     ]);
     expect(publisher.state().rejections.versions).toMatchObject([{ fleet: "", version: rejected, restored: accepted }]);
   });
@@ -141,7 +159,11 @@ describe("Publisher with pods that answer", () => {
     pod.accept();
     await want({ name: "only", domain: "only" });
     pod.reject("default/only: no");
-    expect(publisher.state().publication.get("")?.hold).toEqual({ kind: "empty", sinceMs: 1_000_200, untilMs: 1_010_200 });
+    expect(publisher.state().publication.get("")?.hold).toEqual({
+      kind: "empty",
+      sinceMs: 1_000_200,
+      untilMs: 1_010_200,
+    });
     await vi.advanceTimersByTimeAsync(10_000);
     expect(namesOf(pod.last)).toEqual([]);
   });

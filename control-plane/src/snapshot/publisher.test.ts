@@ -1,4 +1,5 @@
-// Tests of publisher.ts and publication-log.ts: a source in the hands of the test, a clock that it moves, and what the log says.
+// Tests of publisher.ts and publication-log.ts: a source in the hands of the test, a clock that it
+// moves, and what the log says.
 import { ServiceError } from "@weir/common/errors/service-error";
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -69,7 +70,11 @@ describe("Publisher", () => {
     lines = [];
     told = 0;
     source = new FakeSource();
-    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     spans = [];
     publisher = createPublisher({ log, clock: Date.now, tracer: { startSpan: recordSpan } as never }, OPTIONS);
     publisher.use(source);
@@ -88,7 +93,9 @@ describe("Publisher", () => {
     await publisher.start();
     const version = "974030ee43ece499b7070d448d1e0586";
     expect(publisher.snapshotFor("any")?.version).toBe(version);
-    expect(logged()).toEqual([{ level: "info", "@message": "Published snapshot", version, resources: 1, bytes: 204, fleet: "*" }]);
+    expect(logged()).toEqual([
+      { level: "info", "@message": "Published snapshot", version, resources: 1, bytes: 204, fleet: "*" },
+    ]);
     expect(told).toBe(1);
   });
 
@@ -135,7 +142,10 @@ describe("Publisher", () => {
     publisher.changed();
     await vi.advanceTimersByTimeAsync(50);
     await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 6 }) });
-    expect([publisher.state().changedMs, publisher.state().publishedMs]).toEqual([new Map([["", 1_005_000]]), new Map([["", 1_005_150]])]);
+    expect([publisher.state().changedMs, publisher.state().publishedMs]).toEqual([
+      new Map([["", 1_005_000]]),
+      new Map([["", 1_005_150]]),
+    ]);
     source.failure = new ServiceError("SOURCE_UNREADABLE", "Cannot read the folder x: it does not exist");
     await change({});
     source.failure = undefined;
@@ -147,7 +157,9 @@ describe("Publisher", () => {
 
   it("tells who follows its state of every change, and nobody who has gone", async () => {
     const seen: unknown[] = [];
-    const end = publisher.onChanged(() => seen.push([publisher.state().sourceError, publisher.state().assembly?.refusals.length]));
+    const end = publisher.onChanged(() =>
+      seen.push([publisher.state().sourceError, publisher.state().assembly?.refusals.length]),
+    );
     const endPublished = publisher.onPublished(() => seen.push("published"));
     await publisher.start();
     seen.length = 0;
@@ -352,8 +364,13 @@ describe("Publisher", () => {
       publisher.changed();
       await vi.advanceTimersByTimeAsync(100);
     }
-    expect(logged().map((line) => line["@message"])).toEqual(["Cannot read the source, what was read before stays in force"]);
-    expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.resources.length]).toEqual([false, 1]);
+    expect(logged().map((line) => line["@message"])).toEqual([
+      "Cannot read the source, what was read before stays in force",
+    ]);
+    expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.resources.length]).toEqual([
+      false,
+      1,
+    ]);
   });
 
   it("case A13: keeps what is in force and says why when a snapshot is too large", async () => {
@@ -376,7 +393,10 @@ describe("Publisher", () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
-    await change({ "a.yaml": manifest(A), "g.yaml": manifest({ name: "g", domain: "gold", fleets: ["gold"], largeRules: 200 }) });
+    await change({
+      "a.yaml": manifest(A),
+      "g.yaml": manifest({ name: "g", domain: "gold", fleets: ["gold"], largeRules: 200 }),
+    });
     expect(logged()).toMatchObject([
       { "@message": "Published snapshot", fleet: "gold", version: "974030ee43ece499b7070d448d1e0586" },
       { "@message": "The snapshot is too large and not published, the one before stays in force", fleet: "gold" },

@@ -1,5 +1,5 @@
-// The loop from source to snapshot: a change is noted, the source is read, the whole is assembled and published. It knows no streams: they ask for what is
-// in force and are told when that changes.
+// The loop from source to snapshot: a change is noted, the source is read, the whole is assembled
+// and published. It knows no streams: they ask for what is in force and are told when that changes.
 import { describeError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
@@ -34,7 +34,10 @@ export interface PublisherState {
   readonly publishedMs: ReadonlyMap<string, number>;
   /** When the first change was noted that led to it, milliseconds since the epoch, by fleet. */
   readonly changedMs: ReadonlyMap<string, number>;
-  /** What would be in force if nothing were held back; undefined until the source was read for the first time. */
+  /**
+   * What would be in force if nothing were held back; undefined until the source was read for the
+   * first time.
+   */
   readonly wanted: SnapshotSet | undefined;
   /** What pods reject of it, and what is served instead. */
   readonly rejections: Rejections;
@@ -44,7 +47,10 @@ export interface PublisherState {
 
 /** Publishes snapshots. */
 export interface Publisher extends Part, SourceListener {
-  /** Names the source, which needs the publisher as its listener and is therefore made after it; before start. */
+  /**
+   * Names the source, which needs the publisher as its listener and is therefore made after it;
+   * before start.
+   */
   use(source: Source): void;
   /** Reads the source for the first time; fails when it cannot be read. */
   start(): Promise<void>;
@@ -53,9 +59,14 @@ export interface Publisher extends Part, SourceListener {
   state(): PublisherState;
   /** What is in force for a fleet; undefined when nothing is yet. */
   snapshotFor(fleet: string): Snapshot | undefined;
-  /** Calls the listener after every change of what is in force; returns the function that ends this. */
+  /**
+   * Calls the listener after every change of what is in force; returns the function that ends this.
+   */
   onPublished(listener: () => void): () => void;
-  /** Calls the listener after every change of the state, whatever is in force; returns the function that ends this. */
+  /**
+   * Calls the listener after every change of the state, whatever is in force; returns the function
+   * that ends this.
+   */
   onChanged(listener: () => void): () => void;
 }
 
@@ -107,7 +118,10 @@ class SourcePublisher implements Publisher {
     this.#quarantine = quarantine;
     // At once, without collecting: nobody is better off for a pod that waits for what it can load.
     quarantine?.onChanged(() => this.#publish());
-    this.#debounce = createDebounce(() => this.#refresh(), clock, { quietMs: options.debounceQuietMs, maxMs: options.debounceMaxMs });
+    this.#debounce = createDebounce(() => this.#refresh(), clock, {
+      quietMs: options.debounceQuietMs,
+      maxMs: options.debounceMaxMs,
+    });
   }
 
   use(source: Source): void {

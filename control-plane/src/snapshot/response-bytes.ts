@@ -1,12 +1,16 @@
-// Bytes of a DiscoveryResponse, in pieces: what is equal for every stream is made once per snapshot, what differs is appended for each. Protobuf allows
-// fields in any order, and a message may be cut between any two of them.
+// Bytes of a DiscoveryResponse, in pieces: what is equal for every stream is made once per
+// snapshot, what differs is appended for each. Protobuf allows fields in any order, and a message
+// may be cut between any two of them.
 import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
-/** Field numbers of envoy.service.discovery.v3.DiscoveryResponse, of google.protobuf.Any and of envoy.config.core.v3.ControlPlane. */
+/**
+ * Field numbers of envoy.service.discovery.v3.DiscoveryResponse, of google.protobuf.Any and of
+ * envoy.config.core.v3.ControlPlane.
+ */
 const RESPONSE = { versionInfo: 1, resources: 2, typeUrl: 4, nonce: 5, controlPlane: 6 } as const;
 const ANY = { typeUrl: 1, value: 2 } as const;
 const CONTROL_PLANE = { identifier: 1 } as const;
@@ -27,9 +31,18 @@ export function encodeBody(version: string, resources: readonly Uint8Array[]): B
   return Buffer.concat([head.finish(), ...resources]);
 }
 
-/** A whole response in pieces, to be sent one after the other: a body, which every stream shares, then what is only for one stream. */
-export function encodeResponse(body: Buffer, own: { readonly nonce: string; readonly identifier: string }): readonly Buffer[] {
-  const identifier = new BinaryWriter().tag(CONTROL_PLANE.identifier, WireType.LengthDelimited).string(own.identifier).finish();
+/**
+ * A whole response in pieces, to be sent one after the other: a body, which every stream shares,
+ * then what is only for one stream.
+ */
+export function encodeResponse(
+  body: Buffer,
+  own: { readonly nonce: string; readonly identifier: string },
+): readonly Buffer[] {
+  const identifier = new BinaryWriter()
+    .tag(CONTROL_PLANE.identifier, WireType.LengthDelimited)
+    .string(own.identifier)
+    .finish();
   const tail = new BinaryWriter();
   tail.tag(RESPONSE.nonce, WireType.LengthDelimited).string(own.nonce);
   tail.tag(RESPONSE.controlPlane, WireType.LengthDelimited).bytes(identifier);

@@ -1,9 +1,15 @@
 // Long work in slices: whoever waits for the process, as pods and probes do, has a turn in between.
 
-/** How long a slice goes on, in milliseconds: shorter than anybody notices, long enough that the turns between cost nothing. */
+/**
+ * How long a slice goes on, in milliseconds: shorter than anybody notices, long enough that the
+ * turns between cost nothing.
+ */
 const SLICE_MS = 10;
 
-/** Takes all steps and gives the result; a step that ends after the slice is over is the last before others have their turn. */
+/**
+ * Takes all steps and gives the result; a step that ends after the slice is over is the last before
+ * others have their turn.
+ */
 export async function inSlices<Result>(steps: Iterator<undefined, Result>): Promise<Result> {
   let untilMs = performance.now() + SLICE_MS;
   for (let step = steps.next(); ; step = steps.next()) {

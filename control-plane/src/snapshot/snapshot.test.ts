@@ -54,14 +54,18 @@ describe("buildSnapshots()", () => {
     { when: "the domain changes", change: { domain: "beta" } },
     { when: "the name changes", change: { name: "b" } },
   ])("gives another version when $when", ({ change }) => {
-    expect(build({ name: "a", domain: "alpha", ...change }).others.version).not.toBe(build({ name: "a", domain: "alpha" }).others.version);
+    expect(build({ name: "a", domain: "alpha", ...change }).others.version).not.toBe(
+      build({ name: "a", domain: "alpha" }).others.version,
+    );
   });
 
   it("gives the same version when only comments, layout or age change", () => {
     const text = manifest({ name: "a", domain: "alpha" });
-    const versions = [text, `# comment\n${text}`, text.replace("  name: a", '  creationTimestamp: "2026-01-01T00:00:00Z"\n  name: a')].map(
-      (changed) => buildSnapshots(assemble(stateOf({ "a.yaml": changed }))).others.version,
-    );
+    const versions = [
+      text,
+      `# comment\n${text}`,
+      text.replace("  name: a", '  creationTimestamp: "2026-01-01T00:00:00Z"\n  name: a'),
+    ].map((changed) => buildSnapshots(assemble(stateOf({ "a.yaml": changed }))).others.version);
     expect(new Set(versions).size).toBe(1);
   });
 

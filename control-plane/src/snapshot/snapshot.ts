@@ -1,11 +1,15 @@
-// What a fleet is sent, immutable: its resources in one order, their bytes, and a version that is a hash of them. Equal content has equal bytes and the
-// same version on every replica, today and after a restart.
+// What a fleet is sent, immutable: its resources in one order, their bytes, and a version that is a
+// hash of them. Equal content has equal bytes and the same version on every replica, today and
+// after a restart.
 import { createHash } from "node:crypto";
 
 import type { AcceptedResource, Assembly } from "../assemble/assembly.ts";
 import { encodeBody, encodeResource } from "./response-bytes.ts";
 
-/** Characters of a version, hexadecimal: 128 bits, so that nobody finds two contents with the same version. */
+/**
+ * Characters of a version, hexadecimal: 128 bits, so that nobody finds two contents with the same
+ * version.
+ */
 const VERSION_LENGTH = 32;
 
 /** One resource of a snapshot. */
@@ -19,14 +23,20 @@ export interface SnapshotResource {
   readonly domain: string;
 }
 
-/** Everything for the pods of a fleet. There may be hundreds of fleets: what takes time or memory is made when it is asked for first. */
+/**
+ * Everything for the pods of a fleet. There may be hundreds of fleets: what takes time or memory is
+ * made when it is asked for first.
+ */
 export interface Snapshot {
   readonly version: string;
   /** Sorted by name. */
   readonly resources: readonly SnapshotResource[];
   /** Digest of each resource by name. */
   readonly digests: ReadonlyMap<string, string>;
-  /** All resources with version and type, as they are sent; shared by every stream. Must not be changed. */
+  /**
+   * All resources with version and type, as they are sent; shared by every stream. Must not be
+   * changed.
+   */
   readonly body: Buffer;
   /** Length of the body. */
   readonly sizeBytes: number;
@@ -36,7 +46,10 @@ export interface Snapshot {
 export interface SnapshotSet {
   readonly byFleet: ReadonlyMap<string, Snapshot>;
   readonly others: Snapshot;
-  /** Why a snapshot is not what is wanted but the one before it, by fleet; all others have the empty text. */
+  /**
+   * Why a snapshot is not what is wanted but the one before it, by fleet; all others have the empty
+   * text.
+   */
   readonly restored?: ReadonlyMap<string, Restoration>;
 }
 
@@ -50,15 +63,19 @@ export interface Restoration {
 }
 
 /**
- * Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is for and however often others change; a fleet for which
- * nothing is new since `before` keeps its snapshot.
+ * Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is
+ * for and however often others change; a fleet for which nothing is new since `before` keeps its
+ * snapshot.
  */
 export function buildSnapshots(assembly: Assembly, before?: SnapshotSet): SnapshotSet {
   const steps = snapshotSteps(assembly, before);
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
-/** The same in short steps, between which others may have their turn: hundreds of fleets with thousands of resources each take a while. */
+/**
+ * The same in short steps, between which others may have their turn: hundreds of fleets with
+ * thousands of resources each take a while.
+ */
 export function* snapshotSteps(assembly: Assembly, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
   const forAll: SnapshotResource[] = [];
   const wanted = new Map<string, SnapshotResource[]>(assembly.fleets.map((fleet) => [fleet, []]));
@@ -86,7 +103,10 @@ export function encodeSubset(snapshot: Snapshot, isWanted: (name: string) => boo
   return encodeBody(snapshot.version, bytes);
 }
 
-/** What was built of a message, which is the same object as long as its manifest does not change: an edit among thousands serialises one. */
+/**
+ * What was built of a message, which is the same object as long as its manifest does not change: an
+ * edit among thousands serialises one.
+ */
 const builtResources = new WeakMap<AcceptedResource["message"], SnapshotResource>();
 
 function buildResource({ key, domain, message }: AcceptedResource): SnapshotResource {
@@ -112,7 +132,8 @@ class LazySnapshot implements Snapshot {
 
   constructor(resources: readonly SnapshotResource[]) {
     this.resources = resources;
-    // Of digests, which were made once for each resource: to hash megabytes again for each fleet takes seconds.
+    // Of digests, which were made once for each resource: to hash megabytes again for each fleet
+    // takes seconds.
     this.version = hashOf(resources.map(({ digest }) => digest).join("\n"));
     this.sizeBytes = resources.reduce((sum, { bytes }) => sum + bytes.length, encodeBody(this.version, []).length);
   }

@@ -1,4 +1,5 @@
-// The behaviour of a source, over every implementation: what changes outside is heard of and read. Only tests import it.
+// The behaviour of a source, over every implementation: what changes outside is heard of and read.
+// Only tests import it.
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -14,7 +15,10 @@ const LOOK_INTERVAL_MS = 5;
 
 /** A place that resources come from, in the hands of a test. */
 export interface SourcePlace {
-  /** Makes or replaces the document of this name. A name is what the place calls its documents: a file, an object. */
+  /**
+   * Makes or replaces the document of this name. A name is what the place calls its documents: a
+   * file, an object.
+   */
   write(name: string, text: string): void | Promise<void>;
   remove(name: string): void | Promise<void>;
   /** A source over this place, not started. */
@@ -44,7 +48,8 @@ export async function watchSource(place: SourcePlace): Promise<WatchedSource> {
     until: async (what, condition) => {
       const deadlineMs = performance.now() + DEADLINE_MS;
       while (!condition(state)) {
-        if (performance.now() > deadlineMs) throw new Error(`Waited in vain: ${what}; there is ${keysOf(state).join(", ")}`);
+        if (performance.now() > deadlineMs)
+          throw new Error(`Waited in vain: ${what}; there is ${keysOf(state).join(", ")}`);
         // Only what the source speaks of is read: a change that it does not notice is never seen.
         if (seen === calls) await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL_MS));
         else {
@@ -100,7 +105,10 @@ export function describeSource(implementation: string, openPlace: () => SourcePl
 
     it("keeps resources of the same name in different namespaces apart", async () => {
       await place.write("b.yaml", manifest({ name: "a", domain: "beta", namespace: "team" }));
-      expect(keysOf(await watched.until("team/a", (now) => now.resources.length === 2)).toSorted()).toEqual(["default/a", "team/a"]);
+      expect(keysOf(await watched.until("team/a", (now) => now.resources.length === 2)).toSorted()).toEqual([
+        "default/a",
+        "team/a",
+      ]);
     });
 
     it("answers the same object when nothing has changed", async () => {
@@ -109,7 +117,8 @@ export function describeSource(implementation: string, openPlace: () => SourcePl
     });
 
     it("says nothing while nothing changes, however often it is read", async () => {
-      // Something of the start may still be on its way; what reading itself brings about never comes to an end.
+      // Something of the start may still be on its way; what reading itself brings about never
+      // comes to an end.
       await eventually("silence", async () => {
         const before = watched.calls();
         for (let read = 0; read < 3; read += 1) await watched.source.read();
@@ -124,7 +133,9 @@ export function describeSource(implementation: string, openPlace: () => SourcePl
       await place.write("b.yaml", manifest({ name: "b", domain: "beta", requestsPerUnit: 7 }));
       await watched.until("b changes", (state) => limitOf(state, "default/b") === 7);
       await place.remove("b.yaml");
-      expect(keysOf(await watched.until("b goes", (state) => !keysOf(state).includes("default/b")))).toEqual(["default/a"]);
+      expect(keysOf(await watched.until("b goes", (state) => !keysOf(state).includes("default/b")))).toEqual([
+        "default/a",
+      ]);
     });
 
     it("keeps the last good form of a resource that is broken, until it is right again", async () => {

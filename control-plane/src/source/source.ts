@@ -1,11 +1,14 @@
-// What a source of resources is: it knows the whole desired state and tells when that may have changed. It neither validates across resources nor
-// decides what is served; that is assemble's.
+// What a source of resources is: it knows the whole desired state and tells when that may have
+// changed. It neither validates across resources nor decides what is served; that is assemble's.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
 
 /** Where something is written. */
 export interface Place {
-  /** A path as a person would open it; `ratelimitconfigs/<namespace>/<name>` for an object of a cluster. */
+  /**
+   * A path as a person would open it; `ratelimitconfigs/<namespace>/<name>` for an object of a
+   * cluster.
+   */
   readonly file: string;
   /** Counts from 1; 0 where there are no lines, as in an object of a cluster. */
   readonly line: number;
@@ -23,7 +26,10 @@ export interface SourceResource {
   readonly place: Place;
   /** True for the last good form of a resource whose present form is refused. */
   readonly isLastGood: boolean;
-  /** Tells an object of a cluster from a later one with the same name; absent where there is nothing of the kind. */
+  /**
+   * Tells an object of a cluster from a later one with the same name; absent where there is nothing
+   * of the kind.
+   */
   readonly uid?: string;
   /** Which version of what is wanted this is, as the cluster counts; absent where nobody counts. */
   readonly generation?: number;
@@ -34,7 +40,10 @@ export interface SourceResource {
 /** Something that did not become a resource. */
 export interface SourceRefusal {
   readonly place: Place;
-  /** For example `spec.descriptors[2].rateLimit.unit`; empty when the whole document or file is meant. */
+  /**
+   * For example `spec.descriptors[2].rateLimit.unit`; empty when the whole document or file is
+   * meant.
+   */
   readonly field: string;
   readonly message: string;
   /** `<namespace>/<name>` when that much could be read. */
@@ -51,13 +60,19 @@ export interface SourceState {
 
 /** How well a source knows the state. */
 export interface SourceCondition {
-  /** When the state was last known to be complete and true, milliseconds since the epoch; undefined before the first time. */
+  /**
+   * When the state was last known to be complete and true, milliseconds since the epoch; undefined
+   * before the first time.
+   */
   readonly syncedMs: number | undefined;
   /** What keeps the source from following changes, for people; undefined while nothing does. */
   readonly problem: string | undefined;
 }
 
-/** Hears that the state may have changed. Calls may come often and for nothing: the listener coalesces them and then reads. */
+/**
+ * Hears that the state may have changed. Calls may come often and for nothing: the listener
+ * coalesces them and then reads.
+ */
 export interface SourceListener {
   /** Something may have changed. */
   changed(): void;
@@ -67,15 +82,20 @@ export interface SourceListener {
 export interface Source extends Part {
   /** What is read, for people: a folder, a cluster. */
   readonly location: string;
-  /** Resolves when the source watches and can be read; until then it may wait for as long as it takes. From then on the listener hears of every change. */
+  /**
+   * Resolves when the source watches and can be read; until then it may wait for as long as it
+   * takes. From then on the listener hears of every change.
+   */
   start(): Promise<void>;
   stop(): void | Promise<void>;
   /**
-   * The whole state, never a part of it: rejects with SOURCE_UNREADABLE rather than leave something out. Answers the same object as long as nothing
-   * has changed. Only one call at a time.
+   * The whole state, never a part of it: rejects with SOURCE_UNREADABLE rather than leave something
+   * out. Answers the same object as long as nothing has changed. Only one call at a time.
    */
   read(): Promise<SourceState>;
-  /** How well the state is known at this moment; may be asked at any time, also while start() waits. */
+  /**
+   * How well the state is known at this moment; may be asked at any time, also while start() waits.
+   */
   condition(): SourceCondition;
 }
 

@@ -1,4 +1,5 @@
-// The gauges: what the rollout report says, as numbers. Fleets beyond a bound are told in sum, so that whoever names fleets cannot make endless series.
+// The gauges: what the rollout report says, as numbers. Fleets beyond a bound are told in sum, so
+// that whoever names fleets cannot make endless series.
 import { Gauge, type Registry } from "prom-client";
 
 import { RESOURCE_ERRORS } from "../errors.ts";
@@ -16,7 +17,12 @@ const REASONS: readonly string[] = [...new Set([...Object.keys(RESOURCE_ERRORS),
 
 const HOLDS = ["empty", "too-large", "rejected"] as const satisfies readonly HoldReason[];
 const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly PodStanding[];
-const RESOURCE_STATES = ["served", "last-good", "refused", "quarantined"] as const satisfies readonly ResourceStanding[];
+const RESOURCE_STATES = [
+  "served",
+  "last-good",
+  "refused",
+  "quarantined",
+] as const satisfies readonly ResourceStanding[];
 
 /** What the report does not say. */
 export interface OpenConnections {
@@ -45,7 +51,10 @@ export function createGauges(registers: Registry[]): (report: RolloutReport, ope
     "weir_quarantined_resources",
     "Resources that pods rejected, so that they are left out or their last accepted form is served.",
   );
-  const unreadable = gauge("weir_source_unreadable", "1 while the source cannot be read and what was read before stays in force.");
+  const unreadable = gauge(
+    "weir_source_unreadable",
+    "1 while the source cannot be read and what was read before stays in force.",
+  );
   const synced = gauge(
     "weir_source_last_sync_timestamp_seconds",
     "When the source was last known to be in step with its origin; 0 before the first time.",
@@ -55,7 +64,8 @@ export function createGauges(registers: Registry[]): (report: RolloutReport, ope
   const watchers = gauge("weir_rollout_watchers", "Clients that watch the rollout.");
   return (report, open) => {
     setFleets(report.fleets);
-    for (const state of RESOURCE_STATES) resources.set({ state }, report.resources.filter((resource) => resource.state === state).length);
+    for (const state of RESOURCE_STATES)
+      resources.set({ state }, report.resources.filter((resource) => resource.state === state).length);
     for (const reason of REASONS) refused.set({ reason }, countReason(report, reason));
     quarantined.set(report.resources.filter(({ state }) => state === "quarantined").length);
     unreadable.set(report.source.error === null ? 0 : 1);
@@ -69,7 +79,10 @@ export function createGauges(registers: Registry[]): (report: RolloutReport, ope
 type MakeGauge = <Label extends string = never>(name: string, help: string, labelNames?: Label[]) => Gauge<Label>;
 
 function createFleetGauges(gauge: MakeGauge): (fleets: readonly FleetReport[]) => void {
-  const info = gauge("weir_snapshot_info", "Always 1; the labels tell which version is in force for a fleet.", ["fleet", "version"]);
+  const info = gauge("weir_snapshot_info", "Always 1; the labels tell which version is in force for a fleet.", [
+    "fleet",
+    "version",
+  ]);
   const published = gauge(
     "weir_snapshot_published_timestamp_seconds",
     "When the snapshot came into force on this replica; 0 before the first.",
@@ -77,12 +90,18 @@ function createFleetGauges(gauge: MakeGauge): (fleets: readonly FleetReport[]) =
   );
   const bytes = gauge("weir_snapshot_bytes", "Size of the snapshot that is in force, serialised.", ["fleet"]);
   const resources = gauge("weir_snapshot_resources", "Resources in the snapshot that is in force.", ["fleet"]);
-  const held = gauge("weir_snapshot_held_back", "1 while newer content is not published, by reason: empty, too-large or rejected.", [
+  const held = gauge(
+    "weir_snapshot_held_back",
+    "1 while newer content is not published, by reason: empty, too-large or rejected.",
+    ["fleet", "reason"],
+  );
+  const pods = gauge("weir_pods", "Connected rate limit pods by what they made of the version in force.", [
     "fleet",
-    "reason",
+    "state",
   ]);
-  const pods = gauge("weir_pods", "Connected rate limit pods by what they made of the version in force.", ["fleet", "state"]);
-  const behind = gauge("weir_pods_behind", "Connected rate limit pods that have not accepted the version in force.", ["fleet"]);
+  const behind = gauge("weir_pods_behind", "Connected rate limit pods that have not accepted the version in force.", [
+    "fleet",
+  ]);
   const total = gauge("weir_fleets", "Fleets with a snapshot of their own, and one for all others.");
   return (fleets) => {
     for (const perFleet of [info, published, bytes, resources, held, pods, behind]) perFleet.reset();
@@ -105,5 +124,7 @@ function createFleetGauges(gauge: MakeGauge): (fleets: readonly FleetReport[]) =
 /** A file with several problems counts once. */
 function countReason({ resources, refusals }: RolloutReport, reason: string): number {
   const unnamed = refusals.filter((refusal) => refusal.resource === null && refusal.reason === reason);
-  return resources.filter((resource) => resource.reason === reason).length + new Set(unnamed.map(({ file }) => file)).size;
+  return (
+    resources.filter((resource) => resource.reason === reason).length + new Set(unnamed.map(({ file }) => file)).size
+  );
 }

@@ -1,4 +1,5 @@
-// HTML as a value: what is not HTML already is escaped, whoever forgets to think of it. It knows no page.
+// HTML as a value: what is not HTML already is escaped, whoever forgets to think of it. It knows no
+// page.
 
 /** Text that is HTML already. Made by {@link markup} and {@link trusted} only. */
 export class Markup {

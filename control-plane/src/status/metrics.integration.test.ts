@@ -20,7 +20,10 @@ describe("createMetrics()", () => {
       sourceCounts: () => ({ lists: 1, watches: 1, failures: { expired: 1 } }),
     });
     const { text } = await metrics.scrape();
-    const { status, stdout, stderr, error } = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
+    const { status, stdout, stderr, error } = spawnSync("promtool", ["check", "metrics"], {
+      input: text,
+      encoding: "utf8",
+    });
     expect([error, stdout, stderr, status]).toEqual([undefined, "", "", 0]);
   });
 });

@@ -1,4 +1,5 @@
-// Tests of metrics.ts, gauges.ts and push-metrics.ts: what a scrape says, and that the number of its series is bounded.
+// Tests of metrics.ts, gauges.ts and push-metrics.ts: what a scrape says, and that the number of
+// its series is bounded.
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
@@ -38,7 +39,13 @@ class Process {
   }
 
   connect() {
-    return this.pods.connected({ nodeId: "gateway/pod-7", fleet: "gateway", namespace: "edge", pod: "pod-7", peer: "192.0.2.1:4711" });
+    return this.pods.connected({
+      nodeId: "gateway/pod-7",
+      fleet: "gateway",
+      namespace: "edge",
+      pod: "pod-7",
+      peer: "192.0.2.1:4711",
+    });
   }
 }
 
@@ -149,8 +156,17 @@ describe("createMetrics()", () => {
       "d.yaml": manifest({ name: "d", domain: "delta" }),
       "e.yaml": manifest({ name: "e", domain: "delta" }),
     });
-    const rejected = { fleet: "", resource: "default/b", sinceMs: AT_MS, message: "no", serves: "nothing" as const, rejectingPods: 1 };
-    const lines = await new Process(reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } })).scrape();
+    const rejected = {
+      fleet: "",
+      resource: "default/b",
+      sinceMs: AT_MS,
+      message: "no",
+      serves: "nothing" as const,
+      rejectingPods: 1,
+    };
+    const lines = await new Process(
+      reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } }),
+    ).scrape();
     for (const line of [
       'weir_resources{state="served"} 2',
       'weir_resources{state="last-good"} 0',

@@ -1,5 +1,6 @@
-// Metrics for Prometheus. Gauges are computed from the rollout report at each scrape; counters are counted where things happen. Every series is there from
-// the start, and the number of series is bounded.
+// Metrics for Prometheus. Gauges are computed from the rollout report at each scrape; counters are
+// counted where things happen. Every series is there from the start, and the number of series is
+// bounded.
 import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 
 import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
@@ -10,8 +11,15 @@ import type { PublisherState } from "../snapshot/publisher.ts";
 import { createGauges } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";
 
-/** Gauges of prom-client whose names end in `_total`, which is for counters only; `promtool check metrics` objects to them. */
-const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"] as const;
+/**
+ * Gauges of prom-client whose names end in `_total`, which is for counters only; `promtool check
+ * metrics` objects to them.
+ */
+const MISNAMED = [
+  "nodejs_active_resources_total",
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+] as const;
 
 /** The metrics of one process. */
 export interface Metrics {

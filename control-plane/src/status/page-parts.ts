@@ -9,7 +9,10 @@ export function badge(text: string, tone: Tone): Markup {
   return markup`<span class="badge ${tone}">${text}</span>`;
 }
 
-/** A table; numbers stand at the right of their column. Each cell knows its heading: on a narrow screen a row becomes a card of its own. */
+/**
+ * A table; numbers stand at the right of their column. Each cell knows its heading: on a narrow
+ * screen a row becomes a card of its own.
+ */
 export function table(headings: readonly string[], rows: readonly (readonly Piece[])[]): Markup {
   const isNumber = (column: number): boolean => rows.length > 0 && rows.every((row) => typeof row[column] === "number");
   const head = headings.map((heading, column) =>

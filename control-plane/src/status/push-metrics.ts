@@ -1,4 +1,5 @@
-// Counters and histograms of pushes: how many there were, what pods made of them, and how long that took.
+// Counters and histograms of pushes: how many there were, what pods made of them, and how long that
+// took.
 import { Counter, Histogram, type Registry } from "prom-client";
 
 import type { AdsCounters } from "../ads/pod-stream.ts";
@@ -6,7 +7,9 @@ import type { PodChange, PodRegistry } from "../rollout/pod-registry.ts";
 import { OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 
-/** Bounds of the buckets, in seconds: around the second within which a change should be everywhere. */
+/**
+ * Bounds of the buckets, in seconds: around the second within which a change should be everywhere.
+ */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** What the metrics are observed from. */
@@ -31,8 +34,12 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
     "weir_ads_suppressed_resends_total",
     "Times that what is in force was not sent to a pod again, because it had rejected it.",
   );
-  const histogram = (name: string, help: string): Histogram => new Histogram({ name, help, buckets: BUCKETS_SECONDS, registers });
-  const toSend = histogram("weir_push_change_to_send_seconds", "Time from a change of resources until a connected pod is sent it.");
+  const histogram = (name: string, help: string): Histogram =>
+    new Histogram({ name, help, buckets: BUCKETS_SECONDS, registers });
+  const toSend = histogram(
+    "weir_push_change_to_send_seconds",
+    "Time from a change of resources until a connected pod is sent it.",
+  );
   const toAck = histogram("weir_push_send_to_ack_seconds", "Time from sending a response until the pod accepts it.");
   pods.onChanged((change) => {
     const waited = waitOf(change, publisher());
@@ -50,7 +57,10 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
   };
 }
 
-/** How long a pod waited for what it is sent, in seconds; undefined when it was not there when that changed, or was sent something else. */
+/**
+ * How long a pod waited for what it is sent, in seconds; undefined when it was not there when that
+ * changed, or was sent something else.
+ */
 function waitOf(
   { kind, before, pod: { connectedMs, fleet, sent } }: PodChange,
   { publication, changedMs }: PublisherState,
@@ -58,7 +68,9 @@ function waitOf(
   if (kind !== "sent" || sent?.version !== publicationFor(publication, fleet)?.snapshot?.version) return undefined;
   if (before?.sent?.version === sent?.version) return undefined; // It asked for it again.
   const changed = changedMs.get(publication.has(fleet) ? fleet : OTHER_FLEETS);
-  return changed === undefined || sent === undefined || changed <= connectedMs ? undefined : secondsBetween(changed, sent.atMs);
+  return changed === undefined || sent === undefined || changed <= connectedMs
+    ? undefined
+    : secondsBetween(changed, sent.atMs);
 }
 
 /** Pods begin the text with the name of the resource that they reject, and a colon. */

@@ -1,4 +1,5 @@
-// Tests of status-page.ts: the page for states of every kind, and that nothing from outside becomes HTML.
+// Tests of status-page.ts: the page for states of every kind, and that nothing from outside becomes
+// HTML.
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
@@ -10,7 +11,10 @@ const VERSION = "974030ee43ece499b7070d448d1e0586";
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const EVENT = { version: VERSION, atMs: AT_MS };
 
-/** What somebody reads: a line for each heading, paragraph, badge of the summary and row; the cells of a row apart, and the tone of each badge. */
+/**
+ * What somebody reads: a line for each heading, paragraph, badge of the summary and row; the cells
+ * of a row apart, and the tone of each badge.
+ */
 function wordsOf(page: string): readonly string[] {
   const body = /<body>(.*)<footer>/s.exec(page)?.[1] ?? "";
   return body
@@ -34,7 +38,9 @@ describe("renderStatusPage()", () => {
       "b.yaml": manifest({ name: "b", domain: "beta", unit: "fortnight" }),
     });
     const page = renderStatusPage(
-      reportOf(publisher, [podOf({ accepted: EVENT, rejected: { ...EVENT, version: "bad", message: "default/a: no" } })]),
+      reportOf(publisher, [
+        podOf({ accepted: EVENT, rejected: { ...EVENT, version: "bad", message: "default/a: no" } }),
+      ]),
     );
     for (const text of [
       `<code title="${VERSION}">974030ee43ec</code>`,
@@ -52,7 +58,10 @@ describe("renderStatusPage()", () => {
   });
 
   it("says the whole of a state in which all is well", () => {
-    const report = reportOf(ONE, [podOf({ accepted: EVENT }), podOf({ nodeId: "", pod: "", namespace: "", accepted: EVENT })]);
+    const report = reportOf(ONE, [
+      podOf({ accepted: EVENT }),
+      podOf({ nodeId: "", pod: "", namespace: "", accepted: EVENT }),
+    ]);
     expect(wordsOf(renderStatusPage(report))).toEqual([
       "Weir control plane [good] ready",
       "Replica replica-1, reading limits, in step with it at 2026-01-31 12:00:00 UTC",
@@ -74,7 +83,10 @@ describe("renderStatusPage()", () => {
 
   it("says the whole of a state in which something of everything is wrong", () => {
     const publisher = publisherOf({
-      "a.yaml": manifest({ name: "a", domain: "alpha", fleets: ["gold"] }).replace("- key: user", "- key: user\n      valueToMetric: true"),
+      "a.yaml": manifest({ name: "a", domain: "alpha", fleets: ["gold"] }).replace(
+        "- key: user",
+        "- key: user\n      valueToMetric: true",
+      ),
       "b.yaml": manifest({ name: "b", domain: "alpha", fleets: ["gold", "iron"] }),
       "c.yaml": manifest({ name: "c", domain: "gamma" }),
       "d.yaml": "",
@@ -87,7 +99,11 @@ describe("renderStatusPage()", () => {
       serves: "last-good" as const,
       rejectingPods: 1,
     };
-    const state = { ...publisher, sourceError: "Cannot read the folder x", rejections: { resources: [rejected], versions: [] } };
+    const state = {
+      ...publisher,
+      sourceError: "Cannot read the folder x",
+      rejections: { resources: [rejected], versions: [] },
+    };
     const version = snapshotIn(publisher).version;
     const pods = [
       podOf({ nodeId: "waits", pod: "" }),
@@ -96,7 +112,10 @@ describe("renderStatusPage()", () => {
     const report: RolloutReport = { ...reportOf(state, pods), ready: false, notReady: "it is shutting down" };
     const held = {
       ...report,
-      fleets: report.fleets.map((fleet) => ({ ...fleet, heldBack: fleet.fleet === "*" ? ("rejected" as const) : null })),
+      fleets: report.fleets.map((fleet) => ({
+        ...fleet,
+        heldBack: fleet.fleet === "*" ? ("rejected" as const) : null,
+      })),
     };
     expect(wordsOf(renderStatusPage(held))).toEqual([
       "Weir control plane [bad] not ready",
@@ -145,12 +164,33 @@ describe("renderStatusPage()", () => {
       peer: evil,
       rejected: { ...EVENT, message: evil, version: evil },
     });
-    const report = { ...reportOf(ONE, [hostile]), replica: evil, source: { location: evil, error: evil, syncedAt: AT } };
+    const report = {
+      ...reportOf(ONE, [hostile]),
+      replica: evil,
+      source: { location: evil, error: evil, syncedAt: AT },
+    };
     const everywhere: RolloutReport = {
       ...report,
       fleets: report.fleets.map((fleet) => ({ ...fleet, fleet: evil, version: evil })),
-      resources: report.resources.map((resource) => ({ ...resource, resource: evil, domain: evil, fleets: [evil], file: evil })),
-      refusals: [{ reason: evil, resource: evil, file: evil, line: 1, column: 1, field: evil, message: evil, keepsLastGood: true }],
+      resources: report.resources.map((resource) => ({
+        ...resource,
+        resource: evil,
+        domain: evil,
+        fleets: [evil],
+        file: evil,
+      })),
+      refusals: [
+        {
+          reason: evil,
+          resource: evil,
+          file: evil,
+          line: 1,
+          column: 1,
+          field: evil,
+          message: evil,
+          keepsLastGood: true,
+        },
+      ],
     };
     const page = renderStatusPage(everywhere);
     expect(page).not.toContain("<script");
@@ -163,7 +203,9 @@ describe("renderStatusPage()", () => {
     expect(page).toContain("No rate limit pod is connected to this replica.");
     expect(page).toContain("No resource is served.");
     const filter = { fleet: undefined, namespace: undefined, name: "x" };
-    expect(renderStatusPage(reportOf(publisherOf({}), [], filter), { filter, isRefreshing: true })).toContain("No resource matches.");
+    expect(renderStatusPage(reportOf(publisherOf({}), [], filter), { filter, isRefreshing: true })).toContain(
+      "No resource matches.",
+    );
   });
 
   it("shows what it is narrowed down to, and has fields only while it stands still: typing would be lost", () => {
@@ -176,7 +218,9 @@ describe("renderStatusPage()", () => {
 
   it("tells each cell its heading, for screens on which a row is a card", () => {
     const page = renderStatusPage(reportOf(ONE));
-    expect(page).toContain('<td data-heading="Domain"><div>alpha</div></td><td data-heading="Fleets"><div>every</div></td>');
+    expect(page).toContain(
+      '<td data-heading="Domain"><div>alpha</div></td><td data-heading="Fleets"><div>every</div></td>',
+    );
     expect(page).toContain('<td class="number" data-heading="Bytes">204</td>');
   });
 
@@ -201,8 +245,17 @@ describe("renderStatusPage()", () => {
       "b.yaml": manifest({ name: "b", domain: "beta" }),
       "c.yaml": manifest({ name: "c", domain: "beta" }),
     });
-    const rejected = { fleet: "", resource: "default/b", sinceMs: AT_MS, message: "no <b>", serves: "nothing" as const, rejectingPods: 1 };
-    const page = renderStatusPage(reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } }, [podOf({})]));
+    const rejected = {
+      fleet: "",
+      resource: "default/b",
+      sinceMs: AT_MS,
+      message: "no <b>",
+      serves: "nothing" as const,
+      rejectingPods: 1,
+    };
+    const page = renderStatusPage(
+      reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } }, [podOf({})]),
+    );
     for (const text of [
       "1 of 3 resources served",
       "1 refused",

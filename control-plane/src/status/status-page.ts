@@ -1,4 +1,5 @@
-// The rollout report as a page for people: HTML without script, which loads itself again. Everything that comes from outside is escaped.
+// The rollout report as a page for people: HTML without script, which loads itself again.
+// Everything that comes from outside is escaped.
 import type {
   FleetReport,
   PlaceReport,
@@ -27,7 +28,10 @@ const ROWS_MAX = 1000;
 /** By what the page can be narrowed down. */
 const FILTERS = ["fleet", "namespace", "name"] as const;
 
-/** Forbids everything but the style in the page itself and its own form, so that not even a mistake in escaping could run or load anything. */
+/**
+ * Forbids everything but the style in the page itself and its own form, so that not even a mistake
+ * in escaping could run or load anything.
+ */
 export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -72,7 +76,9 @@ ${renderResources(report.resources, view.filter)}
 
 /** A link that keeps the filter. */
 function linkTo(path: string, filter: RolloutFilter, more: Readonly<Record<string, string>> = {}): string {
-  const given = Object.entries({ ...filter, ...more }).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const given = Object.entries({ ...filter, ...more }).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
   const query = new URLSearchParams(given).toString();
   return query === "" ? path : `${path}?${query}`;
 }
@@ -106,7 +112,10 @@ ${trouble.map(({ text, tone }) => markup`${badge(text, tone)}\n`)}
 ${pods.length === 0 ? "no pod connected" : badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
 }
 
-/** A page that loads itself again would take away what somebody types: fields are on the one that stands still only. */
+/**
+ * A page that loads itself again would take away what somebody types: fields are on the one that
+ * stands still only.
+ */
 function renderFilter({ filter, isRefreshing }: StatusView): Markup {
   const given = FILTERS.filter((name) => filter[name] !== undefined);
   const all = given.length === 0 ? NOTHING : markup` <a href="/status">Show all</a>`;
@@ -115,7 +124,9 @@ function renderFilter({ filter, isRefreshing }: StatusView): Markup {
     const what = given.length === 0 ? markup`Everything is shown. ` : markup`Only ${shown}is shown. `;
     return markup`<p class="filter">${what}<a href="${linkTo("/status", filter, { refresh: "off" })}">Narrow down</a>${all}</p>`;
   }
-  const fields = FILTERS.map((name) => markup`<label>${name} <input name="${name}" value="${filter[name] ?? ""}"></label>\n`);
+  const fields = FILTERS.map(
+    (name) => markup`<label>${name} <input name="${name}" value="${filter[name] ?? ""}"></label>\n`,
+  );
   return markup`<form action="/status" method="get">${fields}<button>Show</button>${all}</form>`;
 }
 
@@ -185,7 +196,8 @@ function renderPodStates({ pods, podStates }: { readonly pods: number; readonly 
 }
 
 function renderPods(pods: readonly PodReportEntry[]): Markup {
-  if (pods.length === 0) return markup`<section><h2>Pods</h2><p>No rate limit pod is connected to this replica.</p></section>`;
+  if (pods.length === 0)
+    return markup`<section><h2>Pods</h2><p>No rate limit pod is connected to this replica.</p></section>`;
   const rows = pods
     .toSorted((left, right) => POD_ORDER[left.state] - POD_ORDER[right.state])
     .slice(0, ROWS_MAX)
@@ -235,16 +247,26 @@ function renderRest(count: number): Markup {
 const POD_ORDER = { rejected: 0, pending: 1, waiting: 1, current: 2 } as const;
 const RESOURCE_ORDER = { quarantined: 0, refused: 1, "last-good": 2, served: 3 } as const;
 
-const RESOURCE_WORDS = { served: "served", "last-good": "last good form", refused: "refused", quarantined: "quarantined" } as const;
-const RESOURCE_TONES = { served: "good", "last-good": "warning", refused: "bad", quarantined: "bad" } as const satisfies Record<
-  ResourceStanding,
-  Tone
->;
+const RESOURCE_WORDS = {
+  served: "served",
+  "last-good": "last good form",
+  refused: "refused",
+  quarantined: "quarantined",
+} as const;
+const RESOURCE_TONES = {
+  served: "good",
+  "last-good": "warning",
+  refused: "bad",
+  quarantined: "bad",
+} as const satisfies Record<ResourceStanding, Tone>;
 
 const POD_TONES = { current: "good", rejected: "bad", pending: "warning", waiting: "warning" } as const;
 
 function podTitle({ pod, node, namespace }: PodReportEntry): Markup {
-  const details = [...(pod === "" || node === "" ? [] : [node]), ...(namespace === "" ? [] : [`namespace ${namespace}`])];
+  const details = [
+    ...(pod === "" || node === "" ? [] : [node]),
+    ...(namespace === "" ? [] : [`namespace ${namespace}`]),
+  ];
   return markup`<b>${pod || node || "(no node id)"}</b>${details.map((detail) => markup`<br>${detail}`)}`;
 }
 

@@ -55,7 +55,9 @@ describe("statusRoutes() /readyz", () => {
       writeHead: (status: number) => (answer.status = status),
       end: (text: string) => (answer.text = text),
     };
-    void routes.find(({ path }) => path === "/readyz")?.handle({} as IncomingMessage, response as unknown as ServerResponse);
+    void routes
+      .find(({ path }) => path === "/readyz")
+      ?.handle({} as IncomingMessage, response as unknown as ServerResponse);
     return [answer.status, answer.text];
   }
 

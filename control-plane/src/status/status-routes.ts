@@ -29,7 +29,11 @@ export function statusRoutes({ report, readiness, answers, metrics }: StatusRout
         if (isAdmitted(response, answers)) answerStatus(request, response, report);
       },
     },
-    { path: "/healthz", help: "200 while the process works", handle: (_request, response) => respondText(response, 200, "ok\n") },
+    {
+      path: "/healthz",
+      help: "200 while the process works",
+      handle: (_request, response) => respondText(response, 200, "ok\n"),
+    },
     {
       path: "/readyz",
       help: "200 when the source was read and pods can connect",
@@ -56,7 +60,9 @@ export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): bo
   return accept.includes("application/json") && !accept.includes("text/html");
 }
 
-/** What the query narrows the state to; what is empty narrows nothing, as an empty field of a form. */
+/**
+ * What the query narrows the state to; what is empty narrows nothing, as an empty field of a form.
+ */
 export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
   const query = queryOf(request);
   const told = (name: string): string | undefined => {

@@ -1,5 +1,6 @@
-// What the schema of the CRD says of fields that need each other: CEL rules with messages of their own where the API server's budget allows them,
-// plain schema words elsewhere. The same rules for the TypeScript side stand in schema.ts and in the validator of @weir/proto.
+// What the schema of the CRD says of fields that need each other: CEL rules with messages of their
+// own where the API server's budget allows them, plain schema words elsewhere. The same rules for
+// the TypeScript side stand in schema.ts and in the validator of @weir/proto.
 
 /** A limit of the first level: rules in CEL, so that the refusal says what to do. */
 export const LIMIT_VALIDATIONS = {
@@ -30,7 +31,10 @@ export const LIMIT_VALIDATIONS = {
   ],
 } as const;
 
-/** A limit of a deeper level: either counted or unlimited. The API server names the missing fields by itself. */
+/**
+ * A limit of a deeper level: either counted or unlimited. The API server names the missing fields
+ * by itself.
+ */
 export const LIMIT_ALTERNATIVES = {
   anyOf: [
     { required: ["unit", "requestsPerUnit"], properties: { unlimited: { enum: [false] } } },

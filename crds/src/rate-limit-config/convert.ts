@@ -1,5 +1,6 @@
-// Text of rules in the other spelling: rule file → manifest and back, with comments and layout as far as YAML lets them stay. Reading and judging the
-// rules is the caller's; so is comparing what the result means with what was meant.
+// Text of rules in the other spelling: rule file → manifest and back, with comments and layout as
+// far as YAML lets them stay. Reading and judging the rules is the caller's; so is comparing what
+// the result means with what was meant.
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
 import { Document, isMap, isNode, isScalar, Lexer, LineCounter, Pair, parseAllDocuments, Scalar, YAMLMap } from "yaml";
 import type { DocumentOptions, ParseOptions, SchemaOptions, Tags } from "yaml";
@@ -46,18 +47,32 @@ export interface ManifestName {
   readonly namespace?: string;
 }
 
-/** The manifest of a rule file, whose first document `model` was read from. Undefined when its layout cannot be kept. */
-export function manifestOfRules(text: string, model: RateLimitConfigModel, name: ManifestName): ConvertedText | undefined {
+/**
+ * The manifest of a rule file, whose first document `model` was read from. Undefined when its
+ * layout cannot be kept.
+ */
+export function manifestOfRules(
+  text: string,
+  model: RateLimitConfigModel,
+  name: ManifestName,
+): ConvertedText | undefined {
   const lines = new LineCounter();
   const [document] = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines });
   if (document === undefined || !isMap(document.contents)) return undefined;
   const notes = rewriteRules(document.contents, withLowerUnits(model), "manifest");
   const root = document.contents;
   const header = takeHeader(root);
-  return printed(manifestTree(root, name), { above: document.commentBefore, header, below: document.comment }, placed(notes, lines));
+  return printed(
+    manifestTree(root, name),
+    { above: document.commentBefore, header, below: document.comment },
+    placed(notes, lines),
+  );
 }
 
-/** Gives the rule file of a manifest, whose model somebody has read from the same text, once. Undefined when its layout cannot be kept. */
+/**
+ * Gives the rule file of a manifest, whose model somebody has read from the same text, once.
+ * Undefined when its layout cannot be kept.
+ */
 export type RulesOfManifest = (model: RateLimitConfigModel, at: ManifestPlace) => ConvertedText | undefined;
 
 /** Parses a text of manifests, for the rule file of each. */
@@ -111,7 +126,12 @@ export function withLowerUnits(model: RateLimitConfigModel): RateLimitConfigMode
     ...descriptor,
     ...(descriptor.rateLimit === undefined
       ? {}
-      : { rateLimit: { ...descriptor.rateLimit, unit: descriptor.rateLimit.unlimited ? "" : descriptor.rateLimit.unit.toLowerCase() } }),
+      : {
+          rateLimit: {
+            ...descriptor.rateLimit,
+            unit: descriptor.rateLimit.unlimited ? "" : descriptor.rateLimit.unit.toLowerCase(),
+          },
+        }),
     descriptors: descriptor.descriptors.map(lower),
   });
   return { ...model, descriptors: model.descriptors.map(lower) };
@@ -136,7 +156,11 @@ interface OuterComments {
   readonly below: string | null;
 }
 
-function printed(contents: YAMLMap, { above, header, below }: OuterComments, notes: readonly ConversionNote[]): ConvertedText {
+function printed(
+  contents: YAMLMap,
+  { above, header, below }: OuterComments,
+  notes: readonly ConversionNote[],
+): ConvertedText {
   const document = new Document(undefined, OPTIONS);
   document.contents = contents;
   document.commentBefore = above;
@@ -161,8 +185,17 @@ function placed({ omitted, missingRequests }: RewriteNotes, lines: LineCounter):
 }
 
 /** The rules as a plain value, without what is at its default. */
-function spec(domain: string, descriptors: readonly DescriptorModel[], to: Spelling): Readonly<Record<string, unknown>> {
-  return { domain, ...(descriptors.length === 0 ? {} : { descriptors: descriptors.map((descriptor) => plainDescriptor(descriptor, to)) }) };
+function spec(
+  domain: string,
+  descriptors: readonly DescriptorModel[],
+  to: Spelling,
+): Readonly<Record<string, unknown>> {
+  return {
+    domain,
+    ...(descriptors.length === 0
+      ? {}
+      : { descriptors: descriptors.map((descriptor) => plainDescriptor(descriptor, to)) }),
+  };
 }
 
 function plainDescriptor(descriptor: DescriptorModel, to: Spelling): Readonly<Record<string, unknown>> {
@@ -178,7 +211,10 @@ function plainDescriptor(descriptor: DescriptorModel, to: Spelling): Readonly<Re
   return defined(entries, to);
 }
 
-function plainLimit({ unit, requestsPerUnit, unlimited, name, replaces }: RateLimitModel, to: Spelling): Readonly<Record<string, unknown>> {
+function plainLimit(
+  { unit, requestsPerUnit, unlimited, name, replaces }: RateLimitModel,
+  to: Spelling,
+): Readonly<Record<string, unknown>> {
   const entries: readonly (readonly [string, unknown])[] = [
     ["unit", unlimited ? undefined : unit],
     ["requestsPerUnit", unlimited && requestsPerUnit === 0 ? undefined : requestsPerUnit],
@@ -190,10 +226,15 @@ function plainLimit({ unit, requestsPerUnit, unlimited, name, replaces }: RateLi
 }
 
 function defined(entries: readonly (readonly [string, unknown])[], to: Spelling): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined).map(([field, value]) => [spelled(field, to), value]));
+  return Object.fromEntries(
+    entries.filter(([, value]) => value !== undefined).map(([field, value]) => [spelled(field, to), value]),
+  );
 }
 
-/** Takes away the comment above a mapping, which the parser gives to the mapping or to its first key. */
+/**
+ * Takes away the comment above a mapping, which the parser gives to the mapping or to its first
+ * key.
+ */
 function takeHeader(map: YAMLMap): string | null {
   const first = map.items[0]?.key;
   const header = joined(map.commentBefore, isScalar(first) ? first.commentBefore : null);

@@ -1,4 +1,5 @@
-// Tests of the CRD against the rules of the API server for structural schemas, and against the fields that the schema has.
+// Tests of the CRD against the rules of the API server for structural schemas, and against the
+// fields that the schema has.
 import { readFileSync } from "node:fs";
 
 import { describe, expect, it } from "vitest";
@@ -34,7 +35,9 @@ const CRD = parse(crdYaml()) as {
   };
 };
 
-/** Words that the API server refuses in a structural schema, or that make a node more than one type. */
+/**
+ * Words that the API server refuses in a structural schema, or that make a node more than one type.
+ */
 const REFUSED = [
   "$ref",
   "$schema",
@@ -65,7 +68,9 @@ function at(schema: Schema | undefined, ...path: readonly string[]): Schema {
 
 /** Every node with its path. */
 function nodesOf(schema: Schema, path = ""): readonly { readonly path: string; readonly schema: Schema }[] {
-  const properties = Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => nodesOf(inner, `${path}.${name}`));
+  const properties = Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
+    nodesOf(inner, `${path}.${name}`),
+  );
   return [{ path, schema }, ...properties, ...(schema.items === undefined ? [] : nodesOf(schema.items, `${path}[]`))];
 }
 
@@ -112,12 +117,16 @@ describe("crdYaml()", () => {
   });
 
   it("describes every field but metadata, which is Kubernetes' own", () => {
-    const silent = nodesOf(root()).filter(({ path, schema }) => (schema.description ?? "") === "" && !isPlainItem(path));
+    const silent = nodesOf(root()).filter(
+      ({ path, schema }) => (schema.description ?? "") === "" && !isPlainItem(path),
+    );
     expect(silent.map(({ path }) => path)).toEqual([".metadata"]);
   });
 
   it("requires only what has no meaning when it is absent", () => {
-    const required = nodesOf(at(root(), "spec", "descriptors", "[]")).filter(({ path }) => !path.includes("descriptors"));
+    const required = nodesOf(at(root(), "spec", "descriptors", "[]")).filter(
+      ({ path }) => !path.includes("descriptors"),
+    );
     expect(root().required).toEqual(["spec"]);
     expect(at(root(), "spec").required).toEqual(["domain"]);
     expect(required.flatMap(({ path, schema }) => (schema.required ?? []).map((name) => `${path}.${name}`))).toEqual([
@@ -144,7 +153,12 @@ describe("crdYaml()", () => {
   it("bounds every list and every text, which the API server needs for what it spends on CEL", () => {
     const unbounded = nodesOf(root()).filter(({ schema }) => {
       if (schema.type === "array") return schema.maxItems === undefined;
-      return schema.type === "string" && schema.maxLength === undefined && schema.enum === undefined && schema.format === undefined;
+      return (
+        schema.type === "string" &&
+        schema.maxLength === undefined &&
+        schema.enum === undefined &&
+        schema.format === undefined
+      );
     });
     expect(unbounded.map(({ path }) => path)).toEqual([".apiVersion", ".kind"]);
     expect(at(root(), "spec", "descriptors")).toMatchObject({ maxItems: 1024 });
@@ -160,11 +174,20 @@ describe("crdYaml()", () => {
     const levels = Array.from({ length: 6 }, (_, level) =>
       at(root(), "spec", ...Array.from({ length: level + 1 }, () => ["descriptors", "[]"]).flat()),
     );
-    const fields = levels.map(({ properties }) => Object.keys(properties ?? {}).filter((name) => name !== "descriptors"));
+    const fields = levels.map(({ properties }) =>
+      Object.keys(properties ?? {}).filter((name) => name !== "descriptors"),
+    );
     expect(new Set(fields.map((names) => names.join(" ")))).toEqual(
       new Set(["key value rateLimit shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata"]),
     );
-    expect(levels.map(({ properties }) => "descriptors" in (properties ?? {}))).toEqual([true, true, true, true, true, false]);
+    expect(levels.map(({ properties }) => "descriptors" in (properties ?? {}))).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+      false,
+    ]);
   });
 });
 

@@ -1,4 +1,5 @@
-// The CustomResourceDefinition of RateLimitConfig, made from the schema. Pure: generate.ts writes it to a file.
+// The CustomResourceDefinition of RateLimitConfig, made from the schema. Pure: generate.ts writes
+// it to a file.
 import { stringify } from "yaml";
 import * as z from "zod";
 
@@ -65,9 +66,24 @@ function printerColumns(): readonly StructuralSchema[] {
   const condition = (type: string, field: string): string => `.status.conditions[?(@.type=="${type}")].${field}`;
   return [
     { name: "Domain", type: "string", description: "Domain of the rules.", jsonPath: ".spec.domain" },
-    { name: "Accepted", type: "string", description: "Valid, and owner of its domain.", jsonPath: condition("Accepted", "status") },
-    { name: "Programmed", type: "string", description: "Loaded by the rate limit pods.", jsonPath: condition("Programmed", "status") },
-    { name: "Pods", type: "string", description: "Pods that have loaded it, of those that should.", jsonPath: ".status.pods.summary" },
+    {
+      name: "Accepted",
+      type: "string",
+      description: "Valid, and owner of its domain.",
+      jsonPath: condition("Accepted", "status"),
+    },
+    {
+      name: "Programmed",
+      type: "string",
+      description: "Loaded by the rate limit pods.",
+      jsonPath: condition("Programmed", "status"),
+    },
+    {
+      name: "Pods",
+      type: "string",
+      description: "Pods that have loaded it, of those that should.",
+      jsonPath: ".status.pods.summary",
+    },
     { name: "Reason", type: "string", description: "Why it is ready or not.", jsonPath: condition("Ready", "reason") },
     { name: "Age", type: "date", description: "Time since it was created.", jsonPath: ".metadata.creationTimestamp" },
   ];
@@ -91,17 +107,23 @@ function resourceSchema(): StructuralSchema {
 }
 
 /**
- * The same schema within the rules of CRDs: no forbidden words, no `additionalProperties` beside `properties` or beside preserved fields, and the
- * words in one order, so that the file reads well. The bound of a double's whole numbers, which zod puts on every integer, says nothing to a reader.
+ * The same schema within the rules of CRDs: no forbidden words, no `additionalProperties` beside
+ * `properties` or beside preserved fields, and the words in one order, so that the file reads well.
+ * The bound of a double's whole numbers, which zod puts on every integer, says nothing to a reader.
  */
 function structural(schema: unknown): StructuralSchema {
-  const { type, format, description, properties, required, items, additionalProperties, ...rest } = schema as Record<string, unknown>;
+  const { type, format, description, properties, required, items, additionalProperties, ...rest } = schema as Record<
+    string,
+    unknown
+  >;
   const isOpen = rest["x-kubernetes-preserve-unknown-fields"] === true || properties !== undefined;
   const words = {
     description,
     type,
     format,
-    ...Object.fromEntries(Object.entries(rest).filter(([word, value]) => !FORBIDDEN_WORDS.has(word) && value !== Number.MAX_SAFE_INTEGER)),
+    ...Object.fromEntries(
+      Object.entries(rest).filter(([word, value]) => !FORBIDDEN_WORDS.has(word) && value !== Number.MAX_SAFE_INTEGER),
+    ),
     required,
     properties: properties && mapValues(properties, structural),
     items: items && structural(items),

@@ -1,6 +1,9 @@
 // Keeps what is told of a text short: what it quotes may be as long as the text itself.
 
-/** Longest message or name of a field, in characters: the longest path of keys that the schema allows still fits. */
+/**
+ * Longest message or name of a field, in characters: the longest path of keys that the schema
+ * allows still fits.
+ */
 const LENGTH_MAX = 10_000;
 
 /** What is kept of a longer one: its beginning says what is wrong, its end what is allowed. */

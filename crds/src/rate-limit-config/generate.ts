@@ -1,4 +1,5 @@
-// Writes the CRD of RateLimitConfig next to the sources. With --check it writes nothing and ends with 1 when the file is not what it would write.
+// Writes the CRD of RateLimitConfig next to the sources. With --check it writes nothing and ends
+// with 1 when the file is not what it would write.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,5 @@
-// The limit inside a rule of the custom resource: its part of the schema. The rules around it stand in schema.ts.
+// The limit inside a rule of the custom resource: its part of the schema. The rules around it stand
+// in schema.ts.
 import * as z from "zod";
 
 /** Longest name of a limit, in characters. */
@@ -23,7 +24,10 @@ const limitFields = {
     .min(0)
     .max(REQUESTS_MAX)
     .optional()
-    .meta({ format: "int64", description: "Requests allowed in one unit. 0 rejects every request. Required, unless unlimited is true." }),
+    .meta({
+      format: "int64",
+      description: "Requests allowed in one unit. 0 rejects every request. Required, unless unlimited is true.",
+    }),
   unlimited: z.boolean().optional().describe("Every request passes, and is still counted in the statistics."),
   name: text(LIMIT_NAME_LENGTH_MAX)
     .optional()
@@ -38,7 +42,8 @@ const limitFields = {
     .optional()
     .meta({
       "x-kubernetes-list-type": "atomic",
-      description: "Limits that this one switches off when both match the same request. They are neither counted nor enforced then.",
+      description:
+        "Limits that this one switches off when both match the same request. They are neither counted nor enforced then.",
     }),
 } as const;
 
@@ -70,8 +75,12 @@ export function limitSchema(constraints: Readonly<Record<string, unknown>>): z.Z
     });
 }
 
-/** A text of at most so many characters; JSON schema counts code points, not the halves of surrogate pairs. */
+/**
+ * A text of at most so many characters; JSON schema counts code points, not the halves of surrogate
+ * pairs.
+ */
 export function text(charactersMax: number): z.ZodString {
-  const isShort = (value: string): boolean => value.length <= charactersMax || Array.from(value).length <= charactersMax;
+  const isShort = (value: string): boolean =>
+    value.length <= charactersMax || Array.from(value).length <= charactersMax;
   return z.string().refine(isShort, `must have at most ${charactersMax} characters`).meta({ maxLength: charactersMax });
 }

@@ -1,4 +1,5 @@
-// Tests of reading manifests: which resources a text holds, and line, column and field of everything that is wrong.
+// Tests of reading manifests: which resources a text holds, and line, column and field of
+// everything that is wrong.
 import { describe, expect, it } from "vitest";
 
 import { manifestsOf, readManifests } from "./manifest.ts";
@@ -15,7 +16,12 @@ const HEAD = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nme
 describe("readManifests() on texts", () => {
   it("reads each document, with its index and line", () => {
     const text = `# A comment\n${HEAD}spec: {domain: a}\n---\n# Nothing here\n---\n${HEAD}spec: {domain: b}\n`;
-    const found = readManifests(text).map(({ index, line, resource, problems }) => [index, line, resource?.spec.domain, problems]);
+    const found = readManifests(text).map(({ index, line, resource, problems }) => [
+      index,
+      line,
+      resource?.spec.domain,
+      problems,
+    ]);
     expect(found).toEqual([
       [0, 2, "a", []],
       [1, 9, "b", []],
@@ -33,11 +39,14 @@ describe("readManifests() on texts", () => {
       metadata: { name: "shop" },
       spec: { domain: "a" },
     };
-    expect(readManifests(JSON.stringify(resource, undefined, "\t")).map((document) => document.resource)).toEqual([resource]);
+    expect(readManifests(JSON.stringify(resource, undefined, "\t")).map((document) => document.resource)).toEqual([
+      resource,
+    ]);
   });
 
   it("reads the items of a list", () => {
-    const item = "- {apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConfig, metadata: {name: a}, spec: {domain: DOMAIN}}\n";
+    const item =
+      "- {apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConfig, metadata: {name: a}, spec: {domain: DOMAIN}}\n";
     const text = `apiVersion: v1\nkind: List\nitems:\n${item.replace("DOMAIN", "a")}${item.replace("DOMAIN", "''")}- {kind: ConfigMap, apiVersion: v1}\n`;
     expect(readManifests(text).map(({ index, line, resource }) => [index, line, resource?.spec.domain])).toEqual([
       [0, 4, "a"],
@@ -52,7 +61,8 @@ describe("readManifests() on texts", () => {
   });
 
   it("lets the items of a typed list leave out their type", () => {
-    const text = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfigList\nitems: [{metadata: {name: a}, spec: {domain: d}}]\n";
+    const text =
+      "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfigList\nitems: [{metadata: {name: a}, spec: {domain: d}}]\n";
     expect(readManifests(text)[0]?.resource).toMatchObject({ kind: "RateLimitConfig", spec: { domain: "d" } });
   });
 });
@@ -86,7 +96,8 @@ describe("manifestsOf() that skips other kinds", () => {
   });
 
   it("judges the items of a list one by one", () => {
-    const ours = "{apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConfig, metadata: {name: a}, spec: {domain: a}}";
+    const ours =
+      "{apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConfig, metadata: {name: a}, spec: {domain: a}}";
     const list = `apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret}\n- ${ours}\n- {kind: Secret}\n`;
     expect(fates(list, "skip")).toEqual(["skipped", "read", "refused"]);
   });
@@ -94,12 +105,16 @@ describe("manifestsOf() that skips other kinds", () => {
 
 describe("readManifests() on problems", () => {
   it("tells a problem of a list once, not once for each item", () => {
-    expect(problemsOf("kind: List\nkind: List\nitems: [{a: 1}, {b: 2}]\n")).toEqual(['2:1: : duplicate key "kind", first on line 1']);
+    expect(problemsOf("kind: List\nkind: List\nitems: [{a: 1}, {b: 2}]\n")).toEqual([
+      '2:1: : duplicate key "kind", first on line 1',
+    ]);
   });
 
   it("refuses a list of more items than it reads, in one problem", () => {
     expect(problemsOf(`kind: List\nitems:\n${"- 1\n".repeat(10_000)}`)).toHaveLength(10_000);
-    expect(problemsOf(`kind: List\nitems:\n${"- 1\n".repeat(10_001)}`)).toEqual(["10003:3: : the list holds more than 10000 items"]);
+    expect(problemsOf(`kind: List\nitems:\n${"- 1\n".repeat(10_001)}`)).toEqual([
+      "10003:3: : the list holds more than 10000 items",
+    ]);
   });
 
   it("does not take a resource with items for an empty list", () => {
@@ -110,9 +125,13 @@ describe("readManifests() on problems", () => {
   });
 
   it("does not repeat a name of any length in full", () => {
-    const [problem] = readManifests(`${HEAD}spec: {domain: a}\n? ${"k".repeat(50_000)}\n: 1\n`).flatMap(({ problems }) => problems);
+    const [problem] = readManifests(`${HEAD}spec: {domain: a}\n? ${"k".repeat(50_000)}\n: 1\n`).flatMap(
+      ({ problems }) => problems,
+    );
     expect(problem).toMatchObject({ line: 5, field: `${"k".repeat(200)}…${"k".repeat(100)}` });
-    expect(problemsOf(`a: *${"k".repeat(50_000)}\n`)).toEqual([`1:4: : unknown anchor '${"k".repeat(184)}…${"k".repeat(88)}' referenced`]);
+    expect(problemsOf(`a: *${"k".repeat(50_000)}\n`)).toEqual([
+      `1:4: : unknown anchor '${"k".repeat(184)}…${"k".repeat(88)}' referenced`,
+    ]);
   });
 
   it("places a broken document at its syntax error, and reads the next", () => {
@@ -174,11 +193,17 @@ describe("readManifests() on problems", () => {
   });
 
   it("names a duplicate key instead of taking the last one", () => {
-    expect(problemsOf(`${HEAD}spec: {domain: a, domain: b}\n`)).toEqual(['4:19: : duplicate key "domain", first on line 4']);
+    expect(problemsOf(`${HEAD}spec: {domain: a, domain: b}\n`)).toEqual([
+      '4:19: : duplicate key "domain", first on line 4',
+    ]);
   });
 
   it.each([
-    { what: "what the schema refuses", metadata: "{ name: shop, namespace: red }", expected: { name: "shop", namespace: "red" } },
+    {
+      what: "what the schema refuses",
+      metadata: "{ name: shop, namespace: red }",
+      expected: { name: "shop", namespace: "red" },
+    },
     { what: "what names no namespace", metadata: "{ name: shop }", expected: { name: "shop" } },
     { what: "what has an empty namespace", metadata: '{ name: shop, namespace: "" }', expected: { name: "shop" } },
     { what: "what has a null namespace", metadata: "{ name: shop, namespace: null }", expected: { name: "shop" } },
@@ -192,7 +217,9 @@ describe("readManifests() on problems", () => {
   });
 
   it("takes an empty namespace for none", () => {
-    const [document] = readManifests(`${HEAD.replace("name: shop", 'name: shop, namespace: ""')}spec: {domain: shop}\n`);
+    const [document] = readManifests(
+      `${HEAD.replace("name: shop", 'name: shop, namespace: ""')}spec: {domain: shop}\n`,
+    );
     expect(document?.resource?.metadata.namespace).toBeUndefined();
   });
 

@@ -1,5 +1,5 @@
-// Manifests: text → resources, with line, column and field of everything that is wrong. Reads files as kubectl does, and refuses what the API
-// server would refuse, or the data plane.
+// Manifests: text → resources, with line, column and field of everything that is wrong. Reads files
+// as kubectl does, and refuses what the API server would refuse, or the data plane.
 import { findProblems } from "@weir/proto/rate-limit-config/validate";
 
 import { excerpt } from "./excerpt.ts";
@@ -17,7 +17,10 @@ const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
 /** Most problems that are told of one resource; who has more will not read them all. */
 const PROBLEMS_MAX = 100;
 
-/** Most items of one list, as many as a text may hold documents: each that is wrong is told by itself. */
+/**
+ * Most items of one list, as many as a text may hold documents: each that is wrong is told by
+ * itself.
+ */
 const ITEMS_MAX = 10_000;
 
 /** What is wrong in a text, and where. */
@@ -26,7 +29,10 @@ export interface LocatedProblem {
   readonly line: number;
   /** Counts from 1. */
   readonly column: number;
-  /** For example `spec.descriptors[2].rateLimit.unit`; empty when the document as a whole is meant, or is not valid YAML. */
+  /**
+   * For example `spec.descriptors[2].rateLimit.unit`; empty when the document as a whole is meant,
+   * or is not valid YAML.
+   */
   readonly field: string;
   readonly message: string;
 }
@@ -54,7 +60,10 @@ export interface ManifestDocument {
   readonly line: number;
   /** Present when the schema accepts it, also when the rules inside have problems. */
   readonly resource?: RateLimitConfigResource;
-  /** What it is called, as far as it is a RateLimitConfig with a name that can be one; also when the schema refuses the rest. */
+  /**
+   * What it is called, as far as it is a RateLimitConfig with a name that can be one; also when the
+   * schema refuses the rest.
+   */
   readonly identity?: ManifestIdentity;
   readonly problems: readonly LocatedProblem[];
   /** Set when it is of another kind and was therefore not looked at. */
@@ -63,14 +72,18 @@ export interface ManifestDocument {
   locate(path: readonly (string | number)[]): Position;
 }
 
-/** Reads every resource of a text: documents separated by `---`, lists with `items`, YAML or JSON. Empty documents are skipped. */
+/**
+ * Reads every resource of a text: documents separated by `---`, lists with `items`, YAML or JSON.
+ * Empty documents are skipped.
+ */
 export function readManifests(text: string): readonly ManifestDocument[] {
   return manifestsOf(readYamlDocuments(text));
 }
 
 /**
- * The same of a text whose YAML is read already. Documents of other kinds are wrong, unless `otherKinds` says to skip them: what has neither our
- * API group nor our kind is then anybody's, while what has one of the two is still misspelt.
+ * The same of a text whose YAML is read already. Documents of other kinds are wrong, unless
+ * `otherKinds` says to skip them: what has neither our API group nor our kind is then anybody's,
+ * while what has one of the two is still misspelt.
  */
 export function manifestsOf(
   documents: readonly YamlDocument[],
@@ -78,7 +91,9 @@ export function manifestsOf(
 ): readonly ManifestDocument[] {
   const isSkipped = otherKinds === "skip" ? isOtherKind : (): boolean => false;
   return documents
-    .flatMap((document, number) => (document.value === null ? [] : candidatesOf(document, number, isSkipped(document.value))))
+    .flatMap((document, number) =>
+      document.value === null ? [] : candidatesOf(document, number, isSkipped(document.value)),
+    )
     .map((candidate, index) => readCandidate(candidate, index, isSkipped(candidate.value)));
 }
 
@@ -93,10 +108,15 @@ function candidatesOf(document: YamlDocument, number: number, isSkipped: boolean
   const { value } = document;
   const whole: ManifestPlace = { document: number, path: [] };
   const items = !isSkipped && isMapping(value) && value["kind"] !== KIND ? value["items"] : undefined;
-  // Of a document that is not understood, nobody knows whether it is a list; its problems are told once.
-  if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0) return [{ document, value, place: whole }];
+  // Of a document that is not understood, nobody knows whether it is a list; its problems are told
+  // once.
+  if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0)
+    return [{ document, value, place: whole }];
   if (items.length > ITEMS_MAX) {
-    const problem = { ...document.locate(["items", ITEMS_MAX], "value"), message: `the list holds more than ${ITEMS_MAX} items` };
+    const problem = {
+      ...document.locate(["items", ITEMS_MAX], "value"),
+      message: `the list holds more than ${ITEMS_MAX} items`,
+    };
     return [{ document: { ...document, problems: [problem] }, value: undefined, place: whole }];
   }
   return (items as readonly PlainValue[]).map((item, index) => {
@@ -110,11 +130,15 @@ function withKindOfList(item: PlainValue, list: Readonly<Record<string, PlainVal
   return isTyped && isMapping(item) ? { apiVersion: API_VERSION, kind: KIND, ...item } : item;
 }
 
-/** Whether a value says that it is an object of Kubernetes, and none of ours. A list is what its items are. */
+/**
+ * Whether a value says that it is an object of Kubernetes, and none of ours. A list is what its
+ * items are.
+ */
 function isOtherKind(value: PlainValue | undefined): boolean {
   if (!isMapping(value)) return false;
   const { apiVersion, kind } = value;
-  if (typeof apiVersion !== "string" || typeof kind !== "string" || apiVersion === "" || kind === "" || kind === "List") return false;
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || apiVersion === "" || kind === "" || kind === "List")
+    return false;
   return apiVersion.split("/")[0] !== API_VERSION.split("/")[0] && kind !== KIND;
 }
 
@@ -128,7 +152,9 @@ function readCandidate({ document, value, place }: Candidate, index: number, isS
   const found = { index, place, line: locate([]).line, locate };
   if (isSkipped) return { ...found, problems: [], isSkipped };
   const inOrder = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] => {
-    const sorted = problems.map(located).toSorted((left, right) => left.line - right.line || left.column - right.column);
+    const sorted = problems
+      .map(located)
+      .toSorted((left, right) => left.line - right.line || left.column - right.column);
     const next = sorted[PROBLEMS_MAX];
     if (next === undefined) return sorted;
     return [
@@ -140,12 +166,18 @@ function readCandidate({ document, value, place }: Candidate, index: number, isS
   if (value === undefined || syntax.length > 0) return { ...found, problems: syntax };
   const parsed = parseRateLimitConfigResource(value);
   const identity = identityIn(value);
-  if (!parsed.ok) return { ...found, ...(identity === undefined ? {} : { identity }), problems: inOrder(parsed.problems) };
+  if (!parsed.ok)
+    return { ...found, ...(identity === undefined ? {} : { identity }), problems: inOrder(parsed.problems) };
   const problems = findProblems(modelOfResource(parsed.resource)).map(({ path: inner, message }) => ({
     path: ["spec", ...inner],
     message,
   }));
-  return { ...found, resource: parsed.resource, ...(identity === undefined ? {} : { identity }), problems: inOrder(problems) };
+  return {
+    ...found,
+    resource: parsed.resource,
+    ...(identity === undefined ? {} : { identity }),
+    problems: inOrder(problems),
+  };
 }
 
 function identityIn(value: PlainValue): ManifestIdentity | undefined {

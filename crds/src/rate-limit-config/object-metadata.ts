@@ -1,4 +1,5 @@
-// The metadata of a resource, which are Kubernetes' own: what an API server refuses of them in a manifest. The CRD says nothing of them.
+// The metadata of a resource, which are Kubernetes' own: what an API server refuses of them in a
+// manifest. The CRD says nothing of them.
 import * as z from "zod";
 
 /** Names as Kubernetes wants them: of objects (DNS subdomain) and of namespaces (DNS label). */
@@ -14,8 +15,10 @@ const LABEL_TEXT_LENGTH_MAX = 63;
 /** Largest sum of all names and values of annotations, in bytes. */
 const ANNOTATIONS_MAX_BYTES = 256 * 1024;
 
-const OBJECT_NAME_MESSAGE = 'must consist of lower-case letters, digits, "-" and ".", and begin and end with a letter or digit';
-const NAMESPACE_NAME_MESSAGE = 'must consist of lower-case letters, digits and "-", and begin and end with a letter or digit';
+const OBJECT_NAME_MESSAGE =
+  'must consist of lower-case letters, digits, "-" and ".", and begin and end with a letter or digit';
+const NAMESPACE_NAME_MESSAGE =
+  'must consist of lower-case letters, digits and "-", and begin and end with a letter or digit';
 const LABEL_TEXT_MESSAGE = `must have at most ${LABEL_TEXT_LENGTH_MAX} letters, digits, "-", "_" and ".", and begin and end with a letter or digit`;
 const QUALIFIED_NAME_MESSAGE =
   `must be NAME or PREFIX/NAME: NAME of at most ${LABEL_TEXT_LENGTH_MAX} letters, digits, "-", "_" and ".", beginning and ending ` +
@@ -40,7 +43,10 @@ const labels = texts.superRefine((all, context) => {
 const annotations = texts.superRefine((all, context) => {
   // The API server looks at the name in lower case here.
   for (const name of Object.keys(all)) if (!isQualifiedName(name.toLowerCase())) context.addIssue(nameIssue(name));
-  const sizeBytes = Object.entries(all).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value ?? ""), 0);
+  const sizeBytes = Object.entries(all).reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value ?? ""),
+    0,
+  );
   if (sizeBytes > ANNOTATIONS_MAX_BYTES) context.addIssue({ code: "custom", message: ANNOTATIONS_MESSAGE, input: all });
 });
 
@@ -68,7 +74,10 @@ export const objectMetadata = z.object({
   selfLink: z.string().optional(),
 });
 
-/** The same of an object that an API server has taken already, by rules that may be newer than these: only what is used is looked at. */
+/**
+ * The same of an object that an API server has taken already, by rules that may be newer than
+ * these: only what is used is looked at.
+ */
 export const storedObjectMetadata = objectMetadata.extend({
   labels: texts.optional(),
   annotations: texts.optional(),
@@ -76,7 +85,13 @@ export const storedObjectMetadata = objectMetadata.extend({
 });
 
 /** What is wrong with a name, placed at the name and not at what it holds. */
-function nameIssue(name: string): { code: "custom"; path: string[]; message: string; input: string; params: { about: string } } {
+function nameIssue(name: string): {
+  code: "custom";
+  path: string[];
+  message: string;
+  input: string;
+  params: { about: string };
+} {
   return { code: "custom", path: [name], message: QUALIFIED_NAME_MESSAGE, input: name, params: { about: "name" } };
 }
 

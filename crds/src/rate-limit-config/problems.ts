@@ -1,4 +1,5 @@
-// What is wrong with a resource, in words: every message says what is allowed and what was found. It does not know where the resource came from.
+// What is wrong with a resource, in words: every message says what is allowed and what was found.
+// It does not know where the resource came from.
 import * as z from "zod";
 
 /** Longest text that is quoted in a message, in characters. */
@@ -22,14 +23,20 @@ const EXPECTED: Readonly<Record<string, string>> = {
 
 /** One thing that is wrong in a resource. */
 export interface ManifestProblem {
-  /** Names of fields and positions in lists, from the root of the resource, e.g. `["spec", "descriptors", 2, "key"]`. */
+  /**
+   * Names of fields and positions in lists, from the root of the resource, e.g. `["spec",
+   * "descriptors", 2, "key"]`.
+   */
   readonly path: readonly (string | number)[];
   readonly message: string;
   /** Set when the name of the field is wrong, not what it holds. */
   readonly about?: "name";
 }
 
-/** The problem that a failed check of the schema stands for. The check must have been run with `reportInput`. */
+/**
+ * The problem that a failed check of the schema stands for. The check must have been run with
+ * `reportInput`.
+ */
 export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
   const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   const isAboutName = issue.code === "custom" && issue.params?.["about"] === "name";
@@ -37,8 +44,8 @@ export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
 }
 
 /**
- * A copy of a value without the fields that its schema does not know, which are reported, and without fields that are null: the API server takes
- * those for absent.
+ * A copy of a value without the fields that its schema does not know, which are reported, and
+ * without fields that are null: the API server takes those for absent.
  */
 export function omitUnknown(
   value: unknown,
@@ -101,7 +108,10 @@ function nearestName(name: string, known: readonly string[]): string | undefined
   return nearest?.candidate;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into another (optimal string alignment). */
+/**
+ * Insertions, deletions, replacements and swaps of neighbours that turn one text into another
+ * (optimal string alignment).
+ */
 function editDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
@@ -140,11 +150,16 @@ function messageOfIssue(issue: z.core.$ZodIssue): string {
         ? `must have at most ${issue.maximum} characters`
         : `must be at most ${issue.maximum}, is ${describe(input)}`;
     default:
-      return input === undefined || typeof input === "object" ? issue.message : `${issue.message}, is ${describe(input)}`;
+      return input === undefined || typeof input === "object"
+        ? issue.message
+        : `${issue.message}, is ${describe(input)}`;
   }
 }
 
-/** YAML reads some texts without quotes as something else; who meets this for the first time needs to be told. */
+/**
+ * YAML reads some texts without quotes as something else; who meets this for the first time needs
+ * to be told.
+ */
 function quotesHint(expected: string, input: unknown): string {
   if (expected === "string") return typeof input === "boolean" || typeof input === "number" ? ": put it in quotes" : "";
   const isQuotedNumber = expected === "number" && typeof input === "string" && /^[0-9]+$/.test(input);

@@ -1,12 +1,18 @@
-// Random manifests for the comparison with a real API server: most of a valid one, with one or two places changed. The texts are flow YAML.
+// Random manifests for the comparison with a real API server: most of a valid one, with one or two
+// places changed. The texts are flow YAML.
 import fc from "fast-check";
 
 /** A tree whose scalars are the very text of YAML. */
 type Tree = string | readonly Tree[] | { readonly [name: string]: Tree };
 
-/** Scalars, empty and small values that stand for everything that somebody may write where something else belongs. */
+/**
+ * Scalars, empty and small values that stand for everything that somebody may write where something
+ * else belongs.
+ */
 const LITERALS: readonly string[] = [
-  ..."null ~ '' x yes on off no true True 'true' y n 0 -0 5 -1 +5 5.0 1.5 1e3 1_000 017 0o17 0x1F 0b11 08 .5 5. .inf 12:30:00".split(" "),
+  ..."null ~ '' x yes on off no true True 'true' y n 0 -0 5 -1 +5 5.0 1.5 1e3 1_000 017 0o17 0x1F 0b11 08 .5 5. .inf 12:30:00".split(
+    " ",
+  ),
   ..."4294967295 4294967296 9007199254740993 18446744073709551616 2001-01-01 2026-01-31T12:00:00Z 2026-01-31T12:00Z 2026-02-30T12:00:00Z".split(
     " ",
   ),
@@ -28,14 +34,21 @@ const LITERALS: readonly string[] = [
 ].map((text) => text.replaceAll("&", " "));
 
 const FIELDS: readonly string[] = [
-  ..."key value rateLimit rate_limit descriptors shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata unit".split(" "),
-  ..."requestsPerUnit unlimited name replaces domain fleets labels annotations finalizers namespace creationTimestamp unknown".split(" "),
+  ..."key value rateLimit rate_limit descriptors shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata unit".split(
+    " ",
+  ),
+  ..."requestsPerUnit unlimited name replaces domain fleets labels annotations finalizers namespace creationTimestamp unknown".split(
+    " ",
+  ),
 ];
 
 const literal = fc.constantFrom(...LITERALS);
 
 const limit: fc.Arbitrary<Tree> = fc.oneof(
-  fc.record({ unit: fc.constantFrom("second", "day", "year"), requestsPerUnit: fc.constantFrom("0", "1", "4294967295") }),
+  fc.record({
+    unit: fc.constantFrom("second", "day", "year"),
+    requestsPerUnit: fc.constantFrom("0", "1", "4294967295"),
+  }),
   fc.record({ unlimited: fc.constant("true") }),
   fc.record({
     unit: fc.constant("hour"),
@@ -80,7 +93,11 @@ const valid: fc.Arbitrary<Tree> = fc.record({
     { requiredKeys: ["name"] },
   ),
   spec: fc.record(
-    { domain: fc.constantFrom("shop", "'a b'"), fleets: fc.constantFrom<Tree>(["edge"], ["edge", "Core_2"]), descriptors: rules(4, "k") },
+    {
+      domain: fc.constantFrom("shop", "'a b'"),
+      fleets: fc.constantFrom<Tree>(["edge"], ["edge", "Core_2"]),
+      descriptors: rules(4, "k"),
+    },
     { requiredKeys: ["domain"] },
   ),
 });
@@ -91,7 +108,8 @@ type Change = (tree: Tree, pick: number, text: string, field: string) => Tree;
 const CHANGES: readonly Change[] = [
   (_, __, text) => text,
   (_, __, text) => text,
-  (tree, pick) => (isMapping(tree) ? Object.fromEntries(Object.entries(tree).filter((_, at, all) => at !== pick % all.length)) : tree),
+  (tree, pick) =>
+    isMapping(tree) ? Object.fromEntries(Object.entries(tree).filter((_, at, all) => at !== pick % all.length)) : tree,
   (tree, _, text, field) => (isMapping(tree) ? { ...tree, [field]: text } : tree),
   (tree, _, text) => (isMapping(tree) ? { ...tree, [text.replaceAll(/\W/g, "") || "k"]: "v" } : tree),
   (tree) => [tree],
@@ -111,7 +129,10 @@ export const randomManifest: fc.Arbitrary<string> = fc
   })
   .map(({ tree, changes }) =>
     written(
-      changes.reduce((so, [place, pick, change, text, field]) => changed(so, place, (part) => change(part, pick, text, field)), tree),
+      changes.reduce(
+        (so, [place, pick, change, text, field]) => changed(so, place, (part) => change(part, pick, text, field)),
+        tree,
+      ),
     ),
   );
 

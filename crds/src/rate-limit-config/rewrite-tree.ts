@@ -1,5 +1,6 @@
-// Rewrites the YAML tree of rules from one spelling of the fields to the other, in place, so that comments, order and layout stay. What the fields mean
-// comes from the model, which somebody has read from the same text; whether the result says the same is for the caller to check.
+// Rewrites the YAML tree of rules from one spelling of the fields to the other, in place, so that
+// comments, order and layout stay. What the fields mean comes from the model, which somebody has
+// read from the same text; whether the result says the same is for the caller to check.
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
 import { isMap, isScalar, isSeq, Scalar } from "yaml";
 import type { Node, Pair, YAMLMap } from "yaml";
@@ -90,7 +91,8 @@ function rewriteMap(node: unknown, kind: Kind, model: AnyModel, rewrite: Rewrite
     else if (isNull(pair.value)) kept.delete(field);
     else kept.set(field, pair);
   }
-  // A comment above what is left out belongs to what follows, at best; losing it is told by the caller.
+  // A comment above what is left out belongs to what follows, at best; losing it is told by the
+  // caller.
   node.items = [...kept.values()];
   for (const [field, pair] of kept) {
     if (isScalar(pair.key)) pair.key.value = spelled(field, rewrite.to);
@@ -125,7 +127,10 @@ function rewriteList(node: unknown, kind: Kind, models: readonly AnyModel[], rew
   });
 }
 
-/** The value as the model has it: 404 without quotes is a text in a rule file and a number in a manifest. */
+/**
+ * The value as the model has it: 404 without quotes is a text in a rule file and a number in a
+ * manifest.
+ */
 function rewriteScalar(pair: Pair, value: unknown): void {
   if (!isScalar(pair.value)) return;
   const old = pair.value;

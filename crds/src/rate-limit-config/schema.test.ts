@@ -64,7 +64,10 @@ describe("parseRateLimitConfigResource() accepts", () => {
     { what: "named fleets", value: withSpec({ fleets: ["edge", "internal"] }) },
     { what: "nulls, which count as absent", value: withMetadata({ creationTimestamp: null, labels: null }) },
     { what: "an empty namespace, as templates write it", value: withMetadata({ namespace: "" }) },
-    { what: "null for the text of a label", value: withMetadata({ labels: { a: null }, annotations: { "Example.com/A": null } }) },
+    {
+      what: "null for the text of a label",
+      value: withMetadata({ labels: { a: null }, annotations: { "Example.com/A": null } }),
+    },
     { what: "a null limit", value: withRule({ rateLimit: null, value: null }) },
     {
       what: "what the API server adds",
@@ -90,11 +93,23 @@ describe("parseRateLimitConfigResource() refuses", () => {
     { value: [RESOURCE], problems: [": must be a mapping, is a list"] },
     {
       value: {},
-      problems: ['apiVersion: is required: must be "ratelimit.weir.dev/v1alpha1"', 'kind: is required: must be "RateLimitConfig"'],
+      problems: [
+        'apiVersion: is required: must be "ratelimit.weir.dev/v1alpha1"',
+        'kind: is required: must be "RateLimitConfig"',
+      ],
     },
-    { value: { ...RESOURCE, apiVersion: "v1", extra: 1 }, problems: ['apiVersion: must be "ratelimit.weir.dev/v1alpha1", is "v1"'] },
-    { value: { ...RESOURCE, kind: "rateLimitConfig" }, problems: ['kind: must be "RateLimitConfig", is "rateLimitConfig"'] },
-    { value: { apiVersion: RESOURCE.apiVersion, kind: RESOURCE.kind }, problems: ["metadata: is required", "spec: is required"] },
+    {
+      value: { ...RESOURCE, apiVersion: "v1", extra: 1 },
+      problems: ['apiVersion: must be "ratelimit.weir.dev/v1alpha1", is "v1"'],
+    },
+    {
+      value: { ...RESOURCE, kind: "rateLimitConfig" },
+      problems: ['kind: must be "RateLimitConfig", is "rateLimitConfig"'],
+    },
+    {
+      value: { apiVersion: RESOURCE.apiVersion, kind: RESOURCE.kind },
+      problems: ["metadata: is required", "spec: is required"],
+    },
     { value: { ...RESOURCE, Spec: {} }, problems: ['Spec: unknown field "Spec", did you mean "spec"?'] },
     { value: withMetadata({ name: undefined }), problems: ["metadata.name: is required"] },
     {
@@ -129,7 +144,10 @@ describe("parseRateLimitConfigResource() refuses", () => {
         `metadata.labels["x/y/z"]: ${NAME_TEXT}, is "x/y/z"`,
       ],
     },
-    { value: withMetadata({ annotations: { "a b": "c" } }), problems: [`metadata.annotations["a b"]: ${NAME_TEXT}, is "a b"`] },
+    {
+      value: withMetadata({ annotations: { "a b": "c" } }),
+      problems: [`metadata.annotations["a b"]: ${NAME_TEXT}, is "a b"`],
+    },
     {
       value: withMetadata({ annotations: { a: "b".repeat(262_144) } }),
       problems: ["metadata.annotations: must have at most 262144 bytes in all names and values together"],
@@ -140,12 +158,17 @@ describe("parseRateLimitConfigResource() refuses", () => {
     { value: withSpec({ domain: null }), problems: ["spec.domain: is required"] },
     { value: withSpec({ domain: 5 }), problems: ["spec.domain: must be a string, is the number 5: put it in quotes"] },
     { value: withSpec({ domian: "x" }), problems: ['spec.domian: unknown field "domian", did you mean "domain"?'] },
-    { value: withSpec({ limits: [] }), problems: ['spec.limits: unknown field "limits", known are descriptors, domain, fleets'] },
+    {
+      value: withSpec({ limits: [] }),
+      problems: ['spec.limits: unknown field "limits", known are descriptors, domain, fleets'],
+    },
     { value: withSpec({ fleets: [] }), problems: ["spec.fleets: must not be empty"] },
     { value: withSpec({ fleets: ["a", ""] }), problems: ["spec.fleets[1]: must not be empty"] },
     {
       value: withSpec({ fleets: ["*"] }),
-      problems: ['spec.fleets[0]: must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit, is "*"'],
+      problems: [
+        'spec.fleets[0]: must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit, is "*"',
+      ],
     },
     { value: withSpec({ fleets: ["f".repeat(64)] }), problems: ["spec.fleets[0]: must have at most 63 characters"] },
     { value: withSpec({ fleets: ["a", "a"] }), problems: ["spec.fleets: must not name a fleet twice"] },
@@ -157,13 +180,19 @@ describe("parseRateLimitConfigResource() refuses", () => {
     },
     { value: withRule({ key: undefined }), problems: [`${RULE}.key: is required`] },
     { value: withRule({ key: "" }), problems: [`${RULE}.key: must not be empty`] },
-    { value: withRule({ key: "k".repeat(257) }), problems: [`${RULE}.key: must have at most 256 characters, is "${"k".repeat(60)}…"`] },
+    {
+      value: withRule({ key: "k".repeat(257) }),
+      problems: [`${RULE}.key: must have at most 256 characters, is "${"k".repeat(60)}…"`],
+    },
     {
       value: withRule({ value: "v".repeat(1025) }),
       problems: [`${RULE}.value: must have at most 1024 characters, is "${"v".repeat(60)}…"`],
     },
     { value: withRule({ shadowMode: "yes" }), problems: [`${RULE}.shadowMode: must be true or false, is "yes"`] },
-    { value: withRule({ rate_limit: LIMIT }), problems: [`${RULE}.rate_limit: unknown field "rate_limit", did you mean "rateLimit"?`] },
+    {
+      value: withRule({ rate_limit: LIMIT }),
+      problems: [`${RULE}.rate_limit: unknown field "rate_limit", did you mean "rateLimit"?`],
+    },
     { value: withRule({ metadata: [] }), problems: [`${RULE}.metadata: must be a mapping, is a list`] },
     {
       value: withRule({ metadata: { a: nestedList(20) } }),
@@ -171,7 +200,9 @@ describe("parseRateLimitConfigResource() refuses", () => {
     },
     {
       value: withRule({ rateLimit: { ...LIMIT, unit: "Second" } }),
-      problems: [`${RULE}.rateLimit.unit: must be one of "second", "minute", "hour", "day", "week", "month", "year", is "Second"`],
+      problems: [
+        `${RULE}.rateLimit.unit: must be one of "second", "minute", "hour", "day", "week", "month", "year", is "Second"`,
+      ],
     },
     {
       value: withRule({ rateLimit: { ...LIMIT, requestsPerUnit: -1 } }),
@@ -191,7 +222,10 @@ describe("parseRateLimitConfigResource() refuses", () => {
     },
     {
       value: withRule({ rateLimit: { ...LIMIT, replaces: [{ name: "" }, {}] } }),
-      problems: [`${RULE}.rateLimit.replaces[0].name: must not be empty`, `${RULE}.rateLimit.replaces[1].name: is required`],
+      problems: [
+        `${RULE}.rateLimit.replaces[0].name: must not be empty`,
+        `${RULE}.rateLimit.replaces[1].name: is required`,
+      ],
     },
     {
       value: withRule({ rateLimit: {} }),

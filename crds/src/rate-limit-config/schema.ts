@@ -1,5 +1,6 @@
-// The RateLimitConfig custom resource: this one definition gives the TypeScript type, the validation and the schema of the CRD (generate.ts).
-// What needs a look at several fields or rules at once is the validator's business (translate.ts hands resources over to it).
+// The RateLimitConfig custom resource: this one definition gives the TypeScript type, the
+// validation and the schema of the CRD (generate.ts). What needs a look at several fields or rules
+// at once is the validator's business (translate.ts hands resources over to it).
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import * as z from "zod";
 
@@ -32,14 +33,21 @@ const VALUE_LENGTH_MAX = 1024;
 const FLEETS_MAX = 64;
 const METADATA_FIELDS_MAX = 64;
 
-/** Deepest nesting of a rule's metadata: each level costs three of the 100 levels at which protobuf decoders stop. */
+/**
+ * Deepest nesting of a rule's metadata: each level costs three of the 100 levels at which protobuf
+ * decoders stop.
+ */
 const METADATA_DEPTH_MAX = 20;
 
-/** Names of fleets: Kubernetes label values, so that a fleet can be selected by a label. What pods of no named fleet get shows as "*". */
+/**
+ * Names of fleets: Kubernetes label values, so that a fleet can be selected by a label. What pods
+ * of no named fleet get shows as "*".
+ */
 const FLEET_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const FLEET_NAME_LENGTH_MAX = 63;
 
-const FLEET_NAME_MESSAGE = 'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
+const FLEET_NAME_MESSAGE =
+  'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
 const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEPTH_MAX} levels deep`;
 
 /** A value inside a rule's metadata. */
@@ -49,7 +57,9 @@ type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
 const plainFields = {
   key: text(KEY_LENGTH_MAX)
     .min(1)
-    .describe("Key that the entry of a request's descriptor must have. Each * stands for any text. Letter case counts."),
+    .describe(
+      "Key that the entry of a request's descriptor must have. Each * stands for any text. Letter case counts.",
+    ),
   value: text(VALUE_LENGTH_MAX)
     .optional()
     .describe(
@@ -59,7 +69,9 @@ const plainFields = {
   shadowMode: z
     .boolean()
     .optional()
-    .describe("Count, but let every request pass: for trying a limit out. The statistics tell what it would have rejected."),
+    .describe(
+      "Count, but let every request pass: for trying a limit out. The statistics tell what it would have rejected.",
+    ),
   detailedMetric: z
     .boolean()
     .optional()
@@ -67,11 +79,16 @@ const plainFields = {
       "Put the values of the request, at every level, into the names of this rule's statistics. Only the rule that decides is asked; mind " +
         "the number of different values.",
     ),
-  quotaMode: z.boolean().optional().describe("Reject a request only when every rule in quota mode that matches it is over its limit."),
+  quotaMode: z
+    .boolean()
+    .optional()
+    .describe("Reject a request only when every rule in quota mode that matches it is over its limit."),
   valueToMetric: z
     .boolean()
     .optional()
-    .describe("Put the value of the request at this level into the names of the statistics of this rule and of those below it."),
+    .describe(
+      "Put the value of the request at this level into the names of the statistics of this rule and of those below it.",
+    ),
   shareThreshold: z
     .boolean()
     .optional()
@@ -81,7 +98,10 @@ const plainFields = {
       z.string(),
       z.custom<MetadataValue>((value) => isJson(value, METADATA_DEPTH_MAX), METADATA_MESSAGE),
     )
-    .refine((facts) => Object.keys(facts).length <= METADATA_FIELDS_MAX, `must have at most ${METADATA_FIELDS_MAX} fields`)
+    .refine(
+      (facts) => Object.keys(facts).length <= METADATA_FIELDS_MAX,
+      `must have at most ${METADATA_FIELDS_MAX} fields`,
+    )
     .optional()
     .meta({
       "x-kubernetes-preserve-unknown-fields": true,
@@ -95,7 +115,10 @@ const plainFields = {
 /** The type of a rule without the rules below it. */
 type DescriptorFields = z.infer<z.ZodObject<typeof plainFields>> & { rateLimit?: LimitSpec | undefined };
 
-/** A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next entry. */
+/**
+ * A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next
+ * entry.
+ */
 export interface DescriptorSpec extends DescriptorFields {
   descriptors?: DescriptorSpec[] | undefined;
 }
@@ -126,7 +149,8 @@ export const specSchema = z
       .optional()
       .meta({
         "x-kubernetes-list-type": "set",
-        description: "Fleets of rate limit pods that these rules are for. Absent means every fleet; an empty list is not valid.",
+        description:
+          "Fleets of rate limit pods that these rules are for. Absent means every fleet; an empty list is not valid.",
       }),
     descriptors: descriptorList(1)
       .optional()
@@ -155,11 +179,13 @@ export type RateLimitConfigResource = z.infer<typeof storedResource>;
 
 /** A resource, or what is wrong with it. */
 export type ParsedResource =
-  { readonly ok: true; readonly resource: RateLimitConfigResource } | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
+  | { readonly ok: true; readonly resource: RateLimitConfigResource }
+  | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
 
 /**
- * Checks a value against the schema. Null fields count as absent, as the API server has it. Unknown fields are refused, unless `unknownFields` says
- * to ignore them: for values that come from an API server, which may be newer than this program, and has checked labels and the like by itself.
+ * Checks a value against the schema. Null fields count as absent, as the API server has it. Unknown
+ * fields are refused, unless `unknownFields` says to ignore them: for values that come from an API
+ * server, which may be newer than this program, and has checked labels and the like by itself.
  */
 export function parseRateLimitConfigResource(
   value: unknown,
@@ -169,7 +195,9 @@ export function parseRateLimitConfigResource(
   // What is not a RateLimitConfig at all would only collect unknown fields.
   if (!named.success) return { ok: false, problems: named.error.issues.map((issue) => problemOfIssue(issue)) };
   const schema = options.unknownFields === "ignore" ? storedResource : resource;
-  const known = omitUnknown(value, schema, { ends: { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` } });
+  const known = omitUnknown(value, schema, {
+    ends: { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` },
+  });
   const parsed = schema.safeParse(known.value, { reportInput: true });
   const problems = options.unknownFields === "ignore" ? [] : [...known.problems];
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => problemOfIssue(issue)));
@@ -178,14 +206,16 @@ export function parseRateLimitConfigResource(
 
 /** The rules of one level, counted from 1; those of the last level have none below them. */
 function descriptorList(level: number): z.ZodArray<z.ZodType<DescriptorSpec>> {
-  // Inside lists of lists the API server's budget for CEL is soon spent, so below the first level the limit says it in words of the schema.
+  // Inside lists of lists the API server's budget for CEL is soon spent, so below the first level
+  // the limit says it in words of the schema.
   const isTop = level === 1;
   const { key, value, ...flags } = plainFields;
   const rateLimit = limitSchema(isTop ? LIMIT_VALIDATIONS : LIMIT_ALTERNATIVES).optional();
   const fields = { key, value, rateLimit, ...flags };
   const said = {
     ...(isTop ? DESCRIPTOR_VALIDATIONS : {}),
-    description: "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
+    description:
+      "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
   };
   const countMax = isTop ? TOP_DESCRIPTORS_MAX : NESTED_DESCRIPTORS_MAX;
   if (level === DESCRIPTOR_DEPTH_MAX) return z.array(z.object(fields).meta(said)).max(countMax);
@@ -193,7 +223,8 @@ function descriptorList(level: number): z.ZodArray<z.ZodType<DescriptorSpec>> {
     .optional()
     .meta({
       "x-kubernetes-list-type": "atomic",
-      description: "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
+      description:
+        "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
     });
   return z.array(z.object({ ...fields, descriptors }).meta(said)).max(countMax);
 }

@@ -15,8 +15,14 @@ export const ACCEPTED: readonly ServerCase[] = [
   { what: "unlimited", manifest: limit("unlimited: true") },
   { what: "unlimited with requests but no unit", manifest: limit("unlimited: true, requestsPerUnit: 5") },
   { what: "not unlimited, as written", manifest: limit("unlimited: false, unit: day, requestsPerUnit: 5") },
-  { what: "a name and replaced names", manifest: limit("unit: day, requestsPerUnit: 5, name: a, replaces: [{ name: b }, { name: c }]") },
-  { what: "a name twice in replaces", manifest: limit("unit: day, requestsPerUnit: 5, replaces: [{ name: b }, { name: b }]") },
+  {
+    what: "a name and replaced names",
+    manifest: limit("unit: day, requestsPerUnit: 5, name: a, replaces: [{ name: b }, { name: c }]"),
+  },
+  {
+    what: "a name twice in replaces",
+    manifest: limit("unit: day, requestsPerUnit: 5, replaces: [{ name: b }, { name: b }]"),
+  },
   { what: "the most names in replaces", manifest: limit(`unit: day, requestsPerUnit: 5, replaces: [${names(32)}]`) },
   {
     what: "every flag",
@@ -26,7 +32,9 @@ export const ACCEPTED: readonly ServerCase[] = [
   },
   {
     what: "every flag off",
-    manifest: rule("key: k, shadowMode: false, detailedMetric: false, quotaMode: false, valueToMetric: false, shareThreshold: false"),
+    manifest: rule(
+      "key: k, shadowMode: false, detailedMetric: false, quotaMode: false, valueToMetric: false, shareThreshold: false",
+    ),
   },
   { what: "a share of a pattern in the key", manifest: rule("key: 'k*', shareThreshold: true") },
   { what: "a value that is a star", manifest: rule("key: k, value: '*', shareThreshold: true") },
@@ -36,14 +44,23 @@ export const ACCEPTED: readonly ServerCase[] = [
   },
   { what: "empty metadata", manifest: rule("key: k, metadata: {}") },
   { what: "the most metadata", manifest: rule(`key: k, metadata: { ${facts(64)} }`) },
-  { what: "rules at level 6", manifest: ruleAt(6, "key: k, value: v, rateLimit: { unit: minute, requestsPerUnit: 1 }") },
+  {
+    what: "rules at level 6",
+    manifest: ruleAt(6, "key: k, value: v, rateLimit: { unit: minute, requestsPerUnit: 1 }"),
+  },
   { what: "unlimited at level 2", manifest: ruleAt(2, "key: k, rateLimit: { unlimited: true }") },
-  { what: "unlimited: false at level 3", manifest: ruleAt(3, "key: k, rateLimit: { unlimited: false, unit: day, requestsPerUnit: 0 }") },
+  {
+    what: "unlimited: false at level 3",
+    manifest: ruleAt(3, "key: k, rateLimit: { unlimited: false, unit: day, requestsPerUnit: 0 }"),
+  },
   {
     what: "a limit on a rule with rules below it",
     manifest: rule("key: k, rateLimit: { unit: day, requestsPerUnit: 9 }, descriptors: [{ key: l }]"),
   },
-  { what: "a value of its own and any value", manifest: manifest("{ domain: d, descriptors: [{ key: k, value: v }, { key: k }] }") },
+  {
+    what: "a value of its own and any value",
+    manifest: manifest("{ domain: d, descriptors: [{ key: k, value: v }, { key: k }] }"),
+  },
   { what: "the longest domain", manifest: manifest(`{ domain: ${"d".repeat(256)} }`) },
   { what: "the longest key", manifest: rule(`key: ${"k".repeat(256)}`) },
   { what: "the longest value", manifest: rule(`key: k, value: ${"v".repeat(1024)}`) },
@@ -63,7 +80,10 @@ export const ACCEPTED: readonly ServerCase[] = [
     what: "null where a field is optional",
     manifest: manifest("{ domain: d, fleets: null, descriptors: [{ key: k, value: null, rateLimit: null }] }"),
   },
-  { what: "labels and annotations", manifest: manifest("{ domain: d }", 'name: x, labels: { team: a }, annotations: { note: "b c" }') },
+  {
+    what: "labels and annotations",
+    manifest: manifest("{ domain: d }", 'name: x, labels: { team: a }, annotations: { note: "b c" }'),
+  },
   {
     what: "an annotation and a label that are null",
     manifest: manifest("{ domain: d }", "name: x, labels: { a: null }, annotations: { b: ~ }"),

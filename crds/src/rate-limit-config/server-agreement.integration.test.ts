@@ -1,4 +1,5 @@
-// Hundreds of random manifests, mostly a little wrong: a real API server and readManifests() refuse the same ones.
+// Hundreds of random manifests, mostly a little wrong: a real API server and readManifests() refuse
+// the same ones.
 import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 
@@ -19,10 +20,16 @@ const MANIFESTS = { numRuns: 1200, seed: 20_260_131 };
 /** Requests under way at a time. */
 const PARALLEL = 8;
 
-/** What the server says of any namespace but that of the request, before it looks at anything else: nothing of the manifest. */
+/**
+ * What the server says of any namespace but that of the request, before it looks at anything else:
+ * nothing of the manifest.
+ */
 const ELSEWHERE = "the namespace of the provided object does not match the namespace sent on the request";
 
-/** What only the control plane can say, and the API server not: it compares no rules, counts no levels, and has CEL at the first level only. */
+/**
+ * What only the control plane can say, and the API server not: it compares no rules, counts no
+ * levels, and has CEL at the first level only.
+ */
 const BEYOND_THE_SERVER: readonly RegExp[] = [
   /^spec\.descriptors.*\.key: duplicate descriptor composite key /,
   /^spec\.descriptors.*\.metadata.*: must be a JSON value that nests at most /,
@@ -67,7 +74,9 @@ describe("the API server and readManifests()", () => {
         const problems = problemsOf(text);
         counts[refusal === undefined ? "accepted" : "refused"] += 1;
         if ((refusal === undefined) !== (problems.length === 0)) {
-          disagreements.push(`${text}\n  server: ${refusal ?? "accepts"}\n  readManifests(): ${problems.join("; ") || "accepts"}`);
+          disagreements.push(
+            `${text}\n  server: ${refusal ?? "accepts"}\n  readManifests(): ${problems.join("; ") || "accepts"}`,
+          );
         }
       }
     };

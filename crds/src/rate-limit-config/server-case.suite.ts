@@ -1,4 +1,5 @@
-// One manifest of the tests against a real API server, and short ways to write it. Nothing is run here.
+// One manifest of the tests against a real API server, and short ways to write it. Nothing is run
+// here.
 
 /** One manifest. */
 export interface ServerCase {

@@ -1,4 +1,5 @@
-// Manifests that a real API server and readManifests judge differently, with the reasons: a table of server.integration.test.ts.
+// Manifests that a real API server and readManifests judge differently, with the reasons: a table
+// of server.integration.test.ts.
 import { manifest, rule, ruleAt } from "./server-case.suite.ts";
 import type { ServerCase } from "./server-case.suite.ts";
 
@@ -29,7 +30,11 @@ export const DIFFERENT: readonly ServerCase[] = [
     manifest: rule(`key: k, metadata: { a: ${"[".repeat(21)}${"]".repeat(21)} }`),
     differs: "the schema of the API server cannot count levels: the control plane refuses it",
   },
-  { what: "a generated name", manifest: manifest("{ domain: d }", "generateName: x-"), differs: "only an API server generates names" },
+  {
+    what: "a generated name",
+    manifest: manifest("{ domain: d }", "generateName: x-"),
+    differs: "only an API server generates names",
+  },
   {
     what: "a status with a field that nobody knows",
     manifest: `${manifest("{ domain: d }")}status: { phase: Ready }\n`,

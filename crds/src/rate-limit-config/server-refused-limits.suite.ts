@@ -1,4 +1,5 @@
-// Manifests with limits that a real API server refuses, with its words: a table of server.integration.test.ts.
+// Manifests with limits that a real API server refuses, with its words: a table of
+// server.integration.test.ts.
 import { limit, manifest, names, rule, ruleAt } from "./server-case.suite.ts";
 import type { ServerCase } from "./server-case.suite.ts";
 
@@ -99,7 +100,8 @@ export const REFUSED_LIMITS: readonly ServerCase[] = [
   {
     what: "a limit that replaces itself",
     manifest: limit("unit: day, requestsPerUnit: 5, name: a, replaces: [{ name: b }, { name: a }]"),
-    refusal: 'spec.descriptors[0].rateLimit.replaces: Invalid value: "object": replaces should not contain name of same descriptor',
+    refusal:
+      'spec.descriptors[0].rateLimit.replaces: Invalid value: "object": replaces should not contain name of same descriptor',
   },
   {
     what: "an empty name in replaces",

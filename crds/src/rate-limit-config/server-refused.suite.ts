@@ -55,7 +55,11 @@ export const REFUSED: readonly ServerCase[] = [
     manifest: manifest("{ domain: d, fleets: [] }"),
     refusal: "spec.fleets: Invalid value: 0: spec.fleets in body should have at least 1 items",
   },
-  { what: "a fleet twice", manifest: manifest("{ domain: d, fleets: [a, b, a] }"), refusal: 'spec.fleets[2]: Duplicate value: "a"' },
+  {
+    what: "a fleet twice",
+    manifest: manifest("{ domain: d, fleets: [a, b, a] }"),
+    refusal: 'spec.fleets[2]: Duplicate value: "a"',
+  },
   {
     what: "an empty fleet",
     manifest: manifest('{ domain: d, fleets: [""] }'),
@@ -64,17 +68,20 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "a fleet with a slash",
     manifest: manifest('{ domain: d, fleets: ["a/b"] }'),
-    refusal: "spec.fleets[0]: Invalid value: \"a/b\": spec.fleets[0] in body should match '^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'",
+    refusal:
+      "spec.fleets[0]: Invalid value: \"a/b\": spec.fleets[0] in body should match '^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'",
   },
   {
     what: "a fleet that is a star",
     manifest: manifest('{ domain: d, fleets: ["*"] }'),
-    refusal: "spec.fleets[0]: Invalid value: \"*\": spec.fleets[0] in body should match '^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'",
+    refusal:
+      "spec.fleets[0]: Invalid value: \"*\": spec.fleets[0] in body should match '^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'",
   },
   {
     what: "a fleet that ends with a dash",
     manifest: manifest('{ domain: d, fleets: ["a-"] }'),
-    refusal: "spec.fleets[0]: Invalid value: \"a-\": spec.fleets[0] in body should match '^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'",
+    refusal:
+      "spec.fleets[0]: Invalid value: \"a-\": spec.fleets[0] in body should match '^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'",
   },
   {
     what: "a fleet that is too long",
@@ -105,7 +112,8 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "a rule that is a text",
     manifest: manifest("{ domain: d, descriptors: [k] }"),
-    refusal: 'spec.descriptors[0]: Invalid value: "string": spec.descriptors[0] in body must be of type object: "string"',
+    refusal:
+      'spec.descriptors[0]: Invalid value: "string": spec.descriptors[0] in body must be of type object: "string"',
   },
   {
     what: "a null rule",
@@ -116,13 +124,15 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "an empty key",
     manifest: rule('key: ""'),
-    refusal: 'spec.descriptors[0].key: Invalid value: "": spec.descriptors[0].key in body should be at least 1 chars long',
+    refusal:
+      'spec.descriptors[0].key: Invalid value: "": spec.descriptors[0].key in body should be at least 1 chars long',
   },
   { what: "a null key", manifest: rule("key: null"), refusal: "spec.descriptors[0].key: Required value" },
   {
     what: "a key that is a number",
     manifest: rule("key: 5"),
-    refusal: 'spec.descriptors[0].key: Invalid value: "integer": spec.descriptors[0].key in body must be of type string: "integer"',
+    refusal:
+      'spec.descriptors[0].key: Invalid value: "integer": spec.descriptors[0].key in body must be of type string: "integer"',
   },
   {
     what: "a key that is too long",
@@ -132,12 +142,14 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "a value that is a number",
     manifest: rule("key: k, value: 404"),
-    refusal: 'spec.descriptors[0].value: Invalid value: "integer": spec.descriptors[0].value in body must be of type string: "integer"',
+    refusal:
+      'spec.descriptors[0].value: Invalid value: "integer": spec.descriptors[0].value in body must be of type string: "integer"',
   },
   {
     what: "a value that YAML reads as a boolean",
     manifest: rule("key: k, value: yes"),
-    refusal: 'spec.descriptors[0].value: Invalid value: "boolean": spec.descriptors[0].value in body must be of type string: "boolean"',
+    refusal:
+      'spec.descriptors[0].value: Invalid value: "boolean": spec.descriptors[0].value in body must be of type string: "boolean"',
   },
   {
     what: "a value that is too long",
@@ -181,12 +193,14 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "metadata that is a text",
     manifest: rule("key: k, metadata: checkout"),
-    refusal: 'spec.descriptors[0].metadata: Invalid value: "string": spec.descriptors[0].metadata in body must be of type object: "string"',
+    refusal:
+      'spec.descriptors[0].metadata: Invalid value: "string": spec.descriptors[0].metadata in body must be of type object: "string"',
   },
   {
     what: "metadata that is a list",
     manifest: rule("key: k, metadata: [1]"),
-    refusal: 'spec.descriptors[0].metadata: Invalid value: "array": spec.descriptors[0].metadata in body must be of type object: "array"',
+    refusal:
+      'spec.descriptors[0].metadata: Invalid value: "array": spec.descriptors[0].metadata in body must be of type object: "array"',
   },
   {
     what: "too much metadata",
@@ -202,7 +216,8 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "no name",
     manifest: manifest("{ domain: d }", "labels: { a: b }"),
-    refusal: 'RateLimitConfig.ratelimit.weir.dev "" is invalid: metadata.name: Required value: name or generateName is required',
+    refusal:
+      'RateLimitConfig.ratelimit.weir.dev "" is invalid: metadata.name: Required value: name or generateName is required',
   },
   {
     what: "a name that is too long",
@@ -245,7 +260,8 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "another version",
     manifest: manifest("{ domain: d }").replace("v1alpha1", "v1"),
-    refusal: 'RateLimitConfig in version "v1" cannot be handled as a RateLimitConfig: strict decoding error: unknown field "spec"',
+    refusal:
+      'RateLimitConfig in version "v1" cannot be handled as a RateLimitConfig: strict decoding error: unknown field "spec"',
   },
   {
     what: "another kind",

@@ -1,4 +1,5 @@
-// The CRD on a real API server: what it accepts and refuses, in its own words and beside what readManifests says, and what kubectl shows of it.
+// The CRD on a real API server: what it accepts and refuses, in its own words and beside what
+// readManifests says, and what kubectl shows of it.
 import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 
@@ -17,7 +18,9 @@ import { REFUSED } from "./server-refused.suite.ts";
 const CRD = readFileSync(new URL("../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
 const CRD_NAME = "crd/ratelimitconfigs.ratelimit.weir.dev";
 
-/** What an API server adds when it stops before it has checked all: it says nothing of the manifest. */
+/**
+ * What an API server adds when it stops before it has checked all: it says nothing of the manifest.
+ */
 const UNCHECKED =
   ', <nil>: Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]';
 const PREFIX = 'RateLimitConfig.ratelimit.weir.dev "x" is invalid: ';
@@ -49,7 +52,9 @@ async function refusalOf(text: string): Promise<string | undefined> {
 }
 
 function shortened(message: string): string {
-  const checked = message.endsWith(UNCHECKED) ? message.slice(0, -UNCHECKED.length).replace(" is invalid: [", " is invalid: ") : message;
+  const checked = message.endsWith(UNCHECKED)
+    ? message.slice(0, -UNCHECKED.length).replace(" is invalid: [", " is invalid: ")
+    : message;
   if (!checked.startsWith(PREFIX)) return checked;
   // The server checks fields in an order of its own, which changes from run to run.
   return checked
@@ -68,18 +73,30 @@ describe("the API server", () => {
     expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({ refusal: undefined, isValid: true });
   });
 
-  it.each([...REFUSED, ...REFUSED_LIMITS])("refuses $what, and so does readManifests()", async ({ manifest: text, refusal }) => {
-    expect(refusal).toBeDefined();
-    expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({ refusal, isValid: false });
-  });
+  it.each([...REFUSED, ...REFUSED_LIMITS])(
+    "refuses $what, and so does readManifests()",
+    async ({ manifest: text, refusal }) => {
+      expect(refusal).toBeDefined();
+      expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({ refusal, isValid: false });
+    },
+  );
 
-  it.each(DIFFERENT)("decides otherwise than readManifests() on $what: $differs", async ({ manifest: text, refusal }) => {
-    expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({ refusal, isValid: refusal !== undefined });
-  });
+  it.each(DIFFERENT)(
+    "decides otherwise than readManifests() on $what: $differs",
+    async ({ manifest: text, refusal }) => {
+      expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({
+        refusal,
+        isValid: refusal !== undefined,
+      });
+    },
+  );
 
   it("tells 0 requests from none after it has stored them", async () => {
     await cluster.apply(
-      manifest("{ domain: zero, descriptors: [{ key: k, rateLimit: { unit: second, requestsPerUnit: 0 } }] }", "name: zero"),
+      manifest(
+        "{ domain: zero, descriptors: [{ key: k, rateLimit: { unit: second, requestsPerUnit: 0 } }] }",
+        "name: zero",
+      ),
     );
     const stored = await cluster.kubectl(["get", "rlc", "zero", "-o", "jsonpath={.spec.descriptors[0].rateLimit}"]);
     expect(JSON.parse(stored.stdout)).toEqual({ unit: "second", requestsPerUnit: 0 });
@@ -92,7 +109,9 @@ describe("the API server", () => {
   });
 
   it("refuses with kubectl what it refuses without", async () => {
-    await expect(cluster.apply(manifest("{ domain: d, descriptors: [{ key: k, rateLimit: { unit: day } }] }"))).rejects.toThrow(
+    await expect(
+      cluster.apply(manifest("{ domain: d, descriptors: [{ key: k, rateLimit: { unit: day } }] }")),
+    ).rejects.toThrow(
       "spec.descriptors[0].rateLimit.requestsPerUnit: Required value: requestsPerUnit is required, unless unlimited is true; 0 rejects every request",
     );
   });
@@ -102,7 +121,10 @@ describe("the CRD", () => {
   it("is established, and nothing in it is not structural", async () => {
     const { stdout } = await cluster.kubectl(["get", CRD_NAME, "-o", "jsonpath={.status.conditions}"]);
     const conditions = JSON.parse(stdout) as readonly { readonly type: string; readonly status: string }[];
-    expect(conditions.map(({ type, status }) => `${type} ${status}`).toSorted()).toEqual(["Established True", "NamesAccepted True"]);
+    expect(conditions.map(({ type, status }) => `${type} ${status}`).toSorted()).toEqual([
+      "Established True",
+      "NamesAccepted True",
+    ]);
   });
 
   it("is small enough for client-side apply, too: that keeps a copy of it in an annotation of at most 256 KiB", () => {
@@ -111,8 +133,12 @@ describe("the CRD", () => {
 
   it("has a short name and a category", async () => {
     await cluster.apply(manifest("{ domain: listed }", "name: listed"));
-    expect((await cluster.kubectl(["get", "rlc", "listed", "-o", "name"])).stdout).toBe("ratelimitconfig.ratelimit.weir.dev/listed\n");
-    expect((await cluster.kubectl(["get", "weir", "-o", "name"])).stdout).toContain("ratelimitconfig.ratelimit.weir.dev/listed\n");
+    expect((await cluster.kubectl(["get", "rlc", "listed", "-o", "name"])).stdout).toBe(
+      "ratelimitconfig.ratelimit.weir.dev/listed\n",
+    );
+    expect((await cluster.kubectl(["get", "weir", "-o", "name"])).stdout).toContain(
+      "ratelimitconfig.ratelimit.weir.dev/listed\n",
+    );
   });
 
   it("selects by domain in every namespace", async () => {
@@ -120,7 +146,15 @@ describe("the CRD", () => {
     await cluster.apply(manifest("{ domain: shop }", "name: mine"));
     await cluster.apply(manifest("{ domain: shop }", "name: theirs, namespace: other"));
     await cluster.apply(manifest("{ domain: login }", "name: unrelated"));
-    const { stdout } = await cluster.kubectl(["get", "rlc", "-A", "--field-selector", "spec.domain=shop", "-o", "name"]);
+    const { stdout } = await cluster.kubectl([
+      "get",
+      "rlc",
+      "-A",
+      "--field-selector",
+      "spec.domain=shop",
+      "-o",
+      "name",
+    ]);
     expect(stdout).toBe("ratelimitconfig.ratelimit.weir.dev/mine\nratelimitconfig.ratelimit.weir.dev/theirs\n");
   });
 });
@@ -149,7 +183,15 @@ describe("kubectl", () => {
     const condition = (type: string): string =>
       `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: { name: written }\nstatus: { conditions: [{ type: ${type}, status: "True", reason: Valid, message: "", lastTransitionTime: "2026-01-31T12:00:00Z" }] }\n`;
     for (const type of ["Accepted", "Programmed"]) {
-      const args = ["apply", "--server-side", "--subresource=status", `--field-manager=${type}`, "--validate=strict", "-f", "-"];
+      const args = [
+        "apply",
+        "--server-side",
+        "--subresource=status",
+        `--field-manager=${type}`,
+        "--validate=strict",
+        "-f",
+        "-",
+      ];
       expect(await cluster.kubectl(args, condition(type))).toMatchObject({ code: 0 });
     }
     const stored = JSON.parse((await cluster.kubectl(["get", "rlc", "written", "-o", "json"])).stdout) as {
@@ -163,16 +205,23 @@ describe("kubectl", () => {
   it("explains rules as a manual would", async () => {
     await eventually(
       "the server to publish the schema",
-      async () => expect((await cluster.kubectl(["explain", "rlc.spec.descriptors"])).stdout).toContain("FIELD: descriptors"),
+      async () =>
+        expect((await cluster.kubectl(["explain", "rlc.spec.descriptors"])).stdout).toContain("FIELD: descriptors"),
       ESTABLISHED_TIMEOUT_MS,
     );
     const { stdout } = await cluster.kubectl(["explain", "rlc.spec.descriptors"]);
     const text = stdout.split(/\s+/).join(" ");
-    expect(text).toContain("rules nest at most 6 levels deep, and no two of one level may have the same key and value.");
+    expect(text).toContain(
+      "rules nest at most 6 levels deep, and no two of one level may have the same key and value.",
+    );
     expect(text).toContain("key <string> -required- Key that the entry of a request's descriptor must have.");
     expect(text).toContain("shadowMode <boolean> Count, but let every request pass: for trying a limit out.");
-    const unit = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit.unit"])).stdout.split(/\s+/).join(" ");
-    expect(unit).toContain("ENUM: second minute hour day week month year DESCRIPTION: Length of the window in which requests are counted");
+    const unit = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit.unit"])).stdout
+      .split(/\s+/)
+      .join(" ");
+    expect(unit).toContain(
+      "ENUM: second minute hour day week month year DESCRIPTION: Length of the window in which requests are counted",
+    );
     // Beside other fields kubectl names the first four only.
     const units = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit"])).stdout.split(/\s+/).join(" ");
     expect(units).toContain("second, minute, hour, day, week, month (30 days) or year (365 days)");
@@ -186,7 +235,12 @@ const STATUS = {
     { type: "Accepted", status: "True", reason: "Valid" },
     { type: "Programmed", status: "False", reason: "RejectedByDataPlane" },
     { type: "Ready", status: "False", reason: "RejectedByDataPlane" },
-  ].map((condition) => ({ ...condition, message: "", observedGeneration: 1, lastTransitionTime: "2026-01-31T12:00:00Z" })),
+  ].map((condition) => ({
+    ...condition,
+    message: "",
+    observedGeneration: 1,
+    lastTransitionTime: "2026-01-31T12:00:00Z",
+  })),
   domain: "columns",
   servesLastGood: true,
   pods: { total: 3, accepted: 2, rejected: 1, pending: 0, summary: "2/3" },

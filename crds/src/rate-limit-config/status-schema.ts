@@ -1,7 +1,11 @@
-// The status of a RateLimitConfig as the CRD describes it: what became of the rules. Who works out the numbers is not this file's matter.
+// The status of a RateLimitConfig as the CRD describes it: what became of the rules. Who works out
+// the numbers is not this file's matter.
 import * as z from "zod";
 
-/** Bounds of lists and texts: a status stays far below what an API server stores, however many pods there are. */
+/**
+ * Bounds of lists and texts: a status stays far below what an API server stores, however many pods
+ * there are.
+ */
 const CONDITIONS_MAX = 16;
 const FLEETS_MAX = 65;
 const PROBLEMS_MAX = 32;
@@ -60,7 +64,11 @@ const podCounts = {
 
 const fleet = z
   .object({
-    name: z.string().min(1).max(NAME_LENGTH_MAX).describe("Name of the fleet; * stands for every fleet that no resource names."),
+    name: z
+      .string()
+      .min(1)
+      .max(NAME_LENGTH_MAX)
+      .describe("Name of the fleet; * stands for every fleet that no resource names."),
     version: version.optional().describe("Version of the fleet's configuration in force: a hash of its content."),
     ...podCounts,
   })
@@ -95,7 +103,8 @@ export const statusSchema = z
       .meta({
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
-        description: "Accepted: the rules are valid and own their domain. Programmed: the rate limit pods have loaded them. Ready: both.",
+        description:
+          "Accepted: the rules are valid and own their domain. Programmed: the rate limit pods have loaded them. Ready: both.",
       }),
     domain: z
       .string()
@@ -107,7 +116,10 @@ export const statusSchema = z
       .optional()
       .describe("Whether an earlier form of the rules is enforced, because the present one was rejected."),
     pods: z
-      .object({ ...podCounts, summary: z.string().max(32).optional().describe("Accepted and total, such as 3/4, for kubectl get.") })
+      .object({
+        ...podCounts,
+        summary: z.string().max(32).optional().describe("Accepted and total, such as 3/4, for kubectl get."),
+      })
       .optional()
       .describe("How the pods of all fleets stand to the present rules."),
     fleets: z
@@ -123,7 +135,10 @@ export const statusSchema = z
       .array(problem)
       .max(PROBLEMS_MAX)
       .optional()
-      .meta({ "x-kubernetes-list-type": "atomic", description: `What is wrong with the rules, at most ${PROBLEMS_MAX} of it.` }),
+      .meta({
+        "x-kubernetes-list-type": "atomic",
+        description: `What is wrong with the rules, at most ${PROBLEMS_MAX} of it.`,
+      }),
     // No map by pod: nothing keeps two pods from telling the same node id.
     rejections: z
       .array(rejection)

@@ -7,7 +7,12 @@ import { parseRateLimitConfigResource } from "./schema.ts";
 import { fieldPath, modelOfResource } from "./translate.ts";
 
 function resource(metadata: object, spec: object): RateLimitConfigResource {
-  const parsed = parseRateLimitConfigResource({ apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitConfig", metadata, spec });
+  const parsed = parseRateLimitConfigResource({
+    apiVersion: "ratelimit.weir.dev/v1alpha1",
+    kind: "RateLimitConfig",
+    metadata,
+    spec,
+  });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   return parsed.resource;
 }
@@ -16,7 +21,10 @@ describe("modelOfResource()", () => {
   it("fills in what is absent", () => {
     expect(
       modelOfResource(
-        resource({ name: "shop" }, { domain: "d", descriptors: [{ key: "k" }, { key: "u", rateLimit: { unlimited: true } }] }),
+        resource(
+          { name: "shop" },
+          { domain: "d", descriptors: [{ key: "k" }, { key: "u", rateLimit: { unlimited: true } }] },
+        ),
       ),
     ).toEqual({
       name: "default/shop",

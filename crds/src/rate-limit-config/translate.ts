@@ -6,7 +6,10 @@ import type { DescriptorSpec, RateLimitConfigResource } from "./schema.ts";
 /** Namespace of a resource that names none. */
 const DEFAULT_NAMESPACE = "default";
 
-/** The model of a resource. Its name is `<namespace>/<name>`, so that a rejection of the data plane can be led back to the resource. */
+/**
+ * The model of a resource. Its name is `<namespace>/<name>`, so that a rejection of the data plane
+ * can be led back to the resource.
+ */
 export function modelOfResource(resource: RateLimitConfigResource): RateLimitConfigModel {
   const { name, namespace } = resource.metadata;
   return {
@@ -16,7 +19,10 @@ export function modelOfResource(resource: RateLimitConfigResource): RateLimitCon
   };
 }
 
-/** A place in a resource in dots and brackets, e.g. `spec.descriptors[2].rateLimit.unit`; a name with other characters is quoted in brackets. */
+/**
+ * A place in a resource in dots and brackets, e.g. `spec.descriptors[2].rateLimit.unit`; a name
+ * with other characters is quoted in brackets.
+ */
 export function fieldPath(path: readonly (string | number)[]): string {
   return path
     .map((step, index) => {

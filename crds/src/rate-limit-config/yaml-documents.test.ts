@@ -13,13 +13,23 @@ function valueOf(text: string): unknown {
 }
 
 function problemsOf(text: string): readonly string[] {
-  return readYamlDocuments(text).flatMap(({ problems }) => problems.map(({ line, column, message }) => `${line}:${column}: ${message}`));
+  return readYamlDocuments(text).flatMap(({ problems }) =>
+    problems.map(({ line, column, message }) => `${line}:${column}: ${message}`),
+  );
 }
 
 describe("readYamlDocuments() on values", () => {
   it.each([
-    { when: "scalars are quoted", text: `- yes\n- 'yes'\n- "5"\n- 5\n- |-\n  on\n`, value: [true, "yes", "5", 5, "on"] },
-    { when: "keys are not text", text: "{1: a, true: b, 1.5: c, no: d}", value: { 1: "a", true: "b", 1.5: "c", false: "d" } },
+    {
+      when: "scalars are quoted",
+      text: `- yes\n- 'yes'\n- "5"\n- 5\n- |-\n  on\n`,
+      value: [true, "yes", "5", 5, "on"],
+    },
+    {
+      when: "keys are not text",
+      text: "{1: a, true: b, 1.5: c, no: d}",
+      value: { 1: "a", true: "b", 1.5: "c", false: "d" },
+    },
     {
       when: "tags decide",
       text: "[!!str 5, !!int '5', !!float 5, !!bool yes, !!null ~, !!binary aGk=, !foo 5, !!timestamp 2001-01-01]",
@@ -119,20 +129,30 @@ describe("readYamlDocuments() on places", () => {
 describe("readYamlDocuments() on what kubectl accepts", () => {
   it.each([
     { what: "a pair of escapes in JSON", text: '{"a": "\\ud83d\\ude00"}', value: { a: "\u{1f600}" } },
-    { what: "a whole character, escaped or not", text: 'a: ["\\U0001f600", "\u{1f600}"]', value: { a: ["\u{1f600}", "\u{1f600}"] } },
+    {
+      what: "a whole character, escaped or not",
+      text: 'a: ["\\U0001f600", "\u{1f600}"]',
+      value: { a: ["\u{1f600}", "\u{1f600}"] },
+    },
     {
       what: "backslashes before what looks like an escape",
       text: "a: [\"\u{1f600}\\\\ud83d\", '\u{1f600}\\ud83d']",
       value: { a: ["\u{1f600}\\ud83d", "\u{1f600}\\ud83d"] },
     },
-    { what: "a percent sign elsewhere", text: "a: |\n  %YAML 1.1\nb: x\n  %TAG\n", value: { a: "%YAML 1.1\n", b: "x %TAG" } },
+    {
+      what: "a percent sign elsewhere",
+      text: "a: |\n  %YAML 1.1\nb: x\n  %TAG\n",
+      value: { a: "%YAML 1.1\n", b: "x %TAG" },
+    },
   ])("reads $what", ({ text, value }) => {
     expect(problemsOf(text)).toEqual([]);
     expect(valueOf(text)).toEqual(value);
   });
 
   it("passes over a directive behind the end of a document", () => {
-    expect(readYamlDocuments("a: 1\n...\n%YAML 1.1\n---\nb: 1\n").map(({ value, problems }) => [value, problems])).toEqual([
+    expect(
+      readYamlDocuments("a: 1\n...\n%YAML 1.1\n---\nb: 1\n").map(({ value, problems }) => [value, problems]),
+    ).toEqual([
       [{ a: 1 }, []],
       [{ b: 1 }, []],
     ]);
@@ -147,13 +167,21 @@ describe("readYamlDocuments() on problems", () => {
       problem: "2:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
     },
     { when: "a key is repeated", text: "a: 1\nb: 2\na: 3\n", problem: '3:1: duplicate key "a", first on line 1' },
-    { when: "a key is repeated in another spelling", text: "{true: 1, yes: 2}", problem: '1:11: duplicate key "true", first on line 1' },
+    {
+      when: "a key is repeated in another spelling",
+      text: "{true: 1, yes: 2}",
+      problem: '1:11: duplicate key "true", first on line 1',
+    },
     { when: "a key is a list", text: "? [a]\n: 1\n", problem: "1:3: a key must be a text, a number or a boolean" },
     { when: "a key is null", text: "~: 1\n", problem: "1:1: a key must be a text, a number or a boolean" },
     { when: "a number is infinite", text: "a: .inf\n", problem: "1:4: .inf is not a number that JSON can carry" },
     { when: "a tag does not fit", text: "a: !!int x\n", problem: "1:10: cannot read 'x' as !!int" },
     { when: "an alias has no anchor", text: "a: *x\n", problem: "1:4: unknown anchor 'x' referenced" },
-    { when: "an alias comes before its anchor", text: "a: *x\nb: &x 1\n", problem: "1:4: unknown anchor 'x' referenced" },
+    {
+      when: "an alias comes before its anchor",
+      text: "a: *x\nb: &x 1\n",
+      problem: "1:4: unknown anchor 'x' referenced",
+    },
     { when: "a value contains itself", text: "a: &x [*x]\n", problem: "1:8: anchor 'x' value contains itself" },
     {
       when: "a control character stands in it",
@@ -200,7 +228,11 @@ describe("readYamlDocuments() on problems", () => {
       text: "a: 1\n---\n%YAML 1.1\n---\nb: 1\n",
       problem: "3:1: not valid YAML: plain value cannot start with directive indicator character %",
     },
-    { when: "a merge is no mapping", text: "<<: [1]\n", problem: "1:5: a merge (<<) needs a mapping, or a list of mappings" },
+    {
+      when: "a merge is no mapping",
+      text: "<<: [1]\n",
+      problem: "1:5: a merge (<<) needs a mapping, or a list of mappings",
+    },
   ])("names place and reason when $when", ({ text, problem }) => {
     expect(problemsOf(text)).toEqual([problem]);
   });
@@ -217,7 +249,9 @@ describe("readYamlDocuments() on problems", () => {
 
   it("accepts a thousand rules that share a limit by alias", () => {
     const rules = Array.from({ length: 1000 }, (_, index) => `- {key: k, value: v${index}, rateLimit: *limit}`);
-    const [document] = readYamlDocuments(["- key: k", "  rateLimit: &limit {unit: day, requestsPerUnit: 1}", ...rules].join("\n"));
+    const [document] = readYamlDocuments(
+      ["- key: k", "  rateLimit: &limit {unit: day, requestsPerUnit: 1}", ...rules].join("\n"),
+    );
     expect(document?.problems).toEqual([]);
     expect(document?.value).toHaveLength(1001);
   });
@@ -245,11 +279,15 @@ describe("readYamlDocuments() on problems", () => {
   });
 
   it("refuses a text that is too large before parsing it", () => {
-    expect(problemsOf(`a: ${"x".repeat(TEXT_MAX_BYTES)}`)).toEqual(["1:1: the text has 1048579 bytes, at most 1048576 are read"]);
+    expect(problemsOf(`a: ${"x".repeat(TEXT_MAX_BYTES)}`)).toEqual([
+      "1:1: the text has 1048579 bytes, at most 1048576 are read",
+    ]);
   });
 
   it("tells one syntax error of a document, not every token behind it", () => {
     const [document] = readYamlDocuments('{"a": 1}\n{"b": [1, {"c": 2}]}\n');
-    expect(document?.problems).toEqual([{ line: 2, column: 1, message: "not valid YAML: unexpected flow-map-start at node end" }]);
+    expect(document?.problems).toEqual([
+      { line: 2, column: 1, message: "not valid YAML: unexpected flow-map-start at node end" },
+    ]);
   });
 });

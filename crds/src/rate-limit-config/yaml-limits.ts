@@ -1,4 +1,5 @@
-// What only a mistake or an attack has too much of, found by the lexer alone: the parser would take minutes over it.
+// What only a mistake or an attack has too much of, found by the lexer alone: the parser would take
+// minutes over it.
 import { Lexer } from "yaml";
 
 /** Deepest nesting of lists and mappings. */

@@ -1,4 +1,5 @@
-// Tests of what plain scalars mean. The expected values are what kubectl's YAML reader (sigs.k8s.io/yaml) gives for the same text.
+// Tests of what plain scalars mean. The expected values are what kubectl's YAML reader
+// (sigs.k8s.io/yaml) gives for the same text.
 import { describe, expect, it } from "vitest";
 
 import { resolvePlainScalar } from "./yaml-scalar.ts";
@@ -12,9 +13,12 @@ describe("resolvePlainScalar()", () => {
     expect(resolvePlainScalar(text)).toBe(true);
   });
 
-  it.each(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])("takes %j for false", (text) => {
-    expect(resolvePlainScalar(text)).toBe(false);
-  });
+  it.each(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])(
+    "takes %j for false",
+    (text) => {
+      expect(resolvePlainScalar(text)).toBe(false);
+    },
+  );
 
   it.each([
     ["0", 0],

@@ -1,9 +1,22 @@
-// What a plain scalar means to kubectl: its YAML reader follows version 1.1 for booleans ("yes", "on", "y") and octal numbers ("017"), but knows
-// neither base 60 nor timestamps. Strings that JSON cannot carry are the caller's business.
+// What a plain scalar means to kubectl: its YAML reader follows version 1.1 for booleans ("yes",
+// "on", "y") and octal numbers ("017"), but knows neither base 60 nor timestamps. Strings that JSON
+// cannot carry are the caller's business.
 
 const NULLS: ReadonlySet<string> = new Set(["", "~", "null", "Null", "NULL"]);
 const TRUES: ReadonlySet<string> = new Set(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"]);
-const FALSES: ReadonlySet<string> = new Set(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"]);
+const FALSES: ReadonlySet<string> = new Set([
+  "n",
+  "N",
+  "no",
+  "No",
+  "NO",
+  "false",
+  "False",
+  "FALSE",
+  "off",
+  "Off",
+  "OFF",
+]);
 const NOT_FINITE: ReadonlyMap<string, number> = new Map([
   ...[".nan", ".NaN", ".NAN"].map((text) => [text, NaN] as const),
   ...[".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"].map((text) => [text, Infinity] as const),

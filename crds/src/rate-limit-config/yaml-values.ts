@@ -1,4 +1,5 @@
-// The values of a parsed YAML document as kubectl reads them, with the offset of each in the text. Parsing the text is not done here.
+// The values of a parsed YAML document as kubectl reads them, with the offset of each in the text.
+// Parsing the text is not done here.
 import { isAlias, isScalar, isSeq, Scalar } from "yaml";
 import type { Alias, Node, Pair, YAMLMap, YAMLSeq } from "yaml";
 
@@ -6,7 +7,10 @@ import { DEPTH_MAX } from "./yaml-limits.ts";
 import { resolvePlainScalar } from "./yaml-scalar.ts";
 import type { ScalarValue } from "./yaml-scalar.ts";
 
-/** Most values that aliases may add to one document. Rule sets that share limits need hundreds, an alias bomb billions. */
+/**
+ * Most values that aliases may add to one document. Rule sets that share limits need hundreds, an
+ * alias bomb billions.
+ */
 const ALIASED_NODES_MAX = 100_000;
 
 const HALF = /[\ud800-\udfff]/;
@@ -23,7 +27,10 @@ export type PlainValue = ScalarValue | readonly PlainValue[] | { readonly [key: 
 export interface ReadValue {
   /** undefined when the value could not be understood; why is reported. */
   readonly value: PlainValue | undefined;
-  /** Offset of a part or of its key; of what is not there, that of the innermost thing around it that is. */
+  /**
+   * Offset of a part or of its key; of what is not there, that of the innermost thing around it
+   * that is.
+   */
   offsetOf(path: readonly (string | number)[], what: "key" | "value"): number;
 }
 
@@ -33,11 +40,16 @@ export interface ProblemSink {
   report(offset: number, message: string): void;
   /** The line of an offset, for messages that name a second place. */
   lineOf(offset: number): number;
-  /** What the text has from one offset to another, where escapes of halves of a character are to be found; empty where a pair of them stands for one, as in JSON. */
+  /**
+   * What the text has from one offset to another, where escapes of halves of a character are to be
+   * found; empty where a pair of them stands for one, as in JSON.
+   */
   escapesOf(from: number, to: number): string;
 }
 
-/** Reads the value of a document. Problems do not end it, unless what follows could not be trusted. */
+/**
+ * Reads the value of a document. Problems do not end it, unless what follows could not be trusted.
+ */
 export function readValue(contents: Node | null, sink: ProblemSink): ReadValue {
   const conversion: Conversion = {
     sink,
@@ -49,7 +61,10 @@ export function readValue(contents: Node | null, sink: ProblemSink): ReadValue {
     aliasedNodes: 0,
   };
   const value = convertRoot(contents, conversion);
-  return { value, offsetOf: (path, what) => offsetOf(value, path, { places: conversion.places, start: startOf(contents), what }) };
+  return {
+    value,
+    offsetOf: (path, what) => offsetOf(value, path, { places: conversion.places, start: startOf(contents), what }),
+  };
 }
 
 /** Where the parts of a list or mapping stand, by index or key, as offsets into the text. */
@@ -121,20 +136,27 @@ function convertAlias(alias: Alias, conversion: Conversion): PlainValue {
 function convertScalar(node: Scalar, conversion: Conversion): ScalarValue {
   // The failsafe schema makes every scalar a string.
   const text = String(node.value);
-  if (node.tag?.startsWith(TAG_PREFIX) === true) return convertTagged(node, node.tag.slice(TAG_PREFIX.length), conversion);
+  if (node.tag?.startsWith(TAG_PREFIX) === true)
+    return convertTagged(node, node.tag.slice(TAG_PREFIX.length), conversion);
   if (node.tag !== undefined || !isPlainScalar(node)) return text;
   const value = resolvePlainScalar(text);
   return typeof value === "number" ? finite(value, node, conversion) : value;
 }
 
-/** Halves of a character, which kubectl refuses in YAML also as a pair, and alone replaces in JSON without a word. */
+/**
+ * Halves of a character, which kubectl refuses in YAML also as a pair, and alone replaces in JSON
+ * without a word.
+ */
 function reportHalves(node: Scalar, { sink }: Conversion): void {
   const text = String(node.value);
   if (!HALF.test(text)) return;
   if (!text.isWellFormed()) {
     sink.report(startOf(node), "an escape from \\ud800 to \\udfff must be one of a pair");
   } else if (node.type === Scalar.QUOTE_DOUBLE && ESCAPED_HALF.test(sink.escapesOf(...rangeOf(node)))) {
-    sink.report(startOf(node), "escapes from \\ud800 to \\udfff are for JSON, write the character itself or \\U and eight digits");
+    sink.report(
+      startOf(node),
+      "escapes from \\ud800 to \\udfff are for JSON, write the character itself or \\U and eight digits",
+    );
   }
 }
 
@@ -145,14 +167,20 @@ function convertTagged(node: Scalar, tag: string, conversion: Conversion): Scala
   if (tag === "binary") return Buffer.from(text, "base64").toString();
   const value = resolvePlainScalar(text);
   const type = value === null ? "null" : typeof value;
-  const fits = { null: type === "null", bool: type === "boolean", int: Number.isInteger(value), float: type === "number" }[tag];
+  const fits = {
+    null: type === "null",
+    bool: type === "boolean",
+    int: Number.isInteger(value),
+    float: type === "number",
+  }[tag];
   if (fits === undefined) return text;
   if (!fits) conversion.sink.report(startOf(node), `cannot read '${text}' as !!${tag}`);
   return typeof value === "number" ? finite(value, node, conversion) : value;
 }
 
 function finite(value: number, node: Scalar, conversion: Conversion): number {
-  if (!Number.isFinite(value)) conversion.sink.report(startOf(node), `${String(node.value)} is not a number that JSON can carry`);
+  if (!Number.isFinite(value))
+    conversion.sink.report(startOf(node), `${String(node.value)} is not a number that JSON can carry`);
   return value;
 }
 
@@ -180,7 +208,10 @@ function convertMapping(node: YAMLMap, conversion: Conversion): PlainValue {
     const key = keyText(pair.key, conversion);
     const first = written.get(key);
     if (first !== undefined)
-      conversion.sink.report(at.key, `duplicate key ${JSON.stringify(key)}, first on line ${conversion.sink.lineOf(first)}`);
+      conversion.sink.report(
+        at.key,
+        `duplicate key ${JSON.stringify(key)}, first on line ${conversion.sink.lineOf(first)}`,
+      );
     written.set(key, at.key);
     entries.set(key, pair.value === null ? null : convert(pair.value, conversion));
     parts.set(key, at);
@@ -194,14 +225,20 @@ function convertMapping(node: YAMLMap, conversion: Conversion): PlainValue {
 /** Text of a key. Numbers and booleans become their JSON text, as in kubectl. */
 function keyText(node: Node, conversion: Conversion): string {
   const value = isScalar(node) || isAlias(node) ? convert(node, conversion) : null;
-  if (value === null || typeof value === "object") abort(conversion, node, "a key must be a text, a number or a boolean");
+  if (value === null || typeof value === "object")
+    abort(conversion, node, "a key must be a text, a number or a boolean");
   return String(value);
 }
 
 /**
- * Merges the mappings of a `<<` key. As in kubectl, what is merged replaces what stands before it; in a list of mappings the earlier wins.
+ * Merges the mappings of a `<<` key. As in kubectl, what is merged replaces what stands before it;
+ * in a list of mappings the earlier wins.
  */
-function merge(node: Node | null, conversion: Conversion, set: (key: string, value: PlainValue, place: Place) => void): void {
+function merge(
+  node: Node | null,
+  conversion: Conversion,
+  set: (key: string, value: PlainValue, place: Place) => void,
+): void {
   const value = node === null ? null : convert(node, conversion);
   const sources = Array.isArray(value) ? [...(value as readonly PlainValue[])].reverse() : [value];
   for (const source of sources) {
@@ -246,7 +283,8 @@ function offsetOf(
     const place = typeof value === "object" && value !== null ? from.places.get(value)?.get(step) : undefined;
     if (place === undefined) return offset;
     const isLast = index === path.length - 1;
-    // Of what is not found inside a mapping, the mapping's own key says more than the first key inside.
+    // Of what is not found inside a mapping, the mapping's own key says more than the first key
+    // inside.
     offset = from.what === "key" || !isLast ? place.key : place.value;
     value = (value as Record<string | number, unknown>)[step];
   }

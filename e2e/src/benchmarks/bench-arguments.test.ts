@@ -14,7 +14,10 @@ describe("parseBenchArguments()", () => {
   });
 
   it.each([
-    { args: ["0"], message: "Cannot measure with '0': allowed are a number of rounds from 1 to 99, --quick and --against COMMIT" },
+    {
+      args: ["0"],
+      message: "Cannot measure with '0': allowed are a number of rounds from 1 to 99, --quick and --against COMMIT",
+    },
     { args: ["100"], message: "Cannot measure with '100'" },
     { args: ["--fast"], message: "Cannot measure with '--fast'" },
     { args: ["--against"], message: "Cannot compare: --against needs a commit behind it" },

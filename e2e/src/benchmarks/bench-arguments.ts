@@ -3,7 +3,10 @@ import { E2eError } from "../errors.ts";
 
 /** What to measure, and how thoroughly. */
 export interface BenchArguments {
-  /** How often each variant is measured; the variants take turns, so that a change of the machine meets all of them. */
+  /**
+   * How often each variant is measured; the variants take turns, so that a change of the machine
+   * meets all of them.
+   */
   readonly rounds: number;
   /** Short measurements: shows that everything works, and says little about speed. */
   readonly isQuick: boolean;
@@ -33,7 +36,8 @@ export function parseBenchArguments(args: readonly string[]): BenchArguments {
 }
 
 function commitAfter(text: string | undefined): string {
-  if (text === undefined || text === "") throw new E2eError("BENCHMARK_FAILED", "Cannot compare: --against needs a commit behind it");
+  if (text === undefined || text === "")
+    throw new E2eError("BENCHMARK_FAILED", "Cannot compare: --against needs a commit behind it");
   return text;
 }
 

@@ -1,9 +1,18 @@
-// One connection of the load generator: sends calls from prebuilt bytes and counts what comes back. All calls made during one
-// turn of the event loop leave in one write.
+// One connection of the load generator: sends calls from prebuilt bytes and counts what comes back.
+// All calls made during one turn of the event loop leave in one write.
 import type { Socket } from "node:net";
 import { connect } from "node:net";
 import type { CallTemplate } from "./http2-frames.ts";
-import { FLAG, FRAME, acknowledgement, callTemplate, createFrameReader, openingBytes, placesOf, windowUpdate } from "./http2-frames.ts";
+import {
+  FLAG,
+  FRAME,
+  acknowledgement,
+  callTemplate,
+  createFrameReader,
+  openingBytes,
+  placesOf,
+  windowUpdate,
+} from "./http2-frames.ts";
 
 /** Digits of the number in a key: a hundred million different keys. */
 const DIGITS = 8;
@@ -11,7 +20,10 @@ const DIGITS = 8;
 /** The place in a message that the number of the key takes. */
 export const KEY_MARKER = "#".repeat(DIGITS);
 
-/** Received bytes of messages after which the server gets more window: far less than the window, far more than one batch. */
+/**
+ * Received bytes of messages after which the server gets more window: far less than the window, far
+ * more than one batch.
+ */
 const WINDOW_STEP_BYTES = 1 << 28;
 
 /** Size of the buffer that calls are written into, in bytes. */
@@ -39,7 +51,10 @@ export interface CallTarget {
 
 /** Hears of the end of calls. */
 export interface CallListener {
-  /** A call was answered with a decision; `code` is its overall code on the wire: 1 within, 2 over the limit. */
+  /**
+   * A call was answered with a decision; `code` is its overall code on the wire: 1 within, 2 over
+   * the limit.
+   */
   answered(code: number, sentMs: number): void;
   /** A call or the whole connection failed; what is measured from now on means nothing. */
   failed(reason: string): void;
@@ -48,7 +63,10 @@ export interface CallListener {
 /** A connection that can carry calls. */
 export interface CallConnection {
   readonly inFlight: number;
-  /** Adds a call about the key with this number and, if its message has more than one place, the keys that follow; `sentMs` comes back with the answer. Goes out with flush(). */
+  /**
+   * Adds a call about the key with this number and, if its message has more than one place, the
+   * keys that follow; `sentMs` comes back with the answer. Goes out with flush().
+   */
   call(key: number, sentMs: number): void;
   /** Writes all calls made since the last time, in one go. */
   flush(): void;
@@ -77,7 +95,10 @@ class SocketConnection implements CallConnection {
   private readonly later: CallTemplate;
   private template: CallTemplate;
   private nextStreamId = 1;
-  /** Time of sending and code of the answer by stream; streams are numbered 1, 3, 5 …, so the index is (id - 1) / 2 in a ring. */
+  /**
+   * Time of sending and code of the answer by stream; streams are numbered 1, 3, 5 …, so the index
+   * is (id - 1) / 2 in a ring.
+   */
   private readonly sentMs = new Float64Array(RING).fill(ANSWERED);
   private readonly codes = new Uint8Array(RING);
   private batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
@@ -88,7 +109,12 @@ class SocketConnection implements CallConnection {
   constructor(socket: Socket, target: CallTarget, listener: CallListener) {
     this.socket = socket;
     this.listener = listener;
-    const shape = { path: target.path, authority: `${target.host}:${target.port}`, message: target.message, marker: KEY_MARKER };
+    const shape = {
+      path: target.path,
+      authority: `${target.host}:${target.port}`,
+      message: target.message,
+      marker: KEY_MARKER,
+    };
     this.template = callTemplate({ ...shape, isFirst: true });
     this.later = callTemplate({ ...shape, isFirst: false });
     const read = createFrameReader((type, flags, streamId, payload) => this.onFrame(type, flags, streamId, payload));
@@ -118,7 +144,8 @@ class SocketConnection implements CallConnection {
   flush(): void {
     if (this.batchLength === 0) return;
     this.socket.write(this.batch.subarray(0, this.batchLength));
-    // The socket may still hold the old buffer, so the next batch gets a new one when this one was large; small ones share it.
+    // The socket may still hold the old buffer, so the next batch gets a new one when this one was
+    // large; small ones share it.
     this.batch = this.batch.subarray(this.batchLength);
     if (this.batch.length < BATCH_BYTES / 4) this.batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
     this.batchLength = 0;
@@ -136,8 +163,10 @@ class SocketConnection implements CallConnection {
   private onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
     if (type === FRAME.DATA) this.onData(streamId, payload);
     if ((type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0) this.finish(streamId);
-    else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0) this.socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
-    else if (type === FRAME.PING && (flags & FLAG.ACK) === 0) this.socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
+    else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
+      this.socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
+    else if (type === FRAME.PING && (flags & FLAG.ACK) === 0)
+      this.socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
     else if (type === FRAME.RST_STREAM) this.fail(`the server reset a call with code ${payload.readUInt32BE()}`);
     else if (type === FRAME.GOAWAY) this.fail(`the server sent GOAWAY with code ${payload.readUInt32BE(4)}`);
   }
@@ -169,10 +198,12 @@ class SocketConnection implements CallConnection {
 }
 
 function writeDigits(bytes: Buffer, at: number, value: number): void {
-  for (let digit = DIGITS - 1, rest = value; digit >= 0; digit--, rest = Math.floor(rest / 10)) bytes[at + digit] = 0x30 + (rest % 10);
+  for (let digit = DIGITS - 1, rest = value; digit >= 0; digit--, rest = Math.floor(rest / 10))
+    bytes[at + digit] = 0x30 + (rest % 10);
 }
 
-// A gRPC message of five bytes and more whose first field is overall_code (number 1, varint): 0x08, then the code.
+// A gRPC message of five bytes and more whose first field is overall_code (number 1, varint): 0x08,
+// then the code.
 function codeOf(payload: Buffer): number {
   return payload.length >= 7 && payload[5] === 0x08 ? payload[6]! : 0;
 }

@@ -1,10 +1,14 @@
-// A server that decides nothing: it answers every call with the same prebuilt bytes. What the load generator reaches against it
-// is the generator's own ceiling, so a table can say how far below that a real server stays. Run as a process of its own.
+// A server that decides nothing: it answers every call with the same prebuilt bytes. What the load
+// generator reaches against it is the generator's own ceiling, so a table can say how far below
+// that a real server stays. Run as a process of its own.
 import { createServer } from "node:net";
 import type { Socket } from "node:net";
 import { FLAG, FRAME, PREFACE, acknowledgement, createFrameReader, frame, windowUpdate } from "./http2-frames.ts";
 
-/** Answer of every call: ":status: 200" from the static table, a decision that says OK, and "grpc-status: 0" as a literal. */
+/**
+ * Answer of every call: ":status: 200" from the static table, a decision that says OK, and
+ * "grpc-status: 0" as a literal.
+ */
 const ANSWER = Buffer.concat([
   frame(FRAME.HEADERS, FLAG.END_HEADERS, 0, Buffer.from([0x88])),
   frame(FRAME.DATA, 0, 0, Buffer.from([0, 0, 0, 0, 2, 0x08, 0x01])),
@@ -33,7 +37,8 @@ function answerAll(socket: Socket): void {
   let answers: Buffer[] = [];
   let received = 0;
   const read = createFrameReader((type, flags, streamId, payload) => {
-    if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0) socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
+    if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
+      socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
     if (type !== FRAME.DATA) return;
     received += payload.length;
     if ((flags & FLAG.END_STREAM) !== 0) answers.push(answerFor(streamId));

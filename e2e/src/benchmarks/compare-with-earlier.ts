@@ -1,4 +1,5 @@
-// `make bench ARGS="--against COMMIT"`: which servers of the earlier and of this version are held against each other, and the bar.
+// `make bench ARGS="--against COMMIT"`: which servers of the earlier and of this version are held
+// against each other, and the bar.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import type { BenchArguments } from "./bench-arguments.ts";
 import type { Comparison, ComparisonResult } from "./comparison.ts";
@@ -10,10 +11,16 @@ import type { MeasureOptions } from "./measurement.ts";
 import { measure } from "./measurement.ts";
 import { ONE_OF_MANY, OVER_LIMIT, PIPELINED, TWO_DESCRIPTORS, UNBATCHED } from "./workload.ts";
 
-/** Most that a decision with everything switched on may cost, as a multiple of what it cost before with all that there was. */
+/**
+ * Most that a decision with everything switched on may cost, as a multiple of what it cost before
+ * with all that there was.
+ */
 const BAR = 1.2;
 
-/** Ratios are narrower than the figures they are made of, but a bar stands on them: they get more rounds. */
+/**
+ * Ratios are narrower than the figures they are made of, but a bar stands on them: they get more
+ * rounds.
+ */
 const FURTHER_ROUNDS = 2;
 
 /** Everything the comparison needs of a run. */
@@ -37,7 +44,8 @@ export async function compareWithEarlier(commit: string, run: ComparisonRun): Pr
   const before = await start("before", earlier.root, false);
   const beforeEverything = await start("before-everything", earlier.root, true);
   const oursEverything = await start("everything", root, true);
-  // A server of its own: one that was measured before has a fuller heap than the earlier version's, which just started.
+  // A server of its own: one that was measured before has a fuller heap than the earlier version's,
+  // which just started.
   const now = await start("redis", root, false);
   const defaults = { now, before, bar: undefined };
   const everything = { now: oursEverything, before: beforeEverything };
@@ -46,8 +54,18 @@ export async function compareWithEarlier(commit: string, run: ComparisonRun): Pr
     { name: "defaults", ...defaults, scenario: { load: UNBATCHED, question: ONE_OF_MANY } },
     { name: "everything on", ...everything, bar: BAR, scenario: { load: PIPELINED, question: ONE_OF_MANY } },
     { name: "everything on", ...everything, bar: BAR, scenario: { load: UNBATCHED, question: ONE_OF_MANY } },
-    { name: "everything on, two descriptors", ...everything, bar: undefined, scenario: { load: PIPELINED, question: TWO_DESCRIPTORS } },
-    { name: "everything on, over the limit", ...everything, bar: undefined, scenario: { load: PIPELINED, question: OVER_LIMIT } },
+    {
+      name: "everything on, two descriptors",
+      ...everything,
+      bar: undefined,
+      scenario: { load: PIPELINED, question: TWO_DESCRIPTORS },
+    },
+    {
+      name: "everything on, over the limit",
+      ...everything,
+      bar: undefined,
+      scenario: { load: PIPELINED, question: OVER_LIMIT },
+    },
   ];
   const rounds = wanted.rounds + FURTHER_ROUNDS;
   const results = await measureComparisons(comparisons, rounds, (server, scenario, round) => {
@@ -58,7 +76,8 @@ export async function compareWithEarlier(commit: string, run: ComparisonRun): Pr
   return `${title}\n${formatComparisons(results)}\n${featureCost(results)}\n\n`;
 }
 
-// No bar: what the features cost of themselves. The two were measured in the same rounds, though not one right after the other.
+// No bar: what the features cost of themselves. The two were measured in the same rounds, though
+// not one right after the other.
 function featureCost(results: readonly ComparisonResult[]): string {
   const costs = [PIPELINED, UNBATCHED].map((load) => {
     const of = (name: string): ComparisonResult =>

@@ -5,7 +5,13 @@ import type { MeasuredServer } from "./measured-server.ts";
 import type { Sample } from "./measurement.ts";
 import { ONE_OF_MANY, PIPELINED } from "./workload.ts";
 
-const server = (name: string): MeasuredServer => ({ name, grpcPort: 1, pid: 1, groups: [], stop: () => Promise.resolve() });
+const server = (name: string): MeasuredServer => ({
+  name,
+  grpcPort: 1,
+  pid: 1,
+  groups: [],
+  stop: () => Promise.resolve(),
+});
 
 const comparison: Comparison = {
   name: "one descriptor",
@@ -16,7 +22,17 @@ const comparison: Comparison = {
 };
 
 const sample = (cpuMicrosPerDecision: number): Sample => ({
-  report: { answers: 1, overLimit: 0, seconds: 1, p50Ms: 1, p99Ms: 1, maxMs: 1, generatorLoad: 0, beganMs: 0, endedMs: 1 },
+  report: {
+    answers: 1,
+    overLimit: 0,
+    seconds: 1,
+    p50Ms: 1,
+    p99Ms: 1,
+    maxMs: 1,
+    generatorLoad: 0,
+    beganMs: 0,
+    endedMs: 1,
+  },
   cpuMicrosPerDecision,
   waitedShare: 0,
   residentMebibytes: 100,

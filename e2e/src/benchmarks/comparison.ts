@@ -1,4 +1,5 @@
-// The cost of a decision now against its cost in an earlier version, both servers measured in the same run, one right after the other.
+// The cost of a decision now against its cost in an earlier version, both servers measured in the
+// same run, one right after the other.
 import type { MeasuredServer } from "./measured-server.ts";
 import type { Sample, Scenario } from "./measurement.ts";
 import type { Spread } from "./summary.ts";
@@ -14,7 +15,10 @@ export interface Comparison {
   readonly bar: number | undefined;
 }
 
-/** What came of a comparison: processor time per decision in microseconds, and its ratio within each round. */
+/**
+ * What came of a comparison: processor time per decision in microseconds, and its ratio within each
+ * round.
+ */
 export interface ComparisonResult {
   readonly comparison: Comparison;
   readonly nowMicros: Spread;
@@ -22,7 +26,10 @@ export interface ComparisonResult {
   readonly ratio: Spread;
 }
 
-/** Measures every comparison `rounds` times. Who goes first changes from round to round, so that a drift of the machine favours neither. */
+/**
+ * Measures every comparison `rounds` times. Who goes first changes from round to round, so that a
+ * drift of the machine favours neither.
+ */
 export async function measureComparisons(
   comparisons: readonly Comparison[],
   rounds: number,

@@ -1,4 +1,5 @@
-// The pods of a benchmark of the control plane, seen from the program that measures: starts their process and asks it.
+// The pods of a benchmark of the control plane, seen from the program that measures: starts their
+// process and asks it.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -7,7 +8,10 @@ import { E2eError } from "../errors.ts";
 import { STACK_HOST } from "../stack/ports.ts";
 import type { PodsAnswer, PodsOrder } from "./control-plane-pods.ts";
 
-/** Longest wait for an answer, in milliseconds: far beyond every bar, so that a miss is measured and not cut off. */
+/**
+ * Longest wait for an answer, in milliseconds: far beyond every bar, so that a miss is measured and
+ * not cut off.
+ */
 const ANSWER_TIMEOUT_MS = 120_000;
 
 /** How many pods there are and where they connect. */
@@ -24,7 +28,9 @@ export interface Fleet {
 
 /** Starts pods; they connect as soon as there is something to connect to. */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const child = fork(join(import.meta.dirname, "control-plane-pods.js"), { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = fork(join(import.meta.dirname, "control-plane-pods.js"), {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
   await once(child, "spawn");
   const fleet = new ForkedFleet(child);
   child.send({ kind: "open", host: STACK_HOST, ...options } satisfies PodsOrder);
@@ -68,7 +74,12 @@ class ForkedFleet implements Fleet {
       };
       const fail = (): void => {
         end();
-        reject(new E2eError("BENCHMARK_FAILED", `The pods did not answer '${order.kind}' within ${ANSWER_TIMEOUT_MS / 1000} s, or ended`));
+        reject(
+          new E2eError(
+            "BENCHMARK_FAILED",
+            `The pods did not answer '${order.kind}' within ${ANSWER_TIMEOUT_MS / 1000} s, or ended`,
+          ),
+        );
       };
       const timer = setTimeout(fail, ANSWER_TIMEOUT_MS);
       child.on("message", hear);

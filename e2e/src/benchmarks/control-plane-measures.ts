@@ -1,5 +1,6 @@
-// What is measured of the control plane, one function for each promise: each starts what it needs, measures, checks that every pod ended up with the same
-// version, and stops everything. Nothing is printed here.
+// What is measured of the control plane, one function for each promise: each starts what it needs,
+// measures, checks that every pod ended up with the same version, and stops everything. Nothing is
+// printed here.
 import { setTimeout as delay } from "node:timers/promises";
 
 import { E2eError } from "../errors.ts";
@@ -23,18 +24,30 @@ const HUGE_SET: SetSize = { resources: 5000, longRules: 0 };
 /** How many edits of one resource are measured, one after the other. */
 const EDITS = 30;
 
-/** Time between two edits, in milliseconds: longer than the debounce is quiet, so that each edit is on its own. */
+/**
+ * Time between two edits, in milliseconds: longer than the debounce is quiet, so that each edit is
+ * on its own.
+ */
 const EDIT_PAUSE_MS = 150;
 
 const BURST_EDITS = 1000;
 
-/** How long no push must come until a burst counts as over, in milliseconds: twice the longest debounce. */
+/**
+ * How long no push must come until a burst counts as over, in milliseconds: twice the longest
+ * debounce.
+ */
 const BURST_QUIET_MS = 2000;
 
-/** Windows of pods, in bytes: what HTTP/2 starts with and the pods of this repository keep, and one that takes the largest snapshot at once. */
+/**
+ * Windows of pods, in bytes: what HTTP/2 starts with and the pods of this repository keep, and one
+ * that takes the largest snapshot at once.
+ */
 const WINDOW_BYTES = { usual: 65_535, wide: 16 * 1024 * 1024 } as const;
 
-/** Back-off of pods that lose their stream, in milliseconds; that of a start is short, so that it measures the control plane. */
+/**
+ * Back-off of pods that lose their stream, in milliseconds; that of a start is short, so that it
+ * measures the control plane.
+ */
 const BACKOFF_MS = { start: [20, 20], lost: [250, 1000] } as const;
 
 /** What a measure needs from the program. */
@@ -56,7 +69,10 @@ export interface Measured {
   /** Samples in milliseconds, or numbers of pushes. */
   readonly samples: readonly number[];
   readonly peakMemoryMib: number;
-  /** Processor time that the control plane took from its start to the end, in seconds: what is left of a figure when the machine is busy. */
+  /**
+   * Processor time that the control plane took from its start to the end, in seconds: what is left
+   * of a figure when the machine is busy.
+   */
   readonly cpuSeconds: number;
 }
 
@@ -85,14 +101,20 @@ export async function measureColdStart(bench: Bench, options: { readonly place: 
   );
 }
 
-/** Time from one edit in a set of 2 MiB to the moment at which each of 1,000 streams has all of it. */
-export async function measureLargePush(bench: Bench, options: { readonly isTls: boolean; readonly isWide: boolean }): Promise<Measured> {
+/**
+ * Time from one edit in a set of 2 MiB to the moment at which each of 1,000 streams has all of it.
+ */
+export async function measureLargePush(
+  bench: Bench,
+  options: { readonly isTls: boolean; readonly isWide: boolean },
+): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 1000, ...options });
   const editedMs = Date.now();
   await resources.write(7, 2);
   const { arrivals } = await fleet.awaitResponse(2);
   for (const { sizeBytes } of arrivals) {
-    if (sizeBytes < LARGE_SNAPSHOT_BYTES) throw new E2eError("BENCHMARK_FAILED", `A snapshot has only ${sizeBytes} bytes`);
+    if (sizeBytes < LARGE_SNAPSHOT_BYTES)
+      throw new E2eError("BENCHMARK_FAILED", `A snapshot has only ${sizeBytes} bytes`);
   }
   return finish(
     controlPlane,
@@ -124,10 +146,17 @@ export async function measureBurst(bench: Bench, options: { readonly overMs: num
   );
 }
 
-/** What a pod of a killed replica waits beyond its own back-off until another replica has served it. */
+/**
+ * What a pod of a killed replica waits beyond its own back-off until another replica has served it.
+ */
 export async function measureKilledReplica(bench: Bench): Promise<Measured> {
   const other = await reservePort();
-  const { resources, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true, otherPort: other });
+  const { resources, controlPlane, fleet } = await start(bench, {
+    set: USUAL_SET,
+    pods: 100,
+    isTls: true,
+    otherPort: other,
+  });
   const second = await launch(bench, { resources, isTls: true, adsPort: other });
   await second.waitUntilReady();
   const killedMs = Date.now();
@@ -185,7 +214,8 @@ async function launch(
 async function finish(controlPlane: MeasuredControlPlane, fleet: Fleet, samples: readonly number[]): Promise<Measured> {
   const last: PodsAnswer = await fleet.look();
   const versions = new Set(last.arrivals.map(({ version }) => version));
-  if (versions.size !== 1) throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of one`);
+  if (versions.size !== 1)
+    throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of one`);
   await eventually("the control plane to know that all pods have accepted what is in force", async () => {
     const { total, accepted } = await controlPlane.podCounts();
     if (total !== last.counts.length || accepted !== total) throw new Error(`${accepted} of ${total} have`);

@@ -1,5 +1,6 @@
-// One pod as the benchmark of the control plane plays it: a connection with one ADS stream in prepared HTTP/2 frames, which accepts every response at once
-// and decodes none. When it loses its stream it waits its own back-off and goes on to the next replica, as pods behind a Service do.
+// One pod as the benchmark of the control plane plays it: a connection with one ADS stream in
+// prepared HTTP/2 frames, which accepts every response at once and decodes none. When it loses its
+// stream it waits its own back-off and goes on to the next replica, as pods behind a Service do.
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
 
@@ -10,7 +11,16 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
 import { createResponseReader, type SeenResponse } from "./control-plane-response.ts";
-import { acknowledgement, callHeaders, createFrameReader, FLAG, FRAME, messageFrame, openingBytes, windowUpdate } from "./http2-frames.ts";
+import {
+  acknowledgement,
+  callHeaders,
+  createFrameReader,
+  FLAG,
+  FRAME,
+  messageFrame,
+  openingBytes,
+  windowUpdate,
+} from "./http2-frames.ts";
 
 /** The one stream of a connection. */
 const STREAM_ID = 1;
@@ -85,17 +95,29 @@ class SocketPod implements BenchmarkPod {
   }
 
   #begin(socket: Socket, authority: string): void {
-    const request = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, node: { id: this.#nodeId }, versionInfo: this.arrivals.at(-1)?.version ?? "" };
+    const request = {
+      typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
+      node: { id: this.#nodeId },
+      versionInfo: this.arrivals.at(-1)?.version ?? "",
+    };
     const { windowBytes } = this.#targets;
-    socket.write(Buffer.concat([openingBytes(windowBytes), callHeaders(PATH, authority), messageFrame(STREAM_ID, encodeRequest(request))]));
+    socket.write(
+      Buffer.concat([
+        openingBytes(windowBytes),
+        callHeaders(PATH, authority),
+        messageFrame(STREAM_ID, encodeRequest(request)),
+      ]),
+    );
     const readResponse = createResponseReader((response) => this.#accept(socket, response));
     let receivedBytes = 0;
     const readFrame = createFrameReader((type, flags, _streamId, payload) => {
       if (type === FRAME.DATA) {
         readResponse(payload);
         receivedBytes += payload.length;
-      } else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0) socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
-      else if (type === FRAME.PING && (flags & FLAG.ACK) === 0) socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
+      } else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
+        socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
+      else if (type === FRAME.PING && (flags & FLAG.ACK) === 0)
+        socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
       const isOver = (type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0;
       if (isOver || type === FRAME.RST_STREAM || type === FRAME.GOAWAY) socket.destroy();
     });

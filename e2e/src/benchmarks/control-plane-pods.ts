@@ -1,5 +1,6 @@
-// The process that plays all pods of a benchmark of the control plane, so that playing them costs the control plane nothing but a share of the machine.
-// It is told over its parent's channel how many to open, and asked when all of them have a response; it ends with its parent.
+// The process that plays all pods of a benchmark of the control plane, so that playing them costs
+// the control plane nothing but a share of the machine. It is told over its parent's channel how
+// many to open, and asked when all of them have a response; it ends with its parent.
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 
@@ -61,8 +62,17 @@ process.once("disconnect", () => process.exit(0));
 
 function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
   const { host, ports, backoffMs, windowBytes, tls } = order;
-  const paths = tls === undefined ? undefined : { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
-  const targets: PodTargets = { host, ports, backoffMs, windowBytes, tls: paths === undefined ? undefined : createSecureContext(paths) };
+  const paths =
+    tls === undefined
+      ? undefined
+      : { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
+  const targets: PodTargets = {
+    host,
+    ports,
+    backoffMs,
+    windowBytes,
+    tls: paths === undefined ? undefined : createSecureContext(paths),
+  };
   wanted = order.pods;
   let opened = 0;
   const openNext = (): void => {

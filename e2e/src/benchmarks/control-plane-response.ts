@@ -1,5 +1,6 @@
-// Finds version and nonce in the responses of an ADS stream as their bytes pass by, and decodes nothing else: the resources are skipped, not kept, so that a
-// thousand streams in one process are no bottleneck. For the benchmark of the control plane alone.
+// Finds version and nonce in the responses of an ADS stream as their bytes pass by, and decodes
+// nothing else: the resources are skipped, not kept, so that a thousand streams in one process are
+// no bottleneck. For the benchmark of the control plane alone.
 
 /** A response that has passed. */
 export interface SeenResponse {
@@ -18,7 +19,10 @@ const FIELD = { version: 1, nonce: 5 } as const;
 /** All fields that are ever set are strings, bytes and messages: a length, then so many bytes. */
 const LENGTH_DELIMITED = 2;
 
-/** Cuts the DATA of one stream into responses; `onResponse` hears of each when its last byte has come. */
+/**
+ * Cuts the DATA of one stream into responses; `onResponse` hears of each when its last byte has
+ * come.
+ */
 export function createResponseReader(onResponse: (response: SeenResponse) => void): (chunk: Buffer) => void {
   const reader = new ResponseReader(onResponse);
   return (chunk) => reader.feed(chunk);
@@ -26,7 +30,9 @@ export function createResponseReader(onResponse: (response: SeenResponse) => voi
 
 class ResponseReader {
   readonly #onResponse: (response: SeenResponse) => void;
-  /** Bytes of a head or of a wanted field that has not come wholly; never more than such a field. */
+  /**
+   * Bytes of a head or of a wanted field that has not come wholly; never more than such a field.
+   */
   #rest: Buffer = Buffer.alloc(0);
   /** Bytes of the message that are still to come; undefined between two messages. */
   #left: number | undefined;
@@ -80,7 +86,8 @@ class ResponseReader {
     const tag = readVarint(bytes, 0);
     const length = tag === undefined ? undefined : readVarint(bytes, tag.end);
     if (tag === undefined || length === undefined) return undefined;
-    if ((tag.value & 7) !== LENGTH_DELIMITED) throw new RangeError(`A response holds a field of wire type ${tag.value & 7}`);
+    if ((tag.value & 7) !== LENGTH_DELIMITED)
+      throw new RangeError(`A response holds a field of wire type ${tag.value & 7}`);
     const number = tag.value >>> 3;
     const end = length.end + length.value;
     if (end > left) throw new RangeError("A response holds a field that is longer than the response");

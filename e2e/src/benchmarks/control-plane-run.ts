@@ -1,5 +1,6 @@
-// The program behind `make bench-control-plane`: measures what the control plane promises about speed and memory, and prints each figure beside its bar.
-// docs/benchmarks.md holds its results. The decision path has a benchmark of its own (run.ts).
+// The program behind `make bench-control-plane`: measures what the control plane promises about
+// speed and memory, and prints each figure beside its bar. docs/benchmarks.md holds its results.
+// The decision path has a benchmark of its own (run.ts).
 import { cpus } from "node:os";
 import { join } from "node:path";
 
@@ -81,7 +82,14 @@ const MEASURES: readonly Measure[] = [
     memoryBarMib: 1024,
     run: (bench) => measureLargePush(bench, { isTls: true, isWide: true }),
   },
-  { id: "burst", title: "1,000 edits at once", unit: "pushes", figure: "max", bar: 20, run: (bench) => measureBurst(bench, { overMs: 0 }) },
+  {
+    id: "burst",
+    title: "1,000 edits at once",
+    unit: "pushes",
+    figure: "max",
+    bar: 20,
+    run: (bench) => measureBurst(bench, { overMs: 0 }),
+  },
   {
     id: "burst-slow",
     title: "1,000 edits within 10 s",
@@ -98,7 +106,8 @@ const MEASURES: readonly Measure[] = [
     bar: 1000,
     run: measureKilledReplica,
   },
-  // Last, because they need servers that may have to be built: what was measured before is told if that fails.
+  // Last, because they need servers that may have to be built: what was measured before is told if
+  // that fails.
   {
     id: "edit-cluster",
     title: "1 edit of 500 resources in a cluster → accepted by 100 pods",
@@ -163,7 +172,8 @@ async function benchControlPlane(context: ProgramContext): Promise<number> {
     throw error;
   } finally {
     // What was measured before a failure is worth reading, also when something cannot be stopped.
-    if (rows.length > 0) context.stdout(`${formatTable(["Measure", "Bar", "p50", "p99", "max", "CPU", "Peak RSS", "Result"], rows)}\n`);
+    if (rows.length > 0)
+      context.stdout(`${formatTable(["Measure", "Bar", "p50", "p99", "max", "CPU", "Peak RSS", "Result"], rows)}\n`);
     await stopAll();
   }
   return 0;

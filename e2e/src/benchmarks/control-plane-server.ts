@@ -1,4 +1,5 @@
-// The control plane as its benchmark runs it: the real program as a child over a folder of manifests, with its default settings but for addresses.
+// The control plane as its benchmark runs it: the real program as a child over a folder of
+// manifests, with its default settings but for addresses.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -84,7 +85,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<M
 
 function peakMemoryMib(program: ProcessGroup): number {
   const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${program.pid}/status`, "utf8"));
-  if (line === null) throw new E2eError("BENCHMARK_FAILED", "The kernel does not tell the resident memory of the control plane");
+  if (line === null)
+    throw new E2eError("BENCHMARK_FAILED", "The kernel does not tell the resident memory of the control plane");
   return Number(line[1]) / 1024;
 }
 
@@ -94,7 +96,9 @@ async function podCounts(url: string): Promise<{ readonly total: number; readonl
     headers: { "content-type": "application/json" },
     body: "{}",
   });
-  const { rollout } = (await response.json()) as { readonly rollout: { readonly fleets?: readonly { readonly pods?: Partial<Counts> }[] } };
+  const { rollout } = (await response.json()) as {
+    readonly rollout: { readonly fleets?: readonly { readonly pods?: Partial<Counts> }[] };
+  };
   const fleets = rollout.fleets ?? [];
   const sum = (read: (counts: Partial<Counts>) => number | undefined): number =>
     fleets.reduce((total, { pods }) => total + (read(pods ?? {}) ?? 0), 0);

@@ -6,8 +6,10 @@ import { makeClusterSet } from "./control-plane-sets.ts";
 describe("makeClusterSet()", () => {
   it("tells once why the API server does not start, and can be stopped all the same", async () => {
     const stops: (() => Promise<void>)[] = [];
-    const set = makeClusterSet({ folder: "/unused", onStarted: (stop) => stops.push(stop) }, { resources: 1, longRules: 0 }, () =>
-      Promise.reject(new Error("etcd is not there")),
+    const set = makeClusterSet(
+      { folder: "/unused", onStarted: (stop) => stops.push(stop) },
+      { resources: 1, longRules: 0 },
+      () => Promise.reject(new Error("etcd is not there")),
     );
     await expect(set).rejects.toThrow("etcd is not there");
     expect(await Promise.all(stops.map((stop) => stop()))).toEqual([undefined]);

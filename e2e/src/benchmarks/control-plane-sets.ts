@@ -1,4 +1,5 @@
-// Sets of resources, as the benchmark of the control plane makes them: files in a folder, or objects of a real API server.
+// Sets of resources, as the benchmark of the control plane makes them: files in a folder, or
+// objects of a real API server.
 import { mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -21,11 +22,17 @@ export interface SetSize {
 export interface ResourceSet {
   /** The settings of a control plane that is to serve it. */
   readonly source: Readonly<Record<string, string>>;
-  /** Gives one resource another limit. Of a folder it is done at once, of a cluster when the API server has it. */
+  /**
+   * Gives one resource another limit. Of a folder it is done at once, of a cluster when the API
+   * server has it.
+   */
   write(index: number, requestsPerUnit: number): void | Promise<void>;
 }
 
-/** Makes a set in a new folder below `parent`: one resource in each file, a hundred files in each folder. */
+/**
+ * Makes a set in a new folder below `parent`: one resource in each file, a hundred files in each
+ * folder.
+ */
 export function makeFolderSet(parent: string, { resources, longRules }: SetSize): ResourceSet {
   const folder = mkdtempSync(join(parent, "set-"));
   // As an editor that saves by renaming does.
@@ -41,15 +48,19 @@ export function makeFolderSet(parent: string, { resources, longRules }: SetSize)
   return { source: { SOURCE: "directory", SOURCE_DIRECTORY: folder }, write };
 }
 
-/** Starts an API server and makes a set in it. The control plane reads it under the account and with the rights that it has anywhere. */
+/**
+ * Starts an API server and makes a set in it. The control plane reads it under the account and with
+ * the rights that it has anywhere.
+ */
 export async function makeClusterSet(
   { folder, onStarted }: { readonly folder: string; readonly onStarted: (stop: () => Promise<void>) => void },
   { resources, longRules }: SetSize,
   startCluster: typeof startLimitsCluster = startLimitsCluster,
 ): Promise<ResourceSet> {
   const starting = startCluster();
-  // Known before it is there: whoever interrupts the start leaves no server behind. A start that fails has cleaned up by itself and is told once,
-  // below: a stop that failed with it would end the benchmark before it has told what it measured.
+  // Known before it is there: whoever interrupts the start leaves no server behind. A start that
+  // fails has cleaned up by itself and is told once, below: a stop that failed with it would end
+  // the benchmark before it has told what it measured.
   onStarted(() =>
     starting.then(
       (started) => started.stop(),
@@ -69,7 +80,10 @@ export async function makeClusterSet(
 }
 
 /** The manifest of one resource of a set. */
-function manifestText(index: number, content: { readonly requestsPerUnit: number; readonly longRules: number }): string {
+function manifestText(
+  index: number,
+  content: { readonly requestsPerUnit: number; readonly longRules: number },
+): string {
   const longRules = Array.from({ length: content.longRules }, (_, rule) => {
     const value = String(rule).padEnd(LONG_VALUE_LENGTH, "x");
     return `    - { key: path, value: ${value}, rateLimit: { unit: hour, requestsPerUnit: 100 } }\n`;

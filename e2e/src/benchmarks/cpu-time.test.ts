@@ -3,7 +3,8 @@ import { cpuTimeMs, parseCpuTimeMs, parseResidentMebibytes, waitedForCoreMs } fr
 
 describe("parseCpuTimeMs()", () => {
   it("adds user and kernel time when the name of the program holds spaces and brackets", () => {
-    const stat = "4242 (node (a) b) S 1 4242 4242 0 -1 4194304 900 0 0 0 153 47 0 0 20 0 11 0 1234 1000000 5000 18446744073709551615";
+    const stat =
+      "4242 (node (a) b) S 1 4242 4242 0 -1 4194304 900 0 0 0 153 47 0 0 20 0 11 0 1234 1000000 5000 18446744073709551615";
     expect(parseCpuTimeMs(stat)).toBe(2000);
   });
 });

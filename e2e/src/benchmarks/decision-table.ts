@@ -16,7 +16,10 @@ export interface DecisionRow {
 
 const LOADS = [PIPELINED, UNBATCHED, OPEN_LOOP] as const;
 
-/** Measures all rows under all loads, in turn, `rounds` times. The result is keyed for formatDecisions(). */
+/**
+ * Measures all rows under all loads, in turn, `rounds` times. The result is keyed for
+ * formatDecisions().
+ */
 export async function measureDecisions(
   rows: readonly DecisionRow[],
   rounds: number,
@@ -55,7 +58,15 @@ export function formatDecisions(rows: readonly DecisionRow[], samples: ReadonlyM
       ];
     }),
   );
-  const head = ["Load", "Server", "Decisions per second, one core", "CPU µs per decision", "p50 ms", "p99 ms", "RSS MiB"];
+  const head = [
+    "Load",
+    "Server",
+    "Decisions per second, one core",
+    "CPU µs per decision",
+    "p50 ms",
+    "p99 ms",
+    "RSS MiB",
+  ];
   return formatTable([...head, "Kept waiting", "Generator"], cells);
 }
 

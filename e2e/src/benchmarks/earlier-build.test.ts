@@ -8,7 +8,11 @@ describe("buildEarlier()", () => {
   it("throws and leaves nothing when the repository does not have the commit", async () => {
     const folder = makeTemporaryFolder();
     try {
-      const options = { root: join(import.meta.dirname, "..", "..", ".."), env: { XDG_CACHE_HOME: folder.path }, say: () => undefined };
+      const options = {
+        root: join(import.meta.dirname, "..", "..", ".."),
+        env: { XDG_CACHE_HOME: folder.path },
+        say: () => undefined,
+      };
       await expect(buildEarlier("no-such-commit", options)).rejects.toMatchObject({
         code: "BENCHMARK_FAILED",
         message: "Cannot compare with 'no-such-commit': this repository has no such commit; fetch it first",

@@ -1,5 +1,6 @@
-// An earlier commit of this repository, checked out and built outside the tree, so that its service can be measured beside ours. The
-// result is kept in the cache folder under the commit's name: a second comparison builds nothing.
+// An earlier commit of this repository, checked out and built outside the tree, so that its service
+// can be measured beside ours. The result is kept in the cache folder under the commit's name: a
+// second comparison builds nothing.
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -8,10 +9,16 @@ import { promisify } from "node:util";
 import { E2eError } from "../errors.ts";
 import { linkPackages } from "./package-links.ts";
 
-/** Written last, so that a build that was interrupted is not taken for a whole one. Holds where the packages come from. */
+/**
+ * Written last, so that a build that was interrupted is not taken for a whole one. Holds where the
+ * packages come from.
+ */
 const STAMP = ".built";
 
-/** Stands in the stamp of a checkout that has packages of its own; otherwise the root they are linked from stands there. */
+/**
+ * Stands in the stamp of a checkout that has packages of its own; otherwise the root they are
+ * linked from stands there.
+ */
 const OWN_PACKAGES = "own";
 
 /** Characters of the commit in the name of its folder. */
@@ -28,17 +35,30 @@ export interface EarlierBuild {
   readonly description: string;
 }
 
-/** Builds `commit` of the repository at `root`, unless the cache has it. `say` hears what takes time. */
+/**
+ * Builds `commit` of the repository at `root`, unless the cache has it. `say` hears what takes
+ * time.
+ */
 export async function buildEarlier(
   commit: string,
-  options: { readonly root: string; readonly env: Readonly<Record<string, string | undefined>>; readonly say: (text: string) => void },
+  options: {
+    readonly root: string;
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly say: (text: string) => void;
+  },
 ): Promise<EarlierBuild> {
   const { root, env, say } = options;
-  const hash = await run("git", ["-C", root, "rev-parse", "--verify", "--quiet", `${commit}^{commit}`], root).catch((cause: unknown) => {
-    throw new E2eError("BENCHMARK_FAILED", `Cannot compare with '${commit}': this repository has no such commit; fetch it first`, {
-      cause,
-    });
-  });
+  const hash = await run("git", ["-C", root, "rev-parse", "--verify", "--quiet", `${commit}^{commit}`], root).catch(
+    (cause: unknown) => {
+      throw new E2eError(
+        "BENCHMARK_FAILED",
+        `Cannot compare with '${commit}': this repository has no such commit; fetch it first`,
+        {
+          cause,
+        },
+      );
+    },
+  );
   const description = await run("git", ["-C", root, "log", "-1", "--format=%h (%s)", hash], root);
   const folder = join(cacheFolder(env), `commit-${hash.slice(0, NAME_LENGTH)}`);
   if (isUsable(folder, root)) return { root: folder, description };
@@ -81,6 +101,10 @@ async function run(command: string, args: readonly string[], cwd: string): Promi
   } catch (cause) {
     const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string };
     const reason = `${stdout}${stderr}`.trim();
-    throw new E2eError("BENCHMARK_FAILED", `Cannot build the earlier commit: ${command} ${args.join(" ")} failed: ${reason}`, { cause });
+    throw new E2eError(
+      "BENCHMARK_FAILED",
+      `Cannot build the earlier commit: ${command} ${args.join(" ")} failed: ${reason}`,
+      { cause },
+    );
   }
 }

@@ -1,19 +1,24 @@
-// The settings with which the benchmarks run a server that has everything switched on: each feature that costs something per decision. A
-// version that does not know a setting passes over it, so an earlier one runs with those of the features that it has.
+// The settings with which the benchmarks run a server that has everything switched on: each feature
+// that costs something per decision. A version that does not know a setting passes over it, so an
+// earlier one runs with those of the features that it has.
 import type { TelemetryPorts } from "./telemetry-sink.ts";
 
 /** Room for all keys that a benchmark puts into the cache of keys over their limit. */
 const LOCAL_CACHE_BYTES = 64 * 1024 * 1024;
 
-/** Share of the calls that are traced: what services of this load choose, so that traces stay payable. */
+/**
+ * Share of the calls that are traced: what services of this load choose, so that traces stay
+ * payable.
+ */
 const SAMPLING_RATE = "0.01";
 
 /** So short that every measurement holds several flushes. */
 const FLUSH_INTERVAL = "1s";
 
 /**
- * All of it. `perSecondSocketPath` leads to a second Redis for counters per second; `host` is where the telemetry sink listens.
- * Not among them is what changes how calls are batched or how rules match: pipeline windows, and flags of single rules.
+ * All of it. `perSecondSocketPath` leads to a second Redis for counters per second; `host` is where
+ * the telemetry sink listens. Not among them is what changes how calls are batched or how rules
+ * match: pipeline windows, and flags of single rules.
  */
 export function everythingOn(options: {
   readonly perSecondSocketPath: string;

@@ -6,7 +6,8 @@ const CALL = { path: "/s/M", authority: "h:1", message: Buffer.from("a########z"
 describe("callTemplate()", () => {
   it("is a HEADERS frame and a DATA frame that ends the stream, with the places to patch", () => {
     const { bytes, streamIdAt, digitsAt } = callTemplate({ ...CALL, isFirst: false });
-    // 6 bytes of HEADERS with END_HEADERS, all fields by their index; then 15 bytes of DATA with END_STREAM.
+    // 6 bytes of HEADERS with END_HEADERS, all fields by their index; then 15 bytes of DATA with
+    // END_STREAM.
     expect(bytes.toString("hex")).toBe(
       ["000006010400000000", "8386c1c0bfbe", "00000f000100000000", "000000000a", "6123232323232323237a"]
         .join("")
@@ -28,7 +29,9 @@ describe("callTemplate()", () => {
   });
 
   it("throws when the message lacks the marker", () => {
-    expect(() => callTemplate({ ...CALL, marker: "@@@@", isFirst: false })).toThrow("The message does not hold the marker @@@@");
+    expect(() => callTemplate({ ...CALL, marker: "@@@@", isFirst: false })).toThrow(
+      "The message does not hold the marker @@@@",
+    );
   });
 });
 

@@ -1,5 +1,6 @@
-// The bytes of unary gRPC calls, built once and patched per call, and a reader of the frames that come back. It serves the
-// load generator alone: it trusts the server it measures, and it is no HTTP/2 client for anything else.
+// The bytes of unary gRPC calls, built once and patched per call, and a reader of the frames that
+// come back. It serves the load generator alone: it trusts the server it measures, and it is no
+// HTTP/2 client for anything else.
 
 /** What a client sends first on a connection (RFC 9113, section 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -13,7 +14,9 @@ export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6,
 /** Flags of frames: the first is END_STREAM on DATA and HEADERS, and ACK on SETTINGS and PING. */
 export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
 
-/** Largest flow-control window (RFC 9113, section 6.9.1), and the one every connection starts with. */
+/**
+ * Largest flow-control window (RFC 9113, section 6.9.1), and the one every connection starts with.
+ */
 const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
 
 /** A call as bytes, with the places that differ from call to call. */
@@ -26,7 +29,10 @@ export interface CallTemplate {
   readonly digitsAt: readonly number[];
 }
 
-/** The opening of a connection: no dynamic table towards us, and windows of this size; unless said otherwise so large that no answer ever waits for one. */
+/**
+ * The opening of a connection: no dynamic table towards us, and windows of this size; unless said
+ * otherwise so large that no answer ever waits for one.
+ */
 export function openingBytes(windowBytes: number = WINDOW.max): Buffer {
   const settings = Buffer.alloc(12);
   settings.writeUInt16BE(0x1, 0); // SETTINGS_HEADER_TABLE_SIZE = 0
@@ -49,8 +55,9 @@ export function acknowledgement(type: typeof FRAME.SETTINGS | typeof FRAME.PING,
 }
 
 /**
- * A call of `path` with `message`, in which each `marker` will be replaced by digits. The first call of a connection puts the
- * header fields into the server's table, the later ones only name them, as proxies do.
+ * A call of `path` with `message`, in which each `marker` will be replaced by digits. The first
+ * call of a connection puts the header fields into the server's table, the later ones only name
+ * them, as proxies do.
  */
 export function callTemplate(options: {
   readonly path: string;
@@ -59,7 +66,9 @@ export function callTemplate(options: {
   readonly marker: string;
   readonly isFirst: boolean;
 }): CallTemplate {
-  const headers = options.isFirst ? indexedLiterals(options.path, options.authority) : Buffer.from([0x83, 0x86, 0xc1, 0xc0, 0xbf, 0xbe]);
+  const headers = options.isFirst
+    ? indexedLiterals(options.path, options.authority)
+    : Buffer.from([0x83, 0x86, 0xc1, 0xc0, 0xbf, 0xbe]);
   const data = Buffer.alloc(5 + options.message.length); // No compression flag, then the length of the message.
   data.writeUInt32BE(options.message.length, 1);
   data.set(options.message, 5);
@@ -73,11 +82,19 @@ export function callTemplate(options: {
 /** Where `marker` stands in `bytes` from `start` on. */
 export function placesOf(marker: string, bytes: Buffer, start = 0): readonly number[] {
   const places: number[] = [];
-  for (let at = bytes.indexOf(marker, start, "latin1"); at >= 0; at = bytes.indexOf(marker, at + marker.length, "latin1")) places.push(at);
+  for (
+    let at = bytes.indexOf(marker, start, "latin1");
+    at >= 0;
+    at = bytes.indexOf(marker, at + marker.length, "latin1")
+  )
+    places.push(at);
   return places;
 }
 
-/** The frame that opens a call of `path` on stream 1 of a fresh connection; its messages follow as DATA frames. */
+/**
+ * The frame that opens a call of `path` on stream 1 of a fresh connection; its messages follow as
+ * DATA frames.
+ */
 export function callHeaders(path: string, authority: string): Buffer {
   return frame(FRAME.HEADERS, FLAG.END_HEADERS, 1, indexedLiterals(path, authority));
 }
@@ -109,8 +126,9 @@ export function createFrameReader(onFrame: FrameListener): (chunk: Buffer) => vo
   };
 }
 
-// :method POST and :scheme http from the static table; four fields as literals that enter the dynamic table (RFC 7541, 6.2.1),
-// so that afterwards te is entry 62, content-type 63, :authority 64 and :path 65.
+// :method POST and :scheme http from the static table; four fields as literals that enter the
+// dynamic table (RFC 7541, 6.2.1), so that afterwards te is entry 62, content-type 63, :authority
+// 64 and :path 65.
 function indexedLiterals(path: string, authority: string): Buffer {
   return Buffer.concat([
     Buffer.from([0x83, 0x86]),

@@ -30,7 +30,9 @@ describe("generateLoad()", () => {
       keys.add(request.descriptors[0]!.entries[0]!.value);
       return create(RateLimitResponseSchema, { overallCode: Code.OK });
     });
-    const report = await generateLoad(order(port, { load: { kind: "closed", inFlight: 8 }, keys: 50, measureMs: 2000 }));
+    const report = await generateLoad(
+      order(port, { load: { kind: "closed", inFlight: 8 }, keys: 50, measureMs: 2000 }),
+    );
     expect([...keys].sort()[0]).toBe("00000000");
     expect([...keys].sort().at(-1)).toBe("00000049");
     expect(keys.size).toBe(50);
@@ -42,11 +44,14 @@ describe("generateLoad()", () => {
 
   it("keeps the rate when the loop is open", async () => {
     const port = await serve(() => create(RateLimitResponseSchema, { overallCode: Code.OK }));
-    // Generator and server share an event loop here, so a busy machine may carry a backlog into or out of the measured time, but not every time.
+    // Generator and server share an event loop here, so a busy machine may carry a backlog into or
+    // out of the measured time, but not every time.
     const rates: number[] = [];
     const isKept = (rate: number): boolean => rate > 150 && rate < 250;
     while (rates.length < 8 && !rates.some(isKept)) {
-      const report = await generateLoad(order(port, { load: { kind: "open", perSecond: 200 }, warmUpMs: 400, measureMs: 1500 }));
+      const report = await generateLoad(
+        order(port, { load: { kind: "open", perSecond: 200 }, warmUpMs: 400, measureMs: 1500 }),
+      );
       rates.push(report.answers / report.seconds);
     }
     expect(rates).toContainEqual(expect.toSatisfy(isKept));
@@ -61,7 +66,9 @@ describe("generateLoad()", () => {
 
   it("counts the waiting of calls that are never answered", async () => {
     const port = await serve("silence");
-    const report = await generateLoad(order(port, { load: { kind: "open", perSecond: 100 }, warmUpMs: 100, measureMs: 500 }));
+    const report = await generateLoad(
+      order(port, { load: { kind: "open", perSecond: 100 }, warmUpMs: 100, measureMs: 500 }),
+    );
     expect(report.answers).toBe(0);
     expect(report.p50Ms).toBeGreaterThan(100);
     expect(report.maxMs).toBeGreaterThan(450);
@@ -69,7 +76,9 @@ describe("generateLoad()", () => {
 
   it("fails instead of reporting when the server answers with errors", async () => {
     const port = await serve(() => undefined);
-    await expect(generateLoad(order(port, {}))).rejects.toThrow("a call was answered with an error instead of a decision");
+    await expect(generateLoad(order(port, {}))).rejects.toThrow(
+      "a call was answered with an error instead of a decision",
+    );
   });
 
   it("fails instead of reporting when nothing listens", async () => {
@@ -80,7 +89,10 @@ describe("generateLoad()", () => {
 function order(port: number, changes: Partial<LoadOrder>): LoadOrder {
   const message = toBinary(
     RateLimitRequestSchema,
-    create(RateLimitRequestSchema, { domain: "bench", descriptors: [{ entries: [{ key: "user", value: KEY_MARKER }] }] }),
+    create(RateLimitRequestSchema, {
+      domain: "bench",
+      descriptors: [{ entries: [{ key: "user", value: KEY_MARKER }] }],
+    }),
   );
   return {
     host: "127.0.0.1",
@@ -100,7 +112,10 @@ function serve(answer: Answer | "silence"): Promise<number> {
   const server = new Server();
   servers.push(server);
   server.addService(serviceDefinition(RateLimitService), {
-    shouldRateLimit: (call: ServerUnaryCall<RateLimitRequest, RateLimitResponse>, reply: sendUnaryData<RateLimitResponse>) => {
+    shouldRateLimit: (
+      call: ServerUnaryCall<RateLimitRequest, RateLimitResponse>,
+      reply: sendUnaryData<RateLimitResponse>,
+    ) => {
       if (answer === "silence") return;
       const response = answer(call.request);
       if (response === undefined) reply({ code: status.UNAVAILABLE, details: "no" });
@@ -108,6 +123,8 @@ function serve(answer: Answer | "silence"): Promise<number> {
     },
   });
   return new Promise((resolve, reject) => {
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) => (error === null ? resolve(port) : reject(error)));
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    );
   });
 }

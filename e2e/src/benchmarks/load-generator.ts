@@ -1,5 +1,6 @@
-// The load generator, a process of its own so that the event loop of the measuring program never disturbs it. Takes its order
-// as one JSON argument, prints its report as one JSON line. It keeps the connections open for several rounds if told so.
+// The load generator, a process of its own so that the event loop of the measuring program never
+// disturbs it. Takes its order as one JSON argument, prints its report as one JSON line. It keeps
+// the connections open for several rounds if told so.
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { CallConnection } from "./call-connection.ts";
@@ -17,8 +18,12 @@ export interface LoadOrder {
   readonly keys: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
-  /** Closed: so many calls in flight per connection, a new one for each answer. Open: so many calls a second, whatever happens. */
-  readonly load: { readonly kind: "closed"; readonly inFlight: number } | { readonly kind: "open"; readonly perSecond: number };
+  /**
+   * Closed: so many calls in flight per connection, a new one for each answer. Open: so many calls
+   * a second, whatever happens.
+   */
+  readonly load:
+    { readonly kind: "closed"; readonly inFlight: number } | { readonly kind: "open"; readonly perSecond: number };
 }
 
 /** What came of it, for the measured time only. */
@@ -26,7 +31,10 @@ export interface LoadReport {
   readonly answers: number;
   readonly overLimit: number;
   readonly seconds: number;
-  /** Latencies, also of the calls that were still unanswered at the end, which count with their waiting until then. */
+  /**
+   * Latencies, also of the calls that were still unanswered at the end, which count with their
+   * waiting until then.
+   */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
@@ -37,10 +45,15 @@ export interface LoadReport {
   readonly endedMs: number;
 }
 
-/** Latencies kept for the percentiles; with more answers than that, those of the last million count. */
+/**
+ * Latencies kept for the percentiles; with more answers than that, those of the last million count.
+ */
 const LATENCIES_MAX = 1 << 20;
 
-/** Calls in flight per connection that can be told apart; an open loop in which the server lags that far behind measures nothing. */
+/**
+ * Calls in flight per connection that can be told apart; an open loop in which the server lags that
+ * far behind measures nothing.
+ */
 const BACKLOG_MAX = 60_000;
 
 /** Runs an order. Rejects as soon as a single call fails. */
@@ -99,12 +112,16 @@ class LoadRun {
     const cpu = process.cpuUsage(cpuBefore);
     this.isDone = true;
     const seconds = (performance.now() - began) / 1000;
-    // A call that still waits has taken at least that long: leaving it out would make a server that answers few calls look fast.
+    // A call that still waits has taken at least that long: leaving it out would make a server that
+    // answers few calls look fast.
     const nowMs = performance.now();
-    const waitingMs = this.connections.flatMap((connection) => connection.waitingSinceMs().map((sentMs) => nowMs - sentMs));
+    const waitingMs = this.connections.flatMap((connection) =>
+      connection.waitingSinceMs().map((sentMs) => nowMs - sentMs),
+    );
     const answeredMs = this.latencies.subarray(0, Math.min(this.answers, LATENCIES_MAX));
     const sorted = Float64Array.from([...answeredMs, ...waitingMs]).sort();
-    const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+    const at = (share: number): number =>
+      sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
     return {
       answers: this.answers,
       overLimit: this.overLimit,
@@ -130,8 +147,9 @@ class LoadRun {
     }
   }
 
-  // Calls arrive in bursts of one millisecond, and between them the generator sleeps: Redis shares its core. A call counts from the
-  // moment its burst was due, so a generator or a server that lags shows up as latency instead of as fewer calls.
+  // Calls arrive in bursts of one millisecond, and between them the generator sleeps: Redis shares
+  // its core. A call counts from the moment its burst was due, so a generator or a server that lags
+  // shows up as latency instead of as fewer calls.
   private startOpen(perSecond: number): void {
     const beganMs = performance.now();
     const perBurst = perSecond / 1000;

@@ -3,14 +3,20 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { cpus, loadavg, release, totalmem } from "node:os";
 
-/** Words to put in front of command lines, so that the server has one core and everything else another. */
+/**
+ * Words to put in front of command lines, so that the server has one core and everything else
+ * another.
+ */
 export interface Cores {
   readonly server: readonly string[];
   readonly generator: readonly string[];
   readonly note: string;
 }
 
-/** Server on one core, load and stores on another, where the machine has two and the tool to say so. The calling process goes to the second as well. */
+/**
+ * Server on one core, load and stores on another, where the machine has two and the tool to say so.
+ * The calling process goes to the second as well.
+ */
 export function assignCores(): Cores {
   try {
     execFileSync("taskset", ["-c", "0,1", "true"], { stdio: "ignore" });
@@ -39,13 +45,18 @@ export function describeMachine(): string {
 
 function versionOf(program: string, args: readonly string[]): string {
   try {
-    return firstVersion(execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })) ?? "of an unknown version";
+    return (
+      firstVersion(execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })) ??
+      "of an unknown version"
+    );
   } catch {
     return "not installed";
   }
 }
 
-/** The first thing in `text` that looks like a version: two or more numbers with dots between them. */
+/**
+ * The first thing in `text` that looks like a version: two or more numbers with dots between them.
+ */
 export function firstVersion(text: string): string | undefined {
   return /\d+(?:\.\d+)+/.exec(text)?.[0];
 }

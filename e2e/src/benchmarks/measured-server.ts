@@ -1,5 +1,6 @@
-// The rate limit service as the benchmarks run it: the real program of this or of an earlier version, over memory, Redis or memcached, on
-// sockets, with pull statistics; and either nothing else or everything switched on.
+// The rate limit service as the benchmarks run it: the real program of this or of an earlier
+// version, over memory, Redis or memcached, on sockets, with pull statistics; and either nothing
+// else or everything switched on.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
@@ -18,7 +19,10 @@ import { BENCH_RULES } from "./workload.ts";
 /** Longest wait for the program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 15_000;
 
-/** So long that a machine that stalls shows up as latency, which can be read, and not as errors, which end the benchmark. */
+/**
+ * So long that a machine that stalls shows up as latency, which can be read, and not as errors,
+ * which end the benchmark.
+ */
 const STORE_TIMEOUT = "10s";
 
 /** A server to start. */
@@ -59,7 +63,13 @@ interface Beside {
 /** Starts the server that decides nothing; see ceiling-server.ts. */
 export async function startCeilingServer(place: Pick<BenchPlace, "path" | "cores">): Promise<MeasuredServer> {
   const { program, line } = await startOwnProgram("ceiling-server.js", place.path, place.cores.server);
-  return { name: "ceiling", grpcPort: Number(line), pid: program.pid, groups: [program.pid], stop: () => stopProgram(program, 1000) };
+  return {
+    name: "ceiling",
+    grpcPort: Number(line),
+    pid: program.pid,
+    groups: [program.pid],
+    stop: () => stopProgram(program, 1000),
+  };
 }
 
 /** Starts the receiver of what servers tell about themselves; see telemetry-sink.ts. */
@@ -111,7 +121,13 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
     const program = await startProcess({ name: `weir-ratelimit (${plan.name})`, command: "env", args, env });
     beside.unshift({ groups: [program.pid], env: {}, stop: () => stopProgram(program, 3000) });
     await waitUntilReady(program, `http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
-    return { name: plan.name, grpcPort, pid: program.pid, groups: beside.flatMap((each) => each.groups), stop: stopBeside };
+    return {
+      name: plan.name,
+      grpcPort,
+      pid: program.pid,
+      groups: beside.flatMap((each) => each.groups),
+      stop: stopBeside,
+    };
   } catch (error) {
     await stopBeside();
     throw error;
@@ -135,7 +151,11 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
     }
     case "memcached": {
       const memcached = await startMemcached(folder, pinned);
-      const env = { BACKEND_TYPE: "altstore", ALTSTORE_HOST_PORT: memcached.socketPath, ALTSTORE_TIMEOUT: STORE_TIMEOUT };
+      const env = {
+        BACKEND_TYPE: "altstore",
+        ALTSTORE_HOST_PORT: memcached.socketPath,
+        ALTSTORE_TIMEOUT: STORE_TIMEOUT,
+      };
       return { groups: [memcached.process.pid], env, stop: () => memcached.stop() };
     }
   }
@@ -150,7 +170,11 @@ async function startEverything(folder: string, place: BenchPlace): Promise<Besid
 }
 
 // A program of this folder that says where it listens in the first line it writes.
-async function startOwnProgram(file: string, path: string, pinned: readonly string[]): Promise<{ program: ProcessGroup; line: string }> {
+async function startOwnProgram(
+  file: string,
+  path: string,
+  pinned: readonly string[],
+): Promise<{ program: ProcessGroup; line: string }> {
   const args = [...pinned, process.execPath, join(import.meta.dirname, file)];
   const program = await startProcess({ name: file, command: "env", args, env: { PATH: path } });
   const line = await eventually(`${file} to listen`, () => {

@@ -1,5 +1,5 @@
-// One measurement: runs the load generator against one server, reads what the server used meanwhile, and makes sure that every answer was
-// what it had to be.
+// One measurement: runs the load generator against one server, reads what the server used
+// meanwhile, and makes sure that every answer was what it had to be.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -35,8 +35,15 @@ export interface Sample {
   readonly residentMebibytes: number;
 }
 
-/** Measures once. Throws BENCHMARK_FAILED when a call failed or was answered otherwise than it had to be. */
-export async function measure(server: MeasuredServer, { load, question }: Scenario, options: MeasureOptions): Promise<Sample> {
+/**
+ * Measures once. Throws BENCHMARK_FAILED when a call failed or was answered otherwise than it had
+ * to be.
+ */
+export async function measure(
+  server: MeasuredServer,
+  { load, question }: Scenario,
+  options: MeasureOptions,
+): Promise<Sample> {
   const order: LoadOrder = {
     host: STACK_HOST,
     port: server.grpcPort,
@@ -47,9 +54,15 @@ export async function measure(server: MeasuredServer, { load, question }: Scenar
     connections: load.connections,
     load: load.load,
   };
-  const args = [...options.pinned, process.execPath, join(import.meta.dirname, "load-generator.js"), JSON.stringify(order)];
+  const args = [
+    ...options.pinned,
+    process.execPath,
+    join(import.meta.dirname, "load-generator.js"),
+    JSON.stringify(order),
+  ];
   const running = promisify(execFile)("env", args);
-  // Processor time of the whole run against the calls of the measured part would be wrong: it is read at both ends of that part.
+  // Processor time of the whole run against the calls of the measured part would be wrong: it is
+  // read at both ends of that part.
   const cpu = watchCpu(server.pid);
   try {
     const { stdout } = await running;
@@ -83,7 +96,8 @@ function checkAnswers({ answers, overLimit }: LoadReport, { answers: expected }:
 /** How often the processor time of the server is read, in milliseconds. */
 const CPU_INTERVAL_MS = 50;
 
-// Reads the processor time at short intervals, with the time of each reading, so that any span can be asked for afterwards.
+// Reads the processor time at short intervals, with the time of each reading, so that any span can
+// be asked for afterwards.
 function watchCpu(pid: number): {
   between(beganMs: number, endedMs: number): { readonly cpuMs: number; readonly waitedMs: number };
   stop(): void;

@@ -32,7 +32,9 @@ describe("linkPackages()", () => {
     linkPackages(join(folder.path, "now"), join(folder.path, "before"));
     const packages = join(folder.path, "before", "node_modules");
     expect(realpathSync(join(packages, "ioredis"))).toBe(realpathSync(join(folder.path, "now/node_modules/ioredis")));
-    expect(realpathSync(join(packages, "@grpc/grpc-js"))).toBe(realpathSync(join(folder.path, "now/node_modules/@grpc/grpc-js")));
+    expect(realpathSync(join(packages, "@grpc/grpc-js"))).toBe(
+      realpathSync(join(folder.path, "now/node_modules/@grpc/grpc-js")),
+    );
     expect(readFileSync(join(packages, ".bin/tsc"), "utf8")).toBe("compiler");
     expect(readFileSync(join(packages, "@weir/common/package.json"), "utf8")).toBe("before");
     expect(readFileSync(join(folder.path, "before/common/node_modules/nested/package.json"), "utf8")).toBe("nested");

@@ -2,16 +2,23 @@
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 
-/** Folder of our own workspaces among the packages: those of the earlier commit take their place. */
+/**
+ * Folder of our own workspaces among the packages: those of the earlier commit take their place.
+ */
 const OWN_SCOPE = "@weir";
 
 /**
- * Gives the checkout at `folder` the packages installed at `root`, by links. Only our own workspaces, which are links among the packages,
- * lead into the checkout itself: it must not run a mixture of two versions.
+ * Gives the checkout at `folder` the packages installed at `root`, by links. Only our own
+ * workspaces, which are links among the packages, lead into the checkout itself: it must not run a
+ * mixture of two versions.
  */
 export function linkPackages(root: string, folder: string): void {
   linkEach(join(root, "node_modules"), join(folder, "node_modules"), (name) => name !== OWN_SCOPE && name !== ".bin");
-  linkEach(join(root, "node_modules", ".bin"), join(folder, "node_modules", ".bin"), (name) => !name.startsWith("weir"));
+  linkEach(
+    join(root, "node_modules", ".bin"),
+    join(folder, "node_modules", ".bin"),
+    (name) => !name.startsWith("weir"),
+  );
   const scope = join(folder, "node_modules", OWN_SCOPE);
   mkdirSync(scope, { recursive: true });
   for (const workspace of readdirSync(join(root, "node_modules", OWN_SCOPE))) {

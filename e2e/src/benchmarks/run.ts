@@ -1,6 +1,7 @@
-// The program behind `make bench`: measures decisions per second, processor time per decision, latency and memory of the rate limit service
-// over every kind of store, compares it with an earlier commit when asked to, and prints tables. docs/benchmarks.md holds its results and
-// says how to read them.
+// The program behind `make bench`: measures decisions per second, processor time per decision,
+// latency and memory of the rate limit service over every kind of store, compares it with an
+// earlier commit when asked to, and prints tables. docs/benchmarks.md holds its results and says
+// how to read them.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -28,9 +29,15 @@ const ROOT = join(import.meta.dirname, "..", "..", "..");
 /** Times of one measurement in milliseconds. */
 const TIMES = { thorough: { warmUpMs: 1000, measureMs: 3000 }, quick: { warmUpMs: 500, measureMs: 1500 } } as const;
 
-/** The benchmarks that run inside one process, of code without transport and store. They are programs: no code of the service is imported here. */
+/**
+ * The benchmarks that run inside one process, of code without transport and store. They are
+ * programs: no code of the service is imported here.
+ */
 const INNER_BENCHMARKS = [
-  { title: "Matching among many rules against few (one process, no decision)", path: ["rules", "matching.benchmark.js"] },
+  {
+    title: "Matching among many rules against few (one process, no decision)",
+    path: ["rules", "matching.benchmark.js"],
+  },
   { title: "Decision path alone (one process, no transport)", path: ["decide", "decide.benchmark.js"] },
 ] as const;
 
@@ -41,7 +48,10 @@ runProgram(
     usage: BENCH_USAGE,
     flags: [
       { flag: "--quick", effect: "Short measurements: shows that everything works, and says little about speed." },
-      { flag: "--against COMMIT", effect: "Builds that commit in the cache folder and measures its server beside ours." },
+      {
+        flag: "--against COMMIT",
+        effect: "Builds that commit in the cache folder and measures its server beside ours.",
+      },
     ],
   },
   bench,
@@ -107,14 +117,17 @@ async function benchServers(
   const samples = await measureDecisions(rows, wanted.rounds, options, progress);
   context.stdout(`${formatDecisions(rows, samples)}\n\n`);
   if (wanted.against === undefined) return;
-  context.stdout(await compareWithEarlier(wanted.against, { context, wanted, root: ROOT, place, keep, options, progress }));
+  context.stdout(
+    await compareWithEarlier(wanted.against, { context, wanted, root: ROOT, place, keep, options, progress }),
+  );
 }
 
 /** Stores as they are called in tables. */
 const STORE_NAMES = { memory: "memory", redis: "Redis", memcached: "memcached" } as const;
 
 async function runInner(path: string, cores: Cores, isQuick: boolean): Promise<string> {
-  if (!existsSync(path)) throw new E2eError("BENCHMARK_FAILED", `Cannot measure: ${path} does not exist; run make build`);
+  if (!existsSync(path))
+    throw new E2eError("BENCHMARK_FAILED", `Cannot measure: ${path} does not exist; run make build`);
   const args = [...cores.server, process.execPath, path, ...(isQuick ? ["--quick"] : [])];
   const { stdout } = await promisify(execFile)("env", args);
   return stdout.trimEnd();

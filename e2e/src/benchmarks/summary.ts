@@ -1,4 +1,5 @@
-// Turns the rounds of a benchmark into what is printed: medians with the range beside them, in a plain text table.
+// Turns the rounds of a benchmark into what is printed: medians with the range beside them, in a
+// plain text table.
 
 /** One figure over all rounds. */
 export interface Spread {
@@ -33,15 +34,24 @@ export function formatShare(share: number): string {
   return Number.isNaN(share) ? "unknown" : `${(share * 100).toFixed(0)} %`;
 }
 
-/** "1.08 (1.02–1.13)" with what it may be at most behind it and whether it is; without a bar both cells are empty. */
-export function ratioCells(spread: Spread, bar: number | undefined): readonly [ratio: string, bar: string, verdict: string] {
+/**
+ * "1.08 (1.02–1.13)" with what it may be at most behind it and whether it is; without a bar both
+ * cells are empty.
+ */
+export function ratioCells(
+  spread: Spread,
+  bar: number | undefined,
+): readonly [ratio: string, bar: string, verdict: string] {
   const ratio = formatNumber(spread, 2);
   return bar === undefined ? [ratio, "", ""] : [ratio, `≤ ${bar}`, spread.median <= bar ? "PASS" : "MISS"];
 }
 
-/** A Markdown table with columns as wide as their widest cell, so that it reads in a terminal too. */
+/**
+ * A Markdown table with columns as wide as their widest cell, so that it reads in a terminal too.
+ */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string => `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
   return [line(head), `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`, ...rows.map(line)].join("\n");
 }

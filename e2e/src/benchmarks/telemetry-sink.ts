@@ -1,5 +1,6 @@
-// Takes what the measured servers send about themselves and throws it away: spans in OTLP over HTTP, statistics over UDP. A server whose
-// telemetry went nowhere would spend its time on errors and not on what people run. Run as a process of its own.
+// Takes what the measured servers send about themselves and throws it away: spans in OTLP over
+// HTTP, statistics over UDP. A server whose telemetry went nowhere would spend its time on errors
+// and not on what people run. Run as a process of its own.
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:http";

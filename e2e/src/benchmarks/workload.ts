@@ -4,7 +4,10 @@ import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/rate
 import { KEY_MARKER } from "./call-connection.ts";
 import type { LoadOrder } from "./load-generator.ts";
 
-/** Limits per user and per day (or second) that no benchmark reaches, so that every decision counts and answers alike; and one that everybody is over from the first hit on. */
+/**
+ * Limits per user and per day (or second) that no benchmark reaches, so that every decision counts
+ * and answers alike; and one that everybody is over from the first hit on.
+ */
 export const BENCH_RULES = `domain: bench
 descriptors:
   - key: user
@@ -57,7 +60,10 @@ export const HOT_KEY: Question = { message: request("user"), keys: 1, answers: "
 /** Two descriptors, one of them with a limit per second. */
 export const TWO_DESCRIPTORS: Question = { message: request("user", "burst"), keys: MANY_KEYS, answers: "within" };
 
-/** One descriptor, of users who are over their limit. So few that a local cache knows all of them when the measured time begins. */
+/**
+ * One descriptor, of users who are over their limit. So few that a local cache knows all of them
+ * when the measured time begins.
+ */
 export const OVER_LIMIT: Question = { message: request("tight"), keys: 500, answers: "over" };
 
 function request(...keys: readonly string[]): Uint8Array {

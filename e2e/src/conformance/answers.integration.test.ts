@@ -1,5 +1,6 @@
-// What the real program answers where it does otherwise than the service it takes the place of, or where only a whole process can show it: errors over
-// gRPC and HTTP, the debug page, a store that is gone.
+// What the real program answers where it does otherwise than the service it takes the place of, or
+// where only a whole process can show it: errors over gRPC and HTTP, the debug page, a store that
+// is gone.
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
@@ -26,7 +27,9 @@ descriptors:
 const AT_ONCE_MS = 700;
 
 /** How a call failed, and after how long. */
-async function failureOf(call: Promise<unknown>): Promise<{ readonly code: string; readonly details: string; readonly tookMs: number }> {
+async function failureOf(
+  call: Promise<unknown>,
+): Promise<{ readonly code: string; readonly details: string; readonly tookMs: number }> {
   const beganMs = performance.now();
   try {
     await call;
@@ -102,10 +105,15 @@ describe("the rate limit service", () => {
       type: "application/json",
       body: {
         overallCode: "OVER_LIMIT",
-        statuses: [{ code: "OVER_LIMIT", currentLimit: { unit: "DAY" }, durationUntilReset: expect.stringMatching(/^\d+s$/) }],
+        statuses: [
+          { code: "OVER_LIMIT", currentLimit: { unit: "DAY" }, durationUntilReset: expect.stringMatching(/^\d+s$/) },
+        ],
       },
     });
-    expect((await send(question("free"))).body).toEqual({ overallCode: "OK", statuses: [{ code: "OK", limitRemaining: 4294967295 }] });
+    expect((await send(question("free"))).body).toEqual({
+      overallCode: "OK",
+      statuses: [{ code: "OK", limitRemaining: 4294967295 }],
+    });
   });
 
   it("case 171: an unknown field is refused, names in snake_case are taken", async () => {
@@ -138,7 +146,9 @@ describe("the rate limit service", () => {
     );
     const paths = pages[0]?.split("\n").map((line) => line.slice(0, line.indexOf(": ")));
     expect(pages[1]).toBe(pages[0]);
-    expect(paths).toEqual(expect.arrayContaining(["/debug/pprof/", "/debug/pprof/profile", "/healthcheck", "/rlconfig", "/stats"]));
+    expect(paths).toEqual(
+      expect.arrayContaining(["/debug/pprof/", "/debug/pprof/profile", "/healthcheck", "/rlconfig", "/stats"]),
+    );
   });
 });
 
@@ -149,7 +159,12 @@ describe("the rate limit service whose Redis is gone", () => {
 
   beforeAll(async () => {
     redis = await startRedis(folder.path);
-    const env = { BACKEND_TYPE: "redis", REDIS_SOCKET_TYPE: "tcp", REDIS_URL: redis.address, KVSTORE_COMMAND_TIMEOUT: "2s" };
+    const env = {
+      BACKEND_TYPE: "redis",
+      REDIS_SOCKET_TYPE: "tcp",
+      REDIS_URL: redis.address,
+      KVSTORE_COMMAND_TIMEOUT: "2s",
+    };
     service = await startRateLimitService(folder.path, { "d.yaml": RULES }, env);
   });
 

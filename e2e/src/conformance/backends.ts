@@ -1,6 +1,14 @@
-// The kinds of counter store over which the flows from end to end are the same: which servers each needs, and the environment of the service for it.
+// The kinds of counter store over which the flows from end to end are the same: which servers each
+// needs, and the environment of the service for it.
 import { STACK_HOST } from "../stack/ports.ts";
-import { type StoreServer, startCluster, startMemcached, startRedisServer, startSentinel, writeStoreCertificates } from "./store-server.ts";
+import {
+  type StoreServer,
+  startCluster,
+  startMemcached,
+  startRedisServer,
+  startSentinel,
+  writeStoreCertificates,
+} from "./store-server.ts";
 
 /** A kind of store that runs. */
 export interface RunningBackend {
@@ -40,7 +48,11 @@ export const BACKENDS: readonly Backend[] = [
     stopsOthers: true,
     start: () => running([], { BACKEND_TYPE: "memory", ...LOCAL_CACHE, ...STOP }),
   },
-  { ...PLAIN, name: "Redis", start: async (folder: string): Promise<RunningBackend> => redis([await startRedisServer(folder)]) },
+  {
+    ...PLAIN,
+    name: "Redis",
+    start: async (folder: string): Promise<RunningBackend> => redis([await startRedisServer(folder)]),
+  },
   {
     ...PLAIN,
     name: "Redis with a password, a prefix and a local cache",
@@ -63,7 +75,16 @@ export const BACKENDS: readonly Backend[] = [
     name: "Redis over TLS with client certificates",
     start: async (folder: string): Promise<RunningBackend> => {
       const { ca, serverCert, serverKey, clientCert, clientKey } = await writeStoreCertificates(folder);
-      const flags = ["--tls-cert-file", serverCert, "--tls-key-file", serverKey, "--tls-ca-cert-file", ca, "--tls-auth-clients", "yes"];
+      const flags = [
+        "--tls-cert-file",
+        serverCert,
+        "--tls-key-file",
+        serverKey,
+        "--tls-ca-cert-file",
+        ca,
+        "--tls-auth-clients",
+        "yes",
+      ];
       return redis([await startRedisServer(folder, flags, "--tls-port")], {
         REDIS_TLS: "true",
         REDIS_TLS_CACERT: ca,
@@ -89,7 +110,11 @@ export const BACKENDS: readonly Backend[] = [
     name: "a Redis cluster with a write window",
     start: async (folder: string): Promise<RunningBackend> => {
       const nodes = await startCluster(folder);
-      return redis(nodes, { REDIS_TYPE: "CLUSTER", REDIS_URL: nodes.map(addressOf).join(","), REDIS_PIPELINE_WINDOW: "150us" });
+      return redis(nodes, {
+        REDIS_TYPE: "CLUSTER",
+        REDIS_URL: nodes.map(addressOf).join(","),
+        REDIS_PIPELINE_WINDOW: "150us",
+      });
     },
   },
   {
@@ -108,7 +133,11 @@ export const BACKENDS: readonly Backend[] = [
     countsLater: true,
     start: async (): Promise<RunningBackend> => {
       const nodes = [await startMemcached(), await startMemcached(), await startMemcached()];
-      return running(nodes, { BACKEND_TYPE: "memcache", MEMCACHE_HOST_PORT: nodes.map(addressOf).join(","), ...LOCAL_CACHE });
+      return running(nodes, {
+        BACKEND_TYPE: "memcache",
+        MEMCACHE_HOST_PORT: nodes.map(addressOf).join(","),
+        ...LOCAL_CACHE,
+      });
     },
   },
   {

@@ -1,4 +1,5 @@
-// The flows from end to end, over every kind of store: the real program with real stores, asked as a proxy asks it.
+// The flows from end to end, over every kind of store: the real program with real stores, asked as
+// a proxy asks it.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
@@ -117,9 +118,15 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
     folder.remove();
   });
 
-  /** Asks about one descriptor per pair, each with its own hits where they are given, and waits until all is counted. */
+  /**
+   * Asks about one descriptor per pair, each with its own hits where they are given, and waits
+   * until all is counted.
+   */
   async function ask(domain: string, entries: Readonly<Record<string, string>>, hits?: number): Promise<Answer> {
-    const questions = Object.entries(entries).map(([key, value]) => ({ entries: { [key]: value }, ...(hits !== undefined && { hits }) }));
+    const questions = Object.entries(entries).map(([key, value]) => ({
+      entries: { [key]: value },
+      ...(hits !== undefined && { hits }),
+    }));
     const answer = await service.ask(domain, ...questions);
     if (backend.countsLater) await allCounted(service);
     return answer;
@@ -131,7 +138,10 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
     return text;
   }
 
-  /** Runs a flow with a value that no other flow uses, again if a window of `seconds` ended meanwhile. */
+  /**
+   * Runs a flow with a value that no other flow uses, again if a window of `seconds` ended
+   * meanwhile.
+   */
   async function withinWindow<T>(seconds: number, flow: (value: string) => Promise<T>): Promise<T> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (seconds === 1) await nextSecond(); // All of it is wanted.
@@ -155,7 +165,10 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
     const hits = `${RULES}.basic.key1.total_hits`;
     const before = await service.statistic(hits);
     const { code, statuses } = await ask("basic", { key1: `foo-${++fresh}` });
-    expect({ code, statuses }).toEqual({ code: "OK", statuses: [{ code: "OK", remaining: 49, limit: "50 per SECOND", resetSeconds: 1 }] });
+    expect({ code, statuses }).toEqual({
+      code: "OK",
+      statuses: [{ code: "OK", remaining: 49, limit: "50 per SECOND", resetSeconds: 1 }],
+    });
     expect(await service.statistic(hits)).toBe(before + 1);
   });
 
@@ -174,7 +187,10 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
       return found;
     });
     const lefts = [19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
-    expect(remaining).toEqual([...lefts.map((left) => `OK ${left}`), ...Array.from({ length: 5 }, () => "OVER_LIMIT 0")]);
+    expect(remaining).toEqual([
+      ...lefts.map((left) => `OK ${left}`),
+      ...Array.from({ length: 5 }, () => "OVER_LIMIT 0"),
+    ]);
     expect(over).toEqual([1, 2, 3, 4, 5]);
     expect(local).toEqual(backend.hasLocalCache ? [0, 1, 2, 3, 4] : [0, 0, 0, 0, 0]);
   });
@@ -183,7 +199,8 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
     const answers = await withinWindow(3600, async (hourly) =>
       withinWindow(60, async (value) => {
         const found: Answer[] = [];
-        for (let call = 0; call < 15; call++) found.push(await ask("another", { key2: `${hourly}-${value}`, key3: `${hourly}-${value}` }));
+        for (let call = 0; call < 15; call++)
+          found.push(await ask("another", { key2: `${hourly}-${value}`, key3: `${hourly}-${value}` }));
         return found;
       }),
     );
@@ -208,7 +225,9 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
         const found: string[] = [];
         const suffixes = [...Array.from({ length: 10 }, () => "a.pdf"), "b.csv"];
         for (const suffix of suffixes)
-          found.push(statusText((await ask("values", { [key]: `files/${key === "shared" ? "" : value}${suffix}` })).statuses));
+          found.push(
+            statusText((await ask("values", { [key]: `files/${key === "shared" ? "" : value}${suffix}` })).statuses),
+          );
         return found;
       });
     const tenDown = ["OK 9", "OK 8", "OK 7", "OK 6", "OK 5", "OK 4", "OK 3", "OK 2", "OK 1", "OK 0"];
@@ -226,7 +245,10 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
   });
 
   it("case 204: a value with a detailed metric is limited at the third request and counted under its name", async () => {
-    const { value, passed } = await withinWindow(60, async (each) => ({ value: each, passed: await codes(3, "values", { unspec: each }) }));
+    const { value, passed } = await withinWindow(60, async (each) => ({
+      value: each,
+      passed: await codes(3, "values", { unspec: each }),
+    }));
     expect(passed).toBe("..x");
     expect(await service.statistic(`${RULES}.values.unspec_${value}.over_limit`)).toBe(1);
     expect(await service.statistic(`${RULES}.values.unspec_${value}.total_hits`)).toBe(3);
@@ -252,7 +274,8 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
         found.push(`${code}: ${statusText(statuses)}`);
       }
     });
-    // Where one that is over stops the others, the second quota is never used up: both are of one call.
+    // Where one that is over stops the others, the second quota is never used up: both are of one
+    // call.
     const usedUp = backend.stopsOthers
       ? ["OK: OVER_LIMIT 0, OK 1", "OK: OVER_LIMIT 0, OK 1"]
       : ["OK: OVER_LIMIT 0, OK 0", "OVER_LIMIT: OVER_LIMIT 0, OVER_LIMIT 0"];
@@ -300,7 +323,10 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
   }
 });
 
-/** Waits until memcached has been told of every hit: each key that was read is then incremented, or added when it was not there. */
+/**
+ * Waits until memcached has been told of every hit: each key that was read is then incremented, or
+ * added when it was not there.
+ */
 async function allCounted(service: RateLimitService): Promise<void> {
   await eventually("memcached to have counted", async () => {
     const all = await service.statistics();
@@ -320,7 +346,10 @@ async function nextSecond(): Promise<void> {
   });
 }
 
-/** Waits until a window of so many seconds has some left: for what has one name only and cannot be tried again with another. */
+/**
+ * Waits until a window of so many seconds has some left: for what has one name only and cannot be
+ * tried again with another.
+ */
 async function endIsFar(seconds: number): Promise<void> {
   await eventually("the next window", () => {
     if (seconds - (Math.floor(Date.now() / 1000) % seconds) < 10) throw new Error("the window is nearly over");

@@ -1,5 +1,6 @@
-// The rate limit service as its users run it: a process with environment variables and rule files, asked over gRPC, looked into over its debug port.
-// Runs the sources, so that the conformance suite needs no build.
+// The rate limit service as its users run it: a process with environment variables and rule files,
+// asked over gRPC, looked into over its debug port. Runs the sources, so that the conformance suite
+// needs no build.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type JsonObject, create } from "@bufbuild/protobuf";
@@ -17,7 +18,9 @@ import { STACK_HOST } from "../stack/ports.ts";
 import { type ProcessExit, type ProcessGroup, startProcess } from "../stack/process-group.ts";
 import { waitUntilReadyOrEnded } from "./ready-or-ended.ts";
 
-/** How long a call may take, in milliseconds: generous, because the machine of a test may be busy. */
+/**
+ * How long a call may take, in milliseconds: generous, because the machine of a test may be busy.
+ */
 const CALL_TIMEOUT_MS = 15_000;
 
 /** How long the service may take to stop, in milliseconds. */
@@ -76,7 +79,10 @@ export interface RateLimitService {
   stop(): Promise<ProcessExit>;
 }
 
-/** Starts the service in `folder`, over the rule files given by name, with further environment variables. Resolves when it serves. */
+/**
+ * Starts the service in `folder`, over the rule files given by name, with further environment
+ * variables. Resolves when it serves.
+ */
 export async function startRateLimitService(
   folder: string,
   files: Readonly<Record<string, string>>,
@@ -144,7 +150,15 @@ class ServiceProcess implements RateLimitService {
         if (answer === undefined) reject(error ?? new Error("the answer was empty"));
         else resolve(answer);
       };
-      this.client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, new Metadata(), { deadline }, answered);
+      this.client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        new Metadata(),
+        { deadline },
+        answered,
+      );
     });
     return answerOf(response);
   }
@@ -174,7 +188,10 @@ function answerOf(response: RateLimitResponse): Answer {
     statuses: response.statuses.map(({ code, currentLimit, limitRemaining, durationUntilReset }) => ({
       code: codeOf(code),
       remaining: limitRemaining,
-      limit: currentLimit === undefined ? undefined : `${currentLimit.requestsPerUnit} per ${unitOfNumber(currentLimit.unit)}`,
+      limit:
+        currentLimit === undefined
+          ? undefined
+          : `${currentLimit.requestsPerUnit} per ${unitOfNumber(currentLimit.unit)}`,
       resetSeconds: durationUntilReset === undefined ? undefined : Number(durationUntilReset.seconds),
     })),
     metadata: response.dynamicMetadata ?? {},

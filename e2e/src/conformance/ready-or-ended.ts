@@ -1,8 +1,12 @@
-// Waiting for a program that was just started: until it is ready, or at once with what it said when it ended instead.
+// Waiting for a program that was just started: until it is ready, or at once with what it said when
+// it ended instead.
 import { eventually } from "@weir/testing/eventually";
 import type { ProcessGroup } from "../stack/process-group.ts";
 
-/** Repeats `attempt` until it does not throw. Fails at once when the program ends, and kills it when it is not ready in time. */
+/**
+ * Repeats `attempt` until it does not throw. Fails at once when the program ends, and kills it when
+ * it is not ready in time.
+ */
 export async function waitUntilReadyOrEnded(process: ProcessGroup, attempt: () => void | Promise<void>): Promise<void> {
   try {
     const isReady = await eventually(`${process.name} to be ready`, async () => {

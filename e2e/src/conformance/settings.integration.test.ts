@@ -1,5 +1,6 @@
-// Settings as an operator sees them: the real program is started with them, and what changes is looked at from outside. That every single variable is read
-// as it should be, the service's own tests show.
+// Settings as an operator sees them: the real program is started with them, and what changes is
+// looked at from outside. That every single variable is read as it should be, the service's own
+// tests show.
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -31,8 +32,14 @@ afterAll(() => {
   for (const folder of folders) folder.remove();
 });
 
-/** Runs `look` on a service that is started with `env`, counting in memory unless that says otherwise, and stops it. */
-async function withService<T>(env: Variables, look: (service: RateLimitService, folder: string) => Promise<T>): Promise<T> {
+/**
+ * Runs `look` on a service that is started with `env`, counting in memory unless that says
+ * otherwise, and stops it.
+ */
+async function withService<T>(
+  env: Variables,
+  look: (service: RateLimitService, folder: string) => Promise<T>,
+): Promise<T> {
   const folder = makeTemporaryFolder();
   folders.push(folder);
   const service = await startRateLimitService(folder.path, { "d.yaml": RULES }, { BACKEND_TYPE: "memory", ...env });
@@ -50,7 +57,9 @@ async function askJson(
 ): Promise<{ readonly status: number; readonly body: unknown }> {
   const body = JSON.stringify({
     domain: "d",
-    descriptors: descriptors.map((entries) => ({ entries: Object.entries(entries).map(([key, value]) => ({ key, value })) })),
+    descriptors: descriptors.map((entries) => ({
+      entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
+    })),
   });
   const response = await fetch(`http://${STACK_HOST}:${service.httpPort}/json`, { method: "POST", body });
   return { status: response.status, body: await response.json() };
@@ -74,7 +83,11 @@ describe("settings of decisions", () => {
   it("SHADOW_MODE answers OK whatever is over, and counts it", async () => {
     await withService({ SHADOW_MODE: "true" }, async (service) => {
       const { code, statuses } = await service.ask("d", { entries: { none: "x" } });
-      expect([code, statuses[0]?.code, await service.statistic("ratelimit.service.global_shadow_mode")]).toEqual(["OK", "OVER_LIMIT", 1]);
+      expect([code, statuses[0]?.code, await service.statistic("ratelimit.service.global_shadow_mode")]).toEqual([
+        "OK",
+        "OVER_LIMIT",
+        1,
+      ]);
     });
   });
 
@@ -108,8 +121,14 @@ describe("settings of decisions", () => {
   it("MAX_DESCRIPTORS_PER_REQUEST and MAX_ENTRIES_PER_DESCRIPTOR refuse what is larger", async () => {
     await withService({ MAX_DESCRIPTORS_PER_REQUEST: "1", MAX_ENTRIES_PER_DESCRIPTOR: "1" }, async (service) => {
       expect((await askJson(service, { ten: "x" })).status).toBe(200);
-      expect(await askJson(service, { ten: "x" }, { ten: "y" })).toMatchObject({ status: 400, body: { code: "INVALID_ARGUMENT" } });
-      expect(await askJson(service, { ten: "x", none: "y" })).toMatchObject({ status: 400, body: { code: "INVALID_ARGUMENT" } });
+      expect(await askJson(service, { ten: "x" }, { ten: "y" })).toMatchObject({
+        status: 400,
+        body: { code: "INVALID_ARGUMENT" },
+      });
+      expect(await askJson(service, { ten: "x", none: "y" })).toMatchObject({
+        status: 400,
+        body: { code: "INVALID_ARGUMENT" },
+      });
     });
   });
 });
@@ -157,7 +176,12 @@ describe("settings of counters", () => {
     const place = makeTemporaryFolder();
     folders.push(place);
     const redis = await startRedis(place.path);
-    const env = { REDIS_SOCKET_TYPE: "unix", REDIS_URL: redis.socketPath, KVSTORE_COMMAND_TIMEOUT: "2s", BACKEND_FAILURE_MODE: "deny" };
+    const env = {
+      REDIS_SOCKET_TYPE: "unix",
+      REDIS_URL: redis.socketPath,
+      KVSTORE_COMMAND_TIMEOUT: "2s",
+      BACKEND_FAILURE_MODE: "deny",
+    };
     await withService({ BACKEND_TYPE: "redis", ...env }, async (service) => {
       expect((await service.ask("d", { entries: { ten: "x" } })).code).toBe("OK");
       await redis.stop();
@@ -175,7 +199,8 @@ describe("settings of configuration", () => {
     const place = makeTemporaryFolder();
     folders.push(place);
     mkdirSync(join(place.path, "edge", "rules"), { recursive: true });
-    const rule = (key: string): string => `domain: chosen\ndescriptors: [{key: ${key}, rate_limit: {unit: hour, requests_per_unit: 7}}]\n`;
+    const rule = (key: string): string =>
+      `domain: chosen\ndescriptors: [{key: ${key}, rate_limit: {unit: hour, requests_per_unit: 7}}]\n`;
     for (const [name, key] of Object.entries({ "a.yaml": "first", "b.yaml": "second", ".c.yaml": "first" })) {
       writeFileSync(join(place.path, "edge", "rules", name), rule(key));
     }
@@ -254,7 +279,8 @@ describe("settings of statistics and logs", () => {
     await withService({ LOG_FORMAT: "json", LOG_LEVEL: "info" }, (service) => {
       const lines = service.lines().map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(lines.length).toBeGreaterThan(3);
-      for (const line of lines) expect(Object.keys(line)).toEqual(expect.arrayContaining(["level", "@timestamp", "@message"]));
+      for (const line of lines)
+        expect(Object.keys(line)).toEqual(expect.arrayContaining(["level", "@timestamp", "@message"]));
       return Promise.resolve();
     });
   });

@@ -1,5 +1,6 @@
-// Real stores for the conformance suite, each a process of its own in a temporary folder: Redis alone, with TLS, as a cluster, behind a sentinel, and
-// memcached. Nothing is kept on disk that outlives the folder.
+// Real stores for the conformance suite, each a process of its own in a temporary folder: Redis
+// alone, with TLS, as a cluster, behind a sentinel, and memcached. Nothing is kept on disk that
+// outlives the folder.
 import { writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { join } from "node:path";
@@ -32,7 +33,10 @@ export interface StoreCertificates {
   readonly clientKey: string;
 }
 
-/** Starts a redis-server with these flags behind the plain ones. `portFlag` is --tls-port for one that speaks TLS only. */
+/**
+ * Starts a redis-server with these flags behind the plain ones. `portFlag` is --tls-port for one
+ * that speaks TLS only.
+ */
 export async function startRedisServer(
   folder: string,
   flags: readonly string[] = [],
@@ -40,7 +44,20 @@ export async function startRedisServer(
 ): Promise<StoreServer> {
   const port = await reservePort();
   const plain = portFlag === "--tls-port" ? ["--port", "0"] : [];
-  const args = [...plain, portFlag, String(port), "--bind", STACK_HOST, "--save", "", "--appendonly", "no", "--dir", folder, ...flags];
+  const args = [
+    ...plain,
+    portFlag,
+    String(port),
+    "--bind",
+    STACK_HOST,
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--dir",
+    folder,
+    ...flags,
+  ];
   return startStore("redis-server", port, args);
 }
 
@@ -48,7 +65,12 @@ export async function startRedisServer(
 export async function startSentinel(folder: string, masterPort: number): Promise<StoreServer> {
   const port = await reservePort();
   const path = join(folder, `sentinel-${port}.conf`);
-  const lines = [`port ${port}`, `bind ${STACK_HOST}`, `dir ${folder}`, `sentinel monitor mymaster ${STACK_HOST} ${masterPort} 1`];
+  const lines = [
+    `port ${port}`,
+    `bind ${STACK_HOST}`,
+    `dir ${folder}`,
+    `sentinel monitor mymaster ${STACK_HOST} ${masterPort} 1`,
+  ];
   writeFileSync(path, `${lines.join("\n")}\n`);
   return startStore("redis-sentinel", port, [path]);
 }
@@ -60,7 +82,14 @@ export async function startCluster(folder: string): Promise<readonly StoreServer
   try {
     for (let index = 0; index < CLUSTER_NODES; index++) {
       const busPort = await reservePort();
-      const flags = ["--cluster-enabled", "yes", "--cluster-config-file", `nodes-${index}.conf`, "--cluster-port", String(busPort)];
+      const flags = [
+        "--cluster-enabled",
+        "yes",
+        "--cluster-config-file",
+        `nodes-${index}.conf`,
+        "--cluster-port",
+        String(busPort),
+      ];
       const node = await startRedisServer(folder, flags);
       nodes.push(node);
       addresses.push(`${STACK_HOST}:${node.port}@${busPort}`);
@@ -99,7 +128,13 @@ export async function writeStoreCertificates(folder: string): Promise<StoreCerti
     now,
     validDays: 1,
   });
-  const client = await authority.issue({ commonName: "client", dnsNames: ["client.example"], usage: "client", now, validDays: 1 });
+  const client = await authority.issue({
+    commonName: "client",
+    dnsNames: ["client.example"],
+    usage: "client",
+    now,
+    validDays: 1,
+  });
   const paths = {
     ca: path("store-ca.pem"),
     serverCert: path("store.pem"),

@@ -1,4 +1,5 @@
-// Many connections at a time: thousands that do nothing, more than there are file descriptors for, and peers that are gone without a word.
+// Many connections at a time: thousands that do nothing, more than there are file descriptors for,
+// and peers that are gone without a word.
 import { readFileSync } from "node:fs";
 
 import { afterEach, describe, expect, it } from "vitest";
@@ -98,7 +99,8 @@ describe("weir-ratelimit with many connections", () => {
     const perConnection = (running.rssBytes() - before) / IDLE_CONNECTIONS;
     process.stdout.write(`${name}: ${(perConnection / 1024).toFixed(1)} KiB RSS per idle connection\n`);
     expect(perConnection).toBeLessThan(RSS_PER_CONNECTION_MAX_BYTES);
-    // A listener ends what is idle for longer than it keeps it, as the first are when a busy machine needs long to open all.
+    // A listener ends what is idle for longer than it keeps it, as the first are when a busy
+    // machine needs long to open all.
     const nowMs = performance.now();
     const kept = idle.filter((wire) => nowMs - answeredMs.get(wire)! < keptMs / 2);
     const sample = kept.filter((_, index) => index % Math.ceil(kept.length / SAMPLE) === 0);
@@ -115,11 +117,14 @@ describe("weir-ratelimit with many connections", () => {
     const [grpc, http] = [targetNamed(running, "gRPC (plain)"), targetNamed(running, "HTTP")];
     const first = await openMany(grpc, 150);
     const second = await openMany(http, 150);
-    // 192 in all, because 64 descriptors are for other things; of these 24 are kept for each listener.
+    // 192 in all, because 64 descriptors are for other things; of these 24 are kept for each
+    // listener.
     expect([first.length, second.length]).toEqual([120, 24]);
     expect(wires.filter((wire) => wire.isClosed)).toHaveLength(156); // Refused, not left to wait.
     expect(running.logLines(/connections are refused/)).toEqual([
-      expect.stringContaining("all are taken that 256 file descriptors leave room for here, beside those of other listeners"),
+      expect.stringContaining(
+        "all are taken that 256 file descriptors leave room for here, beside those of other listeners",
+      ),
     ]);
     expect(running.logLines(/EMFILE|ENFILE/)).toEqual([]);
     expect(await isAnswered(first[0]!, grpc, 2)).toBe(true);
@@ -139,14 +144,19 @@ describe("weir-ratelimit with many connections", () => {
       const target = targetNamed(running, name);
       await openMany(target, 1);
       const port = target.address.kind === "unix" ? 0 : target.address.port;
-      // proc(5), net/tcp: local address, remote address, state (01 = established), queues, timer (02 = keep-alive) and when it fires, in hundredths.
+      // proc(5), net/tcp: local address, remote address, state (01 = established), queues, timer
+      // (02 = keep-alive) and when it fires, in hundredths.
       const timers = (): (string[] | undefined)[] =>
         readFileSync("/proc/net/tcp", "utf8")
           .split("\n")
           .map((line) => line.trim().split(/\s+/))
-          .filter(([, local, , state]) => local === `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}` && state === "01")
+          .filter(
+            ([, local, , state]) =>
+              local === `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}` && state === "01",
+          )
           .map(([, , , , , timer]) => timer?.split(":"));
-      // Until the peer's kernel has confirmed the answer, the one timer of a connection is that of retransmission (01).
+      // Until the peer's kernel has confirmed the answer, the one timer of a connection is that of
+      // retransmission (01).
       const firesIn = await eventually("the keep-alive timer of the one connection", () => {
         const found = timers();
         expect(found.map((timer) => timer?.[0])).toEqual(["02"]);

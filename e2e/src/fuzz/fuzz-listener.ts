@@ -1,18 +1,27 @@
-// Sends inputs to one listener, over many connections at a time. What an input is made of is the inputs' files; whether the process stands it is asked by
-// fuzzed-service.ts.
+// Sends inputs to one listener, over many connections at a time. What an input is made of is the
+// inputs' files; whether the process stands it is asked by fuzzed-service.ts.
 import { ANSWER_START, brokenRequest, type Http1Target, oddRequest } from "./http1-inputs.ts";
 import { brokenFrames, brokenMessage, createPongReader, noSession, opening, ping } from "./http2-inputs.ts";
 import type { Random } from "./random.ts";
 import { Wire, type WireAddress } from "./wire.ts";
 
-/** Connections at a time: fewer than the smallest listener takes, and so many that waiting for quiet ones keeps nobody idle. */
+/**
+ * Connections at a time: fewer than the smallest listener takes, and so many that waiting for quiet
+ * ones keeps nobody idle.
+ */
 const PARALLEL = 96;
 
-/** How long nothing may come back before an input counts as incomplete, and how long the server has to close after our end, in milliseconds. */
+/**
+ * How long nothing may come back before an input counts as incomplete, and how long the server has
+ * to close after our end, in milliseconds.
+ */
 const QUIET_MS = 30;
 const CLOSE_MS = 1000;
 
-/** Inputs of one piece of work; it has a seed of its own, so that what others do changes nothing in it. */
+/**
+ * Inputs of one piece of work; it has a seed of its own, so that what others do changes nothing in
+ * it.
+ */
 const MESSAGES_PER_JOB = 100;
 const FRAMES_PER_JOB = 20;
 const REQUESTS_PER_JOB = 40;
@@ -38,7 +47,12 @@ export interface FuzzTotals {
 }
 
 /** Sends at least `inputs` inputs, and adds them to `totals` as they are sent. */
-export async function fuzzListener(target: FuzzTarget, random: Random, inputs: number, totals: FuzzTotals): Promise<void> {
+export async function fuzzListener(
+  target: FuzzTarget,
+  random: Random,
+  inputs: number,
+  totals: FuzzTotals,
+): Promise<void> {
   const end = totals.inputs + inputs;
   const work = async (): Promise<void> => {
     while (totals.inputs < end) await runJob(target, random.fork(), totals);
@@ -61,7 +75,8 @@ async function runJob(target: FuzzTarget, random: Random, totals: FuzzTotals): P
   if (kind === 0) await sendBeginnings(target, random, totals);
   else if (kind <= (target.address.kind === "tls" ? 2 : 3))
     await sendCalls(target, random, totals, { count: FRAMES_PER_JOB, perPing: 1, make: brokenFrames });
-  else await sendCalls(target, random, totals, { count: MESSAGES_PER_JOB, perPing: CALLS_PER_PING, make: brokenMessage });
+  else
+    await sendCalls(target, random, totals, { count: MESSAGES_PER_JOB, perPing: CALLS_PER_PING, make: brokenMessage });
 }
 
 interface Requests {
@@ -70,7 +85,12 @@ interface Requests {
   readonly about: Http1Target;
 }
 
-async function sendRequests(target: FuzzTarget, random: Random, totals: FuzzTotals, { perWait, make, about }: Requests): Promise<void> {
+async function sendRequests(
+  target: FuzzTarget,
+  random: Random,
+  totals: FuzzTotals,
+  { perWait, make, about }: Requests,
+): Promise<void> {
   let wire: Wire | undefined;
   for (let sent = 0; sent < REQUESTS_PER_JOB; sent += perWait) {
     if (wire === undefined || wire.isClosed) {
@@ -113,7 +133,12 @@ interface Calls {
   readonly make: (random: Random, streamId: number) => Buffer;
 }
 
-async function sendCalls(target: FuzzTarget, random: Random, totals: FuzzTotals, { count, perPing, make }: Calls): Promise<void> {
+async function sendCalls(
+  target: FuzzTarget,
+  random: Random,
+  totals: FuzzTotals,
+  { count, perPing, make }: Calls,
+): Promise<void> {
   let session: Session | undefined;
   for (let sent = 0; sent < count; sent += perPing) {
     if (session === undefined || session.wire.isClosed) {

@@ -1,4 +1,5 @@
-// The rate limit service as the fuzzer runs it: the real program in a process of its own, with what it takes to tell that it still does its work.
+// The rate limit service as the fuzzer runs it: the real program in a process of its own, with what
+// it takes to tell that it still does its work.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,10 @@ import { Wire } from "./wire.ts";
 /** What the gRPC listener of a service is. */
 export type GrpcKind = "plain" | "tls" | "unix";
 
-/** Longest wait for a good answer, in milliseconds: everything sent before it may have to be read first. */
+/**
+ * Longest wait for a good answer, in milliseconds: everything sent before it may have to be read
+ * first.
+ */
 const ANSWER_TIMEOUT_MS = 60_000;
 
 /** A limit that no run reaches, and one that is over at once. */
@@ -56,7 +60,11 @@ export interface FuzzedService {
 }
 
 /** Starts the service in `folder`; `prefix` goes in front of its command line. */
-export async function startFuzzedService(folder: string, grpc: GrpcKind, prefix: readonly string[] = []): Promise<FuzzedService> {
+export async function startFuzzedService(
+  folder: string,
+  grpc: GrpcKind,
+  prefix: readonly string[] = [],
+): Promise<FuzzedService> {
   mkdirSync(join(folder, "config"), { recursive: true });
   writeFileSync(join(folder, "config", "rules.yaml"), RULES);
   const { env, ca } = await grpcSettings(folder, grpc);
@@ -86,7 +94,10 @@ export async function startFuzzedService(folder: string, grpc: GrpcKind, prefix:
   }
 }
 
-async function grpcSettings(folder: string, grpc: GrpcKind): Promise<{ readonly env: Record<string, string>; readonly ca: string }> {
+async function grpcSettings(
+  folder: string,
+  grpc: GrpcKind,
+): Promise<{ readonly env: Record<string, string>; readonly ca: string }> {
   if (grpc === "plain") return { env: {}, ca: "" };
   if (grpc === "unix") return { env: { GRPC_UDS: join(folder, "grpc.sock") }, ca: "" };
   const now = new Date();
@@ -100,7 +111,11 @@ async function grpcSettings(folder: string, grpc: GrpcKind): Promise<{ readonly 
   });
   writeFileSync(join(folder, "cert.pem"), certPem);
   writeFileSync(join(folder, "key.pem"), keyPem);
-  const env = { GRPC_SERVER_USE_TLS: "true", GRPC_SERVER_TLS_CERT: join(folder, "cert.pem"), GRPC_SERVER_TLS_KEY: join(folder, "key.pem") };
+  const env = {
+    GRPC_SERVER_USE_TLS: "true",
+    GRPC_SERVER_TLS_CERT: join(folder, "cert.pem"),
+    GRPC_SERVER_TLS_KEY: join(folder, "key.pem"),
+  };
   return { env, ca: authority.certPem };
 }
 
@@ -143,7 +158,10 @@ class ChildService implements FuzzedService {
     this.#targets = [
       { name: `gRPC (${this.#grpc})`, address: this.#grpcAddress(), speaks: "grpc" },
       plain("HTTP", { paths: ["/json", "/json", "/healthcheck", "/"], body: BODY }),
-      plain("debug", { paths: ["/rlconfig", "/", "/healthcheck", "/debug/pprof/", "/debug/pprof/goroutine"], body: undefined }),
+      plain("debug", {
+        paths: ["/rlconfig", "/", "/healthcheck", "/debug/pprof/", "/debug/pprof/goroutine"],
+        body: undefined,
+      }),
       plain("statistics", { paths: ["/x", "/metrics/", "/", "/METRICS"], body: undefined }),
     ];
     await this.assertAnswers();
@@ -151,7 +169,9 @@ class ChildService implements FuzzedService {
 
   async assertAnswers(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) {
-      throw new Error(`The process has ended with ${this.#child.exitCode ?? this.#child.signalCode ?? "?"}:\n${this.#stderr.slice(-4000)}`);
+      throw new Error(
+        `The process has ended with ${this.#child.exitCode ?? this.#child.signalCode ?? "?"}:\n${this.#stderr.slice(-4000)}`,
+      );
     }
     await this.#assertGrpcAnswers();
     for (const { name, address, speaks } of this.targets) {
@@ -227,15 +247,24 @@ class ChildService implements FuzzedService {
     const { address } = this.targets[0];
     const channel = this.#grpc === "tls" ? credentials.createSsl(Buffer.from(this.#ca)) : credentials.createInsecure();
     const dial = address.kind === "unix" ? `unix:${address.path}` : `127.0.0.1:${address.port}`;
-    const client = new Client(dial, channel, { "grpc.ssl_target_name_override": "localhost", "grpc.use_local_subchannel_pool": 1 });
+    const client = new Client(dial, channel, {
+      "grpc.ssl_target_name_override": "localhost",
+      "grpc.use_local_subchannel_pool": 1,
+    });
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitService).shouldRateLimit;
-    const request = create(RateLimitRequestSchema, { domain: "fuzz", descriptors: [{ entries: [{ key: "user", value: "good" }] }] });
+    const request = create(RateLimitRequestSchema, {
+      domain: "fuzz",
+      descriptors: [{ entries: [{ key: "user", value: "good" }] }],
+    });
     return new Promise((resolve, reject) => {
       const deadline = Date.now() + ANSWER_TIMEOUT_MS;
       client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, (error, response) => {
         client.close();
         if (error === null && response?.overallCode === 1) resolve();
-        else reject(new Error(`gRPC answers a good request with ${error?.message ?? JSON.stringify(response?.overallCode)}`));
+        else
+          reject(
+            new Error(`gRPC answers a good request with ${error?.message ?? JSON.stringify(response?.overallCode)}`),
+          );
       });
     });
   }

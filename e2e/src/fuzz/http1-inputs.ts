@@ -1,4 +1,5 @@
-// Inputs for listeners that speak HTTP/1.1: random bytes, broken requests, and well-formed requests with broken JSON.
+// Inputs for listeners that speak HTTP/1.1: random bytes, broken requests, and well-formed requests
+// with broken JSON.
 import { mutate } from "./mutation.ts";
 import type { Random } from "./random.ts";
 
@@ -30,7 +31,21 @@ const HEADER_LINES = [
   "Range: bytes=0-1",
 ] as const;
 
-const METHODS = ["GET", "GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "CONNECT", "TRACE", "PRI", "M-SEARCH", "get", "\u00ff"] as const;
+const METHODS = [
+  "GET",
+  "GET",
+  "POST",
+  "HEAD",
+  "PUT",
+  "OPTIONS",
+  "DELETE",
+  "CONNECT",
+  "TRACE",
+  "PRI",
+  "M-SEARCH",
+  "get",
+  "\u00ff",
+] as const;
 
 const VERSIONS = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/0.9", "http/1.1", ""] as const;
 
@@ -48,7 +63,11 @@ export function brokenRequest(random: Random, target: Http1Target): Buffer {
     case 0:
       return random.bytes(random.between(1, 300));
     case 1:
-      return Buffer.concat([request(random, target), request(random, target), mutate(random, request(random, target), 2)]);
+      return Buffer.concat([
+        request(random, target),
+        request(random, target),
+        mutate(random, request(random, target), 2),
+      ]);
     case 2:
       return request(random, target);
     case 3:
@@ -58,9 +77,14 @@ export function brokenRequest(random: Random, target: Http1Target): Buffer {
   }
 }
 
-/** A request that is well-formed as HTTP, so that it is answered and the connection stays; its path and body are whatever. */
+/**
+ * A request that is well-formed as HTTP, so that it is answered and the connection stays; its path
+ * and body are whatever.
+ */
 export function oddRequest(random: Random, target: Http1Target): Buffer {
-  const path = random.oneIn(target.body === undefined ? 2 : 10) ? randomPath(random, target) : random.pick(target.paths);
+  const path = random.oneIn(target.body === undefined ? 2 : 10)
+    ? randomPath(random, target)
+    : random.pick(target.paths);
   return requestWith(random, path, "", bodyOf(random, target));
 }
 
@@ -77,7 +101,10 @@ function request(random: Random, target: Http1Target): Buffer {
   const method = random.pick(METHODS);
   const path = random.oneIn(3) ? randomPath(random, target) : random.pick(target.paths);
   if (random.oneIn(3))
-    return Buffer.from(`${method} ${path} ${random.pick(VERSIONS)}\r\nHost: x\r\n${lines}\r\n${target.body ?? ""}`, "latin1");
+    return Buffer.from(
+      `${method} ${path} ${random.pick(VERSIONS)}\r\nHost: x\r\n${lines}\r\n${target.body ?? ""}`,
+      "latin1",
+    );
   if (random.oneIn(4)) return chunked(random, path, lines, target.body ?? "");
   return requestWith(random, path, lines, Buffer.from(target.body ?? ""));
 }
@@ -102,7 +129,10 @@ function chunked(random: Random, path: string, lines: string, body: string): Buf
     );
     at += size;
   }
-  return Buffer.from(`POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${lines}\r\n${chunks.join("")}0\r\n\r\n`, "latin1");
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${lines}\r\n${chunks.join("")}0\r\n\r\n`,
+    "latin1",
+  );
 }
 
 function randomPath(random: Random, { paths }: Http1Target): string {

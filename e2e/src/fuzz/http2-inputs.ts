@@ -1,4 +1,5 @@
-// Inputs for listeners that speak gRPC over HTTP/2: random bytes, broken frames and header blocks inside a session, and broken messages inside good frames.
+// Inputs for listeners that speak gRPC over HTTP/2: random bytes, broken frames and header blocks
+// inside a session, and broken messages inside good frames.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
@@ -114,7 +115,10 @@ export function ping(number: number): Buffer {
   return frame(FRAME.PING, 0, 0, payload);
 }
 
-/** Cuts what a server sends into frames, and tells the number of each ping that it has answered. Broken frames of a server are not expected. */
+/**
+ * Cuts what a server sends into frames, and tells the number of each ping that it has answered.
+ * Broken frames of a server are not expected.
+ */
 export function createPongReader(onPong: (number: number) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {
@@ -122,7 +126,8 @@ export function createPongReader(onPong: (number: number) => void): (chunk: Buff
     while (rest.length >= FRAME_HEADER_BYTES) {
       const end = FRAME_HEADER_BYTES + rest.readUIntBE(0, 3);
       if (rest.length < end) return;
-      if (rest[3] === FRAME.PING && ((rest[4] ?? 0) & FLAG.ACK) !== 0) onPong(rest.readUInt32BE(FRAME_HEADER_BYTES + 4));
+      if (rest[3] === FRAME.PING && ((rest[4] ?? 0) & FLAG.ACK) !== 0)
+        onPong(rest.readUInt32BE(FRAME_HEADER_BYTES + 4));
       rest = rest.subarray(end);
     }
   };
@@ -135,12 +140,20 @@ export function goodCall(streamId: number): Buffer {
 
 /** A call that is well-formed up to its message. */
 export function brokenMessage(random: Random, streamId: number): Buffer {
-  const changed = random.oneIn(10) ? random.bytes(random.between(0, 200)) : mutate(random, REQUEST, random.between(1, 6));
+  const changed = random.oneIn(10)
+    ? random.bytes(random.between(0, 200))
+    : mutate(random, REQUEST, random.between(1, 6));
   const path = random.oneIn(8) ? random.pick(PATHS) : SHOULD_RATE_LIMIT;
-  return callWith(streamId, headerBlock(path, []), random.oneIn(10) ? mutate(random, message(changed), 1) : message(changed));
+  return callWith(
+    streamId,
+    headerBlock(path, []),
+    random.oneIn(10) ? mutate(random, message(changed), 1) : message(changed),
+  );
 }
 
-/** Frames with whatever wrong in them: header fields, header block, frame header, order, payload. */
+/**
+ * Frames with whatever wrong in them: header fields, header block, frame header, order, payload.
+ */
 export function brokenFrames(random: Random, streamId: number): Buffer {
   switch (random.below(6)) {
     case 0:
@@ -148,18 +161,26 @@ export function brokenFrames(random: Random, streamId: number): Buffer {
     case 1:
       return anyFrame(random, streamId);
     case 2:
-      return callWith(streamId, mutate(random, headerBlock(random.pick(PATHS), []), random.between(1, 3)), message(REQUEST));
+      return callWith(
+        streamId,
+        mutate(random, headerBlock(random.pick(PATHS), []), random.between(1, 3)),
+        message(REQUEST),
+      );
     case 3:
       return Buffer.concat([goodCall(streamId), anyFrame(random, streamId)]);
     case 4: // The message in pieces, with something in between.
       return Buffer.concat([
         frame(FRAME.HEADERS, FLAG.END_HEADERS, streamId, headerBlock(SHOULD_RATE_LIMIT, [])),
         frame(FRAME.DATA, 0, streamId, message(REQUEST).subarray(0, random.between(0, 20))),
-        random.oneIn(2) ? anyFrame(random, streamId) : frame(FRAME.RST_STREAM, 0, streamId, Buffer.from([0, 0, 0, random.below(14)])),
+        random.oneIn(2)
+          ? anyFrame(random, streamId)
+          : frame(FRAME.RST_STREAM, 0, streamId, Buffer.from([0, 0, 0, random.below(14)])),
       ]);
     default: {
       const fields = Array.from({ length: random.between(1, 4) }, () => random.pick(FIELDS));
-      const compressed = random.oneIn(2) ? Buffer.concat([Buffer.from([1]), message(random.bytes(30)).subarray(1)]) : message(REQUEST);
+      const compressed = random.oneIn(2)
+        ? Buffer.concat([Buffer.from([1]), message(random.bytes(30)).subarray(1)])
+        : message(REQUEST);
       return callWith(streamId, headerBlock(random.pick(PATHS), fields), compressed);
     }
   }
@@ -189,7 +210,10 @@ function anyFrame(random: Random, streamId: number): Buffer {
 }
 
 function callWith(streamId: number, block: Buffer, data: Buffer): Buffer {
-  return Buffer.concat([frame(FRAME.HEADERS, FLAG.END_HEADERS, streamId, block), frame(FRAME.DATA, FLAG.END_STREAM, streamId, data)]);
+  return Buffer.concat([
+    frame(FRAME.HEADERS, FLAG.END_HEADERS, streamId, block),
+    frame(FRAME.DATA, FLAG.END_STREAM, streamId, data),
+  ]);
 }
 
 /** A length-prefixed message, as gRPC has it. */
@@ -199,9 +223,18 @@ function message(bytes: Buffer): Buffer {
   return Buffer.concat([prefix, bytes]);
 }
 
-/** Literals that enter no table (RFC 7541, section 6.2.2), after :method POST and :scheme http from the static one. */
+/**
+ * Literals that enter no table (RFC 7541, section 6.2.2), after :method POST and :scheme http from
+ * the static one.
+ */
 function headerBlock(path: string, fields: readonly Field[]): Buffer {
-  const all = [[":path", path], [":authority", "localhost"], ["content-type", "application/grpc"], ["te", "trailers"], ...fields] as const;
+  const all = [
+    [":path", path],
+    [":authority", "localhost"],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+    ...fields,
+  ] as const;
   return Buffer.concat([
     Buffer.from([0x83, 0x86]),
     ...all.map(([name, value]) => Buffer.concat([Buffer.from([0]), text(name), text(value)])),

@@ -40,7 +40,9 @@ describe("the fuzzer's inputs", () => {
   });
 
   it("goodRequest() is a whole request", () => {
-    expect(goodRequest(TARGET).toString()).toBe('POST /json HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{"domain":"d"}');
+    expect(goodRequest(TARGET).toString()).toBe(
+      'POST /json HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{"domain":"d"}',
+    );
   });
 
   it("goodCall() is a HEADERS and a DATA frame that ends the stream", () => {

@@ -1,11 +1,14 @@
-// Small damage to bytes: what a fault on the wire, a broken client or an attacker makes of a good message.
+// Small damage to bytes: what a fault on the wire, a broken client or an attacker makes of a good
+// message.
 import type { Random } from "./random.ts";
 
 /** Longest result, in bytes. */
 const LENGTH_MAX = 64 * 1024;
 
 /** Bytes on which parsers turn. */
-const SPECIAL_BYTES = [0x00, 0x01, 0x0a, 0x0d, 0x20, 0x22, 0x2c, 0x3a, 0x5c, 0x7b, 0x7d, 0x7f, 0x80, 0xc0, 0xfe, 0xff] as const;
+const SPECIAL_BYTES = [
+  0x00, 0x01, 0x0a, 0x0d, 0x20, 0x22, 0x2c, 0x3a, 0x5c, 0x7b, 0x7d, 0x7f, 0x80, 0xc0, 0xfe, 0xff,
+] as const;
 
 /** Does `count` random changes to a copy. */
 export function mutate(random: Random, bytes: Buffer, count: number): Buffer {

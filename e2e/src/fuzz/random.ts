@@ -1,4 +1,5 @@
-// Random numbers from a seed, so that what a run of the fuzzer did can be done again. Nothing here is secure, nor meant to be.
+// Random numbers from a seed, so that what a run of the fuzzer did can be done again. Nothing here
+// is secure, nor meant to be.
 
 /** A stream of random numbers that is the same for the same seed. */
 export class Random {
@@ -40,7 +41,9 @@ export class Random {
     return new Random(this.#next());
   }
 
-  /** splitmix32: every state gives another number, and neighbouring seeds have nothing in common. */
+  /**
+   * splitmix32: every state gives another number, and neighbouring seeds have nothing in common.
+   */
   #next(): number {
     this.#state = (this.#state + 0x9e3779b9) >>> 0;
     let mixed = this.#state;

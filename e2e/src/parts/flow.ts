@@ -1,5 +1,6 @@
-// The configuration and decision flow as a test starts it: the real control plane over a folder of manifests with mutual TLS,
-// and as many real rate limit pods as wanted. Everything in one temporary folder and on free ports.
+// The configuration and decision flow as a test starts it: the real control plane over a folder of
+// manifests with mutual TLS, and as many real rate limit pods as wanted. Everything in one
+// temporary folder and on free ports.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -17,7 +18,10 @@ import { anyPorts } from "./ports.ts";
 /** Root of the repository. */
 export const ROOT = join(import.meta.dirname, "..", "..", "..");
 
-/** Longest wait for a program to be ready, in milliseconds: also when what it waits for is still being started, on a busy machine. */
+/**
+ * Longest wait for a program to be ready, in milliseconds: also when what it waits for is still
+ * being started, on a busy machine.
+ */
 const READY_TIMEOUT_MS = 120_000;
 
 /** How long a program may take to stop, in milliseconds. */
@@ -37,9 +41,15 @@ export interface Pod {
   readonly grpcPort: number;
   readonly httpUrl: string;
   readonly process: ProcessGroup;
-  /** Asks over /json about one descriptor, such as `{ path: "/x", user: "ada" }`, and resolves with the HTTP status. */
+  /**
+   * Asks over /json about one descriptor, such as `{ path: "/x", user: "ada" }`, and resolves with
+   * the HTTP status.
+   */
   ask(domain: string, entries: Readonly<Record<string, string>>): Promise<number>;
-  /** Asks the same, and resolves with the requests per unit of the limit that was applied; undefined when there was none. Fails when there is no decision. */
+  /**
+   * Asks the same, and resolves with the requests per unit of the limit that was applied; undefined
+   * when there was none. Fails when there is no decision.
+   */
   limitOf(domain: string, entries: Readonly<Record<string, string>>): Promise<number | undefined>;
 }
 
@@ -53,9 +63,13 @@ export interface Flow {
   overwriteManifest(file: string, text: string): void;
   /** Deletes a manifest. */
   removeManifest(file: string): void;
-  /** Starts a pod with further environment variables; the first one of a flow and all others alike. */
+  /**
+   * Starts a pod with further environment variables; the first one of a flow and all others alike.
+   */
   startPod(env?: Readonly<Record<string, string>>): Promise<Pod>;
-  /** Kills the control plane as a crash would; the pods are on their own until it is started again. */
+  /**
+   * Kills the control plane as a crash would; the pods are on their own until it is started again.
+   */
   killControlPlane(): Promise<void>;
   /** Starts the control plane again, at its old address. */
   startControlPlane(): Promise<void>;
@@ -90,14 +104,21 @@ export interface FlowOptions {
 }
 
 /** Starts a control plane in `folder` over the manifests given by file name. */
-export async function startFlow(folder: string, manifests: Readonly<Record<string, string>>, options: FlowOptions = {}): Promise<Flow> {
+export async function startFlow(
+  folder: string,
+  manifests: Readonly<Record<string, string>>,
+  options: FlowOptions = {},
+): Promise<Flow> {
   const flow = new ProcessFlow(folder, options.controlPlaneEnv ?? {});
   for (const [file, text] of Object.entries(manifests)) flow.writeManifest(file, text);
   await flow.start();
   return flow;
 }
 
-/** Starts a pod of the control plane at these ports, itself on free ones, with further environment variables. */
+/**
+ * Starts a pod of the control plane at these ports, itself on free ones, with further environment
+ * variables.
+ */
 export async function startPod(
   place: Pick<StackPlace, "ports" | "certificates">,
   env: Readonly<Record<string, string>> = {},
@@ -106,7 +127,13 @@ export async function startPod(
   const ports = { ...place.ports, rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics };
   // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the test to find its tools
   const machine = process.env;
-  const plan = planPrograms({ certificates: place.certificates, ports, sourceDirectory: "", accountDirectory: "", machine }).rateLimit;
+  const plan = planPrograms({
+    certificates: place.certificates,
+    ports,
+    sourceDirectory: "",
+    accountDirectory: "",
+    machine,
+  }).rateLimit;
   const pod = await startPlanned({ ...plan, env: { ...plan.env, ...env } });
   const httpUrl = `http://${STACK_HOST}:${rateLimitHttp}`;
   return {
@@ -120,7 +147,13 @@ export async function startPod(
 
 /** Starts one program of the stack and waits until it is ready; kills it when it is not. */
 export async function startPlanned(plan: ProgramPlan): Promise<ProcessGroup> {
-  const program = await startProcess({ name: plan.name, command: launcher(plan.launcher), args: [], env: plan.env, cwd: ROOT });
+  const program = await startProcess({
+    name: plan.name,
+    command: launcher(plan.launcher),
+    args: [],
+    env: plan.env,
+    cwd: ROOT,
+  });
   try {
     await waitUntilReady(program, plan.readyUrl, READY_TIMEOUT_MS);
   } catch (error) {
@@ -219,10 +252,16 @@ async function ask(httpUrl: string, domain: string, entries: Readonly<Record<str
   return response.status;
 }
 
-async function limitOf(httpUrl: string, domain: string, entries: Readonly<Record<string, string>>): Promise<number | undefined> {
+async function limitOf(
+  httpUrl: string,
+  domain: string,
+  entries: Readonly<Record<string, string>>,
+): Promise<number | undefined> {
   const response = await post(httpUrl, domain, entries);
   if (response.status !== 200 && response.status !== 429) throw new Error(`The pod answered ${response.status}`);
-  const { statuses } = (await response.json()) as { readonly statuses: readonly { currentLimit?: { requestsPerUnit: number } }[] };
+  const { statuses } = (await response.json()) as {
+    readonly statuses: readonly { currentLimit?: { requestsPerUnit: number } }[];
+  };
   return statuses[0]?.currentLimit?.requestsPerUnit;
 }
 

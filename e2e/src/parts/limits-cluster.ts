@@ -1,5 +1,6 @@
-// A Kubernetes API server as the control plane is meant to find it: with our CustomResourceDefinition, and with the role and the account that the repository ships.
-// Writes go straight to the API, over kept connections: hundreds in a second, which kubectl cannot.
+// A Kubernetes API server as the control plane is meant to find it: with our
+// CustomResourceDefinition, and with the role and the account that the repository ships. Writes go
+// straight to the API, over kept connections: hundreds in a second, which kubectl cannot.
 import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
@@ -15,9 +16,15 @@ const WRITES_MAX = 16;
 /** A cluster with resources. */
 export interface LimitsCluster {
   readonly cluster: KubernetesCluster;
-  /** Writes a kubeconfig of the control plane's own account, for the API server or what stands in front of it on this machine. */
+  /**
+   * Writes a kubeconfig of the control plane's own account, for the API server or what stands in
+   * front of it on this machine.
+   */
   writeKubeconfig(path: string, apiServerPort?: number): Promise<void>;
-  /** Applies one manifest under the name that it bears; throws with the server's words when it refuses. */
+  /**
+   * Applies one manifest under the name that it bears; throws with the server's words when it
+   * refuses.
+   */
   apply(name: string, manifest: string): Promise<void>;
   /** Deletes one resource if it is there. */
   delete(name: string): Promise<void>;
@@ -29,9 +36,16 @@ export async function startLimitsCluster(): Promise<LimitsCluster> {
   const cluster = await startKubernetesCluster();
   try {
     const namespaces = ["weir-system", NAMESPACE];
-    await cluster.apply(namespaces.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"));
+    await cluster.apply(
+      namespaces.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"),
+    );
     await cluster.apply(readFileSync(join(ROOT, "crds/crds/ratelimitconfigs.yaml"), "utf8"));
-    await kubectl(cluster, ["wait", "--for=condition=Established", "--timeout=120s", "crd/ratelimitconfigs.ratelimit.weir.dev"]);
+    await kubectl(cluster, [
+      "wait",
+      "--for=condition=Established",
+      "--timeout=120s",
+      "crd/ratelimitconfigs.ratelimit.weir.dev",
+    ]);
     for (const name of ["service-account", "cluster-role", "cluster-role-binding"]) {
       await cluster.apply(readFileSync(join(ROOT, "control-plane/rbac", `${name}.yaml`), "utf8"));
     }
@@ -55,7 +69,12 @@ class WrittenCluster implements LimitsCluster {
     const token = await kubectl(this.cluster, ["create", "token", "weir-control-plane", "--namespace=weir-system"]);
     const server = `https://127.0.0.1:${apiServerPort}`;
     const content = {
-      clusters: [{ name: "test", cluster: { server, "certificate-authority-data": Buffer.from(this.cluster.caPem).toString("base64") } }],
+      clusters: [
+        {
+          name: "test",
+          cluster: { server, "certificate-authority-data": Buffer.from(this.cluster.caPem).toString("base64") },
+        },
+      ],
       users: [{ name: "account", user: { token: token.trim() } }],
       contexts: [{ name: "test", context: { cluster: "test", user: "account" } }],
       "current-context": "test",
@@ -78,9 +97,16 @@ class WrittenCluster implements LimitsCluster {
     this.#agent.destroy();
   }
 
-  async #send(method: string, path: string, body?: string): Promise<{ readonly status: number; readonly text: string }> {
+  async #send(
+    method: string,
+    path: string,
+    body?: string,
+  ): Promise<{ readonly status: number; readonly text: string }> {
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
-    const headers = { authorization: `Bearer ${this.cluster.adminToken}`, "content-type": "application/apply-patch+yaml" };
+    const headers = {
+      authorization: `Bearer ${this.cluster.adminToken}`,
+      "content-type": "application/apply-patch+yaml",
+    };
     const call = request(this.cluster.url + path, { method, headers, agent: this.#agent }, (response) => {
       let text = "";
       response.on("data", (chunk: Buffer) => (text += chunk.toString()));

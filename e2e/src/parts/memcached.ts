@@ -15,7 +15,10 @@ export interface Memcached {
   stop(): Promise<void>;
 }
 
-/** Starts an empty memcached with its socket in `folder`. `pinned` goes in front of its command line. */
+/**
+ * Starts an empty memcached with its socket in `folder`. `pinned` goes in front of its command
+ * line.
+ */
 export async function startMemcached(folder: string, pinned: readonly string[] = []): Promise<Memcached> {
   const socketPath = join(folder, "memcached.sock");
   // It refuses to run as root unless told so.

@@ -1,9 +1,13 @@
-// A relay between a pod and the control plane that makes the pod what an older image of it is: the unit "week" reaches it as a number that it does not know, so
-// that it rejects rules which the control plane holds for good. Everything else passes unchanged, in both directions.
+// A relay between a pod and the control plane that makes the pod what an older image of it is: the
+// unit "week" reaches it as a number that it does not know, so that it rejects rules which the
+// control plane holds for good. Everything else passes unchanged, in both directions.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
-import type { DiscoveryRequest, DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import type {
+  DiscoveryRequest,
+  DiscoveryResponse,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import {
   type RateLimitDescriptor,
   RateLimitConfigSchema,
@@ -28,7 +32,9 @@ export async function startOldImageRelay(controlPlanePort: number): Promise<OldI
   const server = new Server();
   const clients = new Set<Client>();
   const relay = (call: ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>): void => {
-    const client = new Client(`127.0.0.1:${controlPlanePort}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
+    const client = new Client(`127.0.0.1:${controlPlanePort}`, credentials.createInsecure(), {
+      "grpc.use_local_subchannel_pool": 1,
+    });
     clients.add(client);
     const { path, requestSerialize, responseDeserialize } = DEFINITION.streamAggregatedResources;
     const upstream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
@@ -41,9 +47,14 @@ export async function startOldImageRelay(controlPlanePort: number): Promise<OldI
     call.on("end", close);
     call.on("cancelled", close);
     upstream.on("data", (response: DiscoveryResponse) => call.write(asOldImagesSee(response)));
-    upstream.on("error", (error: Error) => call.emit("error", Object.assign(new Error(error.message), { code: status.UNAVAILABLE })));
+    upstream.on("error", (error: Error) =>
+      call.emit("error", Object.assign(new Error(error.message), { code: status.UNAVAILABLE })),
+    );
   };
-  server.addService({ streamAggregatedResources: DEFINITION.streamAggregatedResources }, { streamAggregatedResources: relay });
+  server.addService(
+    { streamAggregatedResources: DEFINITION.streamAggregatedResources },
+    { streamAggregatedResources: relay },
+  );
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
       error === null ? resolve(bound) : reject(error),

@@ -18,13 +18,17 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** Whether the process still runs. One that ended and whose result nobody has asked for yet does not. */
+/**
+ * Whether the process still runs. One that ended and whose result nobody has asked for yet does
+ * not.
+ */
 export function isRunning(pid: number): boolean {
   const state = readStat(pid)?.state;
   return state !== undefined && state !== "Z" && state !== "X";
 }
 
-// proc(5): the second field is the program's name in brackets and may hold anything; state and parent follow the last bracket.
+// proc(5): the second field is the program's name in brackets and may hold anything; state and
+// parent follow the last bracket.
 function readStat(pid: number): { readonly state: string; readonly parent: number } | undefined {
   let stat: string;
   try {

@@ -1,4 +1,5 @@
-// Questions that a real pod is asked all the time while something happens to what it depends on: each answer is kept, so that a moment without a limit is seen.
+// Questions that a real pod is asked all the time while something happens to what it depends on:
+// each answer is kept, so that a moment without a limit is seen.
 import { setTimeout as delay } from "node:timers/promises";
 import type { Pod } from "./flow.ts";
 
@@ -7,7 +8,10 @@ const PAUSE_MS = 20;
 
 /** Questions under way. */
 export interface Questions {
-  /** Ends them; resolves with the limits that were answered, without repetitions: "2 → 3" is one change, whatever time it took. "none" is an answer without a limit. */
+  /**
+   * Ends them; resolves with the limits that were answered, without repetitions: "2 → 3" is one
+   * change, whatever time it took. "none" is an answer without a limit.
+   */
   end(): Promise<string>;
 }
 

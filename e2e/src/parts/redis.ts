@@ -1,4 +1,5 @@
-// A real redis-server for scenarios and benchmarks: nothing on disk, a folder of its own, stopped by pid.
+// A real redis-server for scenarios and benchmarks: nothing on disk, a folder of its own, stopped
+// by pid.
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { STACK_HOST } from "../stack/ports.ts";
@@ -17,7 +18,10 @@ export interface Redis {
   stop(): Promise<void>;
 }
 
-/** Starts a redis-server with an empty keyspace and its socket in `folder`. `pinned` goes in front of its command line. */
+/**
+ * Starts a redis-server with an empty keyspace and its socket in `folder`. `pinned` goes in front
+ * of its command line.
+ */
 export async function startRedis(folder: string, pinned: readonly string[] = []): Promise<Redis> {
   const port = await reservePort();
   const socketPath = join(folder, "redis.sock");
@@ -36,7 +40,12 @@ export async function startRedis(folder: string, pinned: readonly string[] = [])
     folder,
   ];
   const env = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };
-  const process = await startProcess({ name: "redis", command: "env", args: [...pinned, "redis-server", ...flags], env });
+  const process = await startProcess({
+    name: "redis",
+    command: "env",
+    args: [...pinned, "redis-server", ...flags],
+    env,
+  });
   const command = (...words: readonly string[]): Promise<string> => sendCommand(port, words);
   try {
     await eventually("redis-server to answer", async () => {

@@ -21,7 +21,11 @@ export interface Rollout {
   readonly observedAt: string;
   readonly ready?: boolean;
   readonly source?: { readonly error?: string };
-  readonly fleets: readonly { readonly name: string; readonly version: string; readonly pods?: { total?: number; accepted?: number } }[];
+  readonly fleets: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly pods?: { total?: number; accepted?: number };
+  }[];
   readonly resources: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
   readonly pods?: readonly ReportedPod[];
 }
@@ -48,14 +52,24 @@ export async function startReplica(place: ReplicaPlace, env: Readonly<Record<str
   const ports = place.ports ?? (await anyPorts());
   // eslint-disable-next-line no-restricted-syntax -- the programs need the PATH of the test to find their tools
   const machine = process.env;
-  const plan = planPrograms({ ports, certificates, sourceDirectory: manifests, accountDirectory: manifests, machine }).controlPlane;
+  const plan = planPrograms({
+    ports,
+    certificates,
+    sourceDirectory: manifests,
+    accountDirectory: manifests,
+    machine,
+  }).controlPlane;
   const url = `http://${STACK_HOST}:${ports.controlPlaneHttp}/weir.rollout.v1.RolloutService/GetRollout`;
   return {
     ports,
     adsPort: ports.ads,
     process: await startPlanned({ ...plan, env: { ...plan.env, ...env } }),
     rollout: async () => {
-      const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
+      const response = await fetch(url, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: "{}",
+      });
       return ((await response.json()) as { readonly rollout: Rollout }).rollout;
     },
   };

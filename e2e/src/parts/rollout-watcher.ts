@@ -1,5 +1,6 @@
-// Somebody who watches the rollout over HTTP, as a dashboard does: keeps what it was told last. Speaks the streams of the Connect protocol: a byte of flags and
-// four of length stand in front of each message.
+// Somebody who watches the rollout over HTTP, as a dashboard does: keeps what it was told last.
+// Speaks the streams of the Connect protocol: a byte of flags and four of length stand in front of
+// each message.
 import type { Rollout } from "./replica.ts";
 
 /** Bytes in front of a message. */

@@ -1,5 +1,6 @@
-// One address in front of several servers of this machine, as a Kubernetes Service is: each connection goes to the next server in turn, whether that lives or not.
-// A test can also cut what goes through it.
+// One address in front of several servers of this machine, as a Kubernetes Service is: each
+// connection goes to the next server in turn, whether that lives or not. A test can also cut what
+// goes through it.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 

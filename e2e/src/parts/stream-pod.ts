@@ -1,10 +1,14 @@
-// A real gRPC client in the part of a pod, for tests that need many, or one that behaves as no real pod should: it keeps what it is sent, answers as it is told, and
-// after the end of its stream waits and goes on to the next replica.
+// A real gRPC client in the part of a pod, for tests that need many, or one that behaves as no real
+// pod should: it keeps what it is sent, answers as it is told, and after the end of its stream
+// waits and goes on to the next replica.
 import { readFileSync } from "node:fs";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
-import type { DiscoveryRequest, DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import type {
+  DiscoveryRequest,
+  DiscoveryResponse,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
@@ -97,7 +101,8 @@ export class StreamPod {
       "grpc.enable_retries": 0,
     });
     this.#client = client;
-    const { path, requestSerialize, responseDeserialize } = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+    const { path, requestSerialize, responseDeserialize } =
+      serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     const stream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
     let isServed = false;
     stream.on("data", (response: DiscoveryResponse) => {

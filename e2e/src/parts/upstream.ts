@@ -1,5 +1,5 @@
-// The service behind the proxy in the scenarios: answers every request with 200 and counts them, so that a test can tell what
-// the proxy let through from what it merely answered.
+// The service behind the proxy in the scenarios: answers every request with 200 and counts them, so
+// that a test can tell what the proxy let through from what it merely answered.
 import { createServer } from "node:http";
 import { STACK_HOST } from "../stack/ports.ts";
 
@@ -14,7 +14,8 @@ export interface Upstream {
 /** Starts an upstream on a free port. */
 export function startUpstream(): Promise<Upstream> {
   const requests = new Map<string, number>();
-  // Never closes a connection by itself: the proxy may be about to use it, and the request would fail.
+  // Never closes a connection by itself: the proxy may be about to use it, and the request would
+  // fail.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const user = String(request.headers["x-user"] ?? "");
     requests.set(user, (requests.get(user) ?? 0) + 1);

@@ -37,7 +37,13 @@ describe("the account service under curl", () => {
     const none = { cert: "", key: "" };
     const certificates = { ca: none, controlPlane: none, rateLimit: none, renewed: [] };
     const accountDirectory = join(folder.path, "account");
-    plan = planPrograms({ ports, certificates, sourceDirectory: folder.path, accountDirectory, machine: process.env }).account;
+    plan = planPrograms({
+      ports,
+      certificates,
+      sourceDirectory: folder.path,
+      accountDirectory,
+      machine: process.env,
+    }).account;
     base = `http://localhost:${ports.accountHttp}/api/v1/user`;
     service = await startPlanned(plan);
   });
@@ -62,7 +68,9 @@ describe("the account service under curl", () => {
   });
 
   it("refuses to register the same e-mail address again", async () => {
-    const answer = await curl(`${base}/register -F email=${EMAIL} -F 'password=${PASSWORD}' -F avatar=@${folder.path}/avatar.png`);
+    const answer = await curl(
+      `${base}/register -F email=${EMAIL} -F 'password=${PASSWORD}' -F avatar=@${folder.path}/avatar.png`,
+    );
     expect(answer).toMatchObject({ status: 409, body: { code: "email_taken" } });
     expect(answer.body.message).not.toBe("");
   });
@@ -77,7 +85,10 @@ describe("the account service under curl", () => {
       { name: "__Host-accessToken", isHttpOnly: true, isSecure: true, path: "/" },
       { name: "__Host-refreshToken", isHttpOnly: true, isSecure: true, path: "/" },
     ]);
-    expect(await curl(`${base}/current-user -b ${jar}`)).toMatchObject({ status: 200, body: { user: { email: EMAIL, name: "Grace" } } });
+    expect(await curl(`${base}/current-user -b ${jar}`)).toMatchObject({
+      status: 200,
+      body: { user: { email: EMAIL, name: "Grace" } },
+    });
   });
 
   it("gives a fresh access token for the refresh token", async () => {
@@ -90,7 +101,10 @@ describe("the account service under curl", () => {
   it("keeps accounts and sessions over a restart", async () => {
     await service.stop("SIGTERM", 5000);
     service = await startPlanned(plan);
-    expect(await curl(`${base}/current-user -b ${jar}`)).toMatchObject({ status: 200, body: { user: { email: EMAIL } } });
+    expect(await curl(`${base}/current-user -b ${jar}`)).toMatchObject({
+      status: 200,
+      body: { user: { email: EMAIL } },
+    });
     expect(await logIn(PASSWORD)).toMatchObject({ status: 200 });
   });
 
@@ -98,7 +112,10 @@ describe("the account service under curl", () => {
     service.kill();
     await service.exited;
     service = await startPlanned(plan);
-    expect(await curl(`${base}/current-user -b ${jar}`)).toMatchObject({ status: 200, body: { user: { email: EMAIL } } });
+    expect(await curl(`${base}/current-user -b ${jar}`)).toMatchObject({
+      status: 200,
+      body: { user: { email: EMAIL } },
+    });
   });
 
   it("ends the session at logout, for the old cookies too", async () => {
@@ -107,23 +124,33 @@ describe("the account service under curl", () => {
     const headers = join(folder.path, "logout-headers");
     expect(await curl(`-X POST ${base}/logout -b ${jar} --dump-header ${headers}`)).toMatchObject({ status: 200 });
     // Read from the answer, as curl's jar keeps one of two cookies that are cleared by one answer.
-    expect(readFileSync(headers, "utf8").match(/^set-cookie: __Host-(access|refresh)Token=; Max-Age=0;/gim)).toHaveLength(2);
+    expect(
+      readFileSync(headers, "utf8").match(/^set-cookie: __Host-(access|refresh)Token=; Max-Age=0;/gim),
+    ).toHaveLength(2);
     expect(await curl(`${base}/current-user -b ${old}`)).toMatchObject({ status: 401 });
     expect(await curl(`-X POST ${base}/refresh-token -b ${old}`)).toMatchObject({ status: 401 });
   });
 
   function logIn(password: string): Promise<Answer> {
-    return curl(`${base}/login -c ${jar} -H 'content-type: application/json' -d '${JSON.stringify({ email: EMAIL, password })}'`);
+    return curl(
+      `${base}/login -c ${jar} -H 'content-type: application/json' -d '${JSON.stringify({ email: EMAIL, password })}'`,
+    );
   }
 
   async function curl(args: string): Promise<Answer> {
-    const result: CommandResult = await runCommand(`curl --silent --show-error --write-out '\\n%{http_code}' ${args}`, { cwd: ROOT });
+    const result: CommandResult = await runCommand(`curl --silent --show-error --write-out '\\n%{http_code}' ${args}`, {
+      cwd: ROOT,
+    });
     expect(result.stderr).toBe("");
     const end = result.stdout.lastIndexOf("\n");
-    return { status: Number(result.stdout.slice(end + 1)), body: JSON.parse(result.stdout.slice(0, end)) as Answer["body"] };
+    return {
+      status: Number(result.stdout.slice(end + 1)),
+      body: JSON.parse(result.stdout.slice(0, end)) as Answer["body"],
+    };
   }
 
-  // curl's jar: seven fields by tabs; "#HttpOnly_" before the domain marks such cookies, other lines with # are comments.
+  // curl's jar: seven fields by tabs; "#HttpOnly_" before the domain marks such cookies, other
+  // lines with # are comments.
   function cookies(): { name: string; isHttpOnly: boolean; isSecure: boolean; path: string }[] {
     return readFileSync(jar, "utf8")
       .split("\n")

@@ -1,4 +1,5 @@
-// docs/discovery.md lists the numbered cases of the discovery server with the tests that show them: here both are held together.
+// docs/discovery.md lists the numbered cases of the discovery server with the tests that show them:
+// here both are held together.
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -10,7 +11,10 @@ const CASES = /\bcases? (A?\d+(?:(?:, | and )A?\d+)*)/g;
 /** A row of the table: the number, what it says, links to tests. */
 const ROW = /^\| (A?\d+) +\| .* \| (.*) \|$/gm;
 
-/** Each case with each file whose tests name it, such as "A7 control-plane/src/main.integration.test.ts". */
+/**
+ * Each case with each file whose tests name it, such as "A7
+ * control-plane/src/main.integration.test.ts".
+ */
 function named(): readonly string[] {
   const found = new Set<string>();
   for (const file of globSync("control-plane/src/**/*.test.ts", { cwd: ROOT })) {
@@ -24,7 +28,9 @@ function named(): readonly string[] {
 function listed(): readonly string[] {
   const rows = [...readFileSync(join(ROOT, "docs/discovery.md"), "utf8").matchAll(ROW)];
   return rows
-    .flatMap(([, number = "", links = ""]) => [...links.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = ""]) => `${number} ${file}`))
+    .flatMap(([, number = "", links = ""]) =>
+      [...links.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = ""]) => `${number} ${file}`),
+    )
     .toSorted();
 }
 
@@ -36,6 +42,8 @@ describe("docs/discovery.md", () => {
 
   it("links to files that there are", () => {
     const links = [...readFileSync(join(ROOT, "docs/discovery.md"), "utf8").matchAll(/\]\((\.\.\/)?([^)#:]+)[^)]*\)/g)];
-    expect(links.filter(([, up, path = ""]) => !existsSync(join(ROOT, up === undefined ? "docs" : "", path)))).toEqual([]);
+    expect(links.filter(([, up, path = ""]) => !existsSync(join(ROOT, up === undefined ? "docs" : "", path)))).toEqual(
+      [],
+    );
   });
 });

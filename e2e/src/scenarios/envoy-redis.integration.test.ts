@@ -37,19 +37,24 @@ describe("two pods over one Redis", () => {
 
   it("share one counter when requests alternate between them", async () => {
     const statuses: number[] = [];
-    for (let request = 0; request < 14; request++) statuses.push(await pods[request % 2]!.ask("shared", { user: "alternating" }));
+    for (let request = 0; request < 14; request++)
+      statuses.push(await pods[request % 2]!.ask("shared", { user: "alternating" }));
     expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 429, 429, 429, 429]);
   });
 
   it("share one counter when requests reach both at once", async () => {
-    const statuses = await Promise.all(Array.from({ length: 60 }, (_, request) => pods[request % 2]!.ask("shared", { user: "at-once" })));
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, (_, request) => pods[request % 2]!.ask("shared", { user: "at-once" })),
+    );
     expect(statuses.filter((status) => status === 200)).toHaveLength(10);
     expect(statuses.filter((status) => status === 429)).toHaveLength(50);
   });
 
   it("keep their counters in Redis, with an expiry", async () => {
     await pods[0]!.ask("shared", { user: "stored" });
-    const keys = (await redis!.command("KEYS", "shared_user_stored_*")).split("\r\n").filter((line) => line.startsWith("shared_user"));
+    const keys = (await redis!.command("KEYS", "shared_user_stored_*"))
+      .split("\r\n")
+      .filter((line) => line.startsWith("shared_user"));
     expect(keys).toHaveLength(1);
     expect(await redis!.command("GET", keys[0]!)).toBe("$1\r\n1\r\n");
     const seconds = Number((await redis!.command("TTL", keys[0]!)).slice(1));

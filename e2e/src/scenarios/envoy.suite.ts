@@ -26,7 +26,10 @@ export interface CounterStore {
   stop(): Promise<void>;
 }
 
-/** The rules of the suite: a limit per year, so that no window ends during a test; every test asks about users of its own. */
+/**
+ * The rules of the suite: a limit per year, so that no window ends during a test; every test asks
+ * about users of its own.
+ */
 function rules(editedLimit: number): string {
   const perUser = (requestsPerUnit: number): { key: string; rateLimit: { unit: string; requestsPerUnit: number } } => ({
     key: "user",
@@ -56,7 +59,12 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
       upstream = await startUpstream();
       flow = await startFlow(folder.path, { "suite.yaml": rules(4) });
       pod = await flow.startPod(store.podEnv);
-      envoy = await startEnvoy({ folder: folder.path, domain: "envoy", rateLimitPort: pod.grpcPort, upstreamPort: upstream.port });
+      envoy = await startEnvoy({
+        folder: folder.path,
+        domain: "envoy",
+        rateLimitPort: pod.grpcPort,
+        upstreamPort: upstream.port,
+      });
     });
 
     afterAll(async () => {
@@ -102,7 +110,10 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
       expect(await envoy!.rateLimitCounters()).not.toHaveProperty("error");
     });
 
-    /** Answers how long it took until the first user was done who saw the new number only, in milliseconds. */
+    /**
+     * Answers how long it took until the first user was done who saw the new number only, in
+     * milliseconds.
+     */
     async function editWhileTrafficFlows(from: number, to: number): Promise<number> {
       const traffic = startTraffic();
       await traffic.untilAllowed(from, 0); // Some users see the old number only.
@@ -124,7 +135,10 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
 
     /** Users one after another, each with as many requests as show its limit; several at a time. */
     function startTraffic(): {
-      /** Resolves with the time at which the first user was done who began at `sinceMs` or later and was allowed so many requests. */
+      /**
+       * Resolves with the time at which the first user was done who began at `sinceMs` or later and
+       * was allowed so many requests.
+       */
       untilAllowed(allowed: number, sinceMs: number): Promise<number>;
       stop(): Promise<readonly UserRecord[]>;
     } {
@@ -135,7 +149,12 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
           const user = `traffic-${trafficUsers++}`;
           const startedMs = Date.now();
           const statuses = await sendInTurn("/edited", user, REQUESTS_PER_USER);
-          users.push({ startedMs, endedMs: Date.now(), statuses, allowed: statuses.filter((status) => status === 200).length });
+          users.push({
+            startedMs,
+            endedMs: Date.now(),
+            statuses,
+            allowed: statuses.filter((status) => status === 200).length,
+          });
         }
       };
       const workers = Array.from({ length: TRAFFIC_WORKERS }, work);
@@ -160,7 +179,10 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
       return statuses;
     }
 
-    /** Resolves with the HTTP status, and with 0 when there was none: a reset or a refused connection. */
+    /**
+     * Resolves with the HTTP status, and with 0 when there was none: a reset or a refused
+     * connection.
+     */
     function send(path: string, user: string): Promise<number> {
       return new Promise((resolve) => {
         const sent = httpRequest(`${envoy!.url}${path}`, { agent, headers: { "x-user": user } }, (response) => {

@@ -1,4 +1,5 @@
-// The manifests of the quick start, read as the control plane reads them: an example that is refused would be worse than none.
+// The manifests of the quick start, read as the control plane reads them: an example that is
+// refused would be worse than none.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest";
@@ -10,7 +11,13 @@ const FILES = readdirSync(FOLDER).toSorted();
 
 describe("the examples", () => {
   it("are the five that the README explains", () => {
-    expect(FILES).toEqual(["api-plans.yaml", "export-trial.yaml", "login-protection.yaml", "per-address.yaml", "shop-routes.yaml"]);
+    expect(FILES).toEqual([
+      "api-plans.yaml",
+      "export-trial.yaml",
+      "login-protection.yaml",
+      "per-address.yaml",
+      "shop-routes.yaml",
+    ]);
   });
 
   it.each(FILES)("hold one valid resource, named as its file, in %s", (file) => {

@@ -1,5 +1,5 @@
-// What real pods notice of faults between the control plane and a real API server: nothing but that changes come later. Every question that is asked meanwhile has
-// its limit.
+// What real pods notice of faults between the control plane and a real API server: nothing but that
+// changes come later. Every question that is asked meanwhile has its limit.
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
@@ -19,10 +19,15 @@ const RECOVERY_TIMEOUT_MS = 60_000;
 /** Edits of a burst. They take a second or two; a busy machine may need longer to write them. */
 const BURST_EDITS = 200;
 
-/** Least time between two pushes, in milliseconds: how long all must be quiet, as it is now and then during a burst when the API server has other work. */
+/**
+ * Least time between two pushes, in milliseconds: how long all must be quiet, as it is now and then
+ * during a burst when the API server has other work.
+ */
 const QUIET_MS = 100;
 
-/** How often connections to the API server are cut, and the time between two cuts in milliseconds. */
+/**
+ * How often connections to the API server are cut, and the time between two cuts in milliseconds.
+ */
 const CUTS = { count: 12, shortestMs: 20, longestMs: 900 } as const;
 
 describe("real pods behind an API server with faults", () => {
@@ -42,7 +47,11 @@ describe("real pods behind an API server with faults", () => {
     const kubeconfig = join(folder.path, "kubeconfig");
     await limits.writeKubeconfig(kubeconfig, address.port);
     await set("always", 1);
-    flow = await startFlow(folder.path, {}, { controlPlaneEnv: { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig } });
+    flow = await startFlow(
+      folder.path,
+      {},
+      { controlPlaneEnv: { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig } },
+    );
     stops.push(() => flow.stop());
     pod = await flow.startPod();
   });
@@ -68,7 +77,9 @@ describe("real pods behind an API server with faults", () => {
       await set("even", cut);
       if (cut % 2 === 0) await set("odd", cut);
       else await limits.delete("odd");
-      await new Promise((resolve) => setTimeout(resolve, CUTS.shortestMs + random() * (CUTS.longestMs - CUTS.shortestMs)));
+      await new Promise((resolve) =>
+        setTimeout(resolve, CUTS.shortestMs + random() * (CUTS.longestMs - CUTS.shortestMs)),
+      );
       address.cut();
     }
     await limits.delete("odd");
@@ -108,10 +119,14 @@ describe("real pods behind an API server with faults", () => {
     await oneWithin("The last edit", EDIT_MAX_MS, async (number) => {
       const pushes = await metric("weir_ads_pushes_total");
       const startedMs = performance.now();
-      await Promise.all(Array.from({ length: BURST_EDITS - 1 }, (_, index) => set(`burst-${index % 50}`, BURST_EDITS * number + index)));
+      await Promise.all(
+        Array.from({ length: BURST_EDITS - 1 }, (_, index) => set(`burst-${index % 50}`, BURST_EDITS * number + index)),
+      );
       await set("burst-0", 4320 + number);
       const tookMs = await msOf(() => expectLimit("burst-0", 4320 + number, RECOVERY_TIMEOUT_MS));
-      await eventually("the rest", async () => expect(await limitOf("burst-49")).toBeGreaterThanOrEqual(BURST_EDITS * number));
+      await eventually("the rest", async () =>
+        expect(await limitOf("burst-49")).toBeGreaterThanOrEqual(BURST_EDITS * number),
+      );
       const pushesMax = 1 + (performance.now() - startedMs) / QUIET_MS;
       expect((await metric("weir_ads_pushes_total")) - pushes).toBeLessThanOrEqual(pushesMax);
       return tookMs;
@@ -119,7 +134,10 @@ describe("real pods behind an API server with faults", () => {
   });
 
   function set(domain: string, requestsPerUnit: number): Promise<void> {
-    return limits.apply(domain, manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]));
+    return limits.apply(
+      domain,
+      manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]),
+    );
   }
 
   function limitOf(domain: string): Promise<number | undefined> {
@@ -127,7 +145,11 @@ describe("real pods behind an API server with faults", () => {
   }
 
   async function expectLimit(domain: string, limit: number | undefined, withinMs: number): Promise<void> {
-    await eventually(`the limit ${limit} of ${domain}`, async () => expect(await limitOf(domain)).toBe(limit), withinMs);
+    await eventually(
+      `the limit ${limit} of ${domain}`,
+      async () => expect(await limitOf(domain)).toBe(limit),
+      withinMs,
+    );
   }
 
   async function metric(series: string): Promise<number> {

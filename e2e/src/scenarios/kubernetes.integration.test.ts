@@ -1,4 +1,5 @@
-// The configuration flow from a real Kubernetes API server: kubectl → API server → control plane under its own account → mutual TLS → real pods.
+// The configuration flow from a real Kubernetes API server: kubectl → API server → control plane
+// under its own account → mutual TLS → real pods.
 import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
 import { msOf, oneWithin } from "@weir/testing/one-within";
@@ -75,7 +76,10 @@ describe("the configuration flow from Kubernetes", () => {
     await apply("search", 5);
     await eventually("the other limit to hold", async () => expect(await limitOf("search")).toBe(5));
     expect(await questions.end()).toBe("2");
-    await limits.apply("mail", manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } }]));
+    await limits.apply(
+      "mail",
+      manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } }]),
+    );
     await eventually("the mistake to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
     await limits.delete("search");
   });
@@ -86,7 +90,10 @@ describe("the configuration flow from Kubernetes", () => {
     // The API server dates objects in whole seconds; of one second the first by name would own it.
     const second = Math.floor(Date.now() / 1000);
     await eventually("the next second", () => expect(Math.floor(Date.now() / 1000)).toBeGreaterThan(second));
-    await limits.apply("a-later", manifestOf("a-later", "search", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 7 } }]));
+    await limits.apply(
+      "a-later",
+      manifestOf("a-later", "search", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 7 } }]),
+    );
     await eventually("the conflict to be told", async () => {
       const [trouble] = (await flow.status()).troubles;
       expect(trouble?.message).toContain('domain "search" belongs to shop/search');
@@ -112,7 +119,11 @@ describe("the configuration flow from Kubernetes", () => {
       await cluster.startApiServer();
       await apply("mail", 7);
       for (const each of [pod, second]) {
-        await eventually("the changed limit to hold", async () => expect(await limitOf("mail", each)).toBe(7), RECOVERY_TIMEOUT_MS);
+        await eventually(
+          "the changed limit to hold",
+          async () => expect(await limitOf("mail", each)).toBe(7),
+          RECOVERY_TIMEOUT_MS,
+        );
       }
       expect(await questions.end()).toBe("2 → 7");
       await second.process.stop("SIGTERM", 30_000);
@@ -150,7 +161,11 @@ describe("the configuration flow from Kubernetes", () => {
       expect([watcher.last().ready, watcher.last().source?.error]).toEqual([true, undefined]);
     });
     watcher.close();
-    await eventually("the changed limit to hold", async () => expect(await limitOf("mail")).toBe(8), RECOVERY_TIMEOUT_MS);
+    await eventually(
+      "the changed limit to hold",
+      async () => expect(await limitOf("mail")).toBe(8),
+      RECOVERY_TIMEOUT_MS,
+    );
     expect(await limitOf("search")).toBe(5);
   });
 

@@ -1,5 +1,6 @@
-// The local stack as a newcomer meets it: started as `make run` starts it, every printed command pasted into a shell, a manifest
-// edited and broken, stopped with Ctrl-C, started again. What it prints is the promise, so the commands are taken from there.
+// The local stack as a newcomer meets it: started as `make run` starts it, every printed command
+// pasted into a shell, a manifest edited and broken, stopped with Ctrl-C, started again. What it
+// prints is the promise, so the commands are taken from there.
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -20,7 +21,10 @@ import { PORT_OWNERS } from "../stack/settings.ts";
 /** The page says so last; everything runs by then. */
 const READY_LINE = "Ctrl-C stops everything.";
 
-/** The promises: for a start when everything is built, and for Ctrl-C. A busy test machine may break them now and then, but not every time. */
+/**
+ * The promises: for a start when everything is built, and for Ctrl-C. A busy test machine may break
+ * them now and then, but not every time.
+ */
 const START_MAX_MS = 10_000;
 const STOP_MAX_MS = 5000;
 
@@ -63,14 +67,17 @@ describe("make run", () => {
     const stack = await startStack(env);
     const commands = printedCommands(stack.lines);
     expect(commands).toHaveLength(10);
-    const [askThrice, askGrpc, raise, breakIt, mend, register, logIn, whoAmI, refresh, logOut] = commands as CommandTuple;
+    const [askThrice, askGrpc, raise, breakIt, mend, register, logIn, whoAmI, refresh, logOut] =
+      commands as CommandTuple;
 
     expect(await statusesOf(askThrice)).toEqual([200, 200, 429]);
     expect(await outputOf(askGrpc)).toMatch(/^plan=gold,user=1815: OK, 2999 left of 3000 per minute.*\noverall: OK$/m);
 
     const accepted = countLines(stack, /rate limit +accepted version/);
     expect(await outputOf(raise)).toBe("");
-    await eventually("the new version to be told", () => expect(countLines(stack, /rate limit +accepted version/)).toBe(accepted + 1));
+    await eventually("the new version to be told", () =>
+      expect(countLines(stack, /rate limit +accepted version/)).toBe(accepted + 1),
+    );
     expect(await statusesOf(askThrice)).toEqual([200, 200, 429]); // Three of five are used up, refused ones included.
 
     expect(await outputOf(breakIt)).toBe("");
@@ -80,7 +87,9 @@ describe("make run", () => {
         .findIndex((each) => each.includes("fortnight")) + 1;
     await eventually("the mistake to be told", () =>
       expect(stack.lines.join("\n")).toMatch(
-        new RegExp(`login-protection\\.yaml:${line}\\b.*spec\\.descriptors\\[1\\]\\.descriptors\\[0\\]\\.rateLimit\\.unit.*fortnight`),
+        new RegExp(
+          `login-protection\\.yaml:${line}\\b.*spec\\.descriptors\\[1\\]\\.descriptors\\[0\\]\\.rateLimit\\.unit.*fortnight`,
+        ),
       ),
     );
     expect(stack.lines.join("\n")).toContain("old limits of this manifest stay in force");
@@ -88,7 +97,9 @@ describe("make run", () => {
     expect(await outputOf(mend)).toBe("");
     await eventually("the mending to be told", () => expect(countLines(stack, /every manifest is good again/)).toBe(1));
 
-    expect(JSON.parse(await outputOf(register))).toMatchObject({ user: { email: "ada@example.com", name: "Ada Lovelace" } });
+    expect(JSON.parse(await outputOf(register))).toMatchObject({
+      user: { email: "ada@example.com", name: "Ada Lovelace" },
+    });
     expect(JSON.parse(await outputOf(logIn))).toMatchObject({ user: { email: "ada@example.com" } });
     expect(JSON.parse(await outputOf(whoAmI))).toMatchObject({ user: { name: "Ada Lovelace" } });
     expect(JSON.parse(await outputOf(refresh))).toHaveProperty("accessTokenExpiresAt");
@@ -151,7 +162,9 @@ describe("make run", () => {
     process.kill(accountOf(stack), "SIGKILL");
     const exit = await withDeadline(stack.process.exited, STOP_TIMEOUT_MS);
     expect(exit).toEqual({ code: 1, signal: null });
-    expect(stack.lines.join("\n")).toMatch(/^account ended by itself with signal SIGKILL; its last lines:\n[^]*account service ready/m);
+    expect(stack.lines.join("\n")).toMatch(
+      /^account ended by itself with signal SIGKILL; its last lines:\n[^]*account service ready/m,
+    );
     await untilGone(stack.children);
   });
 
@@ -159,7 +172,9 @@ describe("make run", () => {
     const stack = await startStack(env);
     await pauseProcess(accountOf(stack)); // A program that cannot end by itself.
     process.kill(stack.process.pid, "SIGINT");
-    await eventually("the stop to begin", () => expect(stack.lines.some((line) => line.startsWith("Stopping"))).toBe(true));
+    await eventually("the stop to begin", () =>
+      expect(stack.lines.some((line) => line.startsWith("Stopping"))).toBe(true),
+    );
     const interrupting = setInterval(() => {
       if (stack.process.isRunning()) process.kill(stack.process.pid, "SIGINT");
     }, 300);
@@ -177,7 +192,9 @@ describe("make run", () => {
 
   it("leaves nothing behind when it is interrupted while it starts", async () => {
     const { process: starting, lines } = await spawnStack(env);
-    await eventually("the first program to be started", () => expect(childrenOf(starting.pid).length).toBeGreaterThan(1));
+    await eventually("the first program to be started", () =>
+      expect(childrenOf(starting.pid).length).toBeGreaterThan(1),
+    );
     const children = childrenOf(starting.pid);
     process.kill(starting.pid, "SIGINT");
     expect((await withDeadline(starting.exited, STOP_TIMEOUT_MS)).code).toBe(0);
@@ -204,8 +221,13 @@ type CommandTuple = [string, string, string, string, string, string, string, str
 
 async function stackEnv(folder: string, manifests: string): Promise<Record<string, string>> {
   const ports = await anyPorts();
-  const env: Record<string, string> = { PATH: process.env["PATH"] ?? "", RUN_DIRECTORY: join(folder, "run"), SOURCE_DIRECTORY: manifests };
-  for (const { port, setting } of PORT_OWNERS) env[setting] = setting.endsWith("_ADDR") ? `:${ports[port]}` : String(ports[port]);
+  const env: Record<string, string> = {
+    PATH: process.env["PATH"] ?? "",
+    RUN_DIRECTORY: join(folder, "run"),
+    SOURCE_DIRECTORY: manifests,
+  };
+  for (const { port, setting } of PORT_OWNERS)
+    env[setting] = setting.endsWith("_ADDR") ? `:${ports[port]}` : String(ports[port]);
   writeFileSync(join(folder, "ports.json"), JSON.stringify(ports)); // For whoever looks into a failed test.
   return env;
 }
@@ -253,7 +275,11 @@ async function interrupt(stack: RunningStack): Promise<ProcessExit> {
 
 /** A moment later: the guard, and what was killed at the very end, end beside the stack. */
 async function untilGone(children: readonly number[]): Promise<void> {
-  await eventually("everything that was started to be gone", () => expect(children.filter(isRunning)).toEqual([]), STOP_TIMEOUT_MS);
+  await eventually(
+    "everything that was started to be gone",
+    () => expect(children.filter(isRunning)).toEqual([]),
+    STOP_TIMEOUT_MS,
+  );
 }
 
 async function withDeadline<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {

@@ -1,5 +1,5 @@
-// Pods that no fleet should have, beside a real one: some reject everything, some never answer. The real one gets every edit all the same, and whoever looks is told
-// who does not follow.
+// Pods that no fleet should have, beside a real one: some reject everything, some never answer. The
+// real one gets every edit all the same, and whoever looks is told who does not follow.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +21,8 @@ const DOMAINS = ["mail", "search"] as const;
 
 /** How each misbehaving pod answers. */
 const ANSWERS: Readonly<Record<string, Answer>> = {
-  "edge/refuses-by-name": (response) => `${fromBinary(RateLimitConfigSchema, response.resources[0]!.value).name}: no such unit`,
+  "edge/refuses-by-name": (response) =>
+    `${fromBinary(RateLimitConfigSchema, response.resources[0]!.value).name}: no such unit`,
   "edge/refuses-in-other-words": () => "out of memory",
   "edge/never-answers": "nothing",
 };
@@ -37,7 +38,10 @@ describe("pods that reject everything or never answer", () => {
   beforeAll(async () => {
     mkdirSync(manifests);
     for (const domain of DOMAINS) save(domain, 1);
-    certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["localhost"], now: new Date() });
+    certificates = await ensureCertificates(join(folder.path, "certificates"), {
+      hostNames: ["localhost"],
+      now: new Date(),
+    });
     replica = await startReplica({ certificates, manifests });
     // The others come first, and are heard first.
     for (const [nodeId, answer] of Object.entries(ANSWERS)) {
@@ -74,7 +78,8 @@ describe("pods that reject everything or never answer", () => {
         await expectStates();
       }
     }
-    // Ten edits, each sent once: also when a rejection comes before the sound pod's answer, so that what was in force before comes again, and then the edit.
+    // Ten edits, each sent once: also when a rejection comes before the sound pod's answer, so that
+    // what was in force before comes again, and then the edit.
     expect(others.map(({ responses }, index) => responses.length - before[index]!)).toEqual([10, 10, 10]);
   });
 
@@ -95,14 +100,20 @@ describe("pods that reject everything or never answer", () => {
   });
 
   function save(domain: string, requestsPerUnit: number): void {
-    saveManifest(manifests, `${domain}.yaml`, manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]));
+    saveManifest(
+      manifests,
+      `${domain}.yaml`,
+      manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]),
+    );
   }
 
   /** Every pod that answers has answered what is in force. */
   async function expectStates(): Promise<void> {
     await eventually("the states of all pods", async () => {
       const { pods = [] } = await replica.rollout();
-      expect(Object.fromEntries(pods.map(({ nodeId, state, rejection }) => [nodeId, `${state} ${rejection ?? ""}`]))).toEqual({
+      expect(
+        Object.fromEntries(pods.map(({ nodeId, state, rejection }) => [nodeId, `${state} ${rejection ?? ""}`])),
+      ).toEqual({
         "edge/sound": "POD_STATE_ACCEPTED ",
         "edge/refuses-by-name": "POD_STATE_REJECTED default/mail: no such unit",
         "edge/refuses-in-other-words": "POD_STATE_REJECTED out of memory",

@@ -1,4 +1,5 @@
-// What every program promises whatever it does: help and version at once, a start that nobody waits for, and clear refusals.
+// What every program promises whatever it does: help and version at once, a start that nobody waits
+// for, and clear refusals.
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -14,9 +15,19 @@ import type { ProcessGroup } from "../stack/process-group.ts";
 import type { ProgramPlan } from "../stack/programs.ts";
 import { planPrograms } from "../stack/programs.ts";
 
-const PROGRAMS = ["weir-control-plane", "weir-ratelimit", "weir-account", "weir-client", "weir", "weir-config-check"] as const;
+const PROGRAMS = [
+  "weir-control-plane",
+  "weir-ratelimit",
+  "weir-account",
+  "weir-client",
+  "weir",
+  "weir-config-check",
+] as const;
 
-/** The promise is 0.5 s on a quiet machine (docs/benchmarks.md has real numbers); a test machine is not quiet. */
+/**
+ * The promise is 0.5 s on a quiet machine (docs/benchmarks.md has real numbers); a test machine is
+ * not quiet.
+ */
 const ANSWER_MAX_MS = 2000;
 
 /** The promise is 1.5 s on a quiet machine. */
@@ -58,7 +69,10 @@ describe("the services", () => {
   let plans: ReturnType<typeof planPrograms>;
 
   beforeAll(async () => {
-    const certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["localhost"], now: new Date() });
+    const certificates = await ensureCertificates(join(folder.path, "certificates"), {
+      hostNames: ["localhost"],
+      now: new Date(),
+    });
     const place = { ports: await anyPorts(), certificates, sourceDirectory: join(ROOT, "examples", "limits") };
     plans = planPrograms({ ...place, accountDirectory: join(folder.path, "account"), machine: process.env });
   });
@@ -77,40 +91,49 @@ describe("the services", () => {
     }
   });
 
-  it.each(["controlPlane", "rateLimit", "account"] as const)("end with exit code 0 when %s is told to stop", async (name) => {
-    const position = (["controlPlane", "rateLimit", "account"] as const).indexOf(name);
-    expect(await started[position]!.stop("SIGTERM", STOP_GRACE_MS)).toEqual({ code: 0, signal: null });
-  });
+  it.each(["controlPlane", "rateLimit", "account"] as const)(
+    "end with exit code 0 when %s is told to stop",
+    async (name) => {
+      const position = (["controlPlane", "rateLimit", "account"] as const).indexOf(name);
+      expect(await started[position]!.stop("SIGTERM", STOP_GRACE_MS)).toEqual({ code: 0, signal: null });
+    },
+  );
 
   it.each([
     { name: "controlPlane", setting: "ADS_PORT" },
     { name: "rateLimit", setting: "GRPC_PORT" },
     { name: "account", setting: "PORT" },
-  ] as const)("refuse a bad setting of $name by its name, at once and without a stack trace", async ({ name, setting }) => {
-    const { code, stderr } = await runPlanned(plans[name], { [setting]: "eighty" });
-    expect(code).toBe(1);
-    expect(stderr).toContain(setting);
-    expect(stderr).toContain("eighty");
-    expect(stderr).not.toMatch(/^\s+at /m);
-  });
+  ] as const)(
+    "refuse a bad setting of $name by its name, at once and without a stack trace",
+    async ({ name, setting }) => {
+      const { code, stderr } = await runPlanned(plans[name], { [setting]: "eighty" });
+      expect(code).toBe(1);
+      expect(stderr).toContain(setting);
+      expect(stderr).toContain("eighty");
+      expect(stderr).not.toMatch(/^\s+at /m);
+    },
+  );
 
   it.each([
     { name: "controlPlane", setting: "HTTP_PORT" },
     { name: "rateLimit", setting: "PORT" },
     { name: "account", setting: "PORT" },
-  ] as const)("name the port in use and the setting that moves it when $name cannot listen", async ({ name, setting }) => {
-    const blocker = createServer();
-    await once(blocker.listen(Number(plans[name].env[setting]), "127.0.0.1"), "listening");
-    try {
-      // A pod binds its ports once it has a configuration, so it gets one without waiting.
-      const { code, stderr } = await runPlanned(plans[name], { FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
-      expect(code).toBe(1);
-      expect(stderr).toContain(plans[name].env[setting]!);
-      expect(stderr).toMatch(new RegExp(`\\b${setting}\\b`));
-    } finally {
-      blocker.close();
-    }
-  });
+  ] as const)(
+    "name the port in use and the setting that moves it when $name cannot listen",
+    async ({ name, setting }) => {
+      const blocker = createServer();
+      await once(blocker.listen(Number(plans[name].env[setting]), "127.0.0.1"), "listening");
+      try {
+        // A pod binds its ports once it has a configuration, so it gets one without waiting.
+        const { code, stderr } = await runPlanned(plans[name], { FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
+        expect(code).toBe(1);
+        expect(stderr).toContain(plans[name].env[setting]!);
+        expect(stderr).toMatch(new RegExp(`\\b${setting}\\b`));
+      } finally {
+        blocker.close();
+      }
+    },
+  );
 });
 
 describe("weir check", () => {
@@ -121,14 +144,19 @@ describe("weir check", () => {
 
   it("names file, line, field and reason when a manifest is broken", async () => {
     const folder = makeTemporaryFolder();
-    const text = readFileSync(join(ROOT, "examples", "limits", "per-address.yaml"), "utf8").replace("unit: minute", "unit: fortnight");
+    const text = readFileSync(join(ROOT, "examples", "limits", "per-address.yaml"), "utf8").replace(
+      "unit: minute",
+      "unit: fortnight",
+    );
     const line = text.split("\n").findIndex((each) => each.includes("fortnight")) + 1;
     const path = join(folder.path, "broken.yaml");
     writeFileSync(path, text);
     const { code, stdout, stderr } = await runCommand(`${launcher("weir")} check ${path}`, { cwd: ROOT });
     folder.remove();
     expect(code).toBe(1);
-    expect(stdout + stderr).toMatch(new RegExp(`broken\\.yaml:${line}:\\d+.*spec\\.descriptors\\[1\\]\\.rateLimit\\.unit.*fortnight`));
+    expect(stdout + stderr).toMatch(
+      new RegExp(`broken\\.yaml:${line}:\\d+.*spec\\.descriptors\\[1\\]\\.rateLimit\\.unit.*fortnight`),
+    );
   });
 });
 

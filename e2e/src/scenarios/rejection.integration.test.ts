@@ -1,5 +1,6 @@
-// A real pod that rejects what the control plane holds for good, as a pod of an older image does: its rejection costs one resource its newest form, and nobody
-// anything else; a pod of a newer image gets all.
+// A real pod that rejects what the control plane holds for good, as a pod of an older image does:
+// its rejection costs one resource its newest form, and nobody anything else; a pod of a newer
+// image gets all.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { eventually } from "@weir/testing/eventually";
@@ -63,7 +64,9 @@ describe("a pod that rejects", () => {
     flow.writeManifest("search.yaml", limit("search", 4, "week"));
     flow.writeManifest("mail.yaml", limit("mail", 3, "day"));
     let round = 0;
-    await eventually("the edit of the other resource", async () => expect(await allowed(old, "mail", `after-${(round += 1)}`)).toBe(3));
+    await eventually("the edit of the other resource", async () =>
+      expect(await allowed(old, "mail", `after-${(round += 1)}`)).toBe(3),
+    );
     expect(await allowed(old, "search", "after")).toBe(1);
   });
 
@@ -101,7 +104,9 @@ describe("a pod that rejects", () => {
   it("accepts the resource again once it is edited to what the pod knows", async () => {
     flow.writeManifest("search.yaml", limit("search", 4, "day"));
     let round = 0;
-    await eventually("the mended resource", async () => expect(await allowed(old, "search", `mended-${(round += 1)}`)).toBe(4));
+    await eventually("the mended resource", async () =>
+      expect(await allowed(old, "search", `mended-${(round += 1)}`)).toBe(4),
+    );
     await eventually("the end of the trouble", async () => expect((await flow.status()).troubles).toEqual([]));
   });
 });

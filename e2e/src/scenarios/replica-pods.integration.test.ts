@@ -1,5 +1,6 @@
-// Real pods behind one address of two replicas, as a Service in front of the control plane is: a replica is killed, comes back, and the other is shut down. Every
-// question that is asked meanwhile has its limit, and what was changed at that very moment arrives.
+// Real pods behind one address of two replicas, as a Service in front of the control plane is: a
+// replica is killed, comes back, and the other is shut down. Every question that is asked meanwhile
+// has its limit, and what was changed at that very moment arrives.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -14,8 +15,9 @@ import { type DevelopmentCertificates, ensureCertificates } from "../stack/certi
 const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;
 
 /**
- * Longest wait for a change after a replica is gone, in milliseconds: the back-off of these pods is two seconds at most, every other connection goes to the dead
- * replica, and the machine may be busy.
+ * Longest wait for a change after a replica is gone, in milliseconds: the back-off of these pods is
+ * two seconds at most, every other connection goes to the dead replica, and the machine may be
+ * busy.
  */
 const ARRIVAL_MS = 60_000;
 
@@ -35,7 +37,10 @@ describe("real pods behind one address of two replicas", () => {
   beforeAll(async () => {
     mkdirSync(manifests);
     save(2);
-    certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["localhost"], now: new Date() });
+    certificates = await ensureCertificates(join(folder.path, "certificates"), {
+      hostNames: ["localhost"],
+      now: new Date(),
+    });
     first = await launch();
     second = await launch();
     address = await openServiceAddress(first.adsPort, second.adsPort);
@@ -93,7 +98,11 @@ describe("real pods behind one address of two replicas", () => {
   }
 
   function save(requestsPerUnit: number): void {
-    saveManifest(manifests, "mail.yaml", manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]));
+    saveManifest(
+      manifests,
+      "mail.yaml",
+      manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]),
+    );
   }
 
   async function spend(pod: Pod): Promise<readonly number[]> {
@@ -104,7 +113,11 @@ describe("real pods behind one address of two replicas", () => {
 
   async function expectLimit(limit: number): Promise<void> {
     for (const pod of pods) {
-      await eventually(`the limit ${limit}`, async () => expect(await pod.limitOf("mail", { user: "probe" })).toBe(limit), ARRIVAL_MS);
+      await eventually(
+        `the limit ${limit}`,
+        async () => expect(await pod.limitOf("mail", { user: "probe" })).toBe(limit),
+        ARRIVAL_MS,
+      );
     }
   }
 

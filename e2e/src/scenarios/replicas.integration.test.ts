@@ -1,5 +1,6 @@
-// Two replicas of the real control plane over the same manifests: they agree whatever each has lived through and whatever its clock says, and when one is
-// killed its pods lose nothing. How fast that goes is measured by the benchmark of the control plane, not here.
+// Two replicas of the real control plane over the same manifests: they agree whatever each has
+// lived through and whatever its clock says, and when one is killed its pods lose nothing. How fast
+// that goes is measured by the benchmark of the control plane, not here.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,15 +11,19 @@ import { StreamPod } from "../parts/stream-pod.ts";
 import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import { type DevelopmentCertificates, ensureCertificates } from "../stack/certificates.ts";
 
-/** How far the second replica's clock is behind, in milliseconds: more than a day, so that no part of a date is the same. */
+/**
+ * How far the second replica's clock is behind, in milliseconds: more than a day, so that no part
+ * of a date is the same.
+ */
 const SKEW_MS = 26 * 3_600_000;
 
 /** Streams that are open when a replica is killed. */
 const PODS = 50;
 
 /**
- * What the quickest pod may wait beyond its own back-off and the time in which all of them connected at first, in milliseconds: they all make their connections at
- * once, beside whatever else a test machine does.
+ * What the quickest pod may wait beyond its own back-off and the time in which all of them
+ * connected at first, in milliseconds: they all make their connections at once, beside whatever
+ * else a test machine does.
  */
 const OVERRUN_MAX_MS = 3000;
 
@@ -33,9 +38,13 @@ describe("two replicas of the control plane", () => {
 
   beforeAll(async () => {
     mkdirSync(manifests);
-    certificates = await ensureCertificates(join(folder.path, "certificates"), { hostNames: ["localhost"], now: new Date() });
+    certificates = await ensureCertificates(join(folder.path, "certificates"), {
+      hostNames: ["localhost"],
+      now: new Date(),
+    });
     for (let index = 0; index < 40; index++) save(`limits-${index}`, `domain-${index}`, 1);
-    // Where two want the same domain, the first name in order has it, whoever was seen first: the first replica saw the loser alone.
+    // Where two want the same domain, the first name in order has it, whoever was seen first: the
+    // first replica saw the loser alone.
     save("contest-z", "contest", 1);
     first = await launch({});
     const pod = connect("gold/early", [first]);
@@ -63,7 +72,8 @@ describe("two replicas of the control plane", () => {
     const [ofFirst, ofSecond] = [await first.rollout(), await second.rollout()];
     expect(versionsOf(ofSecond)).toEqual(versionsOf(ofFirst));
     const loser = { name: "contest-z", state: "RESOURCE_STATE_REFUSED", reason: "DomainConflict" };
-    for (const { resources } of [ofFirst, ofSecond]) expect(resources.find(({ name }) => name === loser.name)).toMatchObject(loser);
+    for (const { resources } of [ofFirst, ofSecond])
+      expect(resources.find(({ name }) => name === loser.name)).toMatchObject(loser);
   });
 
   it("send the same after a change that both have seen", async () => {
@@ -86,11 +96,14 @@ describe("two replicas of the control plane", () => {
     first.process.kill();
     await first.process.exited;
     for (const pod of fleet) {
-      await eventually(`${pod.nodeId} to have the change`, () => expect(pod.limits()).toMatchObject({ "limits-11": 1234 }));
+      await eventually(`${pod.nodeId} to have the change`, () =>
+        expect(pod.limits()).toMatchObject({ "limits-11": 1234 }),
+      );
     }
     const [after] = fleet.map(({ last }) => last.versionInfo);
     for (const pod of fleet) {
-      // One stream with the first replica, one with the second, and from neither anything but the old set and the new one, in that order.
+      // One stream with the first replica, one with the second, and from neither anything but the
+      // old set and the new one, in that order.
       expect(pod.losses, pod.nodeId).toBe(1);
       expect(
         [
@@ -137,7 +150,11 @@ describe("two replicas of the control plane", () => {
   }
 
   function save(name: string, domain: string, requestsPerUnit: number): void {
-    saveManifest(manifests, `${name}.yaml`, manifestOf(name, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]));
+    saveManifest(
+      manifests,
+      `${name}.yaml`,
+      manifestOf(name, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]),
+    );
   }
 
   async function launch(env: Readonly<Record<string, string>>): Promise<Replica> {
@@ -151,7 +168,10 @@ function versionsOf({ fleets }: Rollout): Readonly<Record<string, string>> {
   return Object.fromEntries(fleets.map(({ name, version }) => [name, version]));
 }
 
-/** A module that puts the clock of the process that loads it back, as a machine with a wrong clock would have it. */
+/**
+ * A module that puts the clock of the process that loads it back, as a machine with a wrong clock
+ * would have it.
+ */
 function skewedClock(behindMs: number): string {
   return `const Right = Date;
 globalThis.Date = class extends Right {

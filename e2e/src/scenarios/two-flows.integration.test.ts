@@ -1,4 +1,5 @@
-// Both flows with the real programs: manifests → control plane → mutual TLS → pod, and questions → pod → answers.
+// Both flows with the real programs: manifests → control plane → mutual TLS → pod, and questions →
+// pod → answers.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -102,7 +103,9 @@ describe("the two flows", () => {
     const statuses: number[] = [];
     for (let request = 0; request < 6; request++) statuses.push((await askJson("edited")).status);
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
-    await eventually("the status to show it", async () => expect((await flow.status()).pods[0]!.accepted).not.toBe(before));
+    await eventually("the status to show it", async () =>
+      expect((await flow.status()).pods[0]!.accepted).not.toBe(before),
+    );
   });
 
   it("keeps the old limits when a manifest is broken, and names file, line, field and reason", async () => {
@@ -148,7 +151,9 @@ describe("the two flows", () => {
   it("takes up an edit by an editor that empties the file first", async () => {
     for (const requestsPerUnit of [11, 12, 13]) {
       flow.overwriteManifest("mail.yaml", mail(requestsPerUnit));
-      await eventually("the edited limit to hold", async () => expect(await limitOfMail("overwritten")).toBe(requestsPerUnit));
+      await eventually("the edited limit to hold", async () =>
+        expect(await limitOfMail("overwritten")).toBe(requestsPerUnit),
+      );
     }
     flow.overwriteManifest("mail.yaml", mail(3));
     await eventually("the old limit to hold again", async () => expect(await limitOfMail("overwritten")).toBe(3));
@@ -166,7 +171,10 @@ describe("the two flows", () => {
   });
 
   it("sends nothing to a pod whose certificate another authority signed", async () => {
-    const foreign = await ensureCertificates(join(folder.path, "foreign"), { hostNames: ["localhost"], now: new Date() });
+    const foreign = await ensureCertificates(join(folder.path, "foreign"), {
+      hostNames: ["localhost"],
+      now: new Date(),
+    });
     const stranger = await flow.startPod({
       CONFIG_GRPC_XDS_NODE_ID: "default/stranger",
       CONFIG_GRPC_XDS_CLIENT_TLS_CERT: foreign.rateLimit.cert,
@@ -205,7 +213,9 @@ describe("the two flows", () => {
     readonly limitRemaining?: number;
   }
 
-  async function askJson(account: string): Promise<{ status: number; body: { overallCode: string; statuses: JsonStatus[] } }> {
+  async function askJson(
+    account: string,
+  ): Promise<{ status: number; body: { overallCode: string; statuses: JsonStatus[] } }> {
     return post("mail", { action: "reset", account });
   }
 
@@ -228,8 +238,14 @@ describe("the two flows", () => {
     entries: Readonly<Record<string, string>>,
   ): Promise<{ status: number; body: { overallCode: string; statuses: JsonStatus[] } }> {
     const descriptor = { entries: Object.entries(entries).map(([key, value]) => ({ key, value })) };
-    const response = await fetch(`${pod.httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
-    return { status: response.status, body: (await response.json()) as { overallCode: string; statuses: JsonStatus[] } };
+    const response = await fetch(`${pod.httpUrl}/json`, {
+      method: "POST",
+      body: JSON.stringify({ domain, descriptors: [descriptor] }),
+    });
+    return {
+      status: response.status,
+      body: (await response.json()) as { overallCode: string; statuses: JsonStatus[] },
+    };
   }
 
   function askGrpc(account: string): Promise<RateLimitResponse> {
@@ -240,7 +256,10 @@ describe("the two flows", () => {
       { key: "account", value: account },
     ];
     const request = create(RateLimitRequestSchema, { domain: "mail", descriptors: [{ entries }] });
-    type Call = (request: RateLimitRequest, reply: (error: ServiceError | null, response?: RateLimitResponse) => void) => void;
+    type Call = (
+      request: RateLimitRequest,
+      reply: (error: ServiceError | null, response?: RateLimitResponse) => void,
+    ) => void;
     return new Promise((resolve, reject) => {
       (client["shouldRateLimit"] as Call).call(client, request, (error, response) => {
         client.close();

@@ -1,8 +1,12 @@
-// Sends a fixed number of calls, each about keys that no call asked about before, and waits for all answers.
+// Sends a fixed number of calls, each about keys that no call asked about before, and waits for all
+// answers.
 import type { CallConnection, CallTarget } from "../benchmarks/call-connection.ts";
 import { keysPerCall, openCallConnection } from "../benchmarks/call-connection.ts";
 
-/** Connections, and calls in flight on each: enough to keep a server busy, and few enough to be answered in time by a busy one. */
+/**
+ * Connections, and calls in flight on each: enough to keep a server busy, and few enough to be
+ * answered in time by a busy one.
+ */
 const CONNECTIONS = 4;
 const IN_FLIGHT = 4;
 
@@ -12,7 +16,10 @@ export interface CountedAnswers {
   readonly over: number;
 }
 
-/** Asks about the keys from `firstKey` up to `endKey`, which is not among them. Rejects as soon as a call fails. */
+/**
+ * Asks about the keys from `firstKey` up to `endKey`, which is not among them. Rejects as soon as a
+ * call fails.
+ */
 export async function askAboutKeys(target: CallTarget, firstKey: number, endKey: number): Promise<CountedAnswers> {
   const step = keysPerCall(target.message);
   const answers = { within: 0, over: 0 };

@@ -1,11 +1,18 @@
-// What a running program holds, read over the DevTools protocol of its own runtime: the program is started as everybody starts it, and
-// garbage is collected before each look, so that what is left is what is held.
+// What a running program holds, read over the DevTools protocol of its own runtime: the program is
+// started as everybody starts it, and garbage is collected before each look, so that what is left
+// is what is held.
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 
-/** What to put into the environment of the program, so that it can be looked into; it then says where, on standard error. */
+/**
+ * What to put into the environment of the program, so that it can be looked into; it then says
+ * where, on standard error.
+ */
 export const INSPECTED = { NODE_OPTIONS: "--inspect=127.0.0.1:0" } as const;
 
-/** Longest wait for one answer, in milliseconds: collecting a large heap on a busy machine takes a while. */
+/**
+ * Longest wait for one answer, in milliseconds: collecting a large heap on a busy machine takes a
+ * while.
+ */
 const ANSWER_TIMEOUT_MS = 120_000;
 
 /** Collected so often that also what only a finalizer frees is gone. */
@@ -49,7 +56,10 @@ export async function openInspectedHeap(url: string, pid: number): Promise<Inspe
         readonly backingStorageSize: number;
         readonly embedderHeapUsedSize: number;
       };
-      return { heap: (usedSize + backingStorageSize + embedderHeapUsedSize) / MEBIBYTE, resident: residentMebibytes(pid) };
+      return {
+        heap: (usedSize + backingStorageSize + embedderHeapUsedSize) / MEBIBYTE,
+        resident: residentMebibytes(pid),
+      };
     },
     close: () => socket.close(),
   };
@@ -81,7 +91,10 @@ class InspectorSession {
   post(method: string): Promise<unknown> {
     const id = ++this.lastId;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`No answer to ${method} within ${ANSWER_TIMEOUT_MS} ms`)), ANSWER_TIMEOUT_MS);
+      const timer = setTimeout(
+        () => reject(new Error(`No answer to ${method} within ${ANSWER_TIMEOUT_MS} ms`)),
+        ANSWER_TIMEOUT_MS,
+      );
       this.waiting.set(id, ({ result, error }) => {
         clearTimeout(timer);
         this.waiting.delete(id);

@@ -1,6 +1,6 @@
-// Memory stays flat while the real program answers about a million different descriptors: counters, statistics of request values, the cache
-// of keys over their limit and what it remembers of Redis are all bounded. A leak of 100 bytes per descriptor would be 48 MiB between the
-// two last looks.
+// Memory stays flat while the real program answers about a million different descriptors: counters,
+// statistics of request values, the cache of keys over their limit and what it remembers of Redis
+// are all bounded. A leak of 100 bytes per descriptor would be 48 MiB between the two last looks.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -25,10 +25,16 @@ import { INSPECTED, inspectorUrlOf, openInspectedHeap } from "./inspected-heap.s
 /** Descriptors of one call: every second one is over its limit. */
 const DESCRIPTORS_PER_CALL = 100;
 
-/** Where the memory is looked at, in descriptors. All bounded tables are full before the last but one. */
+/**
+ * Where the memory is looked at, in descriptors. All bounded tables are full before the last but
+ * one.
+ */
 const LOOKS = [100_000, 500_000, 1_000_000] as const;
 
-/** Most that may be held more after a million descriptors than after half of them, in MiB: a leak of 100 bytes each would be 48. */
+/**
+ * Most that may be held more after a million descriptors than after half of them, in MiB: a leak of
+ * 100 bytes each would be 48.
+ */
 const HEAP_GROWTH_MAX = 8;
 
 /** The same for resident pages, which the runtime takes and gives back in large pieces. */
@@ -60,7 +66,11 @@ describe("weir-ratelimit", () => {
     async ({ store, unit }) => {
       const folder = makeTemporaryFolder();
       closers.push(() => folder.remove());
-      const server = await startServer(folder.path, unit, store === "Redis" ? await startStore(folder.path) : { BACKEND_TYPE: "memory" });
+      const server = await startServer(
+        folder.path,
+        unit,
+        store === "Redis" ? await startStore(folder.path) : { BACKEND_TYPE: "memory" },
+      );
       const looks: { readonly descriptors: number; readonly memory: HeldMemory }[] = [];
       const look = async (descriptors: number): Promise<HeldMemory> => {
         if (unit === "second") await turnWindows(server.target);
@@ -99,11 +109,20 @@ interface SoakServer {
   readonly heap: InspectedHeap;
 }
 
-async function startServer(folder: string, unit: string, backend: Readonly<Record<string, string>>): Promise<SoakServer> {
+async function startServer(
+  folder: string,
+  unit: string,
+  backend: Readonly<Record<string, string>>,
+): Promise<SoakServer> {
   const rules = join(folder, "rules", "config");
   mkdirSync(rules, { recursive: true });
   writeFileSync(join(rules, "soak.yaml"), rulesOf(unit));
-  const [httpPort, grpcPort, debugPort, metricsPort] = [await reservePort(), await reservePort(), await reservePort(), await reservePort()];
+  const [httpPort, grpcPort, debugPort, metricsPort] = [
+    await reservePort(),
+    await reservePort(),
+    await reservePort(),
+    await reservePort(),
+  ];
   const env: Record<string, string> = {
     PATH: process.env["PATH"] ?? "",
     ...INSPECTED,
@@ -190,7 +209,8 @@ function soakRequest(): Uint8Array {
   return toBinary(RateLimitRequestSchema, create(RateLimitRequestSchema, { domain: "soak", descriptors }));
 }
 
-// A call in each of two windows, about the same keys every time: only the counters of the last two windows are held.
+// A call in each of two windows, about the same keys every time: only the counters of the last two
+// windows are held.
 async function turnWindows(target: CallTarget): Promise<void> {
   for (let window = 0; window < 2; window++) {
     await delay(WINDOW_TURN_MS);
@@ -208,7 +228,10 @@ function seriesOf(page: string, metric: string): number {
   return page.split("\n").filter((line) => line.startsWith(`${metric}{`)).length;
 }
 
-function formatLooks(store: string, looks: readonly { readonly descriptors: number; readonly memory: HeldMemory }[]): string {
+function formatLooks(
+  store: string,
+  looks: readonly { readonly descriptors: number; readonly memory: HeldMemory }[],
+): string {
   const lines = looks.map(
     ({ descriptors, memory }) =>
       `  after ${String(descriptors).padStart(7)} descriptors: heap and buffers ${memory.heap.toFixed(1)} MiB, resident ${memory.resident.toFixed(0)} MiB`,

@@ -1,5 +1,6 @@
-// Draws the sample avatar that the printed commands upload: a real PNG, made with node:zlib alone, so that the repository
-// holds no binary file. Not a general PNG writer: one size, eight bits of red, green and blue.
+// Draws the sample avatar that the printed commands upload: a real PNG, made with node:zlib alone,
+// so that the repository holds no binary file. Not a general PNG writer: one size, eight bits of
+// red, green and blue.
 import { crc32, deflateSync } from "node:zlib";
 
 /** Width and height in pixels. */
@@ -17,7 +18,12 @@ export function drawAvatar(): Buffer {
   header.writeUInt32BE(SIZE, 0);
   header.writeUInt32BE(SIZE, 4);
   header.set([8, 2, 0, 0, 0], 8); // Eight bits per channel, true colour, deflate, adaptive filter, not interlaced.
-  return Buffer.concat([SIGNATURE, chunk("IHDR", header), chunk("IDAT", deflateSync(drawPixels())), chunk("IEND", Buffer.alloc(0))]);
+  return Buffer.concat([
+    SIGNATURE,
+    chunk("IHDR", header),
+    chunk("IDAT", deflateSync(drawPixels())),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
 }
 
 function drawPixels(): Buffer {

@@ -19,7 +19,9 @@ describe("ensureCertificates()", () => {
   it("makes an authority, a server and a client certificate, with keys only the owner can read", async () => {
     const made = await ensureCertificates(folder.path, { hostNames: HOSTS, now: NOW });
     expect(made.renewed).toEqual(["authority", "control plane", "ratelimit"]);
-    const [ca, server, client] = [made.ca, made.controlPlane, made.rateLimit].map(({ cert }) => new X509Certificate(readFileSync(cert)));
+    const [ca, server, client] = [made.ca, made.controlPlane, made.rateLimit].map(
+      ({ cert }) => new X509Certificate(readFileSync(cert)),
+    );
     expect(server!.verify(ca!.publicKey)).toBe(true);
     expect(client!.verify(ca!.publicKey)).toBe(true);
     expect(server!.subjectAltName).toBe("DNS:localhost, IP Address:127.0.0.1");
@@ -38,15 +40,30 @@ describe("ensureCertificates()", () => {
   });
 
   it.each([
-    { when: "the certificates end within two weeks", now: "2026-05-20T12:00:00Z", hosts: HOSTS, renewed: ["control plane", "ratelimit"] },
-    { when: "the authority ends soon", now: "2026-12-01T12:00:00Z", hosts: HOSTS, renewed: ["authority", "control plane", "ratelimit"] },
+    {
+      when: "the certificates end within two weeks",
+      now: "2026-05-20T12:00:00Z",
+      hosts: HOSTS,
+      renewed: ["control plane", "ratelimit"],
+    },
+    {
+      when: "the authority ends soon",
+      now: "2026-12-01T12:00:00Z",
+      hosts: HOSTS,
+      renewed: ["authority", "control plane", "ratelimit"],
+    },
     {
       when: "the clock was set back before their start",
       now: "2026-02-01T12:00:00Z",
       hosts: HOSTS,
       renewed: ["authority", "control plane", "ratelimit"],
     },
-    { when: "a host name is added", now: "2026-03-02T12:00:00Z", hosts: [...HOSTS, "weir.test"], renewed: ["control plane"] },
+    {
+      when: "a host name is added",
+      now: "2026-03-02T12:00:00Z",
+      hosts: [...HOSTS, "weir.test"],
+      renewed: ["control plane"],
+    },
     { when: "a host name is gone", now: "2026-03-02T12:00:00Z", hosts: ["localhost"], renewed: ["control plane"] },
   ])("makes $renewed anew when $when", async ({ now, hosts, renewed }) => {
     await ensureCertificates(folder.path, { hostNames: HOSTS, now: NOW });

@@ -1,6 +1,7 @@
-// The development certificates of the local stack: a throw-away authority, a certificate for the control plane's ADS server
-// and one for the rate limit pods that connect to it. They are renewed when they come near their end or no longer fit.
-// Not for production: the authority's key lies beside them.
+// The development certificates of the local stack: a throw-away authority, a certificate for the
+// control plane's ADS server and one for the rate limit pods that connect to it. They are renewed
+// when they come near their end or no longer fit. Not for production: the authority's key lies
+// beside them.
 import { X509Certificate, createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,10 @@ import type { Authority } from "@weir/common/certificates/authority";
 import { createAuthority, loadAuthority } from "@weir/common/certificates/authority";
 import { makeFolder } from "@weir/common/files/make-folder";
 
-/** Life of the authority and of the certificates, in days: long enough to be forgotten about, short enough to be throw-away. */
+/**
+ * Life of the authority and of the certificates, in days: long enough to be forgotten about, short
+ * enough to be throw-away.
+ */
 const VALID_DAYS = { authority: 365, leaf: 90 } as const;
 
 /** What is left of a life when a certificate is renewed, in days. */
@@ -41,12 +45,15 @@ interface Subject {
   readonly usage: "server" | "client";
 }
 
-/** The name by which rate limit pods are known to the control plane: the DNS name in their certificate. */
+/**
+ * The name by which rate limit pods are known to the control plane: the DNS name in their
+ * certificate.
+ */
 export const RATE_LIMIT_NAME = "ratelimit.weir.local";
 
 /**
- * Makes sure that valid certificates are in `directory`, and makes the missing, spoilt, ending or unfitting ones.
- * `hostNames` are the names and addresses under which the control plane is reached.
+ * Makes sure that valid certificates are in `directory`, and makes the missing, spoilt, ending or
+ * unfitting ones. `hostNames` are the names and addresses under which the control plane is reached.
  */
 export async function ensureCertificates(
   directory: string,
@@ -57,7 +64,11 @@ export async function ensureCertificates(
   const ca = pathsOf(directory, "ca");
   let authority = await readAuthority(ca, options.now);
   if (authority === undefined) {
-    authority = await createAuthority({ commonName: AUTHORITY_NAME, now: options.now, validDays: VALID_DAYS.authority });
+    authority = await createAuthority({
+      commonName: AUTHORITY_NAME,
+      now: options.now,
+      validDays: VALID_DAYS.authority,
+    });
     writePair(ca, authority);
     renewed.push("authority");
   }
@@ -103,12 +114,16 @@ async function ensureLeaf(
 function isGood(certificate: X509Certificate | undefined, authority: Authority, subject: Subject, now: Date): boolean {
   if (certificate === undefined || endsWithin(certificate, RENEW_DAYS.leaf, now)) return false;
   if (!certificate.verify(new X509Certificate(authority.certPem).publicKey)) return false;
-  const wanted = [...subject.dnsNames.map((name) => `DNS:${name}`), ...subject.ipAddresses.map((address) => `IP Address:${address}`)];
+  const wanted = [
+    ...subject.dnsNames.map((name) => `DNS:${name}`),
+    ...subject.ipAddresses.map((address) => `IP Address:${address}`),
+  ];
   const present = (certificate.subjectAltName ?? "").split(", ");
   return wanted.length === present.length && wanted.every((name) => present.includes(name));
 }
 
-// A pair that cannot be read, or whose halves do not belong together, counts as missing: it is made again.
+// A pair that cannot be read, or whose halves do not belong together, counts as missing: it is made
+// again.
 function readPair(paths: CertificatePaths): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(readFileSync(paths.cert));
@@ -128,7 +143,8 @@ function writePair(paths: CertificatePaths, pair: { readonly certPem: string; re
   writeWhole(paths.cert, pair.certPem);
 }
 
-// Written beside and renamed, so that no program ever reads half a file; a key is never readable for others.
+// Written beside and renamed, so that no program ever reads half a file; a key is never readable
+// for others.
 function writeWhole(path: string, text: string): void {
   const partial = `${path}.partial`;
   writeFileSync(partial, text, { mode: 0o600 });

@@ -1,4 +1,5 @@
-// Real processes: the guard exists for an end that no handler sees, so the test brings that end about.
+// Real processes: the guard exists for an end that no handler sees, so the test brings that end
+// about.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -26,7 +27,9 @@ afterEach(() => {
 
 describe("startGuard()", () => {
   it("kills what it watches when the process that started it is killed", async () => {
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER], { stdio: ["ignore", "pipe", "inherit"] });
+    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const pid = await firstNumber(holder.stdout);
     expect(isRunning(pid)).toBe(true);
     holder.kill("SIGKILL");
@@ -34,7 +37,9 @@ describe("startGuard()", () => {
   });
 
   it("kills nothing when it was released", async () => {
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, "release"], { stdio: ["ignore", "pipe", "inherit"] });
+    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, "release"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const pid = await firstNumber(holder.stdout);
     await once(holder, "exit");
     expect(isRunning(pid)).toBe(true);

@@ -1,9 +1,13 @@
-// The last resort of the local stack: a tiny shell process that kills the programs of the stack when the process that
-// started them is gone without having done so itself (killed with SIGKILL, out of memory, a crash of the runtime).
-// It knows of that end because the pipe to its standard input closes.
+// The last resort of the local stack: a tiny shell process that kills the programs of the stack
+// when the process that started them is gone without having done so itself (killed with SIGKILL,
+// out of memory, a crash of the runtime). It knows of that end because the pipe to its standard
+// input closes.
 import { spawn } from "node:child_process";
 
-/** Reads process group numbers line by line; at the end of the input kills all of them, unless "release" was read. */
+/**
+ * Reads process group numbers line by line; at the end of the input kills all of them, unless
+ * "release" was read.
+ */
 const GUARD_SCRIPT = `
 groups=""
 while read -r line; do
@@ -23,10 +27,18 @@ export interface Guard {
   release(): void;
 }
 
-/** Starts the guard, in a process group of its own so that no Ctrl-C ends it before its work is done. */
+/**
+ * Starts the guard, in a process group of its own so that no Ctrl-C ends it before its work is
+ * done.
+ */
 export function startGuard(env: Readonly<Record<string, string>>): Guard {
-  const child = spawn("/bin/sh", ["-c", GUARD_SCRIPT], { detached: true, stdio: ["pipe", "ignore", "ignore"], env: { ...env } });
-  // Without a guard the stack still stops everything in all ordinary cases, so a guard that cannot start or is gone is no reason to end.
+  const child = spawn("/bin/sh", ["-c", GUARD_SCRIPT], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+    env: { ...env },
+  });
+  // Without a guard the stack still stops everything in all ordinary cases, so a guard that cannot
+  // start or is gone is no reason to end.
   child.once("error", ignoreMissingGuard);
   child.stdin.on("error", ignoreMissingGuard);
   child.unref();

@@ -38,12 +38,18 @@ describe("guideSteps()", () => {
   it("writes commands that can be pasted as they are", () => {
     const commands = guideSteps(PLACE).flatMap((step) => step.commands);
     expect(commands).toHaveLength(10);
-    expect(commands[1]).toBe("node_modules/.bin/weir-client -dial_string 127.0.0.1:8081 -domain api -descriptors plan=gold,user=1815");
+    expect(commands[1]).toBe(
+      "node_modules/.bin/weir-client -dial_string 127.0.0.1:8081 -domain api -descriptors plan=gold,user=1815",
+    );
     expect(commands[7]).toBe("curl -s -w '\\n' http://localhost:8000/api/v1/user/current-user -b .run/cookies");
   });
 
   it("quotes a path that a shell would take apart", () => {
-    const commands = guideSteps({ ...PLACE, sourceDirectory: "/home/o'neil/my limits" }).flatMap((step) => step.commands);
-    expect(commands[2]).toBe("perl -pi -e 's/requestsPerUnit: 2$/requestsPerUnit: 5/' '/home/o'\\''neil/my limits/login-protection.yaml'");
+    const commands = guideSteps({ ...PLACE, sourceDirectory: "/home/o'neil/my limits" }).flatMap(
+      (step) => step.commands,
+    );
+    expect(commands[2]).toBe(
+      "perl -pi -e 's/requestsPerUnit: 2$/requestsPerUnit: 5/' '/home/o'\\''neil/my limits/login-protection.yaml'",
+    );
   });
 });

@@ -1,5 +1,6 @@
-// The page that `make run` prints once everything runs: what runs where, what to try, how to stop. Every command works when
-// pasted into another terminal in the root of the repository; a test runs each of them. Pure text, made from the settings.
+// The page that `make run` prints once everything runs: what runs where, what to try, how to stop.
+// Every command works when pasted into another terminal in the root of the repository; a test runs
+// each of them. Pure text, made from the settings.
 import { STACK_HOST } from "./ports.ts";
 import type { StackPorts } from "./settings.ts";
 
@@ -12,7 +13,9 @@ export interface GuideStep {
   readonly commands: readonly string[];
 }
 
-/** What the guide is made from; paths as a person in the root of the repository would write them. */
+/**
+ * What the guide is made from; paths as a person in the root of the repository would write them.
+ */
 export interface GuidePlace {
   readonly ports: StackPorts;
   readonly sourceDirectory: string;
@@ -58,12 +61,16 @@ export function guideSteps({ ports, sourceDirectory, runDirectory }: GuidePlace)
       ],
     },
     {
-      title: "raise the limit to 5 a day and watch this terminal; then ask again, and two more of the five are left: 200, 200, 429",
+      title:
+        "raise the limit to 5 a day and watch this terminal; then ask again, and two more of the five are left: 200, 200, 429",
       commands: [`perl -pi -e 's/requestsPerUnit: 2$/requestsPerUnit: 5/' ${manifest}`],
     },
     {
       title: "break the manifest: you are told where, and the old limits stay; then mend it",
-      commands: [`perl -pi -e 's/unit: day$/unit: fortnight/' ${manifest}`, `perl -pi -e 's/unit: fortnight$/unit: day/' ${manifest}`],
+      commands: [
+        `perl -pi -e 's/unit: day$/unit: fortnight/' ${manifest}`,
+        `perl -pi -e 's/unit: fortnight$/unit: day/' ${manifest}`,
+      ],
     },
     {
       title: "account: register with an avatar (once), log in, who am I, refresh, log out",
@@ -105,7 +112,8 @@ function describeListeners({ ports, sourceDirectory }: GuidePlace): readonly (re
   ];
 }
 
-// A path as one word of a POSIX shell; quoted only when it must be, because the commands are there to be read too.
+// A path as one word of a POSIX shell; quoted only when it must be, because the commands are there
+// to be read too.
 function shellWord(path: string): string {
   return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -21,7 +21,9 @@ describe("describeLogLine()", () => {
   });
 
   it("shortens a field that would fill the screen", () => {
-    const text = describeLogLine(JSON.stringify({ "@timestamp": "t", "@message": "m", level: "error", dump: "x".repeat(5000) }));
+    const text = describeLogLine(
+      JSON.stringify({ "@timestamp": "t", "@message": "m", level: "error", dump: "x".repeat(5000) }),
+    );
     expect(text).toBe(`error: m (dump=${"x".repeat(300)}…)`);
   });
 });

@@ -1,18 +1,21 @@
-// Looks at the ports of the stack before anything starts, so that a taken port is told at once, all of them in one message,
-// and with the setting that moves each. Between this look and the real listening another program may be faster: then the
-// program of the stack itself reports the port.
+// Looks at the ports of the stack before anything starts, so that a taken port is told at once, all
+// of them in one message, and with the setting that moves each. Between this look and the real
+// listening another program may be faster: then the program of the stack itself reports the port.
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { E2eError } from "../errors.ts";
 import type { PortOwner, StackPorts } from "./settings.ts";
 import { PORT_OWNERS } from "./settings.ts";
 
-/** The address everything in the local stack listens on: nothing of it is meant for other machines. */
+/**
+ * The address everything in the local stack listens on: nothing of it is meant for other machines.
+ */
 export const STACK_HOST = "127.0.0.1";
 
 /**
- * Where free ports are looked for: below those that systems give to outgoing connections (from 32768 on Linux, from 49152 by
- * RFC 6335), so that no such connection takes one between the look and its use.
+ * Where free ports are looked for: below those that systems give to outgoing connections (from
+ * 32768 on Linux, from 49152 by RFC 6335), so that no such connection takes one between the look
+ * and its use.
  */
 const FREE_PORTS = { first: 20_000, last: 32_000 } as const;
 
@@ -79,7 +82,9 @@ function openProbe(port: number): Promise<Probe> {
 }
 
 function describeDouble(owner: PortOwner, ports: StackPorts): PortProblem | undefined {
-  const earlier = PORT_OWNERS.slice(0, PORT_OWNERS.indexOf(owner)).find((other) => ports[other.port] === ports[owner.port]);
+  const earlier = PORT_OWNERS.slice(0, PORT_OWNERS.indexOf(owner)).find(
+    (other) => ports[other.port] === ports[owner.port],
+  );
   if (earlier === undefined || ports[owner.port] === 0) return undefined;
   return { owner, reason: `is given to ${earlier.what} (${earlier.setting}) as well` };
 }
@@ -87,9 +92,14 @@ function describeDouble(owner: PortOwner, ports: StackPorts): PortProblem | unde
 function refuse(wanted: StackPorts, problems: readonly PortProblem[]): void {
   const first = problems[0];
   if (first === undefined) return;
-  const lines = problems.map(({ owner, reason }) => `  port ${wanted[owner.port]} for ${owner.what} ${reason}; ${owner.setting} moves it`);
+  const lines = problems.map(
+    ({ owner, reason }) => `  port ${wanted[owner.port]} for ${owner.what} ${reason}; ${owner.setting} moves it`,
+  );
   const example = `For example: ${first.owner.setting}=${exampleValue(first.owner, wanted)} make run`;
-  throw new E2eError("STACK_PORT_IN_USE", ["Cannot start the stack, nothing was started:", ...lines, example].join("\n"));
+  throw new E2eError(
+    "STACK_PORT_IN_USE",
+    ["Cannot start the stack, nothing was started:", ...lines, example].join("\n"),
+  );
 }
 
 // 100 up is free more often than not, and easy to remember; a port too high to go up goes down.

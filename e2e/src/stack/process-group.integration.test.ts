@@ -31,7 +31,9 @@ describe("startProcess()", () => {
   });
 
   it("rejects when the program does not exist", async () => {
-    await expect(startProcess({ name: "none", command: "/nonexistent/program", args: [], env: ENV })).rejects.toThrow("ENOENT");
+    await expect(startProcess({ name: "none", command: "/nonexistent/program", args: [], env: ENV })).rejects.toThrow(
+      "ENOENT",
+    );
   });
 });
 
@@ -69,7 +71,13 @@ describe("kill()", () => {
 });
 
 function shell(script: string, onLine?: (line: string) => void): Promise<ProcessGroup> {
-  return startProcess({ name: "shell", command: "/bin/sh", args: ["-c", script], env: ENV, ...(onLine === undefined ? {} : { onLine }) });
+  return startProcess({
+    name: "shell",
+    command: "/bin/sh",
+    args: ["-c", script],
+    env: ENV,
+    ...(onLine === undefined ? {} : { onLine }),
+  });
 }
 
 function untilLine(group: ProcessGroup, wanted: string | RegExp): Promise<string> {

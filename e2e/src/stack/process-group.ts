@@ -1,5 +1,6 @@
-// One program of the stack as a process group of its own: a Ctrl-C at the terminal does not reach it, so the stack decides
-// when it ends, and whatever it starts itself ends with it. Keeps the last lines it wrote, for the report of a crash.
+// One program of the stack as a process group of its own: a Ctrl-C at the terminal does not reach
+// it, so the stack decides when it ends, and whatever it starts itself ends with it. Keeps the last
+// lines it wrote, for the report of a crash.
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,8 +11,9 @@ import type { Readable } from "node:stream";
 const LAST_LINES_MAX = 20;
 
 /**
- * How long after its end a program's remaining output is awaited, in milliseconds; a grandchild in a session of its own may hold the pipe open. Long, because a busy
- * machine may not have let us read yet what the program wrote last.
+ * How long after its end a program's remaining output is awaited, in milliseconds; a grandchild in
+ * a session of its own may hold the pipe open. Long, because a busy machine may not have let us
+ * read yet what the program wrote last.
  */
 const OUTPUT_GRACE_MS = 2000;
 
@@ -43,9 +45,14 @@ export interface ProcessGroup {
   isRunning(): boolean;
   /** The last lines it wrote, oldest first. */
   lastLines(): readonly string[];
-  /** Asks the process to end with `signal`, and kills the whole group when `graceMs` have passed. Resolves when it has ended. */
+  /**
+   * Asks the process to end with `signal`, and kills the whole group when `graceMs` have passed.
+   * Resolves when it has ended.
+   */
   stop(signal: "SIGTERM" | "SIGINT", graceMs: number): Promise<ProcessExit>;
-  /** Kills the whole group now. Safe to call at any time, also from a process that is ending itself. */
+  /**
+   * Kills the whole group now. Safe to call at any time, also from a process that is ending itself.
+   */
   kill(): void;
 }
 

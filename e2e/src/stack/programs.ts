@@ -1,12 +1,16 @@
-// Which programs the local stack consists of and what each is told. Pure: it starts nothing. The environment given here is all
-// a program gets, so that a variable of the person's shell can never change what the stack does.
+// Which programs the local stack consists of and what each is told. Pure: it starts nothing. The
+// environment given here is all a program gets, so that a variable of the person's shell can never
+// change what the stack does.
 import { join } from "node:path";
 import type { DevelopmentCertificates } from "./certificates.ts";
 import { RATE_LIMIT_NAME } from "./certificates.ts";
 import { STACK_HOST } from "./ports.ts";
 import type { StackPorts } from "./settings.ts";
 
-/** Variables of the machine that programs need to run at all or to speak the person's language and time zone. */
+/**
+ * Variables of the machine that programs need to run at all or to speak the person's language and
+ * time zone.
+ */
 const PASSED_ON = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS"] as const;
 
 /** The node id of the stack's one rate limit pod; the part before the slash is its fleet. */

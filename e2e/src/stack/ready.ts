@@ -1,18 +1,22 @@
-// Waits until a program of the stack does its work: until its URL answers 200, or until it ended, or until time is up.
+// Waits until a program of the stack does its work: until its URL answers 200, or until it ended,
+// or until time is up.
 import { setTimeout as delay } from "node:timers/promises";
 import { E2eError } from "../errors.ts";
 import type { ProcessGroup } from "./process-group.ts";
 import { describeExit } from "./process-group.ts";
 
-/** Time between two looks, in milliseconds: much shorter than anything a person notices, and cheap on this machine. */
+/**
+ * Time between two looks, in milliseconds: much shorter than anything a person notices, and cheap
+ * on this machine.
+ */
 const LOOK_INTERVAL_MS = 40;
 
 /** Longest wait for one answer, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 1000;
 
 /**
- * Resolves when `url` answers 200. Throws STACK_PROGRAM_ENDED when the program ends first and STACK_NOT_READY when
- * `timeoutMs` have passed; both carry its last lines.
+ * Resolves when `url` answers 200. Throws STACK_PROGRAM_ENDED when the program ends first and
+ * STACK_NOT_READY when `timeoutMs` have passed; both carry its last lines.
  */
 export async function waitUntilReady(program: ProcessGroup, url: string, timeoutMs: number): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs;
@@ -46,5 +50,7 @@ async function look(url: string): Promise<string> {
 
 function lastWords(program: ProcessGroup): string {
   const lines = program.lastLines();
-  return lines.length === 0 ? "; it wrote nothing" : `; its last lines:\n${lines.map((line) => `  ${line}`).join("\n")}`;
+  return lines.length === 0
+    ? "; it wrote nothing"
+    : `; its last lines:\n${lines.map((line) => `  ${line}`).join("\n")}`;
 }

@@ -24,7 +24,9 @@ describe("describeChanges()", () => {
   it("tells which version a pod accepted when it accepted the first or another one", () => {
     const remarks = [{ speaker: "rate limit", text: "accepted version aaaaaaaaaaaa (5 manifests)" }];
     expect(describeChanges(undefined, state({ pods: [POD] }))).toEqual(remarks);
-    expect(describeChanges(state({ pods: [{ ...POD, accepted: undefined }] }), state({ pods: [POD] }))).toEqual(remarks);
+    expect(describeChanges(state({ pods: [{ ...POD, accepted: undefined }] }), state({ pods: [POD] }))).toEqual(
+      remarks,
+    );
     expect(describeChanges(state({ pods: [{ ...POD, accepted: "b" }] }), state({ pods: [POD] }))).toEqual(remarks);
   });
 
@@ -115,7 +117,12 @@ describe("readRolloutState()", () => {
       ],
       pods: [
         { node: "default/one", fleet: "default", accepted: { version, at: "t" }, rejected: null },
-        { node: "edge/two", fleet: "edge", accepted: { version, at: "t" }, rejected: { version: "other", at: "t", message: "no" } },
+        {
+          node: "edge/two",
+          fleet: "edge",
+          accepted: { version, at: "t" },
+          rejected: { version: "other", at: "t", message: "no" },
+        },
         { node: "default/three", fleet: "default", accepted: null, rejected: null },
       ],
     };

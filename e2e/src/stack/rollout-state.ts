@@ -1,5 +1,5 @@
-// What the control plane's status says, reduced to what a person at the terminal wants to hear, and the difference of two such
-// states in words. Pure.
+// What the control plane's status says, reduced to what a person at the terminal wants to hear, and
+// the difference of two such states in words. Pure.
 
 /** Something wrong with a manifest. */
 export interface ManifestTrouble {
@@ -81,13 +81,16 @@ export function describeChanges(previous: RolloutState | undefined, next: Rollou
   ];
 }
 
-/** Reads the body of the control plane's `/status`, which comes from a program of the same build. */
+/**
+ * Reads the body of the control plane's `/status`, which comes from a program of the same build.
+ */
 export function readRolloutState(status: unknown): RolloutState {
   const { source, fleets, refusals, resources, pods } = status as StatusReport;
   const refused = refusals.map(({ file, line, column, field, message, keepsLastGood }) => {
     return { file, place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
   });
-  // Good for the control plane and rejected by pods: no refusal, and no less a trouble for who wrote it.
+  // Good for the control plane and rejected by pods: no refusal, and no less a trouble for who
+  // wrote it.
   const quarantined = resources
     .filter(({ state }) => state === "quarantined")
     .flatMap(({ problems, servesLastGood }) =>
@@ -119,15 +122,21 @@ export function readRolloutState(status: unknown): RolloutState {
 function describeTroubles(before: readonly ManifestTrouble[], now: readonly ManifestTrouble[]): readonly Remark[] {
   const known = new Set(before.map(identify));
   const fresh = now.filter((trouble) => !known.has(identify(trouble)));
-  if (fresh.length > 0) return groupByManifest(fresh).map((troubles) => ({ speaker: "control plane", text: describeManifest(troubles) }));
-  return before.length > 0 && now.length === 0 ? [{ speaker: "control plane", text: "every manifest is good again" }] : [];
+  if (fresh.length > 0)
+    return groupByManifest(fresh).map((troubles) => ({ speaker: "control plane", text: describeManifest(troubles) }));
+  return before.length > 0 && now.length === 0
+    ? [{ speaker: "control plane", text: "every manifest is good again" }]
+    : [];
 }
 
 function identify({ place, field, message, keepsOld }: ManifestTrouble): string {
   return JSON.stringify([place, field, message, keepsOld]);
 }
 
-/** Neighbours of one file with the same consequence, which is said once. A file may hold several manifests that fare differently. */
+/**
+ * Neighbours of one file with the same consequence, which is said once. A file may hold several
+ * manifests that fare differently.
+ */
 function groupByManifest(troubles: readonly ManifestTrouble[]): readonly (readonly ManifestTrouble[])[] {
   const groups: ManifestTrouble[][] = [];
   for (const trouble of troubles) {
@@ -141,7 +150,10 @@ function groupByManifest(troubles: readonly ManifestTrouble[]): readonly (readon
 function describeManifest(troubles: readonly ManifestTrouble[]): string {
   const lines = troubles.map(({ place, field, message }) => `${place}: ${field === "" ? "" : `${field}: `}${message}`);
   const keepsOld = troubles[0]?.keepsOld === true;
-  return [...lines, keepsOld ? "the old limits of this manifest stay in force" : "none of the limits in it are in force"].join("\n");
+  return [
+    ...lines,
+    keepsOld ? "the old limits of this manifest stay in force" : "none of the limits in it are in force",
+  ].join("\n");
 }
 
 function describePod(previous: RolloutState | undefined, pod: PodState): readonly Remark[] {
@@ -151,7 +163,10 @@ function describePod(previous: RolloutState | undefined, pod: PodState): readonl
     remarks.push({ speaker: "rate limit", text: `accepted version ${shorten(pod.accepted)}${describeCount(pod)}` });
   }
   if (pod.rejected !== undefined && pod.rejected.version !== before?.rejected?.version) {
-    remarks.push({ speaker: "rate limit", text: `rejected version ${shorten(pod.rejected.version)}: ${pod.rejected.message}` });
+    remarks.push({
+      speaker: "rate limit",
+      text: `rejected version ${shorten(pod.rejected.version)}: ${pod.rejected.message}`,
+    });
   }
   return remarks;
 }

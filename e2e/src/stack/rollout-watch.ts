@@ -1,5 +1,6 @@
-// Watches the control plane's status while the stack runs and tells the person what changed: which version a pod accepted, and
-// what is wrong with a manifest. It compares states and reads no log lines, so it neither misses nor repeats anything.
+// Watches the control plane's status while the stack runs and tells the person what changed: which
+// version a pod accepted, and what is wrong with a manifest. It compares states and reads no log
+// lines, so it neither misses nor repeats anything.
 import { setTimeout as delay } from "node:timers/promises";
 import { E2eError } from "../errors.ts";
 import type { RolloutState } from "./rollout-state.ts";
@@ -16,7 +17,10 @@ export type Say = (speaker: string, text: string) => void;
 
 /** A running watch. */
 export interface RolloutWatch {
-  /** Resolves when a pod has accepted a version for the first time; rejects with STACK_NOT_READY after `timeoutMs`. */
+  /**
+   * Resolves when a pod has accepted a version for the first time; rejects with STACK_NOT_READY
+   * after `timeoutMs`.
+   */
   firstAccepted(timeoutMs: number): Promise<void>;
   stop(): void;
 }
@@ -58,7 +62,10 @@ async function follow(url: string, stopped: AbortSignal, onState: (state: Rollou
 
 async function look(url: string): Promise<RolloutState | undefined> {
   try {
-    const response = await fetch(url, { headers: { accept: "application/json" }, signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+    const response = await fetch(url, {
+      headers: { accept: "application/json" },
+      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    });
     return response.ok ? readRolloutState(await response.json()) : undefined;
   } catch {
     return undefined; // No answer: whether the program is gone is the supervisor's to tell.

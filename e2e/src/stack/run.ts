@@ -1,4 +1,5 @@
-// The program behind `make run`: starts the whole system on this machine, says what can be tried, and stops it again.
+// The program behind `make run`: starts the whole system on this machine, says what can be tried,
+// and stops it again.
 import { join } from "node:path";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
@@ -13,7 +14,8 @@ const ROOT = join(import.meta.dirname, "..", "..", "..");
 runProgram(
   {
     name: "make run",
-    summary: "Runs a control plane, a rate limit pod and the account service on this machine, with certificates and data of their own.",
+    summary:
+      "Runs a control plane, a rate limit pod and the account service on this machine, with certificates and data of their own.",
     settings: describeStackSettings,
   },
   runStack,
@@ -23,11 +25,13 @@ async function runStack(context: ProgramContext): Promise<number> {
   const settings = parseStackSettings(context.env);
   const terminal = createTerminal({ write: (text) => context.stdout(text), clock: Date.now });
   const stack = createStack({ terminal }, { settings, root: ROOT, machine: context.env });
-  // However this process ends, a second Ctrl-C included, nothing is left behind; the guard covers what no handler can (SIGKILL).
+  // However this process ends, a second Ctrl-C included, nothing is left behind; the guard covers
+  // what no handler can (SIGKILL).
   process.on("exit", () => stack.kill());
 
   const started = stack.start();
-  // A start that fails because a part was stopped is no news; one that fails by itself is the outcome below.
+  // A start that fails because a part was stopped is no news; one that fails by itself is the
+  // outcome below.
   const settled = started.catch(() => undefined);
   try {
     const outcome = await Promise.race([interruption(context), stack.failed, started.then(() => stack.failed)]);

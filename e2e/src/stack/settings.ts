@@ -1,5 +1,6 @@
-// The settings of the local stack: which ports it takes, where its state is and which manifests it serves. What the programs
-// themselves can be told is theirs; the stack hands them a fixed environment (programs.ts).
+// The settings of the local stack: which ports it takes, where its state is and which manifests it
+// serves. What the programs themselves can be told is theirs; the stack hands them a fixed
+// environment (programs.ts).
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import { readEnv } from "@weir/common/settings/read-env";
 
@@ -21,7 +22,10 @@ export interface StackSettings {
   readonly ports: StackPorts;
   /** Folder with RateLimitConfig manifests, relative to the root of the repository or absolute. */
   readonly sourceDirectory: string;
-  /** Folder for certificates, account data and logs, relative to the root of the repository or absolute. */
+  /**
+   * Folder for certificates, account data and logs, relative to the root of the repository or
+   * absolute.
+   */
   readonly runDirectory: string;
 }
 
@@ -44,7 +48,9 @@ export const PORT_OWNERS: readonly PortOwner[] = [
   { port: "accountMetrics", what: "account metrics", setting: "METRICS_PORT" },
 ];
 
-/** The settings of the stack from an environment; every bad variable is named in one SettingsError. */
+/**
+ * The settings of the stack from an environment; every bad variable is named in one SettingsError.
+ */
 export function parseStackSettings(env: Env): StackSettings {
   const read = readEnv(env);
   const settings = readSettings(read);
@@ -62,11 +68,20 @@ export function describeStackSettings(): readonly SettingRow[] {
 function readSettings(read: EnvReader): StackSettings {
   return {
     ports: {
-      ads: read.port("ADS_PORT", { default: 18000, effect: "Port of the control plane for rate limit pods (ADS over mutual TLS)." }),
+      ads: read.port("ADS_PORT", {
+        default: 18000,
+        effect: "Port of the control plane for rate limit pods (ADS over mutual TLS).",
+      }),
       controlPlaneHttp: read.port("HTTP_PORT", { default: 8090, effect: "Port of the control plane's status page." }),
       rateLimitGrpc: read.port("GRPC_PORT", { default: 8081, effect: "Port of the rate limit service for gRPC." }),
-      rateLimitHttp: read.port("PORT", { default: 8080, effect: "Port of the rate limit service for HTTP (/json, /healthcheck)." }),
-      rateLimitDebug: read.port("DEBUG_PORT", { default: 6070, effect: "Port of the rate limit service for /rlconfig and /stats." }),
+      rateLimitHttp: read.port("PORT", {
+        default: 8080,
+        effect: "Port of the rate limit service for HTTP (/json, /healthcheck).",
+      }),
+      rateLimitDebug: read.port("DEBUG_PORT", {
+        default: 6070,
+        effect: "Port of the rate limit service for /rlconfig and /stats.",
+      }),
       rateLimitMetrics: readMetricsPort(read),
       accountHttp: read.port("ACCOUNT_PORT", { default: 8000, effect: "Port of the account service." }),
       accountMetrics: read.port("METRICS_PORT", { default: 9464, effect: "Port of the account service's metrics." }),
@@ -82,10 +97,13 @@ function readSettings(read: EnvReader): StackSettings {
   };
 }
 
-// The rate limit service takes an address here, so the stack does too; only its port can be chosen, as everything listens on
-// the local machine only.
+// The rate limit service takes an address here, so the stack does too; only its port can be chosen,
+// as everything listens on the local machine only.
 function readMetricsPort(read: EnvReader): number {
-  const address = read.string("PULLSTATS_ADDR", { default: ":9090", effect: "Port of the rate limit service's metrics, as `:port`." });
+  const address = read.string("PULLSTATS_ADDR", {
+    default: ":9090",
+    effect: "Port of the rate limit service's metrics, as `:port`.",
+  });
   const port = /^(?:127\.0\.0\.1|localhost)?:(\d{1,5})$/.exec(address)?.[1];
   if (port === undefined || Number(port) > 65535) {
     read.problem("PULLSTATS_ADDR", address, "a port on this machine with a colon before it, such as :9090");

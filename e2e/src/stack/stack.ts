@@ -1,5 +1,6 @@
-// The local stack as one thing that starts and stops: certificates, the three programs in the order of the configuration flow,
-// and the watch over them. It prints what it does; run.ts decides when it ends.
+// The local stack as one thing that starts and stops: certificates, the three programs in the order
+// of the configuration flow, and the watch over them. It prints what it does; run.ts decides when
+// it ends.
 import { createWriteStream, existsSync, statSync, writeFileSync } from "node:fs";
 import type { WriteStream } from "node:fs";
 import { isAbsolute, join } from "node:path";
@@ -24,10 +25,16 @@ import { watchRollout } from "./rollout-watch.ts";
 import type { StackPorts, StackSettings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Longest wait for one program to become ready, in milliseconds; on an idle machine it takes a fraction of it. One that ends is told at once. */
+/**
+ * Longest wait for one program to become ready, in milliseconds; on an idle machine it takes a
+ * fraction of it. One that ends is told at once.
+ */
 const READY_TIMEOUT_MS = 60_000;
 
-/** How long the programs together may take to stop before they are killed, in milliseconds. The promise is 5 s for everything. */
+/**
+ * How long the programs together may take to stop before they are killed, in milliseconds. The
+ * promise is 5 s for everything.
+ */
 const STOP_GRACE_MS = 3500;
 
 /** What the stack is started from. */
@@ -41,7 +48,10 @@ export interface StackOptions {
 
 /** The running stack. */
 export interface Stack {
-  /** Resolves with the reason when a program ends by itself; never while all run or after stop() was called. */
+  /**
+   * Resolves with the reason when a program ends by itself; never while all run or after stop() was
+   * called.
+   */
   readonly failed: Promise<E2eError>;
   /** Stops the programs in the reverse order of their start. */
   stop(): Promise<void>;
@@ -50,7 +60,10 @@ export interface Stack {
 }
 
 /** A stack that has not started yet: it can be killed at any time, also half started. */
-export function createStack(deps: { readonly terminal: Terminal }, options: StackOptions): Stack & { start(): Promise<void> } {
+export function createStack(
+  deps: { readonly terminal: Terminal },
+  options: StackOptions,
+): Stack & { start(): Promise<void> } {
   return new LocalStack(deps.terminal, options);
 }
 
@@ -85,27 +98,32 @@ class LocalStack implements Stack {
     const plans = planPrograms({
       ports,
       certificates,
-      // As the person wrote it, so that messages name files as the person does; programs run in the root.
+      // As the person wrote it, so that messages name files as the person does; programs run in the
+      // root.
       sourceDirectory: options.settings.sourceDirectory,
       accountDirectory: join(this.runDirectory, "account"),
       machine: options.machine,
     });
     this.guard = startGuard(machineEnv(options.machine));
 
-    // The account service does not need the others, so it starts beside them; the pod cannot be ready before the control plane.
+    // The account service does not need the others, so it starts beside them; the pod cannot be
+    // ready before the control plane.
     await Promise.all([this.startProgram(plans.account), this.startFlow(plans, ports)]);
     if (this.isStopping()) return;
     this.state = "ready";
     terminal.plain(this.describe(ports));
   }
 
-  // The configuration flow from the manifests to the pod; ready when the pod has accepted the first version.
+  // The configuration flow from the manifests to the pod; ready when the pod has accepted the first
+  // version.
   private async startFlow(
     plans: { readonly controlPlane: ProgramPlan; readonly rateLimit: ProgramPlan },
     ports: StackPorts,
   ): Promise<void> {
     await this.startProgram(plans.controlPlane);
-    this.watch = watchRollout(`http://${STACK_HOST}:${ports.controlPlaneHttp}/status`, (speaker, text) => this.say(speaker, text));
+    this.watch = watchRollout(`http://${STACK_HOST}:${ports.controlPlaneHttp}/status`, (speaker, text) =>
+      this.say(speaker, text),
+    );
     await this.startProgram(plans.rateLimit);
     await this.watch.firstAccepted(READY_TIMEOUT_MS);
   }
@@ -146,7 +164,8 @@ class LocalStack implements Stack {
   private checkPlace(): void {
     for (const launcher of ["weir-control-plane", "weir-ratelimit", "weir-account"]) {
       const path = this.launcherPath(launcher);
-      if (!existsSync(path)) throw new E2eError("STACK_NOT_BUILT", `Cannot start ${launcher}: ${path} does not exist; run make build`);
+      if (!existsSync(path))
+        throw new E2eError("STACK_NOT_BUILT", `Cannot start ${launcher}: ${path} does not exist; run make build`);
     }
     if (statSync(this.sourceDirectory, { throwIfNoEntry: false })?.isDirectory() !== true) {
       throw new E2eError(
@@ -160,7 +179,8 @@ class LocalStack implements Stack {
     try {
       return await this.writeFiles();
     } catch (cause) {
-      // Only the file system can refuse here, and where it does the person can do something about it.
+      // Only the file system can refuse here, and where it does the person can do something about
+      // it.
       throw new E2eError("STACK_FOLDER_UNUSABLE", `Cannot use RUN_DIRECTORY: ${describeError(cause)}`, { cause });
     }
   }

@@ -1,5 +1,6 @@
-// What the local stack says to the person at the terminal: progress with seconds since the start, then events with the time of
-// day, in one column layout. It knows neither programs nor configuration, only lines.
+// What the local stack says to the person at the terminal: progress with seconds since the start,
+// then events with the time of day, in one column layout. It knows neither programs nor
+// configuration, only lines.
 
 /** Width of the column that holds who speaks. */
 const SPEAKER_WIDTH = 14;
@@ -8,14 +9,20 @@ const SPEAKER_WIDTH = 14;
 export interface Terminal {
   /** One step of starting or stopping, with the seconds since the stack started. */
   progress(speaker: string, text: string): void;
-  /** Something that happened while the stack runs, with the time of day. Further lines of `text` are indented below the first. */
+  /**
+   * Something that happened while the stack runs, with the time of day. Further lines of `text` are
+   * indented below the first.
+   */
   event(speaker: string, text: string): void;
   /** Text as it is, for the table and for errors. */
   plain(text: string): void;
 }
 
 /** A terminal that writes to `write`; `clock` tells the time in milliseconds since the epoch. */
-export function createTerminal(deps: { readonly write: (text: string) => void; readonly clock: () => number }): Terminal {
+export function createTerminal(deps: {
+  readonly write: (text: string) => void;
+  readonly clock: () => number;
+}): Terminal {
   const startedMs = deps.clock();
   const line = (mark: string, speaker: string, text: string): void => {
     const first = `${mark}  ${speaker.padEnd(SPEAKER_WIDTH)} `;

@@ -1,5 +1,5 @@
-// One adapter between protobuf-es services and grpc-js, for servers and clients alike. It builds a plain object and knows nothing of grpc-js
-// itself, so that this workspace does not depend on it.
+// One adapter between protobuf-es services and grpc-js, for servers and clients alike. It builds a
+// plain object and knows nothing of grpc-js itself, so that this workspace does not depend on it.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { DescMessage, DescMethod, DescService, MessageShape } from "@bufbuild/protobuf";
 
@@ -13,7 +13,10 @@ export interface MethodDefinition<Input, Output> {
   readonly requestDeserialize: (bytes: Uint8Array) => Input;
   readonly responseSerialize: (message: Output) => Buffer;
   readonly responseDeserialize: (bytes: Uint8Array) => Output;
-  /** The method's name in the .proto file, under which grpc-js finds handlers and client methods too. */
+  /**
+   * The method's name in the .proto file, under which grpc-js finds handlers and client methods
+   * too.
+   */
   readonly originalName: string;
 }
 
@@ -31,7 +34,8 @@ export type ServiceDefinition<Service extends DescService> = {
  */
 export function serviceDefinition<Service extends DescService>(service: Service): ServiceDefinition<Service> {
   const methods = service.methods.map((method) => [method.localName, methodDefinition(method)] as const);
-  // The entries have exactly the keys and types of the mapped type, which Object.fromEntries cannot express.
+  // The entries have exactly the keys and types of the mapped type, which Object.fromEntries cannot
+  // express.
   return Object.fromEntries(methods) as unknown as ServiceDefinition<Service>;
 }
 

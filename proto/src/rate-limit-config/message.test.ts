@@ -17,7 +17,13 @@ const FULL: RateLimitConfigModel = {
     {
       key: "tenant",
       value: "a*",
-      rateLimit: { unit: "WEEK", requestsPerUnit: 4_294_967_295, unlimited: false, name: "week", replaces: [{ name: "day" }] },
+      rateLimit: {
+        unit: "WEEK",
+        requestsPerUnit: 4_294_967_295,
+        unlimited: false,
+        name: "week",
+        replaces: [{ name: "day" }],
+      },
       descriptors: [
         {
           key: "user",
@@ -55,7 +61,10 @@ describe("modelOfMessage()", () => {
   });
 
   it("lets the validator name the unit of a message as envoyproxy/ratelimit does when it has none", () => {
-    const message = create(RateLimitConfigSchema, { domain: "d", descriptors: [{ key: "k", rateLimit: { requestsPerUnit: 1 } }] });
+    const message = create(RateLimitConfigSchema, {
+      domain: "d",
+      descriptors: [{ key: "k", rateLimit: { requestsPerUnit: 1 } }],
+    });
     expect(findProblems(modelOfMessage(message))).toEqual([
       { path: ["descriptors", 0, "rateLimit", "unit"], message: "invalid rate limit unit 'UNKNOWN'" },
     ]);
@@ -63,7 +72,10 @@ describe("modelOfMessage()", () => {
 
   it("tells an absent limit from a limit of 0", () => {
     const message = create(RateLimitConfigSchema, { descriptors: [{ key: "a" }, { key: "b", rateLimit: {} }] });
-    expect(modelOfMessage(message).descriptors.map(({ rateLimit }) => rateLimit?.requestsPerUnit)).toEqual([undefined, 0]);
+    expect(modelOfMessage(message).descriptors.map(({ rateLimit }) => rateLimit?.requestsPerUnit)).toEqual([
+      undefined,
+      0,
+    ]);
   });
 });
 
@@ -100,7 +112,14 @@ describe("messageOfModel()", () => {
 function deepRule(levels: number, metadataLevels: number): DescriptorModel {
   let metadata: JsonObject = {};
   for (let level = 1; level < metadataLevels; level += 1) metadata = { a: [metadata] };
-  const flags = { value: "", shadowMode: false, detailedMetric: false, quotaMode: false, valueToMetric: false, shareThreshold: false };
+  const flags = {
+    value: "",
+    shadowMode: false,
+    detailedMetric: false,
+    quotaMode: false,
+    valueToMetric: false,
+    shareThreshold: false,
+  };
   let rule: DescriptorModel = { key: "k", ...flags, descriptors: [], metadata };
   for (let level = 1; level < levels; level += 1) rule = { key: "k", ...flags, descriptors: [rule] };
   return rule;
@@ -113,7 +132,9 @@ function withUnitNames(model: RateLimitConfigModel): RateLimitConfigModel {
 
 function descriptorWithUnitNames(descriptor: DescriptorModel): DescriptorModel {
   const { rateLimit } = descriptor;
-  const unit = /^(second|minute|hour|day|week|month|year)$/i.test(rateLimit?.unit ?? "") ? rateLimit?.unit.toUpperCase() : "UNKNOWN";
+  const unit = /^(second|minute|hour|day|week|month|year)$/i.test(rateLimit?.unit ?? "")
+    ? rateLimit?.unit.toUpperCase()
+    : "UNKNOWN";
   return {
     ...descriptor,
     ...(rateLimit === undefined ? {} : { rateLimit: { ...rateLimit, unit: unit ?? "" } }),

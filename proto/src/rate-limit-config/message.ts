@@ -6,18 +6,28 @@ import {
   RateLimitDescriptorSchema,
   RateLimitPolicySchema,
 } from "../generated/ratelimit/config/ratelimit/v3/rls_conf_pb.ts";
-import type { RateLimitConfig, RateLimitDescriptor, RateLimitPolicy } from "../generated/ratelimit/config/ratelimit/v3/rls_conf_pb.ts";
+import type {
+  RateLimitConfig,
+  RateLimitDescriptor,
+  RateLimitPolicy,
+} from "../generated/ratelimit/config/ratelimit/v3/rls_conf_pb.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "./model.ts";
 import { parseUnit, UNIT_NUMBERS, unitOfNumber } from "./unit.ts";
 
 const UNKNOWN_UNIT = 0;
 
-/** The model of a message. A unit number that has no name becomes its digits, which no validation accepts. */
+/**
+ * The model of a message. A unit number that has no name becomes its digits, which no validation
+ * accepts.
+ */
 export function modelOfMessage(message: RateLimitConfig): RateLimitConfigModel {
   return { name: message.name, domain: message.domain, descriptors: message.descriptors.map(modelOfDescriptor) };
 }
 
-/** The message of a model. A unit that does not parse becomes UNKNOWN, as a missing one does: validate before. */
+/**
+ * The message of a model. A unit that does not parse becomes UNKNOWN, as a missing one does:
+ * validate before.
+ */
 export function messageOfModel(model: RateLimitConfigModel): RateLimitConfig {
   return create(RateLimitConfigSchema, {
     name: model.name,

@@ -1,5 +1,5 @@
-// What rule files, messages and custom resources all become before they are validated and compiled. Not validated yet: a model may break
-// every rule of validate.ts.
+// What rule files, messages and custom resources all become before they are validated and compiled.
+// Not validated yet: a model may break every rule of validate.ts.
 import type { JsonObject } from "@bufbuild/protobuf";
 
 /** The rules of one domain. */
@@ -10,7 +10,10 @@ export interface RateLimitConfigModel {
   readonly descriptors: readonly DescriptorModel[];
 }
 
-/** A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next entry. */
+/**
+ * A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next
+ * entry.
+ */
 export interface DescriptorModel {
   readonly key: string;
   /** Empty means that any value matches. */
@@ -38,7 +41,10 @@ export interface RateLimitModel {
   readonly replaces: readonly { readonly name: string }[];
 }
 
-/** What a rule is called among its siblings: `key` or `key_value`. Two rules of one level must not share it. */
+/**
+ * What a rule is called among its siblings: `key` or `key_value`. Two rules of one level must not
+ * share it.
+ */
 export function compositeKey(descriptor: { readonly key: string; readonly value: string }): string {
   return descriptor.value === "" ? descriptor.key : `${descriptor.key}_${descriptor.value}`;
 }

@@ -1,4 +1,5 @@
-// Random configurations for property tests: mostly valid, and wrong in every way that a model can be wrong.
+// Random configurations for property tests: mostly valid, and wrong in every way that a model can
+// be wrong.
 import fc from "fast-check";
 
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "./model.ts";
@@ -7,7 +8,19 @@ import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "./mo
 const key = fc.constantFrom("a", "b", "a_b", "a_b_c", "k*", "");
 const value = fc.constantFrom("", "", "b", "b_c", "c", "*", "v*w");
 const limitName = fc.constantFrom("", "one", "two");
-const unit = fc.constantFrom("second", "MINUTE", "Hour", "day", "week", "month", "YEAR", "", "unknown", "UNKNOWN", "fortnight");
+const unit = fc.constantFrom(
+  "second",
+  "MINUTE",
+  "Hour",
+  "day",
+  "week",
+  "month",
+  "YEAR",
+  "",
+  "unknown",
+  "UNKNOWN",
+  "fortnight",
+);
 
 const rateLimit: fc.Arbitrary<RateLimitModel> = fc.record({
   unit,
@@ -44,6 +57,8 @@ function randomRule(levels: number): fc.Arbitrary<DescriptorModel> {
       shareThreshold: fc.boolean(),
     })
     .chain((rule) =>
-      fc.record({ rateLimit, metadata }, { requiredKeys: [] }).map((optional) => ({ ...rule, ...optional }) as DescriptorModel),
+      fc
+        .record({ rateLimit, metadata }, { requiredKeys: [] })
+        .map((optional) => ({ ...rule, ...optional }) as DescriptorModel),
     );
 }

@@ -47,6 +47,14 @@ describe("UNIT_NUMBERS", () => {
 
 describe("UNIT_SECONDS", () => {
   it("has months of 30 days and years of 365", () => {
-    expect(UNIT_SECONDS).toEqual({ SECOND: 1, MINUTE: 60, HOUR: 3600, DAY: 86400, WEEK: 604800, MONTH: 2592000, YEAR: 31536000 });
+    expect(UNIT_SECONDS).toEqual({
+      SECOND: 1,
+      MINUTE: 60,
+      HOUR: 3600,
+      DAY: 86400,
+      WEEK: 604800,
+      MONTH: 2592000,
+      YEAR: 31536000,
+    });
   });
 });

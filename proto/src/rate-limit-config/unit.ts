@@ -1,9 +1,13 @@
-// The units of time of a limit: their names, lengths and wire numbers, which the request, the response and the configuration share.
+// The units of time of a limit: their names, lengths and wire numbers, which the request, the
+// response and the configuration share.
 
 /** Length of the window in which requests are counted. */
 export type Unit = "SECOND" | "MINUTE" | "HOUR" | "DAY" | "WEEK" | "MONTH" | "YEAR";
 
-/** Length of each unit in seconds. A month is 30 days and a year 365 days; windows are aligned to the Unix epoch. */
+/**
+ * Length of each unit in seconds. A month is 30 days and a year 365 days; windows are aligned to
+ * the Unix epoch.
+ */
 export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
   SECOND: 1,
   MINUTE: 60,
@@ -14,7 +18,10 @@ export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
   YEAR: 31_536_000,
 };
 
-/** Number of each unit on the wire, equal in envoy.type.v3, in rate limit responses and in RateLimitConfig. 0 is UNKNOWN. */
+/**
+ * Number of each unit on the wire, equal in envoy.type.v3, in rate limit responses and in
+ * RateLimitConfig. 0 is UNKNOWN.
+ */
 export const UNIT_NUMBERS = {
   SECOND: 1,
   MINUTE: 2,
@@ -25,9 +32,21 @@ export const UNIT_NUMBERS = {
   WEEK: 7,
 } as const satisfies Record<Unit, number>;
 
-const UNITS_BY_NUMBER: readonly (Unit | undefined)[] = [undefined, "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "WEEK"];
+const UNITS_BY_NUMBER: readonly (Unit | undefined)[] = [
+  undefined,
+  "SECOND",
+  "MINUTE",
+  "HOUR",
+  "DAY",
+  "MONTH",
+  "YEAR",
+  "WEEK",
+];
 
-/** The unit that a text names, in any letter case; undefined for anything else, "unknown" and the empty text included. */
+/**
+ * The unit that a text names, in any letter case; undefined for anything else, "unknown" and the
+ * empty text included.
+ */
 export function parseUnit(text: string): Unit | undefined {
   const name = text.toUpperCase();
   return isUnit(name) ? name : undefined;

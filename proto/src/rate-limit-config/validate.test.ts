@@ -1,5 +1,5 @@
-// Tests of what a valid configuration is: each rule with its own small fixture and its exact text, and all rules together against a second,
-// naive implementation on random configurations.
+// Tests of what a valid configuration is: each rule with its own small fixture and its exact text,
+// and all rules together against a second, naive implementation on random configurations.
 import type { JsonObject } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -34,7 +34,9 @@ function config(descriptors: readonly DescriptorModel[], domain = "test-domain")
 
 describe("findProblems() on the domain", () => {
   it("refuses an empty one", () => {
-    expect(findProblems(config([], ""))).toEqual([{ path: ["domain"], message: "config file cannot have empty domain" }]);
+    expect(findProblems(config([], ""))).toEqual([
+      { path: ["domain"], message: "config file cannot have empty domain" },
+    ]);
   });
 
   it("accepts one without rules", () => {
@@ -56,7 +58,12 @@ describe("findProblems() on keys", () => {
       at: 1,
       text: "'test-domain.key1_value1'",
     },
-    { when: "a key without value is repeated", rules: [rule({}), rule({ value: "v" }), rule({})], at: 2, text: "'test-domain.key1'" },
+    {
+      when: "a key without value is repeated",
+      rules: [rule({}), rule({ value: "v" }), rule({})],
+      at: 2,
+      text: "'test-domain.key1'",
+    },
     {
       when: "different splits give the same text",
       rules: [rule({ key: "a", value: "b_c" }), rule({ key: "a_b", value: "c" })],
@@ -76,7 +83,10 @@ describe("findProblems() on keys", () => {
   });
 
   it("names the parents of a duplicate further down", () => {
-    const nested = rule({ value: "v", descriptors: [rule({ key: "k*", descriptors: [rule({ key: "x" }), rule({ key: "x" })] })] });
+    const nested = rule({
+      value: "v",
+      descriptors: [rule({ key: "k*", descriptors: [rule({ key: "x" }), rule({ key: "x" })] })],
+    });
     expect(findProblems(config([nested]))).toEqual([
       {
         path: ["descriptors", 0, "descriptors", 0, "descriptors", 1, "key"],
@@ -115,8 +125,14 @@ describe("findProblems() on limits", () => {
   it("refuses an empty replaces entry, and one that names the limit itself", () => {
     const replaces = [{ name: "other" }, { name: "" }, { name: "mine" }];
     expect(findProblems(config([limited({ name: "mine", replaces })]))).toEqual([
-      { path: ["descriptors", 0, "rateLimit", "replaces", 1, "name"], message: "should not have an empty replaces entry" },
-      { path: ["descriptors", 0, "rateLimit", "replaces", 2, "name"], message: "replaces should not contain name of same descriptor" },
+      {
+        path: ["descriptors", 0, "rateLimit", "replaces", 1, "name"],
+        message: "should not have an empty replaces entry",
+      },
+      {
+        path: ["descriptors", 0, "rateLimit", "replaces", 2, "name"],
+        message: "replaces should not contain name of same descriptor",
+      },
     ]);
   });
 
@@ -137,9 +153,12 @@ describe("findProblems() on share_threshold and metadata", () => {
     ]);
   });
 
-  it.each([{ key: "files", value: "a*" }, { key: "files*" }, { key: "f*", value: "a" }])("accepts share_threshold on %j", (fields) => {
-    expect(findProblems(config([rule({ ...fields, shareThreshold: true })]))).toEqual([]);
-  });
+  it.each([{ key: "files", value: "a*" }, { key: "files*" }, { key: "f*", value: "a" }])(
+    "accepts share_threshold on %j",
+    (fields) => {
+      expect(findProblems(config([rule({ ...fields, shareThreshold: true })]))).toEqual([]);
+    },
+  );
 
   it("accepts free metadata", () => {
     const metadata = { name: "service_1", list: [1, null, { deep: true }] };
@@ -147,8 +166,16 @@ describe("findProblems() on share_threshold and metadata", () => {
   });
 
   it.each([
-    { when: "a string has half a surrogate pair", metadata: { a: ["\ud800"] }, reason: 'invalid UTF-8 in string: "\\ud800"' },
-    { when: "a key has half a surrogate pair", metadata: { "\udc00": 1 }, reason: 'invalid UTF-8 in string: "\\udc00"' },
+    {
+      when: "a string has half a surrogate pair",
+      metadata: { a: ["\ud800"] },
+      reason: 'invalid UTF-8 in string: "\\ud800"',
+    },
+    {
+      when: "a key has half a surrogate pair",
+      metadata: { "\udc00": 1 },
+      reason: 'invalid UTF-8 in string: "\\udc00"',
+    },
     { when: "a value is not JSON", metadata: { a: 5n }, reason: "invalid type: bigint" },
     { when: "it nests too deep", metadata: { a: nested(100) }, reason: "nested deeper than 100 levels" },
   ])("refuses metadata when $when", ({ metadata, reason }) => {
@@ -162,7 +189,9 @@ describe("findProblems() on everything at once", () => {
   it("reports in the order in which rules are loaded: a rule, its children, its sibling", () => {
     const wrong = limited({ unlimited: true, replaces: [{ name: "" }] });
     const first = { ...wrong, shareThreshold: true, descriptors: [rule({ key: "" })] };
-    expect(findProblems(config([first, wrong], "")).map(({ path, message }) => `${path.join(".")}: ${message}`)).toEqual([
+    expect(
+      findProblems(config([first, wrong], "")).map(({ path, message }) => `${path.join(".")}: ${message}`),
+    ).toEqual([
       "domain: config file cannot have empty domain",
       "descriptors.0.rateLimit.unit: should not specify rate limit unit when unlimited",
       "descriptors.0.rateLimit.replaces.0.name: should not have an empty replaces entry",
@@ -206,8 +235,16 @@ describe("findSetProblems()", () => {
       config([rule({ value: "v", descriptors: [rule({ key: "y" })] }), rule({ value: "w" })]),
     ];
     expect(findSetProblems(configs, { mergeDomains: true })).toEqual([
-      { config: 2, path: ["descriptors", 0, "key"], message: "duplicate descriptor composite key 'test-domain.key1_v'" },
-      { config: 2, path: ["descriptors", 1, "key"], message: "duplicate descriptor composite key 'test-domain.key1_w'" },
+      {
+        config: 2,
+        path: ["descriptors", 0, "key"],
+        message: "duplicate descriptor composite key 'test-domain.key1_v'",
+      },
+      {
+        config: 2,
+        path: ["descriptors", 1, "key"],
+        message: "duplicate descriptor composite key 'test-domain.key1_w'",
+      },
     ]);
   });
 
@@ -225,7 +262,9 @@ describe("findSetProblems()", () => {
           { ...left, domain: "left" },
           { ...right, domain: "right" },
         ];
-        const apart = configs.flatMap((model, index) => findProblems(model).map((problem) => ({ config: index, ...problem })));
+        const apart = configs.flatMap((model, index) =>
+          findProblems(model).map((problem) => ({ config: index, ...problem })),
+        );
         expect(findSetProblems(configs, { mergeDomains: false })).toEqual(apart);
         expect(findSetProblems(configs, { mergeDomains: true })).toEqual(apart);
       }),

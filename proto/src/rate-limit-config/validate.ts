@@ -1,15 +1,23 @@
-// What a valid rate limit configuration is. File loader, control plane, webhook and command line share this one validator. The texts and the
-// order of the checks are those of envoyproxy/ratelimit, so that a configuration is refused by both or by none, and for the same reason.
+// What a valid rate limit configuration is. File loader, control plane, webhook and command line
+// share this one validator. The texts and the order of the checks are those of
+// envoyproxy/ratelimit, so that a configuration is refused by both or by none, and for the same
+// reason.
 import type { JsonValue } from "@bufbuild/protobuf";
 
 import { compositeKey } from "./model.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "./model.ts";
 import { parseUnit } from "./unit.ts";
 
-/** Deepest nesting of metadata. More is a mistake or an attack: protobuf decoders stop at 100 levels of messages. */
+/**
+ * Deepest nesting of metadata. More is a mistake or an attack: protobuf decoders stop at 100 levels
+ * of messages.
+ */
 const METADATA_DEPTH_MAX = 100;
 
-/** Names of fields and positions in lists, from the root of a model to one place in it, e.g. `["descriptors", 2, "rateLimit", "unit"]`. */
+/**
+ * Names of fields and positions in lists, from the root of a model to one place in it, e.g.
+ * `["descriptors", 2, "rateLimit", "unit"]`.
+ */
 export type ConfigPath = readonly (string | number)[];
 
 /** One broken rule. */
@@ -25,7 +33,9 @@ export interface ConfigSetProblem extends ConfigProblem {
   readonly config: number;
 }
 
-/** Every problem of one configuration; the first is the one that envoyproxy/ratelimit would report. */
+/**
+ * Every problem of one configuration; the first is the one that envoyproxy/ratelimit would report.
+ */
 export function findProblems(config: RateLimitConfigModel): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   checkDomain(config, problems);
@@ -34,8 +44,9 @@ export function findProblems(config: RateLimitConfigModel): readonly ConfigProbl
 }
 
 /**
- * Every problem of configurations that are loaded together, in load order. A domain may appear once; with `mergeDomains` the rules of later
- * configurations join those of the first one, and only top-level rules that collide are refused.
+ * Every problem of configurations that are loaded together, in load order. A domain may appear
+ * once; with `mergeDomains` the rules of later configurations join those of the first one, and only
+ * top-level rules that collide are refused.
  */
 export function findSetProblems(
   configs: readonly RateLimitConfigModel[],
@@ -73,9 +84,14 @@ interface Level {
   next: number;
 }
 
-/** Walks the tree in the order in which it is loaded: a rule, then its children, then its next sibling. The stack is our own, so that no nesting overflows. */
+/**
+ * Walks the tree in the order in which it is loaded: a rule, then its children, then its next
+ * sibling. The stack is our own, so that no nesting overflows.
+ */
 function checkDescriptors(config: RateLimitConfigModel, topLevelKeys: Set<string>, problems: ConfigProblem[]): void {
-  const stack: Level[] = [{ descriptors: config.descriptors, path: ["descriptors"], parent: config.domain, keys: topLevelKeys, next: 0 }];
+  const stack: Level[] = [
+    { descriptors: config.descriptors, path: ["descriptors"], parent: config.domain, keys: topLevelKeys, next: 0 },
+  ];
   for (let level = stack.at(-1); level !== undefined; level = stack.at(-1)) {
     const descriptor = level.descriptors[level.next];
     if (descriptor === undefined) {
@@ -87,7 +103,13 @@ function checkDescriptors(config: RateLimitConfigModel, topLevelKeys: Set<string
     level.next += 1;
     checkDescriptor(descriptor, { path, fullKey, keys: level.keys }, problems);
     if (descriptor.descriptors.length > 0) {
-      stack.push({ descriptors: descriptor.descriptors, path: [...path, "descriptors"], parent: fullKey, keys: new Set(), next: 0 });
+      stack.push({
+        descriptors: descriptor.descriptors,
+        path: [...path, "descriptors"],
+        parent: fullKey,
+        keys: new Set(),
+        next: 0,
+      });
     }
   }
 }
@@ -98,7 +120,8 @@ function checkDescriptor(
   problems: ConfigProblem[],
 ): void {
   const composite = compositeKey(descriptor);
-  const report = (path: ConfigPath, message: string): void => void problems.push({ path: [...at.path, ...path], message });
+  const report = (path: ConfigPath, message: string): void =>
+    void problems.push({ path: [...at.path, ...path], message });
   if (descriptor.key === "") {
     report(["key"], "descriptor has empty key");
   } else if (at.keys.has(composite)) {
@@ -108,7 +131,10 @@ function checkDescriptor(
   }
   if (descriptor.rateLimit !== undefined) checkLimit(descriptor.rateLimit, report);
   if (descriptor.shareThreshold && !composite.includes("*")) {
-    report(["shareThreshold"], `share_threshold can only be used with wildcard values (containing '*'), but found key '${composite}'`);
+    report(
+      ["shareThreshold"],
+      `share_threshold can only be used with wildcard values (containing '*'), but found key '${composite}'`,
+    );
   }
   if (descriptor.metadata !== undefined) {
     const reason = reasonNotConvertible(descriptor.metadata, METADATA_DEPTH_MAX);
@@ -127,7 +153,10 @@ function checkLimit(limit: RateLimitModel, report: (path: ConfigPath, message: s
   });
 }
 
-/** Why a value cannot become a google.protobuf.Struct or Value; undefined when it can. The types forbid most of it, parsers do not. */
+/**
+ * Why a value cannot become a google.protobuf.Struct or Value; undefined when it can. The types
+ * forbid most of it, parsers do not.
+ */
 function reasonNotConvertible(value: JsonValue | undefined, depthLeft: number): string | undefined {
   if (depthLeft === 0) return `nested deeper than ${METADATA_DEPTH_MAX} levels`;
   switch (typeof value) {

@@ -1,4 +1,5 @@
-// What every source of configuration must do, whatever its wire: a test file of each source runs this suite over it with real files or a real server.
+// What every source of configuration must do, whatever its wire: a test file of each source runs
+// this suite over it with real files or a real server.
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 import { afterEach, describe, expect, it } from "vitest";
@@ -31,7 +32,9 @@ export class RecordingListener implements ConfigListener {
   apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {
     const [problem] = findSetProblems(configs, { mergeDomains: false });
     if (problem !== undefined) {
-      const error = new ConfigError("CONFIG_INVALID", `${configs[problem.config]?.name ?? ""}: ${problem.message}`, { problem });
+      const error = new ConfigError("CONFIG_INVALID", `${configs[problem.config]?.name ?? ""}: ${problem.message}`, {
+        problem,
+      });
       this.errors.push(error.message);
       this.#tell();
       return error;
@@ -58,7 +61,11 @@ export class RecordingListener implements ConfigListener {
     while (!condition()) {
       const aborted = new Promise<never>((_resolve, reject) => {
         deadline.addEventListener("abort", () =>
-          reject(new Error(`waited in vain; accepted ${JSON.stringify(this.accepted)}, errors ${JSON.stringify(this.errors)}`)),
+          reject(
+            new Error(
+              `waited in vain; accepted ${JSON.stringify(this.accepted)}, errors ${JSON.stringify(this.errors)}`,
+            ),
+          ),
         );
       });
       await Promise.race([this.#changed.promise, aborted]);
@@ -72,7 +79,9 @@ export class RecordingListener implements ConfigListener {
   }
 }
 
-/** Runs the suite. `open` makes a new world whose source is not started and reports to the listener. */
+/**
+ * Runs the suite. `open` makes a new world whose source is not started and reports to the listener.
+ */
 export function describeConfigSource(what: string, open: (listener: ConfigListener) => Promise<SourceWorld>): void {
   describe(`${what} as a ConfigSource`, () => {
     let world: SourceWorld | undefined;

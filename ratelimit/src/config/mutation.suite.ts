@@ -1,4 +1,5 @@
-// Bytes for tests that feed broken input: random ones, and mutations of good ones. The same seed gives the same bytes.
+// Bytes for tests that feed broken input: random ones, and mutations of good ones. The same seed
+// gives the same bytes.
 
 /** A generator of numbers from 0 up to but not including 1 (mulberry32). */
 export function createRandom(seed: number): () => number {
@@ -16,8 +17,16 @@ export function randomBytes(random: () => number, lengthMax: number): Buffer {
   return Buffer.from(Array.from({ length: Math.floor(random() * (lengthMax + 1)) }, () => Math.floor(random() * 256)));
 }
 
-/** One of the good inputs after up to eight changes: bytes and tokens put in, taken out, doubled and exchanged. The result has at most `lengthMax` bytes. */
-export function mutate(random: () => number, good: readonly Buffer[], tokens: readonly string[], lengthMax: number): Buffer {
+/**
+ * One of the good inputs after up to eight changes: bytes and tokens put in, taken out, doubled and
+ * exchanged. The result has at most `lengthMax` bytes.
+ */
+export function mutate(
+  random: () => number,
+  good: readonly Buffer[],
+  tokens: readonly string[],
+  lengthMax: number,
+): Buffer {
   let bytes = pick(random, good);
   for (let changes = 1 + Math.floor(random() * 8); changes > 0; changes--) {
     const from = Math.floor(random() * (bytes.length + 1));

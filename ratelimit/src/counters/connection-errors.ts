@@ -1,4 +1,5 @@
-// What the backends that speak to a server over a socket say of it: the reason in words, and the error of a server that is silent.
+// What the backends that speak to a server over a socket say of it: the reason in words, and the
+// error of a server that is silent.
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 import { StoreError } from "./store-error.ts";
@@ -23,7 +24,9 @@ const WORDS: Readonly<Record<string, string>> = {
 
 /** The error of a server that is silent. */
 export function silenceError(address: string, timeoutMs: number): StoreError {
-  return new StoreError("STORE_TIMEOUT", `Cannot count on ${address}: no answer within ${timeoutMs} ms`, { transient: true });
+  return new StoreError("STORE_TIMEOUT", `Cannot count on ${address}: no answer within ${timeoutMs} ms`, {
+    transient: true,
+  });
 }
 
 /** Why a connection cannot be made or was lost, on one line. */

@@ -1,9 +1,13 @@
-// What every counter backend must do, as tests that run over each of them; and the batch that tests count with.
+// What every counter backend must do, as tests that run over each of them; and the batch that tests
+// count with.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CountBatch, CountedCheck, Counter } from "./counter.ts";
 import type { StoreError } from "./store-error.ts";
 
-/** Start of the windows in this suite, in whole seconds since the epoch; far in the future, so that no store has expired anything of it. */
+/**
+ * Start of the windows in this suite, in whole seconds since the epoch; far in the future, so that
+ * no store has expired anything of it.
+ */
 const WINDOW_START = 4_000_000_200;
 
 /** A check of a minute's window. */
@@ -11,7 +15,9 @@ export function check(key: string, addend = 1, windowStartSeconds = WINDOW_START
   return { key: `${key}_${windowStartSeconds}`, windowStartSeconds, windowSeconds, addend, after: Number.NaN };
 }
 
-/** A call that waits for its counts. It insists on being answered once, with every count written. */
+/**
+ * A call that waits for its counts. It insists on being answered once, with every count written.
+ */
 export class WaitingBatch implements CountBatch {
   readonly checks: readonly CountedCheck[];
   readonly deadlineMs: number | undefined;
@@ -71,20 +77,27 @@ export function read(counter: Counter, ...checks: readonly CountedCheck[]): Prom
 export interface CounterUnderTest {
   readonly counter: Counter;
   readonly close: () => Promise<void>;
-  /** Resolves when every increment of the calls that were answered is in the store. Given by backends that increment in the background. */
+  /**
+   * Resolves when every increment of the calls that were answered is in the store. Given by
+   * backends that increment in the background.
+   */
   readonly settle?: () => Promise<void>;
 }
 
 /** How a backend counts, where the interface allows more than one way. */
 export interface CounterAbilities {
   /**
-   * Whether calls and checks that come together see each other's increments. A backend without it reads, predicts, answers and increments afterwards:
-   * its numbers are exact only once it has settled. Default true.
+   * Whether calls and checks that come together see each other's increments. A backend without it
+   * reads, predicts, answers and increments afterwards: its numbers are exact only once it has
+   * settled. Default true.
    */
   readonly countsAtOnce?: boolean;
   /** Whether any text can be a key. Default true. */
   readonly takesAnyKey?: boolean;
-  /** Whether it has `read`: the tests of reading run over backends that say so, and none may have it without saying so. Default false. */
+  /**
+   * Whether it has `read`: the tests of reading run over backends that say so, and none may have it
+   * without saying so. Default false.
+   */
   readonly canRead?: boolean;
 }
 
@@ -205,11 +218,20 @@ export function describeCounter(
       expect(await count(counter, check("unseen", 5))).toEqual([5]);
     });
 
-    itRead("read() gives every check its own number when keys of several windows stand in a call, some of them twice", async () => {
-      await count(counter, check("row", 3), check("row", 4, 4_000_000_260), check("column", 5, 4_000_000_200, 1));
-      const keys = [check("row"), check("column", 1, 4_000_000_200, 1), check("empty"), check("row", 9), check("row", 1, 4_000_000_260)];
-      expect(await read(counter, ...keys)).toEqual([3, 5, 0, 3, 4]);
-    });
+    itRead(
+      "read() gives every check its own number when keys of several windows stand in a call, some of them twice",
+      async () => {
+        await count(counter, check("row", 3), check("row", 4, 4_000_000_260), check("column", 5, 4_000_000_200, 1));
+        const keys = [
+          check("row"),
+          check("column", 1, 4_000_000_200, 1),
+          check("empty"),
+          check("row", 9),
+          check("row", 1, 4_000_000_260),
+        ];
+        expect(await read(counter, ...keys)).toEqual([3, 5, 0, 3, 4]);
+      },
+    );
 
     itRead("read() and count() keep the order in which they came when they share a turn", async () => {
       const answers = [

@@ -1,4 +1,5 @@
-// A counter whose work shows as spans below that of the decision. It stands in front of a backend only when tracing is on; the backend knows nothing of it.
+// A counter whose work shows as spans below that of the decision. It stands in front of a backend
+// only when tracing is on; the backend knows nothing of it.
 import type { RunningTracing } from "@weir/common/tracing/tracing-sdk";
 
 import type { CountBatch, CountedCheck, Counter } from "./counter.ts";
@@ -15,17 +16,21 @@ const MEMCACHED_ATTRIBUTE = "keysToGet length";
 const PER_SECOND_WINDOW = 1;
 
 /** What stands behind: its kind decides what the spans are called and tell. */
-export type TracedBackend = { readonly kind: "kvstore"; readonly hasPerSecond: boolean } | { readonly kind: "altstore" };
+export type TracedBackend =
+  { readonly kind: "kvstore"; readonly hasPerSecond: boolean } | { readonly kind: "altstore" };
 
 type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
 type Place = ReturnType<RunningTracing["active"]>;
 
 /**
- * The counter with one span for every batch of a call that is recorded: from handing it over to the answer, reading before counting included. Lengths are
- * numbers of counters, whatever commands they take.
+ * The counter with one span for every batch of a call that is recorded: from handing it over to the
+ * answer, reading before counting included. Lengths are numbers of counters, whatever commands they
+ * take.
  */
 export function traceCounter(counter: Counter, tracing: RunningTracing, backend: TracedBackend): Counter {
-  return counter.read === undefined ? new TracedCounter(counter, tracing, backend) : new TracedReader(counter, tracing, backend);
+  return counter.read === undefined
+    ? new TracedCounter(counter, tracing, backend)
+    : new TracedReader(counter, tracing, backend);
 }
 
 class TracedCounter implements Counter {
@@ -52,7 +57,8 @@ class TracedCounter implements Counter {
   }
 
   count(batch: CountBatch): void {
-    if (this.tracing.isRecorded(this.tracing.active())) this.counter.count(new TracedBatch(batch, this.tracing, this.startSpan(batch)));
+    if (this.tracing.isRecorded(this.tracing.active()))
+      this.counter.count(new TracedBatch(batch, this.tracing, this.startSpan(batch)));
     else this.counter.count(batch);
   }
 
@@ -63,7 +69,10 @@ class TracedCounter implements Counter {
 }
 
 class TracedReader extends TracedCounter {
-  /** The span of a batch that was read, while it is told so and may be handed over again to be counted. */
+  /**
+   * The span of a batch that was read, while it is told so and may be handed over again to be
+   * counted.
+   */
   #handed: Span | undefined;
 
   override count(batch: CountBatch): void {
@@ -98,12 +107,22 @@ class TracedBatch implements CountBatch {
   readonly #batch: CountBatch;
   readonly #tracing: RunningTracing;
   readonly #span: Span;
-  /** Of a batch that is read: offers its span to whoever counts it next, and takes it back when nobody does. */
+  /**
+   * Of a batch that is read: offers its span to whoever counts it next, and takes it back when
+   * nobody does.
+   */
   readonly #hand: ((span: Span | undefined) => Span | undefined) | undefined;
-  /** Where the decision is in its trace; the answer comes from elsewhere, and may have to count on. */
+  /**
+   * Where the decision is in its trace; the answer comes from elsewhere, and may have to count on.
+   */
   readonly #place: Place;
 
-  constructor(batch: CountBatch, tracing: RunningTracing, span: Span, hand?: (span: Span | undefined) => Span | undefined) {
+  constructor(
+    batch: CountBatch,
+    tracing: RunningTracing,
+    span: Span,
+    hand?: (span: Span | undefined) => Span | undefined,
+  ) {
     this.checks = batch.checks;
     this.deadlineMs = batch.deadlineMs;
     this.#batch = batch;
@@ -133,7 +152,13 @@ function describeBatch(
   checks: readonly CountedCheck[],
   backend: TracedBackend,
 ): { readonly name: string; readonly attributes: Readonly<Record<string, number>> } {
-  if (backend.kind === "altstore") return { name: MEMCACHED_SPAN, attributes: { [MEMCACHED_ATTRIBUTE]: checks.length } };
-  const perSecond = backend.hasPerSecond ? checks.filter(({ windowSeconds }) => windowSeconds === PER_SECOND_WINDOW).length : 0;
-  return { name: REDIS_SPAN, attributes: { [REDIS_MAIN_ATTRIBUTE]: checks.length - perSecond, [REDIS_PER_SECOND_ATTRIBUTE]: perSecond } };
+  if (backend.kind === "altstore")
+    return { name: MEMCACHED_SPAN, attributes: { [MEMCACHED_ATTRIBUTE]: checks.length } };
+  const perSecond = backend.hasPerSecond
+    ? checks.filter(({ windowSeconds }) => windowSeconds === PER_SECOND_WINDOW).length
+    : 0;
+  return {
+    name: REDIS_SPAN,
+    attributes: { [REDIS_MAIN_ATTRIBUTE]: checks.length - perSecond, [REDIS_PER_SECOND_ATTRIBUTE]: perSecond },
+  };
 }

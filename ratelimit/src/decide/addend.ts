@@ -2,8 +2,9 @@
 import type { RateLimitRequest, RequestDescriptor } from "./request.ts";
 
 /**
- * Most hits of one descriptor. No limit is larger than 2^32 − 1, so the answer is the same beyond; but totals are exact to 2^53 only and stores count to 2^63,
- * and a single larger addend would end the exactness of a statistic, or a counter, for good.
+ * Most hits of one descriptor. No limit is larger than 2^32 − 1, so the answer is the same beyond;
+ * but totals are exact to 2^53 only and stores count to 2^63, and a single larger addend would end
+ * the exactness of a statistic, or a counter, for good.
  */
 const ADDEND_MAX = 2 ** 40;
 

@@ -1,4 +1,5 @@
-// What is decided over counters in a real memcached: predicted numbers, and increments that follow the answer.
+// What is decided over counters in a real memcached: predicted numbers, and increments that follow
+// the answer.
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -17,12 +18,18 @@ beforeAll(async () => {
 afterEach(() => counter.stop());
 afterAll(() => node.close());
 
-/** A decider over the node, with these rules. The clock stands, so the windows of the keys are known: …_1234 in seconds, …_1200 in minutes. */
+/**
+ * A decider over the node, with these rules. The clock stands, so the windows of the keys are
+ * known: …_1234 in seconds, …_1200 in minutes.
+ */
 async function open(...rules: readonly DescriptorModel[]): Promise<Scene> {
   return openWith({}, ...rules);
 }
 
-async function openWith(further: Pick<SceneOptions, "localCacheBytes">, ...rules: readonly DescriptorModel[]): Promise<Scene> {
+async function openWith(
+  further: Pick<SceneOptions, "localCacheBytes">,
+  ...rules: readonly DescriptorModel[]
+): Promise<Scene> {
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
   counter = createAltstoreCounter(
     {
@@ -46,12 +53,20 @@ async function openWith(further: Pick<SceneOptions, "localCacheBytes">, ...rules
   );
   await counter.start();
   await node.ask("flush_all");
-  return new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode: "allow" }, ...further });
+  return new Scene({
+    configs: [configuration("domain", rules)],
+    counter,
+    options: { failureMode: "allow" },
+    ...further,
+  });
 }
 
 async function decide(scene: Scene, request: Partial<RateLimitRequest>): Promise<AwaitedCall> {
   const call = new AwaitedCall();
-  scene.decider.decide({ domain: "domain", descriptors: [{ entries: entries("key=value") }], hitsAddend: 0, ...request }, call);
+  scene.decider.decide(
+    { domain: "domain", descriptors: [{ entries: entries("key=value") }], hitsAddend: 0, ...request },
+    call,
+  );
   await call.answered;
   await counter.drain();
   return call;
@@ -88,7 +103,10 @@ describe("decide() over memcached", () => {
       ],
     });
     expect(decision.statuses.map(({ code }) => code)).toEqual([2, 2]);
-    expect(scene.counted()).toMatchObject({ "rate_limit.domain.hour.over_limit": 1, "rate_limit.domain.day.over_limit": 2 });
+    expect(scene.counted()).toMatchObject({
+      "rate_limit.domain.hour.over_limit": 1,
+      "rate_limit.domain.day.over_limit": 2,
+    });
     expect([await node.get("domain_hour_x_0"), await node.get("domain_day_x_0")]).toEqual(["11", "14"]);
   });
 
@@ -98,8 +116,14 @@ describe("decide() over memcached", () => {
     await node.kill();
     try {
       const { decision } = await decide(scene, {});
-      expect(decision).toMatchObject({ overallCode: 1, statuses: [{ code: 1, limitRemaining: 9, currentLimit: { requestsPerUnit: 10 } }] });
-      expect(scene.counted()).toEqual({ "rate_limit.domain.key.total_hits": 1, "rate_limit.domain.key.within_limit": 1 });
+      expect(decision).toMatchObject({
+        overallCode: 1,
+        statuses: [{ code: 1, limitRemaining: 9, currentLimit: { requestsPerUnit: 10 } }],
+      });
+      expect(scene.counted()).toEqual({
+        "rate_limit.domain.key.total_hits": 1,
+        "rate_limit.domain.key.within_limit": 1,
+      });
     } finally {
       await node.start();
     }
@@ -126,11 +150,17 @@ describe("decide() over memcached", () => {
   });
 
   it("case 133: decide() asks no node about a key that the local cache knows to be over its limit", async () => {
-    const scene = await openWith({ localCacheBytes: 1_000_000 }, descriptor({ key: "key", rateLimit: limit(15, "hour") }));
+    const scene = await openWith(
+      { localCacheBytes: 1_000_000 },
+      descriptor({ key: "key", rateLimit: limit(15, "hour") }),
+    );
     await node.set("domain_key_value_0", "15");
     expect((await decide(scene, {})).decision.overallCode).toBe(2);
     const [gets, sets] = [await node.stat("cmd_get"), await node.stat("cmd_set")];
-    expect((await decide(scene, {})).decision).toMatchObject({ overallCode: 2, statuses: [{ code: 2, limitRemaining: 0 }] });
+    expect((await decide(scene, {})).decision).toMatchObject({
+      overallCode: 2,
+      statuses: [{ code: 2, limitRemaining: 0 }],
+    });
     expect([await node.stat("cmd_get"), await node.stat("cmd_set")]).toEqual([gets, sets]);
     expect(await node.get("domain_key_value_0")).toBe("16");
     expect(scene.counted()).toMatchObject({
@@ -153,7 +183,9 @@ describe("decide() over memcached", () => {
       const scene = await open(descriptor({ key: "key", rateLimit: limit(requests, "second") }));
       await node.set("domain_key_value_1234", String(stored));
       await decide(scene, { hitsAddend: addend });
-      const expected = Object.entries(counted).map(([name, value]) => [`rate_limit.domain.key.${name}`, value] as const);
+      const expected = Object.entries(counted).map(
+        ([name, value]) => [`rate_limit.domain.key.${name}`, value] as const,
+      );
       expect(scene.counted()).toEqual(Object.fromEntries(expected));
     },
   );
@@ -169,7 +201,9 @@ describe("decide() over memcached", () => {
 
   it("case 143: decide() refuses a call whose key memcached cannot hold, and increments nothing", async () => {
     const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
-    const { error } = await decide(scene, { descriptors: [{ entries: entries("key=value") }, { entries: entries("key=with space") }] });
+    const { error } = await decide(scene, {
+      descriptors: [{ entries: entries("key=value") }, { entries: entries("key=with space") }],
+    });
     expect(error).toMatchObject({
       code: "REQUEST_INVALID",
       message:

@@ -1,5 +1,5 @@
-// One record per descriptor of a call: what is to be done for it, and in the end its status. It is counted and answered as it is, so that a decision
-// needs one object per descriptor.
+// One record per descriptor of a call: what is to be done for it, and in the end its status. It is
+// counted and answered as it is, so that a decision needs one object per descriptor.
 import type { CountedCheck } from "../counters/counter.ts";
 import type { RuleLimit, RuleMatch } from "../rules/rule-set.ts";
 import { type Code, type DescriptorStatus, OK } from "./decision.ts";
@@ -7,7 +7,10 @@ import { type Code, type DescriptorStatus, OK } from "./decision.ts";
 /** limitRemaining of unlimited rules: the largest unsigned 32-bit number. */
 export const UNLIMITED_REMAINING = 4_294_967_295;
 
-/** A descriptor that nothing was counted for: it has no rule, another one of the call replaces it, or the store has failed and the call is to pass. */
+/**
+ * A descriptor that nothing was counted for: it has no rule, another one of the call replaces it,
+ * or the store has failed and the call is to pass.
+ */
 export interface UncountedCheck extends DescriptorStatus {
   readonly kind: "none";
   /** Whether its rule is a quota: then a quota of the call has passed. */
@@ -46,7 +49,10 @@ export class UnlimitedCheck implements DescriptorStatus {
   }
 }
 
-/** What a status goes by: the count of the store, the local cache, or the failure mode because the store has failed. */
+/**
+ * What a status goes by: the count of the store, the local cache, or the failure mode because the
+ * store has failed.
+ */
 export type DecidedBy = "count" | "local cache" | "failure mode";
 
 /** A descriptor to count: the counter writes `after`, then `judge` writes the status. */

@@ -1,5 +1,5 @@
-// The key of a counter. Its text is shared with other pods on the same store, so it follows the field to the letter: nothing is escaped, the unit and
-// the limit are not in it.
+// The key of a counter. Its text is shared with other pods on the same store, so it follows the
+// field to the letter: nothing is escaped, the unit and the limit are not in it.
 import type { DomainRules, Entry, RuleMatch } from "../rules/rule-set.ts";
 
 /** The end of the keys of one unit: an underscore and the start of the window. */
@@ -8,7 +8,10 @@ interface KeyEnd {
   readonly text: string;
 }
 
-/** Builds keys `<prefix><domain>_<key>_<value>_…_<window start>`. It keeps the parts that are the same for many calls. */
+/**
+ * Builds keys `<prefix><domain>_<key>_<value>_…_<window start>`. It keeps the parts that are the
+ * same for many calls.
+ */
 export class CounterKeys {
   readonly #prefix: string;
   #rules: DomainRules | undefined;
@@ -20,7 +23,9 @@ export class CounterKeys {
     this.#prefix = prefix;
   }
 
-  /** The key. A value is the request's, save where the match shares its counter with other values. */
+  /**
+   * The key. A value is the request's, save where the match shares its counter with other values.
+   */
   key(rules: DomainRules, match: RuleMatch, entries: readonly Entry[], startSeconds: number): string {
     let key = this.#scopeOf(rules);
     const { sharedValues } = match;

@@ -1,4 +1,5 @@
-// The error of a call that could not be decided. Each transport maps its codes to the wire in one exhaustive table.
+// The error of a call that could not be decided. Each transport maps its codes to the wire in one
+// exhaustive table.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { DecideErrorCode } from "../errors.ts";
 

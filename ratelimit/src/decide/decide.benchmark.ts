@@ -1,6 +1,7 @@
-// Measures the decider over counters in memory, without transport: decisions per second, nanoseconds and bytes allocated per decision. Run it with
-// `node --conditions=source ratelimit/src/decide/decide.benchmark.ts` (sources) or `node ratelimit/dist/decide/decide.benchmark.js` (build); `--quick`
-// measures a tenth of it.
+// Measures the decider over counters in memory, without transport: decisions per second,
+// nanoseconds and bytes allocated per decision. Run it with `node --conditions=source
+// ratelimit/src/decide/decide.benchmark.ts` (sources) or `node
+// ratelimit/dist/decide/decide.benchmark.js` (build); `--quick` measures a tenth of it.
 import { getHeapStatistics } from "node:v8";
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
@@ -13,7 +14,10 @@ import type { Decision } from "./decision.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { createDecider } from "./rule-decider.ts";
 
-/** Decisions before the clock runs, so that the code is compiled; and in each of the measured rounds, of which the median counts. */
+/**
+ * Decisions before the clock runs, so that the code is compiled; and in each of the measured
+ * rounds, of which the median counts.
+ */
 const WARM_UP = 300_000;
 const ROUND = process.argv.includes("--quick") ? 50_000 : 500_000;
 const ROUNDS = 5;
@@ -88,16 +92,24 @@ const CASES: readonly Case[] = [
   { name: "no rule", requests: [request([["other", "x"]])] },
   { name: "exact value, one key", requests: [request([["path", "/login"]])] },
   { name: "over the limit, one key", requests: [request([["tight", "x"]])] },
-  { name: "key only, 100,000 values", requests: times(VALUES, (index) => request([["user", `user-${index}@example.com`]])) },
+  {
+    name: "key only, 100,000 values",
+    requests: times(VALUES, (index) => request([["user", `user-${index}@example.com`]])),
+  },
   { name: "one of 10,000 rules", requests: times(RULES, (index) => request([["route", `/v1/route-${index}`]])) },
   { name: "two levels, 100,000 values", requests: times(VALUES, (index) => request([["plan", "gold"], ["user", `user-${index}`]])) }, // prettier-ignore
   { name: "three descriptors", requests: times(1000, (index) => request([["path", "/login"]], [["user", `user-${index}`]], [["prefix", "/api/x"]])) }, // prettier-ignore
   { name: "wildcard, 1,000 values", requests: times(1000, (index) => request([["prefix", `/api/${index}`]])) },
-  { name: "detailed metric, 1,000 values", requests: times(1000, (index) => request([["detailed", `value-${index}`]])) },
+  {
+    name: "detailed metric, 1,000 values",
+    requests: times(1000, (index) => request([["detailed", `value-${index}`]])),
+  },
 ];
 
 const store = createStatisticsStore({ maxDynamicKeys: VALUES });
-const rules = compileRules([{ name: "benchmark", domain: "benchmark", descriptors: DESCRIPTORS }], { statistics: store });
+const rules = compileRules([{ name: "benchmark", domain: "benchmark", descriptors: DESCRIPTORS }], {
+  statistics: store,
+});
 const decider = createDecider(
   {
     rules: () => rules,

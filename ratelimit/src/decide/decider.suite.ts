@@ -1,4 +1,5 @@
-// What tests of the decider need: a decider over chosen rules, a counter that replies as told, and a call that keeps its answer.
+// What tests of the decider need: a decider over chosen rules, a counter that replies as told, and
+// a call that keeps its answer.
 import { type Log, silentLog } from "@weir/common/log/log";
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
@@ -29,7 +30,10 @@ export const PLAIN_OPTIONS: DecideOptions = {
   failureMode: "error",
 };
 
-/** A store that gives the replies it was told, in order, and keeps what it was asked. It insists on the law of CountBatch. */
+/**
+ * A store that gives the replies it was told, in order, and keeps what it was asked. It insists on
+ * the law of CountBatch.
+ */
 export class ReplyingCounter implements Counter {
   readonly name = "replying counter";
   readonly errorType = "redis_error";
@@ -54,7 +58,8 @@ export class ReplyingCounter implements Counter {
   }
 
   #replyTo(check: CountedCheck): number | StoreError {
-    if (!check.key.endsWith(`_${check.windowStartSeconds}`)) throw new Error(`The key ${check.key} must end in its window start`);
+    if (!check.key.endsWith(`_${check.windowStartSeconds}`))
+      throw new Error(`The key ${check.key} must end in its window start`);
     this.asked.push({ key: check.key, addend: check.addend, windowSeconds: check.windowSeconds });
     const reply = this.replies.shift();
     if (reply === undefined) throw new Error(`No reply is left for ${check.key}`);

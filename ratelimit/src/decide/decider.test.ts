@@ -1,4 +1,5 @@
-// The way of a call through the decider: keys, addends, counting, statistics, errors and failures of the store, by the conformance cases.
+// The way of a call through the decider: keys, addends, counting, statistics, errors and failures
+// of the store, by the conformance cases.
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
 import type { StoreErrorCode } from "../errors.ts";
@@ -24,7 +25,12 @@ describe("decide() without a limit", () => {
     const { decision } = scene.decide({ domain: "test-domain", descriptors: [{ entries: [] }] });
     expect(decision.overallCode).toBe(1);
     expect(decision.statuses).toEqual([
-      expect.objectContaining({ code: 1, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined }),
+      expect.objectContaining({
+        code: 1,
+        currentLimit: undefined,
+        limitRemaining: 0,
+        durationUntilResetSeconds: undefined,
+      }),
     ]);
     expect(scene.counted()).toEqual({});
   });
@@ -39,7 +45,10 @@ describe("decide() without a limit", () => {
   it("case 20: decide() ignores an override, even an invalid one, when the domain is unknown", () => {
     const scene = new Scene({ configs: [CONFIGURATION_B] });
     for (const unit of [4, 0]) {
-      const { decision } = scene.decide({ domain: "foo_domain", descriptors: [{ ...KEY, limit: { requestsPerUnit: 10, unit } }] });
+      const { decision } = scene.decide({
+        domain: "foo_domain",
+        descriptors: [{ ...KEY, limit: { requestsPerUnit: 10, unit } }],
+      });
       expect(decision.statuses[0]?.currentLimit).toBeUndefined();
     }
     expect(scene.counted()).toEqual({ "rate_limit.foo_domain.domain_not_found": 2 });
@@ -53,14 +62,26 @@ describe("decide() without a limit", () => {
 
   it("case 144: decide() answers overall OK with one status when no rule matches", () => {
     const { decision } = oneRule(10, "second", []).scene.decide({ descriptors: [{ entries: entries("other=value") }] });
-    expect(decision).toMatchObject({ overallCode: 1, statuses: [{ code: 1 }], headers: undefined, dynamicMetadata: undefined });
+    expect(decision).toMatchObject({
+      overallCode: 1,
+      statuses: [{ code: 1 }],
+      headers: undefined,
+      dynamicMetadata: undefined,
+    });
   });
 });
 
 describe("decide() counter keys", () => {
   it.each([
     { case: 80, now: 1234, unit: "second", pairs: ["key=value"], prefix: "", key: "domain_key_value_1234" },
-    { case: 80, now: 1234, unit: "second", pairs: ["key=value"], prefix: "prefix:", key: "prefix:domain_key_value_1234" },
+    {
+      case: 80,
+      now: 1234,
+      unit: "second",
+      pairs: ["key=value"],
+      prefix: "prefix:",
+      key: "prefix:domain_key_value_1234",
+    },
     {
       case: 81,
       now: 1234,
@@ -81,7 +102,12 @@ describe("decide() counter keys", () => {
       descriptor({ key: "key", rateLimit: limit(10, unit) }),
       descriptor({ key: "key2", descriptors: [descriptor({ key: "subkey2", rateLimit: limit(10, unit) })] }),
     ];
-    const scene = new Scene({ configs: [configuration("domain", rules)], counter, nowSeconds: now, options: { keyPrefix: prefix } });
+    const scene = new Scene({
+      configs: [configuration("domain", rules)],
+      counter,
+      nowSeconds: now,
+      options: { keyPrefix: prefix },
+    });
     scene.decide({ descriptors: [{ entries: entries(...pairs) }] });
     expect(counter.asked.map((check) => check.key)).toEqual([key]);
   });
@@ -134,16 +160,64 @@ describe("decide() counting", () => {
     { case: 90, limit: 10, addend: 1, reply: 5, code: 1, remaining: 5, counted: { total_hits: 1, within_limit: 1 } },
     { case: 94, limit: 15, addend: 1, reply: 11, code: 1, remaining: 4, counted: { total_hits: 1, within_limit: 1 } },
     { case: 95, limit: 15, addend: 1, reply: 12, code: 1, remaining: 3, counted: { total_hits: 1, within_limit: 1 } }, // 12 is the threshold itself
-    { case: 95, limit: 15, addend: 1, reply: 13, code: 1, remaining: 2, counted: { total_hits: 1, within_limit: 1, near_limit: 1 } },
+    {
+      case: 95,
+      limit: 15,
+      addend: 1,
+      reply: 13,
+      code: 1,
+      remaining: 2,
+      counted: { total_hits: 1, within_limit: 1, near_limit: 1 },
+    },
     { case: 96, limit: 15, addend: 1, reply: 16, code: 2, remaining: 0, counted: { total_hits: 1, over_limit: 1 } },
     { case: 97, limit: 20, addend: 3, reply: 5, code: 1, remaining: 15, counted: { total_hits: 3, within_limit: 3 } },
-    { case: 98, limit: 8, addend: 2, reply: 7, code: 1, remaining: 1, counted: { total_hits: 2, within_limit: 2, near_limit: 1 } },
-    { case: 99, limit: 20, addend: 3, reply: 19, code: 1, remaining: 1, counted: { total_hits: 3, within_limit: 3, near_limit: 3 } },
-    { case: 100, limit: 20, addend: 3, reply: 22, code: 2, remaining: 0, counted: { total_hits: 3, over_limit: 2, near_limit: 1 } },
-    { case: 101, limit: 20, addend: 7, reply: 22, code: 2, remaining: 0, counted: { total_hits: 7, over_limit: 2, near_limit: 4 } },
+    {
+      case: 98,
+      limit: 8,
+      addend: 2,
+      reply: 7,
+      code: 1,
+      remaining: 1,
+      counted: { total_hits: 2, within_limit: 2, near_limit: 1 },
+    },
+    {
+      case: 99,
+      limit: 20,
+      addend: 3,
+      reply: 19,
+      code: 1,
+      remaining: 1,
+      counted: { total_hits: 3, within_limit: 3, near_limit: 3 },
+    },
+    {
+      case: 100,
+      limit: 20,
+      addend: 3,
+      reply: 22,
+      code: 2,
+      remaining: 0,
+      counted: { total_hits: 3, over_limit: 2, near_limit: 1 },
+    },
+    {
+      case: 101,
+      limit: 20,
+      addend: 7,
+      reply: 22,
+      code: 2,
+      remaining: 0,
+      counted: { total_hits: 7, over_limit: 2, near_limit: 4 },
+    },
     { case: 102, limit: 10, addend: 3, reply: 30, code: 2, remaining: 0, counted: { total_hits: 3, over_limit: 3 } },
     { case: 105, limit: 0, addend: 1, reply: 1, code: 2, remaining: 0, counted: { total_hits: 1, over_limit: 1 } },
-    { case: 106, limit: 10, addend: 1, reply: 10, code: 1, remaining: 0, counted: { total_hits: 1, within_limit: 1, near_limit: 1 } },
+    {
+      case: 106,
+      limit: 10,
+      addend: 1,
+      reply: 10,
+      code: 1,
+      remaining: 0,
+      counted: { total_hits: 1, within_limit: 1, near_limit: 1 },
+    },
   ])("case $case: decide() answers $code with $remaining left when $addend hits make $reply of $limit", (row) => {
     const { scene, counter } = oneRule(row.limit, "second", [row.reply]);
     const { decision } = scene.decide({ descriptors: [KEY], hitsAddend: row.addend });
@@ -175,7 +249,10 @@ describe("decide() counting", () => {
 
   it("case 93: decide() adds nothing for a descriptor whose own addend is 0, though it is over", () => {
     const counter = new ReplyingCounter([11, 13]);
-    const rules = [descriptor({ key: "a", rateLimit: limit(10, "hour") }), descriptor({ key: "b", rateLimit: limit(10, "day") })];
+    const rules = [
+      descriptor({ key: "a", rateLimit: limit(10, "hour") }),
+      descriptor({ key: "b", rateLimit: limit(10, "day") }),
+    ];
     const scene = new Scene({ configs: [configuration("domain", rules)], counter });
     const { decision } = scene.decide({
       descriptors: [
@@ -231,26 +308,36 @@ describe("decide() counting", () => {
   });
 
   it("case 117: decide() takes the threshold in single precision, as the field does", () => {
-    // 0.7 × 10 is 7 in single precision and less than 7 when only the ratio is single: the seventh hit is not near.
+    // 0.7 × 10 is 7 in single precision and less than 7 when only the ratio is single: the seventh
+    // hit is not near.
     const { scene } = oneRule(10, "second", [7], 0.7);
     scene.decide({ descriptors: [KEY] });
     expect(scene.counted()["rate_limit.domain.key.near_limit"]).toBeUndefined();
   });
 
   it("case 15: decide() answers unlimited and counts the statistics only when the rule is unlimited", () => {
-    const scene = new Scene({ configs: [configuration("domain", [descriptor({ key: "key", rateLimit: unlimited() })])] });
+    const scene = new Scene({
+      configs: [configuration("domain", [descriptor({ key: "key", rateLimit: unlimited() })])],
+    });
     expect(scene.decide({ descriptors: [KEY], hitsAddend: 3 }).decision).toMatchObject({
       overallCode: 1,
-      statuses: [{ code: 1, limitRemaining: 4_294_967_295, currentLimit: undefined, durationUntilResetSeconds: undefined }],
+      statuses: [
+        { code: 1, limitRemaining: 4_294_967_295, currentLimit: undefined, durationUntilResetSeconds: undefined },
+      ],
     });
     expect(scene.counted()).toEqual({ "rate_limit.domain.key.total_hits": 3, "rate_limit.domain.key.within_limit": 3 });
   });
 
   it("case 156: decide() asks for one counter when the others have no rule or no limit", () => {
     const counter = new ReplyingCounter([1]);
-    const rules = [descriptor({ key: "key", rateLimit: limit(10, "minute") }), descriptor({ key: "free", rateLimit: unlimited() })];
+    const rules = [
+      descriptor({ key: "key", rateLimit: limit(10, "minute") }),
+      descriptor({ key: "free", rateLimit: unlimited() }),
+    ];
     const scene = new Scene({ configs: [configuration("domain", rules)], counter });
-    const { decision } = scene.decide({ descriptors: [KEY, { entries: entries("none=x") }, { entries: entries("free=x") }] });
+    const { decision } = scene.decide({
+      descriptors: [KEY, { entries: entries("none=x") }, { entries: entries("free=x") }],
+    });
     expect(counter.asked).toHaveLength(1);
     expect(decision.overallCode).toBe(1);
     expect(decision.statuses.map(({ code, limitRemaining }) => [code, limitRemaining])).toEqual([
@@ -291,8 +378,18 @@ describe("decide() replaces", () => {
 describe("decide() refusals", () => {
   const scene = () => new Scene({ configs: [CONFIGURATION_B], options: { maxDescriptors: 2, maxEntries: 3 } });
   it.each([
-    { case: 152, request: { domain: "", descriptors: [] }, code: "REQUEST_INVALID", message: "rate limit domain must not be empty" },
-    { case: 153, request: { descriptors: [] }, code: "REQUEST_INVALID", message: "rate limit descriptor list must not be empty" },
+    {
+      case: 152,
+      request: { domain: "", descriptors: [] },
+      code: "REQUEST_INVALID",
+      message: "rate limit domain must not be empty",
+    },
+    {
+      case: 153,
+      request: { descriptors: [] },
+      code: "REQUEST_INVALID",
+      message: "rate limit descriptor list must not be empty",
+    },
     {
       case: 153,
       request: { descriptors: [KEY, KEY, KEY] },
@@ -380,7 +477,10 @@ describe("decide() when the store fails", () => {
 
   it("case 154: decide() fails with the text of the store and counts redis_error, hits already counted", () => {
     const scene = failing("error", "STORE_UNAVAILABLE");
-    expect(scene.decide({ descriptors: [KEY] }).error).toMatchObject({ code: "STORE_UNAVAILABLE", message: "cache error" });
+    expect(scene.decide({ descriptors: [KEY] }).error).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: "cache error",
+    });
     expect(scene.counted()).toEqual({
       "call.should_rate_limit.redis_error": 1,
       "backend_failure.error": 1,
@@ -397,8 +497,14 @@ describe("decide() when the store fails", () => {
     "case 143: decide() fails with REQUEST_INVALID when the store cannot hold the key, whatever is to be answered on failures: %s",
     (failureMode) => {
       const scene = failing(failureMode, "STORE_KEY_INVALID");
-      expect(scene.decide({ descriptors: [KEY] }).error).toMatchObject({ code: "REQUEST_INVALID", message: "cache error" });
-      expect(scene.counted()).toEqual({ "call.should_rate_limit.service_error": 1, "rate_limit.domain.key.total_hits": 1 });
+      expect(scene.decide({ descriptors: [KEY] }).error).toMatchObject({
+        code: "REQUEST_INVALID",
+        message: "cache error",
+      });
+      expect(scene.counted()).toEqual({
+        "call.should_rate_limit.service_error": 1,
+        "rate_limit.domain.key.total_hits": 1,
+      });
     },
   );
 
@@ -424,6 +530,9 @@ describe("decide() when the store fails", () => {
       ],
     });
     expect(scene.counted()).toMatchObject({ "backend_failure.deny": 1 });
-    expect(failing("deny", "STORE_UNAVAILABLE").decide({ descriptors: [{ entries: entries("shadow=x") }] }).decision.overallCode).toBe(1);
+    expect(
+      failing("deny", "STORE_UNAVAILABLE").decide({ descriptors: [{ entries: entries("shadow=x") }] }).decision
+        .overallCode,
+    ).toBe(1);
   });
 });

@@ -1,19 +1,21 @@
-// What transports know of the decider: they hand over a request and a call, and exactly one method of the call is called back. The decider itself is in
-// rule-decider.ts.
+// What transports know of the decider: they hand over a request and a call, and exactly one method
+// of the call is called back. The decider itself is in rule-decider.ts.
 import type { DecideError } from "./decide-error.ts";
 import type { Decision } from "./decision.ts";
 import type { RateLimitRequest } from "./request.ts";
 
 /**
- * One waiting caller. Transports implement it as a class, one instance per call, so that no closure is made. Exactly one of the two methods is
- * called, exactly once, perhaps before `decide` returns.
+ * One waiting caller. Transports implement it as a class, one instance per call, so that no closure
+ * is made. Exactly one of the two methods is called, exactly once, perhaps before `decide` returns.
  */
 export interface DecisionCall {
   /** The decision, which now belongs to the call. */
   decided(decision: Decision): void;
   /** There is none; `error.message` may be shown to the caller. */
   failed(error: DecideError): void;
-  /** When the caller stops waiting, in milliseconds since the epoch; undefined when it did not say. */
+  /**
+   * When the caller stops waiting, in milliseconds since the epoch; undefined when it did not say.
+   */
   readonly deadlineMs: number | undefined;
 }
 
@@ -23,7 +25,10 @@ export interface Decider {
   decide(request: RateLimitRequest, call: DecisionCall): void;
 }
 
-/** What is answered when the counter backend fails: an error, OK without a limit, or OVER_LIMIT with nothing remaining. */
+/**
+ * What is answered when the counter backend fails: an error, OK without a limit, or OVER_LIMIT with
+ * nothing remaining.
+ */
 export type FailureMode = "error" | "allow" | "deny";
 
 /** Names of the three response headers. */
@@ -41,9 +46,15 @@ export interface DecideOptions {
   readonly quotaMode: boolean;
   /** NEAR_LIMIT_RATIO, 0 to 1: hits above this share of the limit count as near. Default 0.8. */
   readonly nearLimitRatio: number;
-  /** LIMIT_RESPONSE_HEADERS_ENABLED with LIMIT_LIMIT_HEADER, LIMIT_REMAINING_HEADER, LIMIT_RESET_HEADER; undefined = off, the default. */
+  /**
+   * LIMIT_RESPONSE_HEADERS_ENABLED with LIMIT_LIMIT_HEADER, LIMIT_REMAINING_HEADER,
+   * LIMIT_RESET_HEADER; undefined = off, the default.
+   */
   readonly responseHeaders: LimitHeaderNames | undefined;
-  /** LIMIT_RULE_HEADER: header with the configured path of the first rule that rejected; undefined = off, the default. */
+  /**
+   * LIMIT_RULE_HEADER: header with the configured path of the first rule that rejected; undefined =
+   * off, the default.
+   */
   readonly ruleHeader: string | undefined;
   /** RESPONSE_DYNAMIC_METADATA. Default false. */
   readonly dynamicMetadata: boolean;
@@ -54,8 +65,9 @@ export interface DecideOptions {
   /** MAX_ENTRIES_PER_DESCRIPTOR. Default 100. */
   readonly maxEntries: number;
   /**
-   * STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: when one descriptor of a call is over its limit, or would be, the counters of the others are not incremented.
-   * Without effect over a counter that cannot read. Default false.
+   * STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: when one descriptor of a call is over its limit, or
+   * would be, the counters of the others are not incremented. Without effect over a counter that
+   * cannot read. Default false.
    */
   readonly stopIncrementsWhenOver: boolean;
   /** BACKEND_FAILURE_MODE. Default "error" for kvstore and memory. */

@@ -1,5 +1,6 @@
-// One call on its way from the matched rules through the counter to its decision: the single object that a decision needs beside its descriptors.
-// It is the batch of the counter and, in the end, the decision itself.
+// One call on its way from the matched rules through the counter to its decision: the single object
+// that a decision needs beside its descriptors. It is the batch of the counter and, in the end, the
+// decision itself.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Log } from "@weir/common/log/log";
 import type { CountBatch, Counter } from "../counters/counter.ts";
@@ -37,7 +38,9 @@ export interface JobContext {
   readonly rejections: RejectionLog | undefined;
   /** The ratio of the options in single precision. */
   readonly nearLimitRatio: number;
-  /** Whether anything but codes has to be answered; false spares most calls a look at four options. */
+  /**
+   * Whether anything but codes has to be answered; false spares most calls a look at four options.
+   */
   readonly hasExtras: boolean;
 }
 
@@ -54,12 +57,21 @@ export class DecisionJob implements CountBatch, Decision {
   readonly #context: JobContext;
   readonly #call: DecisionCall;
   readonly #request: RateLimitRequest;
-  /** The time of the call while counting may still be synchronous; then undefined, for the time has moved on. */
+  /**
+   * The time of the call while counting may still be synchronous; then undefined, for the time has
+   * moved on.
+   */
   #nowSeconds: number | undefined;
   /** "reading" while the counter was asked to read and not to count yet. */
   #state: "reading" | "counting" | "answered" = "counting";
 
-  constructor(context: JobContext, request: RateLimitRequest, call: DecisionCall, statuses: Check[], nowSeconds: number) {
+  constructor(
+    context: JobContext,
+    request: RateLimitRequest,
+    call: DecisionCall,
+    statuses: Check[],
+    nowSeconds: number,
+  ) {
     this.#nowSeconds = nowSeconds;
     this.#context = context;
     this.#request = request;
@@ -74,7 +86,8 @@ export class DecisionJob implements CountBatch, Decision {
   run(): void {
     for (const check of this.statuses) {
       if (check.kind === "none") continue;
-      // Counted before the store is touched, so that hits of failed calls are in it, as in the field.
+      // Counted before the store is touched, so that hits of failed calls are in it, as in the
+      // field.
       const { statistics } = check.match;
       statistics.totalHits += check.hits;
       if (check.kind === "unlimited") statistics.withinLimit += check.hits;
@@ -131,7 +144,10 @@ export class DecisionJob implements CountBatch, Decision {
     }
   }
 
-  /** Answers a fault of our own, unless the fault lies in the answer itself: a transport that throws has had its turn. */
+  /**
+   * Answers a fault of our own, unless the fault lies in the answer itself: a transport that throws
+   * has had its turn.
+   */
   fail(cause: unknown): void {
     this.#context.log.error("Cannot decide a rate limit request", { error: cause, domain: this.#request.domain });
     if (this.#state === "answered") return;
@@ -178,7 +194,8 @@ export class DecisionJob implements CountBatch, Decision {
 
   #judgeKnownOver(nowSeconds: number): void {
     if (this.#context.localCache === undefined) return;
-    for (const check of this.statuses) if (check.kind === "limited" && check.decidedBy === "local cache") judgeKnownOver(check, nowSeconds);
+    for (const check of this.statuses)
+      if (check.kind === "limited" && check.decidedBy === "local cache") judgeKnownOver(check, nowSeconds);
   }
 
   #answer(): void {
@@ -208,14 +225,16 @@ export class DecisionJob implements CountBatch, Decision {
     const isRejected = ruleHeader !== undefined && code === OVER_LIMIT && !shadowMode;
     const rejecting = isRejected ? rejectingRule(this.statuses, quotaMode) : undefined;
     const rule = rejecting && headerValueOf(rejecting);
-    if (ruleHeader !== undefined && rule !== undefined) this.headers = [...(this.headers ?? []), { key: ruleHeader, value: rule }];
+    if (ruleHeader !== undefined && rule !== undefined)
+      this.headers = [...(this.headers ?? []), { key: ruleHeader, value: rule }];
     if (hasMetadata) this.dynamicMetadata = dynamicMetadata(this.#request, this.statuses, rule);
   }
 }
 
 /** Marks the checks whose keys are known to be over their limit. */
 function lookUp(checks: readonly Check[], localCache: LocalCache, nowSeconds: number): void {
-  for (const check of checks) if (check.kind === "limited" && localCache.has(check.key, nowSeconds)) check.decidedBy = "local cache";
+  for (const check of checks)
+    if (check.kind === "limited" && localCache.has(check.key, nowSeconds)) check.decidedBy = "local cache";
 }
 
 /** The checks to count; the very same array in the usual case that all are. */

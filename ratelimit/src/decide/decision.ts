@@ -10,13 +10,19 @@ export const OVER_LIMIT = 2;
 /** OK or OVER_LIMIT, as the wire numbers them. */
 export type Code = typeof OK | typeof OVER_LIMIT;
 
-/** The whole answer. It belongs to the transport once `decided` was called; the decider does not keep it. */
+/**
+ * The whole answer. It belongs to the transport once `decided` was called; the decider does not
+ * keep it.
+ */
 export interface Decision {
   /** What the caller has to obey; global shadow mode and quota mode are already in it. */
   readonly overallCode: Code;
   /** One per descriptor of the request, in its order. */
   readonly statuses: readonly DescriptorStatus[];
-  /** Response headers to add, in this order; undefined when the feature is off or no descriptor has a limit. */
+  /**
+   * Response headers to add, in this order; undefined when the feature is off or no descriptor has
+   * a limit.
+   */
   readonly headers: readonly HeaderToAdd[] | undefined;
   /** Dynamic metadata as JSON of a protobuf Struct; undefined when the feature is off. */
   readonly dynamicMetadata: JsonObject | undefined;
@@ -31,7 +37,10 @@ export interface HeaderToAdd {
 /** The answer for one descriptor. */
 export interface DescriptorStatus {
   readonly code: Code;
-  /** Absent for a descriptor without a rule, with an unlimited or replaced one, and when the backend failed. */
+  /**
+   * Absent for a descriptor without a rule, with an unlimited or replaced one, and when the backend
+   * failed.
+   */
   readonly currentLimit: CurrentLimit | undefined;
   /** Hits left in the window, 0 to 4294967295; the maximum means unlimited. */
   readonly limitRemaining: number;

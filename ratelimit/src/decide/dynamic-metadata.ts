@@ -1,12 +1,20 @@
-// Dynamic metadata of an answer: what was asked, and the metadata of the rules that let it pass. Off the hot path: only with RESPONSE_DYNAMIC_METADATA.
+// Dynamic metadata of an answer: what was asked, and the metadata of the rules that let it pass.
+// Off the hot path: only with RESPONSE_DYNAMIC_METADATA.
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
 import type { Check } from "./check.ts";
 import { OK } from "./decision.ts";
 import type { RateLimitRequest, RequestDescriptor, RequestLimit } from "./request.ts";
 
-/** The metadata as JSON of a protobuf Struct. `limitRule` is the rule that rejected, when it is to be told. */
-export function dynamicMetadata(request: RateLimitRequest, checks: readonly Check[], limitRule: string | undefined): JsonObject {
+/**
+ * The metadata as JSON of a protobuf Struct. `limitRule` is the rule that rejected, when it is to
+ * be told.
+ */
+export function dynamicMetadata(
+  request: RateLimitRequest,
+  checks: readonly Check[],
+  limitRule: string | undefined,
+): JsonObject {
   const result: JsonObject = { domain: request.domain, descriptors: request.descriptors.map(describeDescriptor) };
   if (request.hitsAddend !== 0) result["hitsAddend"] = request.hitsAddend;
   const metadata = mergePassed(checks);
@@ -33,12 +41,16 @@ function describeLimit(limit: RequestLimit): string {
 function mergePassed(checks: readonly Check[]): JsonObject {
   const merged: JsonObject = {};
   for (const check of checks) {
-    if (check.kind === "limited" && check.code === OK && check.match.metadata !== undefined) mergeInto(merged, check.match.metadata);
+    if (check.kind === "limited" && check.code === OK && check.match.metadata !== undefined)
+      mergeInto(merged, check.match.metadata);
   }
   return merged;
 }
 
-/** The first value of a key wins; two structs merge, lists do not. Structs are copied, because the source is a rule's own. */
+/**
+ * The first value of a key wins; two structs merge, lists do not. Structs are copied, because the
+ * source is a rule's own.
+ */
 function mergeInto(target: JsonObject, source: JsonObject): void {
   for (const [key, value] of Object.entries(source)) {
     const present = Object.hasOwn(target, key) ? target[key] : undefined;

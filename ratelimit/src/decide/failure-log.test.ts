@@ -6,9 +6,16 @@ import { configuration, descriptor, entries, limit } from "../rules/configuratio
 import { ReplyingCounter, Scene } from "./decider.suite.ts";
 import { FailureLog } from "./failure-log.ts";
 
-const OUT_OF_MEMORY = new StoreError("STORE_UNAVAILABLE", "Cannot count on store:6379: OOM command not allowed", { transient: true });
-const SILENT = new StoreError("STORE_TIMEOUT", "Cannot count on store:6379: no answer within 1000 ms", { transient: true });
-const KEY_INVALID = new StoreError("STORE_KEY_INVALID", "Cannot count on the alternative store: the key is longer than 250 bytes");
+const OUT_OF_MEMORY = new StoreError("STORE_UNAVAILABLE", "Cannot count on store:6379: OOM command not allowed", {
+  transient: true,
+});
+const SILENT = new StoreError("STORE_TIMEOUT", "Cannot count on store:6379: no answer within 1000 ms", {
+  transient: true,
+});
+const KEY_INVALID = new StoreError(
+  "STORE_KEY_INVALID",
+  "Cannot count on the alternative store: the key is longer than 250 bytes",
+);
 
 let lines: string[];
 let log: Log;
@@ -55,11 +62,14 @@ describe("decide()", () => {
     return new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode }, log });
   }
 
-  it.each(["error", "allow", "deny"] as const)("decide() says once why its counters fail when the answer is %s", (failureMode) => {
-    const scene = open(OUT_OF_MEMORY, failureMode);
-    for (let calls = 0; calls < 2; calls++) scene.decide({ descriptors: [{ entries: entries("user=a") }] });
-    expect(told()).toEqual([line(OUT_OF_MEMORY, 1, failureMode)]);
-  });
+  it.each(["error", "allow", "deny"] as const)(
+    "decide() says once why its counters fail when the answer is %s",
+    (failureMode) => {
+      const scene = open(OUT_OF_MEMORY, failureMode);
+      for (let calls = 0; calls < 2; calls++) scene.decide({ descriptors: [{ entries: entries("user=a") }] });
+      expect(told()).toEqual([line(OUT_OF_MEMORY, 1, failureMode)]);
+    },
+  );
 
   it("decide() does not tell of keys that no store would take, which are the caller's fault", () => {
     const scene = open(KEY_INVALID, "allow");

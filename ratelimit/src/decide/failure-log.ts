@@ -1,5 +1,6 @@
-// Says in the log that calls are answered without their counters, and why: callers often drop the reason, and where failures are allowed they never see
-// one. At most one line in ten seconds, however many calls fail.
+// Says in the log that calls are answered without their counters, and why: callers often drop the
+// reason, and where failures are allowed they never see one. At most one line in ten seconds,
+// however many calls fail.
 import type { Log } from "@weir/common/log/log";
 import type { StoreError } from "../counters/store-error.ts";
 import type { FailureMode } from "./decider.ts";
@@ -19,7 +20,10 @@ export class FailureLog {
     this.#answer = answer;
   }
 
-  /** The counters of a call failed; `calls` in the next line says how many did since the line before. */
+  /**
+   * The counters of a call failed; `calls` in the next line says how many did since the line
+   * before.
+   */
   note(error: StoreError, nowMs: number): void {
     this.#untold += 1;
     const sinceMs = nowMs - this.#toldMs;

@@ -1,20 +1,27 @@
-// Turns the count of a descriptor into its status and its statistics. Pure but for the two objects it is given.
+// Turns the count of a descriptor into its status and its statistics. Pure but for the two objects
+// it is given.
 import type { LimitedCheck } from "./check.ts";
 import { OK, OVER_LIMIT } from "./decision.ts";
 import { secondsUntilReset } from "./window.ts";
 
 /**
- * Hits above this number are near the limit. Single precision, as in the field: pods of both kinds must call the same hit near. `nearLimitRatio` is
- * already rounded to single precision.
+ * Hits above this number are near the limit. Single precision, as in the field: pods of both kinds
+ * must call the same hit near. `nearLimitRatio` is already rounded to single precision.
  */
 function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number {
   return Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio));
 }
 
-/** A count before the hits that the store cannot have had: below 0, where the reference's unsigned number goes round to its largest. */
+/**
+ * A count before the hits that the store cannot have had: below 0, where the reference's unsigned
+ * number goes round to its largest.
+ */
 const BEYOND = Number.POSITIVE_INFINITY;
 
-/** Writes code, remaining and reset of a counted check, and adds its hits to the statistics of its rule. True when the limit is over, also in shadow mode. */
+/**
+ * Writes code, remaining and reset of a counted check, and adds its hits to the statistics of its
+ * rule. True when the limit is over, also in shadow mode.
+ */
 export function judge(check: LimitedCheck, nearLimitRatio: number, nowSeconds: number): boolean {
   const { rule, statistics } = check.match;
   const limit = rule.limit.requestsPerUnit;

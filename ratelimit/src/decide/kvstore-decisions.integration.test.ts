@@ -1,4 +1,5 @@
-// What is decided over counters in a real redis-server with the local cache and with withheld increments, and the numbers that are stored then.
+// What is decided over counters in a real redis-server with the local cache and with withheld
+// increments, and the numbers that are stored then.
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { silentLog } from "@weir/common/log/log";
 import { Redis } from "ioredis";
@@ -46,12 +47,21 @@ afterAll(async () => {
 });
 
 /** A scene over the server; every test has a domain of its own, so that keys do not meet. */
-function open(domain: string, limits: Readonly<Record<string, readonly [requests: number, unit: string]>>, further: Partial<SceneOptions>) {
-  const rules = Object.entries(limits).map(([key, [requests, unit]]) => descriptor({ key, rateLimit: limit(requests, unit) }));
+function open(
+  domain: string,
+  limits: Readonly<Record<string, readonly [requests: number, unit: string]>>,
+  further: Partial<SceneOptions>,
+) {
+  const rules = Object.entries(limits).map(([key, [requests, unit]]) =>
+    descriptor({ key, rateLimit: limit(requests, unit) }),
+  );
   const scene = new Scene({ configs: [configuration(domain, rules)], counter, nowSeconds: NOW_SECONDS, ...further });
   const decide = async (keys: readonly string[], hitsAddend = 0) => {
     const call = new AwaitedCall();
-    scene.decider.decide({ domain, descriptors: keys.map((key) => ({ entries: entries(`${key}=x`) })), hitsAddend }, call);
+    scene.decider.decide(
+      { domain, descriptors: keys.map((key) => ({ entries: entries(`${key}=x`) })), hitsAddend },
+      call,
+    );
     await call.answered;
     return call.decision;
   };
@@ -116,7 +126,11 @@ describe("decide() over Redis", () => {
     "case 196: decide() leaves $remaining of one limit while the other is over when STOP is $stops",
     async ({ stops, remaining, key2 }) => {
       const domain = `both-${stops}`;
-      const { decide, stored } = open(domain, { key2: [20, "minute"], key3: [10, "hour"] }, { options: { stopIncrementsWhenOver: stops } });
+      const { decide, stored } = open(
+        domain,
+        { key2: [20, "minute"], key3: [10, "hour"] },
+        { options: { stopIncrementsWhenOver: stops } },
+      );
       const decisions = [];
       for (let index = 0; index < 15; index++) decisions.push(await decide(["key2", "key3"]));
       expect(decisions.map(({ overallCode }) => overallCode)).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);

@@ -1,4 +1,5 @@
-// What callers are answered while a real redis-server fails, for each BACKEND_FAILURE_MODE: within the bound, counted, and well again by itself.
+// What callers are answered while a real redis-server fails, for each BACKEND_FAILURE_MODE: within
+// the bound, counted, and well again by itself.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
@@ -32,7 +33,10 @@ async function command(...commands: readonly (readonly [string, ...string[]])[])
 interface Fault {
   readonly what: string;
   readonly failures: 1 | 2;
-  /** KVSTORE_COMMAND_TIMEOUT, in milliseconds, of a fault that ends calls by itself, where a short one would fail the next call on a busy machine. */
+  /**
+   * KVSTORE_COMMAND_TIMEOUT, in milliseconds, of a fault that ends calls by itself, where a short
+   * one would fail the next call on a busy machine.
+   */
   readonly commandTimeoutMs?: number;
   readonly begin: () => unknown;
   readonly end: () => unknown;
@@ -114,7 +118,10 @@ async function openScene(
     descriptor({ key: "key", rateLimit: limit(1000, "minute") }),
     descriptor({ key: "shadow", rateLimit: limit(1000, "minute"), shadowMode: true }),
   ];
-  return { scene: new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode } }), counter };
+  return {
+    scene: new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode } }),
+    counter,
+  };
 }
 
 async function decide(
@@ -146,43 +153,46 @@ describe.each(FAULTS)("decide() when the store $what", ({ failures, commandTimeo
       mode: "deny" as const,
       outcome: { overallCode: 2, statuses: [{ code: 2, limitRemaining: 0 }] },
     },
-  ])("case 115: decide() answers as the mode $mode says, within the time limit, counts it, and recovers", async ({ mode, outcome }) => {
-    const { scene, counter } = await openScene(mode, commandTimeoutMs);
-    try {
-      expect((await decide(scene)).call.decision.overallCode).toBe(1);
-      await begin();
+  ])(
+    "case 115: decide() answers as the mode $mode says, within the time limit, counts it, and recovers",
+    async ({ mode, outcome }) => {
+      const { scene, counter } = await openScene(mode, commandTimeoutMs);
       try {
-        const { call, tookMs } = await decide(scene);
-        expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-        expect(mode === "error" ? { error: call.error.code } : call.decision).toMatchObject(outcome);
-        expect(scene.counted()).toMatchObject({
-          "call.should_rate_limit.redis_error": 1,
-          [`backend_failure.${mode}`]: 1,
-          "rate_limit.domain.key.total_hits": 2,
-        });
-        const second = await decide(scene, "shadow=value");
-        expect(second.tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-        expect(scene.counted()).toMatchObject({ [`backend_failure.${mode}`]: failures });
-        const isAnswered = mode !== "error" || failures === 1;
-        expect(isAnswered ? second.call.decision : { error: second.call.error.code }).toMatchObject(
-          isAnswered ? { overallCode: 1, statuses: [{ code: 1 }] } : { error: "STORE_UNAVAILABLE" },
+        expect((await decide(scene)).call.decision.overallCode).toBe(1);
+        await begin();
+        try {
+          const { call, tookMs } = await decide(scene);
+          expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+          expect(mode === "error" ? { error: call.error.code } : call.decision).toMatchObject(outcome);
+          expect(scene.counted()).toMatchObject({
+            "call.should_rate_limit.redis_error": 1,
+            [`backend_failure.${mode}`]: 1,
+            "rate_limit.domain.key.total_hits": 2,
+          });
+          const second = await decide(scene, "shadow=value");
+          expect(second.tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+          expect(scene.counted()).toMatchObject({ [`backend_failure.${mode}`]: failures });
+          const isAnswered = mode !== "error" || failures === 1;
+          expect(isAnswered ? second.call.decision : { error: second.call.error.code }).toMatchObject(
+            isAnswered ? { overallCode: 1, statuses: [{ code: 1 }] } : { error: "STORE_UNAVAILABLE" },
+          );
+        } finally {
+          await end();
+        }
+        await until(
+          async () => {
+            const before = scene.counted()["call.should_rate_limit.redis_error"];
+            await decide(scene);
+            return scene.counted()["call.should_rate_limit.redis_error"] === before;
+          },
+          DEADLINE_MS,
+          "calls are counted again",
         );
       } finally {
-        await end();
+        await counter.stop?.();
       }
-      await until(
-        async () => {
-          const before = scene.counted()["call.should_rate_limit.redis_error"];
-          await decide(scene);
-          return scene.counted()["call.should_rate_limit.redis_error"] === before;
-        },
-        DEADLINE_MS,
-        "calls are counted again",
-      );
-    } finally {
-      await counter.stop?.();
-    }
-  });
+    },
+  );
 });
 
 describe("decide() when the store is silent and the caller in a hurry", () => {

@@ -1,4 +1,5 @@
-// Decisions with a local cache of keys over their limit, and with increments withheld beside them, by the conformance cases.
+// Decisions with a local cache of keys over their limit, and with increments withheld beside them,
+// by the conformance cases.
 import { describe, expect, it } from "vitest";
 import type { CountBatch } from "../counters/counter.ts";
 import { count } from "../counters/counter.suite.ts";
@@ -44,7 +45,8 @@ class ReadingCounter extends ReplyingCounter {
 }
 
 describe("decide() with a local cache", () => {
-  const config = (shadowMode = false) => configuration("domain", [descriptor({ key: "key", rateLimit: limit(15, "hour"), shadowMode })]);
+  const config = (shadowMode = false) =>
+    configuration("domain", [descriptor({ key: "key", rateLimit: limit(15, "hour"), shadowMode })]);
 
   it("case 108: decide() asks the counter no more when the key is known to be over its limit", () => {
     const counter = new ReplyingCounter([11, 13, 16]);
@@ -56,7 +58,10 @@ describe("decide() with a local cache", () => {
       [2, 0],
       [2, 0],
     ]);
-    expect(statuses[3]).toMatchObject({ currentLimit: { requestsPerUnit: 15, unit: 3, name: "" }, durationUntilResetSeconds: 800 });
+    expect(statuses[3]).toMatchObject({
+      currentLimit: { requestsPerUnit: 15, unit: 3, name: "" },
+      durationUntilResetSeconds: 800,
+    });
     expect(counter.asked).toHaveLength(3);
     expect(scene.counted()).toEqual({
       "rate_limit.domain.key.total_hits": 4,
@@ -116,15 +121,23 @@ describe("decide() with a local cache", () => {
     const scene = new Scene({ configs: [configuration("domain", hourly(20, 15, 20))], counter, ...CACHE });
     scene.decide({ descriptors: [B] });
     const { decision } = scene.decide({ descriptors: [A, B, C] });
-    expect(decision).toMatchObject({ overallCode: 2, statuses: [{ limitRemaining: 19 }, { code: 2 }, { limitRemaining: 18 }] });
+    expect(decision).toMatchObject({
+      overallCode: 2,
+      statuses: [{ limitRemaining: 19 }, { code: 2 }, { limitRemaining: 18 }],
+    });
     expect(counter.asked.slice(1).map(({ key, addend }) => [key, addend])).toEqual([
       ["domain_a_x_0", 1],
       ["domain_c_x_0", 1],
     ]);
-    expect(scene.decide({ descriptors: [A, B], hitsAddend: 3 }).decision.statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([
-      16, 0,
-    ]);
-    expect(scene.counted()).toMatchObject({ "rate_limit.domain.b.over_limit": 5, "rate_limit.domain.b.over_limit_with_local_cache": 4 });
+    expect(
+      scene
+        .decide({ descriptors: [A, B], hitsAddend: 3 })
+        .decision.statuses.map(({ limitRemaining }) => limitRemaining),
+    ).toEqual([16, 0]);
+    expect(scene.counted()).toMatchObject({
+      "rate_limit.domain.b.over_limit": 5,
+      "rate_limit.domain.b.over_limit_with_local_cache": 4,
+    });
   });
 
   it("decide() looks up no key of a rule that is replaced", () => {
@@ -141,21 +154,33 @@ describe("decide() with a local cache", () => {
     { failureMode: "error", overall: undefined, over: undefined },
     { failureMode: "allow", overall: 2, over: 1 },
     { failureMode: "deny", overall: 2, over: 1 },
-  ] as const)("decide() holds to what it knows when the store fails and the mode is $failureMode", ({ failureMode, overall, over }) => {
-    const unavailable = new StoreError("STORE_UNAVAILABLE", "cache error", { transient: true });
-    const counter = new ReplyingCounter([16, unavailable]);
-    const scene = new Scene({ configs: [configuration("domain", hourly(20, 15))], counter, options: { failureMode }, ...CACHE });
-    scene.decide({ descriptors: [B] });
-    const call = scene.decide({ descriptors: [A, B] });
-    expect(scene.counted()["rate_limit.domain.b.over_limit_with_local_cache"]).toBe(over);
-    if (overall === undefined) {
-      expect(call.error.code).toBe("STORE_UNAVAILABLE");
-      return;
-    }
-    expect(call.decision.overallCode).toBe(overall);
-    expect(call.decision.statuses[1]).toMatchObject({ code: 2, limitRemaining: 0, currentLimit: { requestsPerUnit: 15 } });
-    expect(call.decision.statuses[0]?.code).toBe(failureMode === "allow" ? 1 : 2);
-  });
+  ] as const)(
+    "decide() holds to what it knows when the store fails and the mode is $failureMode",
+    ({ failureMode, overall, over }) => {
+      const unavailable = new StoreError("STORE_UNAVAILABLE", "cache error", { transient: true });
+      const counter = new ReplyingCounter([16, unavailable]);
+      const scene = new Scene({
+        configs: [configuration("domain", hourly(20, 15))],
+        counter,
+        options: { failureMode },
+        ...CACHE,
+      });
+      scene.decide({ descriptors: [B] });
+      const call = scene.decide({ descriptors: [A, B] });
+      expect(scene.counted()["rate_limit.domain.b.over_limit_with_local_cache"]).toBe(over);
+      if (overall === undefined) {
+        expect(call.error.code).toBe("STORE_UNAVAILABLE");
+        return;
+      }
+      expect(call.decision.overallCode).toBe(overall);
+      expect(call.decision.statuses[1]).toMatchObject({
+        code: 2,
+        limitRemaining: 0,
+        currentLimit: { requestsPerUnit: 15 },
+      });
+      expect(call.decision.statuses[0]?.code).toBe(failureMode === "allow" ? 1 : 2);
+    },
+  );
 
   it("decide() keeps no key that was denied because the store failed", () => {
     const counter = new ReplyingCounter([new StoreError("STORE_UNAVAILABLE", "cache error"), 1]);
@@ -166,7 +191,11 @@ describe("decide() with a local cache", () => {
 
   it("case 195: decide() counts rejections by the local cache from the second on", () => {
     const rules = [descriptor({ key: "key2", rateLimit: limit(20, "minute") })];
-    const scene = new Scene({ configs: [configuration("another", rules)], counter: createMemoryCounter({ maxKeys: 10 }), ...CACHE });
+    const scene = new Scene({
+      configs: [configuration("another", rules)],
+      counter: createMemoryCounter({ maxKeys: 10 }),
+      ...CACHE,
+    });
     const steps = Array.from({ length: 25 }, () => {
       const { decision } = scene.decide({ domain: "another", descriptors: [{ entries: entries("key2=x") }] });
       const counted = scene.counted();
@@ -193,7 +222,8 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
     const counter = new ReadingCounter([10, 10, 11, 11, 13, 13], [11, 11, 13, 13, 13, 15]);
     const stopping = scene(counter, hourly(15, 14), 100_000);
     const decide = (hitsAddend: number) => stopping.decide({ descriptors: [A, B], hitsAddend }).decision;
-    const outcome = ({ statuses }: ReturnType<typeof decide>) => statuses.map(({ code, limitRemaining }) => [code, limitRemaining]);
+    const outcome = ({ statuses }: ReturnType<typeof decide>) =>
+      statuses.map(({ code, limitRemaining }) => [code, limitRemaining]);
     const of = (rule: string) =>
       Object.fromEntries(
         Object.entries(stopping.counted()).flatMap(([name, value]) =>
@@ -233,7 +263,10 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
     expect(decision.statuses.map(({ code, limitRemaining }) => [code, limitRemaining])).toEqual([[2, 0], [1, 11]]); // prettier-ignore
     expect(counter.readKeys).toEqual([]);
     expect(counter.asked.slice(1)).toEqual([{ key: "domain_b_x_997200", addend: 0, windowSeconds: 3600 }]);
-    expect(stopping.counted()).toMatchObject({ "rate_limit.domain.b.total_hits": 2, "rate_limit.domain.b.within_limit": 2 });
+    expect(stopping.counted()).toMatchObject({
+      "rate_limit.domain.b.total_hits": 2,
+      "rate_limit.domain.b.within_limit": 2,
+    });
   });
 
   it("case 114: decide() counts a single descriptor as ever, and need not read it", () => {
@@ -256,9 +289,13 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
   });
 
   it("decide() takes hits off a count that never had them without going below nothing", () => {
-    // The count of `a` is 1, the withheld hits are 3: before them it was -2, which the reference takes for the largest number: at and beyond the threshold.
+    // The count of `a` is 1, the withheld hits are 3: before them it was -2, which the reference
+    // takes for the largest number: at and beyond the threshold.
     const counter = new ReadingCounter([1, 15], [1, 18]);
-    const rules = [descriptor({ key: "a", rateLimit: limit(1, "hour") }), descriptor({ key: "b", rateLimit: limit(15, "hour") })];
+    const rules = [
+      descriptor({ key: "a", rateLimit: limit(1, "hour") }),
+      descriptor({ key: "b", rateLimit: limit(15, "hour") }),
+    ];
     const stopping = scene(counter, rules);
     counter.reads.splice(0, 2, -3, 15); // Whatever let it seem to fit; the arithmetic is about the reply.
     stopping.decide({ descriptors: [A, B], hitsAddend: 3 });
@@ -322,11 +359,18 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
 
   it("case 196: decide() leaves one counter as it is when the other is over, over counters in memory", async () => {
     const counter = createMemoryCounter({ maxKeys: 10 });
-    const rules = [descriptor({ key: "key2", rateLimit: limit(20, "minute") }), descriptor({ key: "key3", rateLimit: limit(10, "hour") })];
+    const rules = [
+      descriptor({ key: "key2", rateLimit: limit(20, "minute") }),
+      descriptor({ key: "key3", rateLimit: limit(10, "hour") }),
+    ];
     const stopping = new Scene({ configs: [configuration("another", rules)], counter, options, nowSeconds: 1_000_000 });
     const decisions = Array.from(
       { length: 15 },
-      () => stopping.decide({ domain: "another", descriptors: [{ entries: entries("key2=x") }, { entries: entries("key3=x") }] }).decision,
+      () =>
+        stopping.decide({
+          domain: "another",
+          descriptors: [{ entries: entries("key2=x") }, { entries: entries("key3=x") }],
+        }).decision,
     );
     expect(decisions.map(({ overallCode }) => overallCode)).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2]);
     expect(decisions.map(({ statuses }) => statuses[0]?.limitRemaining)).toEqual([

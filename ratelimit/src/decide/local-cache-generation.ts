@@ -1,13 +1,22 @@
-// One half of the local cache: keys that came about the same time, with an exact account of the memory they take. A full one takes no more keys; it is
-// dropped as a whole.
+// One half of the local cache: keys that came about the same time, with an exact account of the
+// memory they take. A full one takes no more keys; it is dropped as a whole.
 
-/** Bytes of a string without its characters, in V8 without pointer compression: its map, its hash, its length. */
+/**
+ * Bytes of a string without its characters, in V8 without pointer compression: its map, its hash,
+ * its length.
+ */
 const STRING_HEADER_BYTES = 16;
 
-/** What V8's Map takes for each entry there is room for: key, value and chain, 8 bytes each, and half a bucket. */
+/**
+ * What V8's Map takes for each entry there is room for: key, value and chain, 8 bytes each, and
+ * half a bucket.
+ */
 const SLOT_BYTES = 28;
 
-/** Entries a new Map has room for. It doubles its room when it is full, and while it does, the old table stands beside the new one. */
+/**
+ * Entries a new Map has room for. It doubles its room when it is full, and while it does, the old
+ * table stands beside the new one.
+ */
 const FIRST_SLOTS = 4;
 
 /** Most entries: half of what a Map can hold at all. Reached beyond a gigabyte only. */
@@ -22,7 +31,10 @@ export interface HeldKey {
   readonly bytes: number;
 }
 
-/** Copies a key: as it was made it is a tree of parts, which keeps alive every part, some of them from the request, and takes twice the memory. */
+/**
+ * Copies a key: as it was made it is a tree of parts, which keeps alive every part, some of them
+ * from the request, and takes twice the memory.
+ */
 export function holdKey(key: string): HeldKey {
   const isWide = WIDE_CHARACTER.test(key);
   const encoding = isWide ? "utf16le" : "latin1";
@@ -32,7 +44,10 @@ export function holdKey(key: string): HeldKey {
 
 /** Keys with the moments until which they are over their limit. */
 export class LocalCacheGeneration {
-  /** Moments in whole seconds, on whatever scale the owner uses; small numbers take no room of their own. */
+  /**
+   * Moments in whole seconds, on whatever scale the owner uses; small numbers take no room of their
+   * own.
+   */
   readonly #expiries = new Map<string, number>();
   #keyBytes = 0;
   #slots = FIRST_SLOTS;

@@ -1,5 +1,6 @@
-// Measures what the local cache spares: a decision about a key that is over its limit, asked of a Redis and known to this process. Needs a running Redis,
-// in which it leaves one counter for an hour: `node --conditions=source ratelimit/src/decide/local-cache.benchmark.ts 127.0.0.1:6379`.
+// Measures what the local cache spares: a decision about a key that is over its limit, asked of a
+// Redis and known to this process. Needs a running Redis, in which it leaves one counter for an
+// hour: `node --conditions=source ratelimit/src/decide/local-cache.benchmark.ts 127.0.0.1:6379`.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import type { Counter } from "../counters/counter.ts";
@@ -82,12 +83,25 @@ async function measure(decider: Decider, inFlight: number): Promise<number> {
 function openDecider(counter: Counter, sizeBytes: number): Decider {
   const store = createStatisticsStore({ maxDynamicKeys: 10 });
   const limit = { unit: "hour", requestsPerUnit: 0, unlimited: false, name: "", replaces: [] };
-  const flags = { shadowMode: false, detailedMetric: false, quotaMode: false, valueToMetric: false, shareThreshold: false };
+  const flags = {
+    shadowMode: false,
+    detailedMetric: false,
+    quotaMode: false,
+    valueToMetric: false,
+    shareThreshold: false,
+  };
   const tight = { key: "tight", value: "", descriptors: [], rateLimit: limit, ...flags };
   const rules = compileRules([{ name: "benchmark", domain: "benchmark", descriptors: [tight] }], { statistics: store });
   const localCache = createLocalCache({ statistics: store, log: silentLog() }, { sizeBytes });
   return createDecider(
-    { rules: () => rules, counter, statistics: createServiceStatistics(store), localCache, clock: Date.now, log: silentLog() },
+    {
+      rules: () => rules,
+      counter,
+      statistics: createServiceStatistics(store),
+      localCache,
+      clock: Date.now,
+      log: silentLog(),
+    },
     {
       shadowMode: false,
       quotaMode: false,

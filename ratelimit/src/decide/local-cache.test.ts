@@ -1,4 +1,5 @@
-// The local cache: how long keys stay, what goes first, what it counts, and that it never takes more memory than it was given.
+// The local cache: how long keys stay, what goes first, what it counts, and that it never takes
+// more memory than it was given.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createLog, silentLog } from "@weir/common/log/log";
@@ -27,7 +28,12 @@ describe("createLocalCache()", () => {
     const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
     expect(createLocalCache({ statistics, log: silentLog() }, { sizeBytes: 0 })).toBeUndefined();
     const gauges: string[] = [];
-    statistics.visit({ counter: () => undefined, rule: () => undefined, gauge: (name) => gauges.push(name), timer: () => undefined });
+    statistics.visit({
+      counter: () => undefined,
+      rule: () => undefined,
+      gauge: (name) => gauges.push(name),
+      timer: () => undefined,
+    });
     expect(gauges).toEqual([]);
   });
 
@@ -100,7 +106,9 @@ describe("LocalCache", () => {
   it("add() lets the oldest go first when there is no room", () => {
     const { cache, gauge } = open(2000);
     for (let index = 0; index < 100; index++) cache.add(`key-${index}`, 60, 1200);
-    expect(known(cache, 100, 1200)).toEqual([80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99]);
+    expect(known(cache, 100, 1200)).toEqual([
+      80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99,
+    ]);
     expect([gauge("entryCount"), gauge("evacuateCount"), gauge("expiredCount")]).toEqual([20, 80, 0]);
   });
 
@@ -133,7 +141,12 @@ describe("LocalCache", () => {
   it.each([
     { what: "takes more than an eighth of the cache", sizeBytes: 8000, key: "k".repeat(985), shorter: 984 },
     { what: "is longer than in the reference", sizeBytes: 10_000_000, key: "k".repeat(65_536), shorter: 65_535 },
-    { what: "takes more than an eighth of the cache with two bytes a character", sizeBytes: 8000, key: "日".repeat(493), shorter: 492 },
+    {
+      what: "takes more than an eighth of the cache with two bytes a character",
+      sizeBytes: 8000,
+      key: "日".repeat(493),
+      shorter: 492,
+    },
     { what: "has no room in an empty cache", sizeBytes: 200, key: "k", shorter: undefined },
   ])("add() keeps no key that $what, and says so once in ten seconds", ({ sizeBytes, key, shorter }) => {
     const { cache, gauge, lines } = open(sizeBytes);

@@ -1,5 +1,6 @@
-// The counters this process knows to be over their limit: their keys need not be asked for again until their window has passed. It knows nothing of rules;
-// a key holds the start of its window, so an entry that stays too long is never found.
+// The counters this process knows to be over their limit: their keys need not be asked for again
+// until their window has passed. It knows nothing of rules; a key holds the start of its window, so
+// an entry that stays too long is never found.
 import type { Log } from "@weir/common/log/log";
 import type { StatisticsGauge, StatisticsStore } from "../statistics/statistics-store.ts";
 import { type HeldKey, holdKey, LocalCacheGeneration } from "./local-cache-generation.ts";
@@ -7,13 +8,22 @@ import { type HeldKey, holdKey, LocalCacheGeneration } from "./local-cache-gener
 /** Longest key in UTF-16 units: the reference's. */
 const KEY_MAX_LENGTH = 65_535;
 
-/** A key takes at most one part in so many of the cache, so that no caller empties it with a few long keys. */
+/**
+ * A key takes at most one part in so many of the cache, so that no caller empties it with a few
+ * long keys.
+ */
 const KEY_SHARE = 8;
 
-/** Share of the size that the objects of a cache may take together; the rest is what pages of the heap waste around them. */
+/**
+ * Share of the size that the objects of a cache may take together; the rest is what pages of the
+ * heap waste around them.
+ */
 const OBJECTS_SHARE = 31 / 32;
 
-/** Shortest time between two lines about keys that are not kept, in seconds; and how much of such a key they show, in UTF-16 units. */
+/**
+ * Shortest time between two lines about keys that are not kept, in seconds; and how much of such a
+ * key they show, in UTF-16 units.
+ */
 const LOG_INTERVAL_SECONDS = 10;
 const LOGGED_KEY_LENGTH = 100;
 
@@ -26,8 +36,9 @@ export interface LocalCacheDeps {
 /** Settings of the cache. */
 export interface LocalCacheOptions {
   /**
-   * LOCAL_CACHE_SIZE_IN_BYTES: most memory that keys and their tables take; 0 = no cache. What the cache itself takes, less than 2 KiB, is not in it. There is
-   * no least size as in the reference, which takes 512 KiB when it is given less.
+   * LOCAL_CACHE_SIZE_IN_BYTES: most memory that keys and their tables take; 0 = no cache. What the
+   * cache itself takes, less than 2 KiB, is not in it. There is no least size as in the reference,
+   * which takes 512 KiB when it is given less.
    */
   readonly sizeBytes: number;
 }
@@ -38,8 +49,9 @@ export function createLocalCache(deps: LocalCacheDeps, options: LocalCacheOption
 }
 
 /**
- * A cache of keys that are over their limit. Two generations of half the size each: new keys go into the younger one; when that is full, the older one is
- * dropped, so what came first goes first, at no cost for each key.
+ * A cache of keys that are over their limit. Two generations of half the size each: new keys go
+ * into the younger one; when that is full, the older one is dropped, so what came first goes first,
+ * at no cost for each key.
  */
 export class LocalCache {
   readonly #log: Log;
@@ -92,7 +104,8 @@ export class LocalCache {
 
   /** Makes the younger generation one that takes the key; false when not even an empty one does. */
   #makeRoom(key: HeldKey, now: number): boolean {
-    // What has ended as a whole goes at once: with limits per second and few keys that is all there ever is.
+    // What has ended as a whole goes at once: with limits per second and few keys that is all there
+    // ever is.
     if (this.#old.size > 0 && this.#old.hasEnded(now)) this.#old = this.#dropped(this.#old, now);
     if (this.#young.size > 0 && this.#young.hasEnded(now)) this.#young = this.#dropped(this.#young, now);
     if (this.#young.hasRoomFor(key, this.#generationMaxBytes)) return true;
@@ -115,7 +128,10 @@ export class LocalCache {
     this.#unheld += 1;
     if (nowSeconds < this.#quietUntilSeconds) return;
     this.#quietUntilSeconds = nowSeconds + LOG_INTERVAL_SECONDS;
-    this.#log.warn(`Failing to set local cache key: ${key.slice(0, LOGGED_KEY_LENGTH)}`, { length: key.length, keys: this.#unheld });
+    this.#log.warn(`Failing to set local cache key: ${key.slice(0, LOGGED_KEY_LENGTH)}`, {
+      length: key.length,
+      keys: this.#unheld,
+    });
     this.#unheld = 0;
   }
 }
@@ -133,7 +149,8 @@ interface LocalCacheGauges {
 
 function createGauges(statistics: Pick<StatisticsStore, "gauge">): LocalCacheGauges {
   const gauge = (name: string): StatisticsGauge => statistics.gauge(`ratelimit.localcache.${name}`);
-  // The mean moment of the last access of all entries. It stays 0: what came first goes first here, so that nothing knows when an entry was found last.
+  // The mean moment of the last access of all entries. It stays 0: what came first goes first here,
+  // so that nothing knows when an entry was found last.
   gauge("averageAccessTime");
   return {
     evacuateCount: gauge("evacuateCount"),

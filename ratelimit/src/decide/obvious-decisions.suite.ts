@@ -1,5 +1,6 @@
-// One call decided the slow, obvious way: the rules of counting read out word by word over plain Maps, for tests to hold the decider against. It shares no
-// code with it, keeps everything for ever and knows rules that are found by one key only.
+// One call decided the slow, obvious way: the rules of counting read out word by word over plain
+// Maps, for tests to hold the decider against. It shares no code with it, keeps everything for ever
+// and knows rules that are found by one key only.
 
 /** A rule of the model, found by the key of a descriptor's only entry. */
 export interface ObviousRule {
@@ -81,7 +82,12 @@ export class ObviousService {
   }
 
   /** Decides a call. `failure` says at which step the store fails, if the call comes to it. */
-  decide(now: number, descriptors: readonly ObviousDescriptor[], requestHits: number, failure: Failure): ObviousAnswer | undefined {
+  decide(
+    now: number,
+    descriptors: readonly ObviousDescriptor[],
+    requestHits: number,
+    failure: Failure,
+  ): ObviousAnswer | undefined {
     // Which descriptors have a limit that counts: 1.6.
     const replaced = descriptors.flatMap(({ key }) => this.#rules.get(key)?.replaces ?? []);
     const steps = descriptors.map(({ key, value, hits: own }): Step | "none" | "unlimited" => {
@@ -122,7 +128,8 @@ export class ObviousService {
 
   /** 2.3, steps 2 to 6. True when the store has failed. */
   #count(steps: readonly Step[], now: number, failure: Failure): boolean {
-    if (this.#settings.hasLocalCache) for (const step of steps) step.isLocalHit = (this.#localCache.get(step.key) ?? 0) > now;
+    if (this.#settings.hasLocalCache)
+      for (const step of steps) step.isLocalHit = (this.#localCache.get(step.key) ?? 0) > now;
     const asked = steps.filter(({ isLocalHit }) => !isLocalHit);
     if (asked.length === 0) return false;
     if (this.#settings.stopsIncrements) {
@@ -159,7 +166,8 @@ export class ObviousService {
       this.#add(path, "over_limit_with_local_cache", hits);
       return over(hits);
     }
-    if (hasFailed && this.#settings.failureMode === "allow") return { code: "OK", limit: undefined, remaining: 0, reset: undefined };
+    if (hasFailed && this.#settings.failureMode === "allow")
+      return { code: "OK", limit: undefined, remaining: 0, reset: undefined };
     if (hasFailed) return { code: rule.shadowMode ? "OK" : "OVER_LIMIT", limit, remaining: 0, reset };
     const before = after - hits < 0 ? 2 ** 64 + (after - hits) : after - hits;
     if (after > limit) {
@@ -178,8 +186,14 @@ export class ObviousService {
   }
 
   /** 4.1 and 4.2, and the rule that a header names. */
-  #answer(steps: readonly (Step | "none" | "unlimited")[], statuses: readonly ObviousStatus[], hasFailed: boolean): ObviousAnswer {
-    const isQuota = steps.map((step) => step !== "unlimited" && (this.#settings.quotaMode || (step !== "none" && step.rule.quotaMode)));
+  #answer(
+    steps: readonly (Step | "none" | "unlimited")[],
+    statuses: readonly ObviousStatus[],
+    hasFailed: boolean,
+  ): ObviousAnswer {
+    const isQuota = steps.map(
+      (step) => step !== "unlimited" && (this.#settings.quotaMode || (step !== "none" && step.rule.quotaMode)),
+    );
     const isOver = statuses.map(({ code }) => code === "OVER_LIMIT");
     const failedRate = steps.filter((_, index) => isOver[index] && !isQuota[index]).length;
     const failedQuota = steps.filter((_, index) => isOver[index] && isQuota[index]).length;

@@ -4,8 +4,9 @@ import type { Check } from "./check.ts";
 import { type Code, OK, OVER_LIMIT } from "./decision.ts";
 
 /**
- * Any limit that is over rejects the call; quotas reject it only when all of them are over. With `quotaMode` every descriptor is a quota, also those
- * without a rule (which pass); unlimited ones take no part.
+ * Any limit that is over rejects the call; quotas reject it only when all of them are over. With
+ * `quotaMode` every descriptor is a quota, also those without a rule (which pass); unlimited ones
+ * take no part.
  */
 export function overallCode(checks: readonly Check[], quotaMode: boolean): Code {
   let quotas = 0;
@@ -22,8 +23,9 @@ export function overallCode(checks: readonly Check[], quotaMode: boolean): Code 
 }
 
 /**
- * Of a call that is over: the first rule that made it so. A quota that is over while another one is not has rejected nothing, and neither has a rule whose
- * status goes by the failure mode; undefined when there is no other.
+ * Of a call that is over: the first rule that made it so. A quota that is over while another one is
+ * not has rejected nothing, and neither has a rule whose status goes by the failure mode; undefined
+ * when there is no other.
  */
 export function rejectingRule(checks: readonly Check[], quotaMode: boolean): Rule | undefined {
   const hasQuotaPassed = checks.some((check) => isQuota(check, quotaMode) && check.code === OK);

@@ -1,4 +1,5 @@
-// Overall codes, shadow and quota mode, response headers and dynamic metadata, by the conformance cases.
+// Overall codes, shadow and quota mode, response headers and dynamic metadata, by the conformance
+// cases.
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import { describe, expect, it } from "vitest";
 import { configuration, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
@@ -16,8 +17,15 @@ function decideRules(
   options: Partial<DecideOptions> = {},
   nowSeconds = 2222,
 ) {
-  const descriptors = rules.map((fields, index) => descriptor({ key: `k${index}`, rateLimit: limit(10, "minute"), ...fields }));
-  const scene = new Scene({ configs: [configuration("domain", descriptors)], counter: new ReplyingCounter(replies), options, nowSeconds });
+  const descriptors = rules.map((fields, index) =>
+    descriptor({ key: `k${index}`, rateLimit: limit(10, "minute"), ...fields }),
+  );
+  const scene = new Scene({
+    configs: [configuration("domain", descriptors)],
+    counter: new ReplyingCounter(replies),
+    options,
+    nowSeconds,
+  });
   const { decision } = scene.decide({ descriptors: rules.map((_, index) => ({ entries: entries(`k${index}=x`) })) });
   return {
     decision,
@@ -34,14 +42,62 @@ describe("decide() overall code", () => {
   it.each([
     { case: 145, rules: [{}, {}], replies: [OVER, FINE], options: {}, overall: 2, codes: [2, 1], shadowed: 0 },
     { case: 145, rules: [{}, {}], replies: [FINE, OVER], options: {}, overall: 2, codes: [1, 2], shadowed: 0 },
-    { case: 147, rules: [{}, {}], replies: [OVER, FINE], options: { shadowMode: true }, overall: 1, codes: [2, 1], shadowed: 1 },
-    { case: 147, rules: [{}, {}], replies: [FINE, FINE], options: { shadowMode: true }, overall: 1, codes: [1, 1], shadowed: 0 },
+    {
+      case: 147,
+      rules: [{}, {}],
+      replies: [OVER, FINE],
+      options: { shadowMode: true },
+      overall: 1,
+      codes: [2, 1],
+      shadowed: 1,
+    },
+    {
+      case: 147,
+      rules: [{}, {}],
+      replies: [FINE, FINE],
+      options: { shadowMode: true },
+      overall: 1,
+      codes: [1, 1],
+      shadowed: 0,
+    },
     { case: 148, rules: [shadow, shadow], replies: [OVER, OVER], options: {}, overall: 1, codes: [1, 1], shadowed: 0 },
-    { case: 148, rules: [shadow, shadow], replies: [OVER, OVER], options: { shadowMode: true }, overall: 1, codes: [1, 1], shadowed: 0 },
+    {
+      case: 148,
+      rules: [shadow, shadow],
+      replies: [OVER, OVER],
+      options: { shadowMode: true },
+      overall: 1,
+      codes: [1, 1],
+      shadowed: 0,
+    },
     { case: 149, rules: [shadow, {}], replies: [OVER, OVER], options: {}, overall: 2, codes: [1, 2], shadowed: 0 },
-    { case: 158, rules: [{}, {}], replies: [OVER, OVER], options: { quotaMode: true }, overall: 2, codes: [2, 2], shadowed: 0 },
-    { case: 158, rules: [{}, {}], replies: [OVER, FINE], options: { quotaMode: true }, overall: 1, codes: [2, 1], shadowed: 0 },
-    { case: 158, rules: [{}, none], replies: [OVER], options: { quotaMode: true }, overall: 1, codes: [2, 1], shadowed: 0 },
+    {
+      case: 158,
+      rules: [{}, {}],
+      replies: [OVER, OVER],
+      options: { quotaMode: true },
+      overall: 2,
+      codes: [2, 2],
+      shadowed: 0,
+    },
+    {
+      case: 158,
+      rules: [{}, {}],
+      replies: [OVER, FINE],
+      options: { quotaMode: true },
+      overall: 1,
+      codes: [2, 1],
+      shadowed: 0,
+    },
+    {
+      case: 158,
+      rules: [{}, none],
+      replies: [OVER],
+      options: { quotaMode: true },
+      overall: 1,
+      codes: [2, 1],
+      shadowed: 0,
+    },
     {
       case: 158,
       rules: [{}, { rateLimit: unlimited() }],
@@ -56,8 +112,24 @@ describe("decide() overall code", () => {
     { case: 161, rules: [{}, quota], replies: [FINE, FINE], options: {}, overall: 1, codes: [1, 1], shadowed: 0 },
     { case: 162, rules: [quota, quota], replies: [OVER, OVER], options: {}, overall: 2, codes: [2, 2], shadowed: 0 },
     { case: 162, rules: [quota, quota], replies: [OVER, FINE], options: {}, overall: 1, codes: [2, 1], shadowed: 0 },
-    { case: 163, rules: [quota, quota], replies: [OVER, OVER], options: { shadowMode: true }, overall: 1, codes: [2, 2], shadowed: 1 },
-    { case: 163, rules: [{}, quota], replies: [OVER, OVER], options: { shadowMode: true }, overall: 1, codes: [2, 2], shadowed: 1 },
+    {
+      case: 163,
+      rules: [quota, quota],
+      replies: [OVER, OVER],
+      options: { shadowMode: true },
+      overall: 1,
+      codes: [2, 2],
+      shadowed: 1,
+    },
+    {
+      case: 163,
+      rules: [{}, quota],
+      replies: [OVER, OVER],
+      options: { shadowMode: true },
+      overall: 1,
+      codes: [2, 2],
+      shadowed: 1,
+    },
   ])(
     "case $case: decide() answers $overall when statuses are $codes with $rules and $options",
     ({ rules, replies, options, overall, codes, shadowed }) => {
@@ -72,15 +144,23 @@ describe("decide() overall code", () => {
     { addend: 1, reply: 11, shadow: 1, over: 1 },
     { addend: 5, reply: 12, shadow: 2, over: 2 },
     { addend: 5, reply: 20, shadow: 5, over: 5 },
-  ])("decide() counts $shadow shadowed hits when $addend hits make $reply of 10", ({ addend, reply, shadow: shadowHits, over }) => {
-    const scene = new Scene({
-      configs: [configuration("domain", [descriptor({ key: "k", rateLimit: limit(10, "minute"), shadowMode: true })])],
-      counter: new ReplyingCounter([reply]),
-    });
-    const { decision } = scene.decide({ descriptors: [{ entries: entries("k=x") }], hitsAddend: addend });
-    expect(decision.statuses[0]).toMatchObject({ code: 1, limitRemaining: 0, currentLimit: { requestsPerUnit: 10 } });
-    expect(scene.counted()).toMatchObject({ "rate_limit.domain.k.shadow_mode": shadowHits, "rate_limit.domain.k.over_limit": over });
-  });
+  ])(
+    "decide() counts $shadow shadowed hits when $addend hits make $reply of 10",
+    ({ addend, reply, shadow: shadowHits, over }) => {
+      const scene = new Scene({
+        configs: [
+          configuration("domain", [descriptor({ key: "k", rateLimit: limit(10, "minute"), shadowMode: true })]),
+        ],
+        counter: new ReplyingCounter([reply]),
+      });
+      const { decision } = scene.decide({ descriptors: [{ entries: entries("k=x") }], hitsAddend: addend });
+      expect(decision.statuses[0]).toMatchObject({ code: 1, limitRemaining: 0, currentLimit: { requestsPerUnit: 10 } });
+      expect(scene.counted()).toMatchObject({
+        "rate_limit.domain.k.shadow_mode": shadowHits,
+        "rate_limit.domain.k.over_limit": over,
+      });
+    },
+  );
 });
 
 describe("decide() response headers", () => {
@@ -92,7 +172,9 @@ describe("decide() response headers", () => {
   ];
 
   it("case 150: decide() adds limit, remaining and reset when a limit is over", () => {
-    expect(decideRules([{}, { key: "unmatched" }], [OVER], { responseHeaders }).decision.headers).toEqual(header("10", "0", "58"));
+    expect(decideRules([{}, { key: "unmatched" }], [OVER], { responseHeaders }).decision.headers).toEqual(
+      header("10", "0", "58"),
+    );
   });
 
   it("case 150: decide() uses the names of the settings", () => {
@@ -136,7 +218,9 @@ describe("decide() response headers", () => {
       counter: new ReplyingCounter([FINE, OVER, FINE]),
       options: { ruleHeader: "X-Rule", dynamicMetadata: true },
     });
-    const { decision } = scene.decide({ descriptors: [{ entries: entries("k0=x") }, { entries: entries("naïve key=100% secret") }] });
+    const { decision } = scene.decide({
+      descriptors: [{ entries: entries("k0=x") }, { entries: entries("naïve key=100% secret") }],
+    });
     expect(decision.headers).toEqual([{ key: "X-Rule", value: "domain.na%C3%AFve%20key_100%25*" }]);
     expect(decision.dynamicMetadata?.["limitRule"]).toBe("domain.na%C3%AFve%20key_100%25*");
     expect(scene.decide({ descriptors: [{ entries: entries("k0=x") }] }).decision.headers).toBeUndefined();
@@ -158,7 +242,12 @@ describe("decide() dynamic metadata", () => {
       { metadata: { b: 2, shared: { x: "second", y: true, list: [2] }, kind: { not: "merged" } } },
     ];
     const { decision } = decideRules(rules, [FINE, FINE], { dynamicMetadata });
-    expect(decision.dynamicMetadata?.["metadata"]).toEqual({ a: 1, b: 2, shared: { x: "first", y: true, list: [1] }, kind: "text" });
+    expect(decision.dynamicMetadata?.["metadata"]).toEqual({
+      a: 1,
+      b: 2,
+      shared: { x: "first", y: true, list: [1] },
+      kind: "text",
+    });
   });
 
   it("case 165: decide() leaves the metadata of the rules as it was when it merges", () => {
@@ -186,7 +275,11 @@ describe("decide() dynamic metadata", () => {
   });
 
   it("case 166: decide() carries the addend of the request and the text of an override", () => {
-    const scene = new Scene({ configs: [configuration("domain", [])], counter: new ReplyingCounter([5]), options: { dynamicMetadata } });
+    const scene = new Scene({
+      configs: [configuration("domain", [])],
+      counter: new ReplyingCounter([5]),
+      options: { dynamicMetadata },
+    });
     const { decision } = scene.decide({
       descriptors: [{ entries: entries("key=val"), limit: { requestsPerUnit: 10, unit: 4 } }],
       hitsAddend: 5,

@@ -1,4 +1,5 @@
-// The decider over counters in memory against the slow, obvious model of a call, on random rules, settings and sequences of calls.
+// The decider over counters in memory against the slow, obvious model of a call, on random rules,
+// settings and sequences of calls.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
@@ -123,7 +124,13 @@ class FailingCounter implements Counter {
   /** The count of a key as it is stored. */
   stored(key: string, windowStartSeconds: number, windowSeconds: number): number {
     const check = { key, windowStartSeconds, windowSeconds, addend: 0, after: Number.NaN };
-    this.#inner.read?.({ checks: [check], deadlineMs: undefined, pending: 0, counted: () => undefined, failed: () => undefined });
+    this.#inner.read?.({
+      checks: [check],
+      deadlineMs: undefined,
+      pending: 0,
+      counted: () => undefined,
+      failed: () => undefined,
+    });
     return check.after;
   }
 }
@@ -206,9 +213,20 @@ function run(draws: Draws): void {
       hitsAddend: requestHits,
     });
     const expected = model.decide(now, descriptors, requestHits, counter.failure);
-    const context = { settings, rules: Object.fromEntries(rules), now, descriptors, requestHits, failure: counter.failure };
+    const context = {
+      settings,
+      rules: Object.fromEntries(rules),
+      now,
+      descriptors,
+      requestHits,
+      failure: counter.failure,
+    };
     const actual = { answer: answerOf(call), statistics: scene.counted(), stored: countsNow(rules, now, counter) };
-    const wanted = { answer: expected, statistics: Object.fromEntries(model.statistics), stored: countsNow(rules, now, model) };
+    const wanted = {
+      answer: expected,
+      statistics: Object.fromEntries(model.statistics),
+      stored: countsNow(rules, now, model),
+    };
     // Many times faster than `expect`, which says what differs.
     if (!isDeepStrictEqual(actual, wanted)) expect({ ...context, ...actual }).toEqual({ ...context, ...wanted });
     seen.calls += 1;
@@ -228,6 +246,7 @@ describe("decide()", () => {
     const draws = new Draws(createRandom(SEED));
     for (let index = 0; index < RUNS; index++) run(draws);
     expect(seen.calls).toBe(RUNS * CALLS_PER_RUN);
-    for (const [what, times] of Object.entries(seen)) expect({ what, isOften: times > 200 }).toEqual({ what, isOften: true });
+    for (const [what, times] of Object.entries(seen))
+      expect({ what, isOften: times > 200 }).toEqual({ what, isOften: true });
   }, 120_000);
 });

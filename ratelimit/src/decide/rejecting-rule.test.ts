@@ -17,9 +17,18 @@ const RULES = [
   descriptor({ key: "shadow", rateLimit: limit(10, "minute"), shadowMode: true }),
 ];
 
-function open(replies: readonly (number | StoreError)[], options: Partial<DecideOptions> = {}, further: Partial<SceneOptions> = {}): Scene {
+function open(
+  replies: readonly (number | StoreError)[],
+  options: Partial<DecideOptions> = {},
+  further: Partial<SceneOptions> = {},
+): Scene {
   const counter = new ReplyingCounter(replies);
-  return new Scene({ configs: [configuration("domain", RULES)], counter, options: { ruleHeader: "x-rule", ...options }, ...further });
+  return new Scene({
+    configs: [configuration("domain", RULES)],
+    counter,
+    options: { ruleHeader: "x-rule", ...options },
+    ...further,
+  });
 }
 
 function decide(scene: Scene, ...keys: readonly string[]) {
@@ -51,7 +60,10 @@ describe("decide() LIMIT_RULE_HEADER", () => {
   });
 
   it("decide() names the first quota when QUOTA_MODE makes quotas of all", () => {
-    expect(decide(open([OVER, OVER], { quotaMode: true }), "rate", "other")).toMatchObject({ code: 2, rule: "domain.rate" });
+    expect(decide(open([OVER, OVER], { quotaMode: true }), "rate", "other")).toMatchObject({
+      code: 2,
+      rule: "domain.rate",
+    });
   });
 
   it("decide() names the rule of a key that the local cache knows, in the dynamic metadata too", () => {
@@ -71,7 +83,11 @@ describe("decide() LIMIT_RULE_HEADER", () => {
   });
 
   it("decide() keeps a call with a quota alive when the store has failed and failures are allowed", () => {
-    const scene = open([OVER, new StoreError("STORE_UNAVAILABLE", "cache error")], { failureMode: "allow" }, { localCacheBytes: 10_000 });
+    const scene = open(
+      [OVER, new StoreError("STORE_UNAVAILABLE", "cache error")],
+      { failureMode: "allow" },
+      { localCacheBytes: 10_000 },
+    );
     decide(scene, "quota1");
     expect(decide(scene, "quota1", "quota2")).toMatchObject({ code: 1, rule: undefined });
   });

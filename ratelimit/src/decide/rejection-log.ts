@@ -1,11 +1,14 @@
-// Debug lines that say which rule rejects calls: at most one a second for each rule. They name what is configured, never what was asked.
+// Debug lines that say which rule rejects calls: at most one a second for each rule. They name what
+// is configured, never what was asked.
 import type { Log } from "@weir/common/log/log";
 import type { Rule } from "../rules/rule-set.ts";
 
 /** Notes rejections. Only made when debug lines are logged at all. */
 export class RejectionLog {
   readonly #log: Log;
-  /** Rules that have had their line in the second below: never more than there are rules in force. */
+  /**
+   * Rules that have had their line in the second below: never more than there are rules in force.
+   */
   readonly #told = new Set<string>();
   #second = -Infinity;
 

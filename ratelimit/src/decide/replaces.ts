@@ -1,10 +1,12 @@
-// Within one call, a rule whose name stands in the `replaces` of another matched rule is not evaluated.
+// Within one call, a rule whose name stands in the `replaces` of another matched rule is not
+// evaluated.
 import type { RuleMatch } from "../rules/rule-set.ts";
 import { type Check, NO_RULE } from "./check.ts";
 
 /**
- * Takes replaced rules out of the checks, in place. `matches` are the matches of all descriptors, unlimited and replaced ones included: what they
- * replace counts all the same. An unlimited rule stays unlimited even when its name is replaced.
+ * Takes replaced rules out of the checks, in place. `matches` are the matches of all descriptors,
+ * unlimited and replaced ones included: what they replace counts all the same. An unlimited rule
+ * stays unlimited even when its name is replaced.
  */
 export function dropReplaced(checks: Check[], matches: readonly RuleMatch[]): void {
   const replaced = new Set<string>();

@@ -4,11 +4,21 @@ import { type Check, type LimitedCheck, UNLIMITED_REMAINING } from "./check.ts";
 import { type HeaderToAdd, OVER_LIMIT } from "./decision.ts";
 import type { LimitHeaderNames } from "./decider.ts";
 
-/** Everything outside visible ASCII, and the percent sign itself: what a header value must not carry as it is. */
+/**
+ * Everything outside visible ASCII, and the percent sign itself: what a header value must not carry
+ * as it is.
+ */
 const UNSAFE_IN_HEADER = /[^\x21-\x24\x26-\x7e]/gu;
 
-/** Limit, remaining and reset of the descriptor that is closest to its limit; undefined when none has a limit. */
-export function limitHeaders(checks: readonly Check[], names: LimitHeaderNames, quotaMode: boolean): readonly HeaderToAdd[] | undefined {
+/**
+ * Limit, remaining and reset of the descriptor that is closest to its limit; undefined when none
+ * has a limit.
+ */
+export function limitHeaders(
+  checks: readonly Check[],
+  names: LimitHeaderNames,
+  quotaMode: boolean,
+): readonly HeaderToAdd[] | undefined {
   const chosen = closestToLimit(checks, quotaMode);
   if (chosen?.currentLimit === undefined) return undefined;
   return [
@@ -23,7 +33,10 @@ export function headerValueOf(rule: Rule): string {
   return rule.path.replace(UNSAFE_IN_HEADER, percentEncode);
 }
 
-/** The smallest remaining, the first of equals; but the last rejection by a limit that is not a quota wins over all. */
+/**
+ * The smallest remaining, the first of equals; but the last rejection by a limit that is not a
+ * quota wins over all.
+ */
 function closestToLimit(checks: readonly Check[], quotaMode: boolean): LimitedCheck | undefined {
   let chosen: LimitedCheck | undefined;
   let remaining = UNLIMITED_REMAINING;
@@ -39,5 +52,8 @@ function closestToLimit(checks: readonly Check[], quotaMode: boolean): LimitedCh
 }
 
 function percentEncode(character: string): string {
-  return Array.from(new TextEncoder().encode(character), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("");
+  return Array.from(
+    new TextEncoder().encode(character),
+    (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
+  ).join("");
 }

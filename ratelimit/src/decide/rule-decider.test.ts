@@ -40,7 +40,10 @@ describe("decide() over counters in memory", () => {
 
   it("case 195: decide() lets 20 of 25 calls pass and counts every one", () => {
     const scene = new Scene({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
-    const statuses = Array.from({ length: 25 }, () => scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]);
+    const statuses = Array.from(
+      { length: 25 },
+      () => scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0],
+    );
     expect(statuses.map((status) => status?.limitRemaining)).toEqual([
       19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0, 0,
     ]);
@@ -59,7 +62,10 @@ describe("decide() over counters in memory", () => {
       { length: 15 },
       () => scene.decide({ domain: "another", descriptors: [KEY, { entries: entries("key3=x") }] }).decision,
     );
-    expect(decisions.map(({ overallCode }) => overallCode)).toEqual([...Array<number>(10).fill(1), ...Array<number>(5).fill(2)]);
+    expect(decisions.map(({ overallCode }) => overallCode)).toEqual([
+      ...Array<number>(10).fill(1),
+      ...Array<number>(5).fill(2),
+    ]);
     expect(decisions.map(({ statuses }) => statuses[0]?.limitRemaining).slice(10)).toEqual([9, 8, 7, 6, 5]);
   });
 
@@ -79,9 +85,12 @@ describe("decide() over counters in memory", () => {
   it("decide() keeps the running count when a reload changes the limit", () => {
     const scene = new Scene({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
     scene.decide({ domain: "another", descriptors: [KEY], hitsAddend: 15 });
-    scene.rules = compileRules([configuration("another", [descriptor({ key: "key2", rateLimit: limit(30, "minute") })])], {
-      statistics: scene.store,
-    });
+    scene.rules = compileRules(
+      [configuration("another", [descriptor({ key: "key2", rateLimit: limit(30, "minute") })])],
+      {
+        statistics: scene.store,
+      },
+    );
     expect(scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]?.limitRemaining).toBe(14);
   });
 });
@@ -105,9 +114,12 @@ describe("decide() over a counter that answers later", () => {
 
   it("decide() ends with the rules it began with when they are replaced meanwhile", () => {
     const { counter, scene, call } = begin();
-    scene.rules = compileRules([configuration("domain", [descriptor({ key: "key2", rateLimit: limit(1, "minute") })])], {
-      statistics: scene.store,
-    });
+    scene.rules = compileRules(
+      [configuration("domain", [descriptor({ key: "key2", rateLimit: limit(1, "minute") })])],
+      {
+        statistics: scene.store,
+      },
+    );
     counter.answer(3);
     expect(call.decision.statuses[0]).toMatchObject({ code: 1, currentLimit: { requestsPerUnit: 10 } });
     expect(scene.counted()).toMatchObject({ "rate_limit.domain.key2.within_limit": 1 });

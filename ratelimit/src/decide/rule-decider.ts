@@ -1,4 +1,5 @@
-// The decider over the rules in force. Here a call goes through the rules to its checks; counting and answering are in decision-job.ts.
+// The decider over the rules in force. Here a call goes through the rules to its checks; counting
+// and answering are in decision-job.ts.
 import type { Log } from "@weir/common/log/log";
 import type { Counter } from "../counters/counter.ts";
 import type { DomainRules, Entry, RuleMatch, RuleSet } from "../rules/rule-set.ts";
@@ -16,7 +17,10 @@ import { dropReplaced } from "./replaces.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { windowStartSeconds } from "./window.ts";
 
-/** What the decider works with. `clock` gives milliseconds since the epoch; `rules` the set in force, undefined before the first load. */
+/**
+ * What the decider works with. `clock` gives milliseconds since the epoch; `rules` the set in
+ * force, undefined before the first load.
+ */
 export interface DeciderDeps {
   readonly rules: () => RuleSet | undefined;
   readonly counter: Counter;
@@ -119,10 +123,15 @@ class RuleDecider implements Decider {
 }
 
 /** What makes a request undecidable, in the order the field checks it. */
-function findRequestError(request: RateLimitRequest, rules: RuleSet | undefined, options: DecideOptions): DecideError | undefined {
+function findRequestError(
+  request: RateLimitRequest,
+  rules: RuleSet | undefined,
+  options: DecideOptions,
+): DecideError | undefined {
   const { domain, descriptors } = request;
   if (domain === "") return new DecideError("REQUEST_INVALID", "rate limit domain must not be empty");
-  if (descriptors.length === 0) return new DecideError("REQUEST_INVALID", "rate limit descriptor list must not be empty");
+  if (descriptors.length === 0)
+    return new DecideError("REQUEST_INVALID", "rate limit descriptor list must not be empty");
   if (descriptors.length > options.maxDescriptors) {
     const message = `rate limit descriptor list must not be longer than ${options.maxDescriptors}, it has ${descriptors.length}`;
     return new DecideError("REQUEST_INVALID", message);
@@ -133,7 +142,9 @@ function findRequestError(request: RateLimitRequest, rules: RuleSet | undefined,
       return new DecideError("REQUEST_INVALID", message);
     }
   }
-  return rules === undefined ? new DecideError("NO_CONFIG", "no rate limit configuration loaded", { transient: true }) : undefined;
+  return rules === undefined
+    ? new DecideError("NO_CONFIG", "no rate limit configuration loaded", { transient: true })
+    : undefined;
 }
 
 function unitError(unit: number): DecideError {

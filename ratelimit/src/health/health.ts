@@ -1,8 +1,10 @@
-// The health of the process: healthy only while every component is. It knows neither probes nor transports; they ask it or listen to it.
+// The health of the process: healthy only while every component is. It knows neither probes nor
+// transports; they ask it or listen to it.
 
 /**
- * What can make the process unhealthy. `start`: not serving yet. `cache`: the counter store has no connection, if that is to count. `config`: no
- * domain is loaded, if that is to count. `signal`: told to stop.
+ * What can make the process unhealthy. `start`: not serving yet. `cache`: the counter store has no
+ * connection, if that is to count. `config`: no domain is loaded, if that is to count. `signal`:
+ * told to stop.
  */
 export type HealthComponent = "start" | "cache" | "config" | "signal";
 
@@ -13,7 +15,10 @@ export type HealthListener = (isHealthy: boolean) => void;
 export interface Health {
   /** Whether every component that takes part is healthy. */
   isHealthy(): boolean;
-  /** Says how a component is. Components that do not take part are ignored, so that their owners need not know. */
+  /**
+   * Says how a component is. Components that do not take part are ignored, so that their owners
+   * need not know.
+   */
   set(component: HealthComponent, isHealthy: boolean): void;
   /** Calls the listener at each change of the whole; the returned function ends this. */
   onChange(listener: HealthListener): () => void;
@@ -27,7 +32,10 @@ export interface HealthOptions {
   readonly withActiveConnection: boolean;
 }
 
-/** Health at the start: unhealthy until `start` (and `config`, where it takes part) are reported healthy. */
+/**
+ * Health at the start: unhealthy until `start` (and `config`, where it takes part) are reported
+ * healthy.
+ */
 export function createHealth(options: HealthOptions): Health {
   const components = new Map<HealthComponent, boolean>([
     ["start", false],

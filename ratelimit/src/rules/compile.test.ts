@@ -30,8 +30,18 @@ describe("match() over configuration B", () => {
     { case: 4, pairs: ["key1=value1"], limit: "none" },
     { case: 5, pairs: ["key2=value2", "subkey=subvalue"], limit: "none" },
     { case: 6, pairs: ["key5=value5", "subkey5=subvalue"], limit: "none" },
-    { case: 7, pairs: ["key1=value1", "subkey1=something"], limit: "5 per 1 s", key: "test-domain.key1_value1.subkey1" },
-    { case: 8, pairs: ["key1=value1", "subkey1=subvalue1"], limit: "10 per 1 s", key: "test-domain.key1_value1.subkey1_subvalue1" },
+    {
+      case: 7,
+      pairs: ["key1=value1", "subkey1=something"],
+      limit: "5 per 1 s",
+      key: "test-domain.key1_value1.subkey1",
+    },
+    {
+      case: 8,
+      pairs: ["key1=value1", "subkey1=subvalue1"],
+      limit: "10 per 1 s",
+      key: "test-domain.key1_value1.subkey1_subvalue1",
+    },
     { case: 9, pairs: ["key2=something"], limit: "20 per 60 s", key: "test-domain.key2" },
     { case: 10, pairs: ["key2=value2"], limit: "30 per 60 s", key: "test-domain.key2_value2" },
     { case: 11, pairs: ["key2=value3"], limit: "none" },
@@ -78,13 +88,18 @@ describe("match() by composite keys", () => {
 
   it("match() finds a rule when underscores stand in key and value and the request splits them elsewhere", () => {
     const config = configuration("d", [descriptor({ key: "x_y", value: "z_w", rateLimit: limit(1, "hour") })]);
-    for (const pair of ["x=y_z_w", "x_y=z_w", "x_y_z=w"]) expect(match(config, pair)?.statisticsKey, pair).toBe("d.x_y_z_w");
+    for (const pair of ["x=y_z_w", "x_y=z_w", "x_y_z=w"])
+      expect(match(config, pair)?.statisticsKey, pair).toBe("d.x_y_z_w");
     expect(match(config, "x_y=z")).toBeUndefined();
   });
 
   it("match() does not go back when the chosen child has no match deeper", () => {
     const config = configuration("d", [
-      descriptor({ key: "a", value: "b", descriptors: [descriptor({ key: "c", value: "d", rateLimit: limit(1, "hour") })] }),
+      descriptor({
+        key: "a",
+        value: "b",
+        descriptors: [descriptor({ key: "c", value: "d", rateLimit: limit(1, "hour") })],
+      }),
       descriptor({ key: "a", descriptors: [descriptor({ key: "c", rateLimit: limit(2, "hour") })] }),
     ]);
     expect(match(config, "a=b", "c=other")).toBeUndefined();
@@ -155,9 +170,12 @@ describe("compileRules()", () => {
     const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
     const first = compileRules([CONFIGURATION_B], { statistics }).domain("test-domain")?.match(entries("key3=a"));
     if (first !== undefined) first.statistics.totalHits += 7;
-    const second = compileRules([configuration("test-domain", [descriptor({ key: "key3", rateLimit: limit(9, "second") })])], {
-      statistics,
-    });
+    const second = compileRules(
+      [configuration("test-domain", [descriptor({ key: "key3", rateLimit: limit(9, "second") })])],
+      {
+        statistics,
+      },
+    );
     expect(second.domain("test-domain")?.match(entries("key3=a"))?.statistics.totalHits).toBe(7);
   });
 });
@@ -191,23 +209,40 @@ describe("override()", () => {
 
   it("case 24: override() is neither shadow nor quota nor named when the rule is", () => {
     const config = configuration("d", [
-      descriptor({ key: "a", rateLimit: limit(1, "hour", { name: "n", replaces: [{ name: "m" }] }), shadowMode: true, quotaMode: true }),
+      descriptor({
+        key: "a",
+        rateLimit: limit(1, "hour", { name: "n", replaces: [{ name: "m" }] }),
+        shadowMode: true,
+        quotaMode: true,
+      }),
     ]);
     const found = compile(config).domain("d")?.override(entries("a=b"), { requestsPerUnit: 5, unit: 1 });
-    expect(found?.rule).toMatchObject({ shadowMode: false, quotaMode: false, unlimited: false, replaces: [], limit: { name: "" } });
+    expect(found?.rule).toMatchObject({
+      shadowMode: false,
+      quotaMode: false,
+      unlimited: false,
+      replaces: [],
+      limit: { name: "" },
+    });
   });
 
   it("case 25: override() limits when the entries match no rule", () => {
-    const found = compile(CONFIGURATION_B).domain("test-domain")?.override(entries("nothing=here"), { requestsPerUnit: 5, unit: 7 });
+    const found = compile(CONFIGURATION_B)
+      .domain("test-domain")
+      ?.override(entries("nothing=here"), { requestsPerUnit: 5, unit: 7 });
     expect(limitText(found)).toBe("5 per 604800 s");
   });
 
   it.each([0, 8, -1, 1.5])("case 26: override() is undefined when the unit is %s", (unit) => {
-    expect(compile(CONFIGURATION_B).domain("test-domain")?.override(entries("key2=a"), { requestsPerUnit: 5, unit })).toBeUndefined();
+    expect(
+      compile(CONFIGURATION_B).domain("test-domain")?.override(entries("key2=a"), { requestsPerUnit: 5, unit }),
+    ).toBeUndefined();
   });
 
   it("override() omits the value in the statistics key only when it is empty", () => {
-    const found = compile(CONFIGURATION_B).domain("test-domain")?.override(entries("a=", "b=c"), { requestsPerUnit: 5, unit: 1 });
+    const found = compile(CONFIGURATION_B)
+      .domain("test-domain")
+      ?.override(entries("a=", "b=c"), { requestsPerUnit: 5, unit: 1 });
     expect(found?.statisticsKey).toBe("test-domain.a.b_c");
   });
 });

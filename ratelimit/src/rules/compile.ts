@@ -1,5 +1,11 @@
-// Compiles validated configurations to the immutable rule set that decisions read. It does not judge them: the validator of @weir/proto has.
-import { compositeKey, type DescriptorModel, type RateLimitConfigModel, type RateLimitModel } from "@weir/proto/rate-limit-config/model";
+// Compiles validated configurations to the immutable rule set that decisions read. It does not
+// judge them: the validator of @weir/proto has.
+import {
+  compositeKey,
+  type DescriptorModel,
+  type RateLimitConfigModel,
+  type RateLimitModel,
+} from "@weir/proto/rate-limit-config/model";
 import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS, unitOfNumber } from "@weir/proto/rate-limit-config/unit";
 import type { RuleStatistics, StatisticsStore } from "../statistics/statistics-store.ts";
 import { createDomainRules } from "./domain-rules.ts";
@@ -18,10 +24,15 @@ interface Place {
 }
 
 /**
- * Compiles configurations that `findSetProblems` found nothing in. Several of one domain are merged, in the order given. The statistics of all rules
- * exist at zero afterwards; those of unchanged keys go on, those of keys that are gone are dropped. Call it only for a set that comes into force.
+ * Compiles configurations that `findSetProblems` found nothing in. Several of one domain are
+ * merged, in the order given. The statistics of all rules exist at zero afterwards; those of
+ * unchanged keys go on, those of keys that are gone are dropped. Call it only for a set that comes
+ * into force.
  */
-export function compileRules(configs: readonly RateLimitConfigModel[], deps: { readonly statistics: StatisticsStore }): RuleSet {
+export function compileRules(
+  configs: readonly RateLimitConfigModel[],
+  deps: { readonly statistics: StatisticsStore },
+): RuleSet {
   const descriptorsByDomain = new Map<string, DescriptorModel[]>();
   for (const config of configs) {
     const descriptors = descriptorsByDomain.get(config.domain);
@@ -66,17 +77,29 @@ function compileNode(
   const composite = compositeKey(descriptor);
   const wildcard = compileWildcard(descriptor.key, descriptor.value);
   const isShared = descriptor.shareThreshold && wildcard !== undefined;
-  const place: Place = { path: `${parent.path}.${composite}`, isDynamic: parent.isDynamic || descriptor.valueToMetric || isShared };
-  const rule = descriptor.rateLimit === undefined ? undefined : compileRule(descriptor, descriptor.rateLimit, place.path);
+  const place: Place = {
+    path: `${parent.path}.${composite}`,
+    isDynamic: parent.isDynamic || descriptor.valueToMetric || isShared,
+  };
+  const rule =
+    descriptor.rateLimit === undefined ? undefined : compileRule(descriptor, descriptor.rateLimit, place.path);
   if (rule !== undefined) lines.push(dumpLine(rule));
   const counters = statistics.get(place.path);
   const isStatic = rule !== undefined && counters !== undefined && !place.isDynamic && !descriptor.detailedMetric;
-  // What every match reads comes first, to be on one line of the processor's cache: with many rules that is what a match costs.
+  // What every match reads comes first, to be on one line of the processor's cache: with many rules
+  // that is what a match costs.
   return {
-    children: descriptor.descriptors.length === 0 ? undefined : compileLevel(descriptor.descriptors, place, statistics, lines),
+    children:
+      descriptor.descriptors.length === 0 ? undefined : compileLevel(descriptor.descriptors, place, statistics, lines),
     rule,
     staticMatch: isStatic
-      ? { rule, statisticsKey: place.path, statistics: counters, sharedValues: undefined, metadata: descriptor.metadata }
+      ? {
+          rule,
+          statisticsKey: place.path,
+          statistics: counters,
+          sharedValues: undefined,
+          metadata: descriptor.metadata,
+        }
       : undefined,
     composite,
     wildcard,
@@ -89,7 +112,8 @@ function compileNode(
 
 function compileRule(descriptor: DescriptorModel, rateLimit: RateLimitModel, path: string): Rule {
   const unit = rateLimit.unlimited ? undefined : parseUnit(rateLimit.unit);
-  if (unit === undefined && !rateLimit.unlimited) throw new Error(`Rule ${path} reached the compiler with the unit '${rateLimit.unit}'`);
+  if (unit === undefined && !rateLimit.unlimited)
+    throw new Error(`Rule ${path} reached the compiler with the unit '${rateLimit.unit}'`);
   const limit: RuleLimit =
     unit === undefined
       ? { requestsPerUnit: 0, unit: 0, name: rateLimit.name }

@@ -1,5 +1,5 @@
-// The walk of a descriptor's entries through the levels of a domain. Per call and descriptor, so it makes no object unless a flag asks for request
-// values.
+// The walk of a descriptor's entries through the levels of a domain. Per call and descriptor, so it
+// makes no object unless a flag asks for request values.
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { createDynamicMatch, type Step } from "./dynamic-match.ts";
 import { findNode, type Level, type RuleNode } from "./level.ts";
@@ -15,13 +15,21 @@ export function createDomainRules(domain: string, root: Level, deps: { statistic
   };
 }
 
-function match(domain: string, root: Level, entries: readonly Entry[], statistics: StatisticsStore): RuleMatch | undefined {
+function match(
+  domain: string,
+  root: Level,
+  entries: readonly Entry[],
+  statistics: StatisticsStore,
+): RuleMatch | undefined {
   const node = findLeaf(root, entries);
   if (node?.rule === undefined) return undefined;
   return node.staticMatch ?? createDynamicMatch(domain, stepsOf(root, entries), node.rule, statistics);
 }
 
-/** The node that the last entry leads to. There is no way back: once a node is chosen, its siblings are not tried. */
+/**
+ * The node that the last entry leads to. There is no way back: once a node is chosen, its siblings
+ * are not tried.
+ */
 function findLeaf(root: Level, entries: readonly Entry[]): RuleNode | undefined {
   let level: Level | undefined = root;
   let node: RuleNode | undefined;

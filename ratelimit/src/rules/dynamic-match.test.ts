@@ -1,4 +1,5 @@
-// Shadow flags, wildcards, statistics keys from request values, shared thresholds and metadata, by the conformance cases.
+// Shadow flags, wildcards, statistics keys from request values, shared thresholds and metadata, by
+// the conformance cases.
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
@@ -8,8 +9,14 @@ import type { RuleMatch } from "./rule-set.ts";
 
 const MINUTE = limit(10, "minute");
 
-function match(domain: string, descriptors: readonly DescriptorModel[], ...pairs: readonly string[]): RuleMatch | undefined {
-  const rules = compileRules([configuration(domain, descriptors)], { statistics: createStatisticsStore({ maxDynamicKeys: 100 }) });
+function match(
+  domain: string,
+  descriptors: readonly DescriptorModel[],
+  ...pairs: readonly string[]
+): RuleMatch | undefined {
+  const rules = compileRules([configuration(domain, descriptors)], {
+    statistics: createStatisticsStore({ maxDynamicKeys: 100 }),
+  });
   return rules.domain(domain)?.match(entries(...pairs));
 }
 
@@ -43,7 +50,11 @@ describe("match() wildcards", () => {
   const rules = [
     descriptor({ key: "wild", value: "foo*", rateLimit: MINUTE }),
     descriptor({ key: "noWild", value: "foo", rateLimit: MINUTE }),
-    descriptor({ key: "nestedWild", value: "val1", descriptors: [descriptor({ key: "wild", value: "goo*", rateLimit: MINUTE })] }),
+    descriptor({
+      key: "nestedWild",
+      value: "val1",
+      descriptors: [descriptor({ key: "wild", value: "goo*", rateLimit: MINUTE })],
+    }),
     descriptor({ key: "midWild", value: "bar*b", rateLimit: MINUTE }),
     descriptor({ key: "multiWild", value: "foo*bar*baz", rateLimit: MINUTE }),
     descriptor({ key: "openWild", value: "foo*bar*", rateLimit: MINUTE }),
@@ -91,7 +102,10 @@ describe("match() wildcards", () => {
       descriptor({ key: "file", value: "test1", rateLimit: limit(50, "minute") }),
       descriptor({ key: "file", value: "test*", rateLimit: limit(100, "minute"), shareThreshold: true }),
     ];
-    expect(match("d", files, "file=test1")).toMatchObject({ statisticsKey: "d.file_test1", rule: { limit: { requestsPerUnit: 50 } } });
+    expect(match("d", files, "file=test1")).toMatchObject({
+      statisticsKey: "d.file_test1",
+      rule: { limit: { requestsPerUnit: 50 } },
+    });
     expect(match("d", files, "file=test1")?.sharedValues).toBeUndefined();
     for (const value of ["test2", "test23", "test123"]) {
       expect(match("d", files, `file=${value}`)).toMatchObject({
@@ -120,7 +134,11 @@ function chain(...levels: readonly Partial<DescriptorModel>[]): DescriptorModel 
 }
 
 describe("match() statistics keys", () => {
-  const plainNested = descriptor({ key: "key-1", rateLimit: MINUTE, descriptors: [descriptor({ key: "key-2", rateLimit: MINUTE })] });
+  const plainNested = descriptor({
+    key: "key-1",
+    rateLimit: MINUTE,
+    descriptors: [descriptor({ key: "key-2", rateLimit: MINUTE })],
+  });
   const detailedNested = descriptor({
     key: "key-1",
     rateLimit: MINUTE,
@@ -139,7 +157,13 @@ describe("match() statistics keys", () => {
       pairs: ["key-1=value-1", "key-2=value-2"],
       key: "nested.key-1_value-1.key-2_value-2",
     },
-    { case: 58, domain: "nested", rules: [plainNested], pairs: ["key-1=value-1", "key-2=value-2"], key: "nested.key-1.key-2" },
+    {
+      case: 58,
+      domain: "nested",
+      rules: [plainNested],
+      pairs: ["key-1=value-1", "key-2=value-2"],
+      key: "nested.key-1.key-2",
+    },
     {
       case: 59,
       domain: "nested",
@@ -176,7 +200,13 @@ describe("match() statistics keys", () => {
     },
     {
       case: 64,
-      rules: [chain({ key: "user", valueToMetric: true }, { key: "action", value: "read*", valueToMetric: true }, { key: "resource" })],
+      rules: [
+        chain(
+          { key: "user", valueToMetric: true },
+          { key: "action", value: "read*", valueToMetric: true },
+          { key: "resource" },
+        ),
+      ],
       pairs: ["user=alice", "action=readfile", "resource=x"],
       key: "domain.user_alice.action_readfile.resource",
     },
@@ -214,11 +244,14 @@ describe("match() statistics keys", () => {
       key: "test-domain.wild_foo123bar456",
     },
     { case: 66, domain: "d", rules: [chain({ key: "k", detailedMetric: true })], pairs: ["k="], key: "d.k_" },
-  ])("case $case: match() counts under $key when the descriptor is $pairs", ({ domain = "domain", rules, pairs, key }) => {
-    const found = match(domain, rules, ...pairs);
-    expect(found?.statisticsKey).toBe(key);
-    expect(found?.statistics.prefix).toBe(`ratelimit.service.rate_limit.${key}`);
-  });
+  ])(
+    "case $case: match() counts under $key when the descriptor is $pairs",
+    ({ domain = "domain", rules, pairs, key }) => {
+      const found = match(domain, rules, ...pairs);
+      expect(found?.statisticsKey).toBe(key);
+      expect(found?.statistics.prefix).toBe(`ratelimit.service.rate_limit.${key}`);
+    },
+  );
 
   it("case 63: match() uses the value of the level with value_to_metric and the configured one of explicit values", () => {
     const subject = (requests: number) => [descriptor({ key: "subject_id", rateLimit: limit(requests, "minute") })];
@@ -235,15 +268,24 @@ describe("match() statistics keys", () => {
       statisticsKey: "domain.route_api.http_method_GET.subject_id",
       rule: { limit: { requestsPerUnit: 60 } },
     });
-    expect(match("domain", rules, "route=api", "http_method=POST", "subject_id=1")?.rule.limit.requestsPerUnit).toBe(30);
+    expect(match("domain", rules, "route=api", "http_method=POST", "subject_id=1")?.rule.limit.requestsPerUnit).toBe(
+      30,
+    );
   });
 
   it("match() counts under the rule's own key and says so when there is no room for another dynamic key", () => {
     const statistics = createStatisticsStore({ maxDynamicKeys: 1 });
-    const rules = compileRules([configuration("d", [descriptor({ key: "k", rateLimit: MINUTE, detailedMetric: true })])], { statistics });
-    expect(rules.domain("d")?.match(entries("k=first"))?.statistics.prefix).toBe("ratelimit.service.rate_limit.d.k_first");
+    const rules = compileRules(
+      [configuration("d", [descriptor({ key: "k", rateLimit: MINUTE, detailedMetric: true })])],
+      { statistics },
+    );
+    expect(rules.domain("d")?.match(entries("k=first"))?.statistics.prefix).toBe(
+      "ratelimit.service.rate_limit.d.k_first",
+    );
     expect(rules.domain("d")?.match(entries("k=second"))?.statistics.prefix).toBe("ratelimit.service.rate_limit.d.k");
-    expect(rules.domain("d")?.match(entries("k=first"))?.statistics.prefix).toBe("ratelimit.service.rate_limit.d.k_first");
+    expect(rules.domain("d")?.match(entries("k=first"))?.statistics.prefix).toBe(
+      "ratelimit.service.rate_limit.d.k_first",
+    );
     expect(statistics.counter("ratelimit.service.stats_keys_dropped").value).toBe(1);
   });
 });
@@ -251,8 +293,20 @@ describe("match() statistics keys", () => {
 describe("match() share_threshold", () => {
   const shared = (key: string, value: string) => ({ key, value, shareThreshold: true });
   it.each([
-    { case: 69, rules: [chain(shared("files", "files/*"))], pairs: ["files=files/a.pdf"], key: "d.files_files/*", values: ["files/*"] },
-    { case: 69, rules: [chain(shared("files", "files/*"))], pairs: ["files=files/b.csv"], key: "d.files_files/*", values: ["files/*"] },
+    {
+      case: 69,
+      rules: [chain(shared("files", "files/*"))],
+      pairs: ["files=files/a.pdf"],
+      key: "d.files_files/*",
+      values: ["files/*"],
+    },
+    {
+      case: 69,
+      rules: [chain(shared("files", "files/*"))],
+      pairs: ["files=files/b.csv"],
+      key: "d.files_files/*",
+      values: ["files/*"],
+    },
     {
       case: 70,
       rules: [chain({ key: "nested", value: "parent" }, shared("files", "nested/*"))],
@@ -295,7 +349,13 @@ describe("match() share_threshold", () => {
       key: "d.service_svc/*.endpoint_get",
       values: ["svc/*", ""],
     },
-    { case: 76, rules: [chain(shared("midpath", "/api*v1"))], pairs: ["midpath=/api/v1"], key: "d.midpath_/api*v1", values: ["/api*v1"] },
+    {
+      case: 76,
+      rules: [chain(shared("midpath", "/api*v1"))],
+      pairs: ["midpath=/api/v1"],
+      key: "d.midpath_/api*v1",
+      values: ["/api*v1"],
+    },
     {
       case: 76,
       rules: [chain(shared("midpath", "/api*v1"))],
@@ -303,8 +363,20 @@ describe("match() share_threshold", () => {
       key: "d.midpath_/api*v1",
       values: ["/api*v1"],
     },
-    { case: 76, rules: [chain(shared("midpath", "/api*v1"))], pairs: ["midpath=/apiXYZv1"], key: "d.midpath_/api*v1", values: ["/api*v1"] },
-    { case: 76, rules: [chain(shared("midpath", "/api*v1"))], pairs: ["midpath=/api/v2"], key: undefined, values: undefined },
+    {
+      case: 76,
+      rules: [chain(shared("midpath", "/api*v1"))],
+      pairs: ["midpath=/apiXYZv1"],
+      key: "d.midpath_/api*v1",
+      values: ["/api*v1"],
+    },
+    {
+      case: 76,
+      rules: [chain(shared("midpath", "/api*v1"))],
+      pairs: ["midpath=/api/v2"],
+      key: undefined,
+      values: undefined,
+    },
     {
       case: 77,
       rules: [chain(shared("multiroute", "svc*ep*rpc"))],
@@ -319,7 +391,13 @@ describe("match() share_threshold", () => {
       key: "d.multiroute_svc*ep*rpc",
       values: ["svc*ep*rpc"],
     },
-    { case: 77, rules: [chain(shared("multiroute", "svc*ep*rpc"))], pairs: ["multiroute=svcABCrpc"], key: undefined, values: undefined },
+    {
+      case: 77,
+      rules: [chain(shared("multiroute", "svc*ep*rpc"))],
+      pairs: ["multiroute=svcABCrpc"],
+      key: undefined,
+      values: undefined,
+    },
     {
       case: 78,
       rules: [chain(shared("tenant", "t*prod"), shared("resource", "res*v2"))],
@@ -341,7 +419,13 @@ describe("match() share_threshold", () => {
       key: "d.service_svc/*.endpoint",
       values: ["svc/*", ""],
     },
-    { case: 69, rules: [chain(shared("files", "files/*"))], pairs: ["files=files/*"], key: "d.files_files/*", values: undefined },
+    {
+      case: 69,
+      rules: [chain(shared("files", "files/*"))],
+      pairs: ["files=files/*"],
+      key: "d.files_files/*",
+      values: undefined,
+    },
   ])("case $case: match() shares $values under $key when the descriptor is $pairs", ({ rules, pairs, key, values }) => {
     const found = match("d", rules, ...pairs);
     expect(found?.statisticsKey).toBe(key);

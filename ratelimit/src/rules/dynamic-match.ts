@@ -1,5 +1,6 @@
-// Matches that depend on request values: statistics keys of value_to_metric and detailed_metric, and counters shared by share_threshold. The slow,
-// rare side of matching; the walk itself is in domain-rules.ts.
+// Matches that depend on request values: statistics keys of value_to_metric and detailed_metric,
+// and counters shared by share_threshold. The slow, rare side of matching; the walk itself is in
+// domain-rules.ts.
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { type RuleNode, reachOf } from "./level.ts";
 import type { Entry, Rule, RuleMatch } from "./rule-set.ts";
@@ -11,11 +12,18 @@ export interface Step {
 }
 
 /** The match of the rule at the end of the steps. */
-export function createDynamicMatch(domain: string, steps: readonly Step[], rule: Rule, statistics: StatisticsStore): RuleMatch {
+export function createDynamicMatch(
+  domain: string,
+  steps: readonly Step[],
+  rule: Rule,
+  statistics: StatisticsStore,
+): RuleMatch {
   const leaf = steps[steps.length - 1]?.node;
   const sharedValues = sharedValuesOf(steps);
-  const statisticsKey = leaf?.detailedMetric === true ? detailedKey(domain, steps, sharedValues) : plainKey(domain, steps, sharedValues);
-  // The field rebuilds a limit whose statistics key it recomputed, and its metadata is lost on the way; answers must not differ from that.
+  const statisticsKey =
+    leaf?.detailedMetric === true ? detailedKey(domain, steps, sharedValues) : plainKey(domain, steps, sharedValues);
+  // The field rebuilds a limit whose statistics key it recomputed, and its metadata is lost on the
+  // way; answers must not differ from that.
   const isRebuilt = leaf?.detailedMetric === true ? leaf.children === undefined : statisticsKey !== rule.path;
   return {
     rule,
@@ -26,7 +34,10 @@ export function createDynamicMatch(domain: string, steps: readonly Step[], rule:
   };
 }
 
-/** Per entry the pattern's value part where a shared wildcard matched, else ""; undefined when none did. */
+/**
+ * Per entry the pattern's value part where a shared wildcard matched, else ""; undefined when none
+ * did.
+ */
 function sharedValuesOf(steps: readonly Step[]): readonly string[] | undefined {
   const values = steps.map(({ node, entry }) => {
     if (!node.shareThreshold || reachOf(node, entry) !== "wildcard") return "";

@@ -1,10 +1,18 @@
-// The rules of one level as lookup tables, and the lookup of one entry in them. Exact composites are split in advance at every underscore, so that
-// a request's key and value are looked up as they come, without joining them.
+// The rules of one level as lookup tables, and the lookup of one entry in them. Exact composites
+// are split in advance at every underscore, so that a request's key and value are looked up as they
+// come, without joining them.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule-set.ts";
 import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
 import { matchesWildcard, type Wildcard } from "./wildcard.ts";
-import { type Branch, createWildcardTree, entranceOf, findFromEntrance, findFromRoot, type KeyEntrance } from "./wildcard-tree.ts";
+import {
+  type Branch,
+  createWildcardTree,
+  entranceOf,
+  findFromEntrance,
+  findFromRoot,
+  type KeyEntrance,
+} from "./wildcard-tree.ts";
 
 /** Joins key and value in a composite key. */
 const SEPARATOR = "_";
@@ -31,15 +39,24 @@ export interface RuleNode {
 export interface Level {
   /** What request keys lead to that are the key of a rule, or its beginning up to an underscore. */
   readonly tables: TextTable<KeyTable>;
-  /** Nodes whose whole `key_value` a request has as its key, when `tables` does not have it: seldom asked for, but as many as there are values. */
+  /**
+   * Nodes whose whole `key_value` a request has as its key, when `tables` does not have it: seldom
+   * asked for, but as many as there are values.
+   */
   readonly joined: TextTable<RuleNode> | undefined;
-  /** Nodes with a `*`: the first in configured order that matches wins; undefined when there are none. */
+  /**
+   * Nodes with a `*`: the first in configured order that matches wins; undefined when there are
+   * none.
+   */
   readonly wildcards: Branch<RuleNode> | undefined;
 }
 
 /** What one request key can lead to. */
 export interface KeyTable {
-  /** By request value: the nodes whose composite is this key, an underscore and the value; undefined when there are none. */
+  /**
+   * By request value: the nodes whose composite is this key, an underscore and the value; undefined
+   * when there are none.
+   */
   readonly values: TextTable<RuleNode> | undefined;
   /** The node whose composite is this key itself. */
   readonly alone: RuleNode | undefined;
@@ -50,7 +67,10 @@ export interface KeyTable {
 /** How an entry led to its node. */
 export type Reach = "exact" | "wildcard" | "key";
 
-/** Builds the tables of one level. Nodes come in configured order and their composites are unique, which the validator has made sure of. */
+/**
+ * Builds the tables of one level. Nodes come in configured order and their composites are unique,
+ * which the validator has made sure of.
+ */
 export function createLevel(nodes: readonly RuleNode[]): Level {
   const alone = new Map<string, RuleNode>();
   const values = new Map<string, Map<string, RuleNode>>();
@@ -68,13 +88,18 @@ export function createLevel(nodes: readonly RuleNode[]): Level {
   const wildcards = createWildcardTree(nodes);
   const tables = new Map<string, KeyTable>();
   const joined = new Map<string, RuleNode>();
-  for (const [key, byValue] of values) tables.set(key, keyTable(byValue, alone.get(key), wildcards && entranceOf(wildcards, key)));
+  for (const [key, byValue] of values)
+    tables.set(key, keyTable(byValue, alone.get(key), wildcards && entranceOf(wildcards, key)));
   for (const [composite, node] of alone) {
     if (tables.has(composite)) continue;
     if (composite.includes(SEPARATOR)) joined.set(composite, node);
     else tables.set(composite, keyTable(undefined, node, wildcards && entranceOf(wildcards, composite)));
   }
-  return { tables: createTextTable(tables), joined: joined.size === 0 ? undefined : createTextTable(joined), wildcards };
+  return {
+    tables: createTextTable(tables),
+    joined: joined.size === 0 ? undefined : createTextTable(joined),
+    wildcards,
+  };
 }
 
 function keyTable(
@@ -85,7 +110,9 @@ function keyTable(
   return { values: values && createTextTable(values), alone, entrance };
 }
 
-/** The node an entry leads to: exact composite first, then wildcards in order, then the key alone. */
+/**
+ * The node an entry leads to: exact composite first, then wildcards in order, then the key alone.
+ */
 export function findNode(level: Level, entry: Entry): RuleNode | undefined {
   const table = lookUp(level.tables, entry.key);
   if (table?.values !== undefined) {
@@ -95,7 +122,9 @@ export function findNode(level: Level, entry: Entry): RuleNode | undefined {
   if (level.wildcards !== undefined) {
     const entrance = table?.entrance;
     const found =
-      entrance === undefined ? findFromRoot(level.wildcards, entry.key, entry.value) : findFromEntrance(entrance, entry.key, entry.value);
+      entrance === undefined
+        ? findFromRoot(level.wildcards, entry.key, entry.value)
+        : findFromEntrance(entrance, entry.key, entry.value);
     if (found !== undefined) return found;
   }
   if (table !== undefined) return table.alone;

@@ -1,9 +1,13 @@
-// Measures how the cost of finding a rule grows with the number of rules: few against many, in turn within one process, so that only the ratio
-// counts. Measured is `match` alone: the requests are made before, new strings each time and as many different ones on both sides, because that is how
-// they come from the wire. What the caller does with the match is not in it; that is decide.benchmark.ts. Asking all of many rules in turn measures the
-// processor's cache too: between two requests for one rule so much else was touched that its memory has to be fetched again, which among few rules never
-// happens. `domains` tells the two apart: there, both sides hold the same number of rules and none is in the cache. Run it with `node --conditions=source ratelimit/src/rules/matching.benchmark.ts [--quick]` (sources) or
-// `node ratelimit/dist/rules/matching.benchmark.js` (build).
+// Measures how the cost of finding a rule grows with the number of rules: few against many, in turn
+// within one process, so that only the ratio counts. Measured is `match` alone: the requests are
+// made before, new strings each time and as many different ones on both sides, because that is how
+// they come from the wire. What the caller does with the match is not in it; that is
+// decide.benchmark.ts. Asking all of many rules in turn measures the processor's cache too: between
+// two requests for one rule so much else was touched that its memory has to be fetched again, which
+// among few rules never happens. `domains` tells the two apart: there, both sides hold the same
+// number of rules and none is in the cache. Run it with `node --conditions=source
+// ratelimit/src/rules/matching.benchmark.ts [--quick]` (sources) or `node
+// ratelimit/dist/rules/matching.benchmark.js` (build).
 import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { compileRules } from "./compile.ts";
@@ -16,7 +20,10 @@ const WARM_UP = 256_000;
 const ROUND = isQuick ? 64_000 : 256_000;
 const ROUNDS = isQuick ? 5 : 15;
 
-/** Descriptors that are made, outside the measured time, before they are matched: so few that they are as near to the processor as one that was just read from the wire. */
+/**
+ * Descriptors that are made, outside the measured time, before they are matched: so few that they
+ * are as near to the processor as one that was just read from the wire.
+ */
 const BATCH = 64;
 
 /** One comparison. */
@@ -124,13 +131,17 @@ function sideOf({ few, asked, ruleValue, requestValue }: Case, rules: number, do
     { statistics },
   );
   const compiled = names.map((domain) => ruleSet.domain(domain) ?? expectDomain(domain));
-  // One rule after the other, in a shuffled order, the same in every run: 7919 is prime to every number of rules here. Key and value are new strings each
-  // time, as they come from the wire.
+  // One rule after the other, in a shuffled order, the same in every run: 7919 is prime to every
+  // number of rules here. Key and value are new strings each time, as they come from the wire.
   const request = (index: number): readonly Entry[] => [
     { key: newString("route"), value: newString(requestValue((index * 7919) % askedRules, index % 1000)) },
   ];
-  // All rules of a domain are asked for before any is again, domain by domain in a shuffled order as well.
-  return { rules: (index) => compiled[(Math.floor(index / askedRules) * 7919) % domains] ?? expectDomain(String(index)), request };
+  // All rules of a domain are asked for before any is again, domain by domain in a shuffled order
+  // as well.
+  return {
+    rules: (index) => compiled[(Math.floor(index / askedRules) * 7919) % domains] ?? expectDomain(String(index)),
+    request,
+  };
 }
 
 function expectDomain(domain: string): never {
@@ -155,12 +166,18 @@ function newString(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** Nanoseconds per match: the median over batches, which a batch that lost its processor to another program does not move. */
+/**
+ * Nanoseconds per match: the median over batches, which a batch that lost its processor to another
+ * program does not move.
+ */
 function measure({ rules, request }: Side, matches: number, isHit: boolean): number {
   const nanoseconds: number[] = [];
   let hits = 0;
   for (let index = 0; index < matches; index += BATCH) {
-    const batch = Array.from({ length: BATCH }, (_, at) => ({ rules: rules(index + at), entries: request(index + at) }));
+    const batch = Array.from({ length: BATCH }, (_, at) => ({
+      rules: rules(index + at),
+      entries: request(index + at),
+    }));
     const began = process.hrtime.bigint();
     for (const each of batch) if (each.rules.match(each.entries) !== undefined) hits++;
     nanoseconds.push(Number(process.hrtime.bigint() - began) / BATCH);
@@ -192,7 +209,10 @@ if (import.meta.main) {
     const few = sideOf(each, each.few, each.domains);
     const many = sideOf(each, each.many, 1);
     for (const side of [few, many]) measure(side, WARM_UP, each.isHit);
-    const rounds = Array.from({ length: ROUNDS }, () => ({ few: measure(few, ROUND, each.isHit), many: measure(many, ROUND, each.isHit) }));
+    const rounds = Array.from({ length: ROUNDS }, () => ({
+      few: measure(few, ROUND, each.isHit),
+      many: measure(many, ROUND, each.isHit),
+    }));
     const ratios = rounds.map((round) => round.many / round.few);
     print([
       `${each.name}, ${each.few} against ${each.many}`,

@@ -1,9 +1,13 @@
-// The match of a limit that a request brings along: no rule lookup, never shadow, never quota, no name, not unlimited.
+// The match of a limit that a request brings along: no rule lookup, never shadow, never quota, no
+// name, not unlimited.
 import { UNIT_SECONDS, unitOfNumber } from "@weir/proto/rate-limit-config/unit";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { Entry, RuleMatch } from "./rule-set.ts";
 
-/** Last part of an override's path, and of the key its hits count under when there is no room for one with request values. */
+/**
+ * Last part of an override's path, and of the key its hits count under when there is no room for
+ * one with request values.
+ */
 const OVERRIDE = "override";
 
 const NO_NAMES: readonly string[] = [];

@@ -1,4 +1,5 @@
-// The compiled tables against a slow, obvious matcher written from the specification's words, on random rule trees and requests.
+// The compiled tables against a slow, obvious matcher written from the specification's words, on
+// random rule trees and requests.
 import type { JsonObject } from "@bufbuild/protobuf";
 import { compositeKey, type DescriptorModel, type RateLimitModel } from "@weir/proto/rate-limit-config/model";
 import { describe, expect, it } from "vitest";
@@ -85,10 +86,17 @@ function randomPattern(random: () => number): string {
 function randomLimit(random: () => number): RateLimitModel {
   const names = { name: pick(random, ["", "n", "m"]), replaces: random() < 0.2 ? [{ name: "other" }] : [] };
   if (random() < 0.1) return unlimited(names);
-  return limit(Math.floor(random() * 1000), pick(random, ["second", "MINUTE", "Hour", "day", "WEEK", "month", "Year"]), names);
+  return limit(
+    Math.floor(random() * 1000),
+    pick(random, ["second", "MINUTE", "Hour", "day", "WEEK", "month", "Year"]),
+    names,
+  );
 }
 
-/** A request that follows a random way down the tree at first, so that many match, and strays from it at last. */
+/**
+ * A request that follows a random way down the tree at first, so that many match, and strays from
+ * it at last.
+ */
 function randomRequest(random: () => number, descriptors: readonly DescriptorModel[]): Entry[] {
   const request: Entry[] = [];
   let level = descriptors;
@@ -101,9 +109,13 @@ function randomRequest(random: () => number, descriptors: readonly DescriptorMod
   return request;
 }
 
-/** An entry that leads to the node more often than not: split at a random underscore, stars filled, or with another value. */
+/**
+ * An entry that leads to the node more often than not: split at a random underscore, stars filled,
+ * or with another value.
+ */
 function randomEntry(random: () => number, node: DescriptorModel): Entry {
-  const text = random() < 0.7 ? compositeKey(node).replaceAll("*", () => pick(random, REQUEST_VALUES)) : compositeKey(node);
+  const text =
+    random() < 0.7 ? compositeKey(node).replaceAll("*", () => pick(random, REQUEST_VALUES)) : compositeKey(node);
   const cuts = Array.from(text.matchAll(/_/g), (found) => found.index);
   if (cuts.length === 0 || random() < 0.3) return { key: text, value: pick(random, REQUEST_VALUES) };
   const cut = pick(random, cuts);
@@ -134,14 +146,20 @@ function patternMatches(pattern: string, text: string): boolean {
 }
 
 /** The specification, word by word. */
-function findSlowly(domain: string, descriptors: readonly DescriptorModel[], request: readonly Entry[]): Found | undefined {
+function findSlowly(
+  domain: string,
+  descriptors: readonly DescriptorModel[],
+  request: readonly Entry[],
+): Found | undefined {
   let level = descriptors;
   let last: DescriptorModel | undefined;
   const steps: { node: DescriptorModel; entry: Entry; how: "exact" | "wildcard" | "key" }[] = [];
   for (const entry of request) {
     const whole = `${entry.key}_${entry.value}`;
     const exact = level.find((node) => compositeKey(node) === whole);
-    const wildcard = level.find((node) => compositeKey(node).includes("*") && patternMatches(compositeKey(node), whole));
+    const wildcard = level.find(
+      (node) => compositeKey(node).includes("*") && patternMatches(compositeKey(node), whole),
+    );
     const alone = level.find((node) => compositeKey(node) === entry.key);
     const node = exact ?? wildcard ?? alone;
     if (node === undefined) return undefined;
@@ -241,7 +259,9 @@ describe("match()", () => {
           const request = randomRequest(random, descriptors);
           const isOverride = random() < 0.05;
           const expected = isOverride ? overrideSlowly("d", request, index) : findSlowly("d", descriptors, request);
-          const actual = foundOf(isOverride ? rules?.override(request, { requestsPerUnit: index, unit: 3 }) : rules?.match(request));
+          const actual = foundOf(
+            isOverride ? rules?.override(request, { requestsPerUnit: index, unit: 3 }) : rules?.match(request),
+          );
           if (expected !== undefined && !isOverride) {
             seen.found += 1;
             seen.shared += expected.shared.length > 0 ? 1 : 0;

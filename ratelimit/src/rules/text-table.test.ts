@@ -18,7 +18,8 @@ describe("createTextTable", () => {
   it("lookUp() finds each of 100,000 texts and none that is not there", () => {
     const table = createTextTable(new Map(Array.from({ length: 100_000 }, (_, index) => [`text-${index}`, index])));
     for (let index = 0; index < 100_000; index++) {
-      if (lookUp(table, `text-${index}`) !== index) expect.fail(`text-${index} names ${String(lookUp(table, `text-${index}`))}`);
+      if (lookUp(table, `text-${index}`) !== index)
+        expect.fail(`text-${index} names ${String(lookUp(table, `text-${index}`))}`);
       if (lookUp(table, `test-${index}`) !== undefined) expect.fail(`test-${index} is there`);
     }
   });
@@ -31,9 +32,19 @@ describe("createTextTable", () => {
   it("lookUp() tells texts apart at whatever place they differ when they are few or many", () => {
     for (const rest of ["", "s", "st", "suffix", "a-suffix-of-more-than-sixteen-units"]) {
       for (const count of [1, 2, 3, 4, 8, 9, 100]) {
-        const table = createTextTable(new Map(Array.from({ length: count }, (_, index) => [`${100 + index}${rest}`, index])));
+        const table = createTextTable(
+          new Map(Array.from({ length: count }, (_, index) => [`${100 + index}${rest}`, index])),
+        );
         for (let index = 0; index < count; index++) expect(lookUp(table, `${100 + index}${rest}`)).toBe(index);
-        for (const other of [`${100 + count}${rest}`, `1${rest}`, `x100${rest}`, `100${rest}x`, `x00${rest}`, rest, ""]) {
+        for (const other of [
+          `${100 + count}${rest}`,
+          `1${rest}`,
+          `x100${rest}`,
+          `100${rest}x`,
+          `x00${rest}`,
+          rest,
+          "",
+        ]) {
           expect(lookUp(table, other)).toBeUndefined();
         }
       }

@@ -1,15 +1,28 @@
-// A table from texts to what they name, built once and only read. It finds a text that was just received without leaving compiled code, where a Map
-// would first have its hash computed by the runtime, and touches less memory. Not for tables that change.
+// A table from texts to what they name, built once and only read. It finds a text that was just
+// received without leaving compiled code, where a Map would first have its hash computed by the
+// runtime, and touches less memory. Not for tables that change.
 
 /** The table. Its parts are for `lookUp` only. */
 export interface TextTable<Value> {
-  /** Text and value of each slot in turn: where they are follows from the hash alone, so that the processor fetches both while it looks at the slot. */
+  /**
+   * Text and value of each slot in turn: where they are follows from the hash alone, so that the
+   * processor fetches both while it looks at the slot.
+   */
   readonly pairs: readonly (string | Value | undefined)[];
-  /** Number of slots, a power of two, less one; -1 when there are none, because comparing with each text takes less time than hashing. */
+  /**
+   * Number of slots, a power of two, less one; -1 when there are none, because comparing with each
+   * text takes less time than hashing.
+   */
   readonly mask: number;
-  /** The hash of each slot's text, its lowest bit set; 0 for a free slot. At most three of four are taken. */
+  /**
+   * The hash of each slot's text, its lowest bit set; 0 for a free slot. At most three of four are
+   * taken.
+   */
   readonly slots: Int32Array;
-  /** How many units from the end of a text are hashed: the fewest that tell the texts of the table apart. */
+  /**
+   * How many units from the end of a text are hashed: the fewest that tell the texts of the table
+   * apart.
+   */
   readonly tail: number;
   /** Lengths of the shortest and the longest text in the table: others need not be hashed. */
   readonly shortest: number;
@@ -80,12 +93,18 @@ function isComparedByEach(lengths: readonly number[]): boolean {
   return lengths.every((length) => lengths.filter((other) => other === length).length <= MAX_OF_ONE_LENGTH);
 }
 
-/** The fewest units at the ends of these texts that, with the lengths, give each text a hash of its own. */
+/**
+ * The fewest units at the ends of these texts that, with the lengths, give each text a hash of its
+ * own.
+ */
 function tailOf(texts: readonly string[]): number {
   return TAILS.find((tail) => new Set(texts.map((text) => hashOf(text, tail))).size === texts.length) ?? WHOLE;
 }
 
-/** The same text in one piece: a text that was cut out of another or put together leads to the pieces, which are elsewhere in memory. */
+/**
+ * The same text in one piece: a text that was cut out of another or put together leads to the
+ * pieces, which are elsewhere in memory.
+ */
 function flatCopyOf(text: string): string {
   return Object.keys({ [text]: undefined })[0] ?? text; // The name of a property is always in one piece.
 }
@@ -94,10 +113,14 @@ function slotOf(hash: number, mask: number): number {
   return (hash >>> 1) & mask; // The lowest bit is always set.
 }
 
-/** FNV-1a over the length and the last UTF-16 units, with its high bits folded into the low ones that choose the slot. Never 0. */
+/**
+ * FNV-1a over the length and the last UTF-16 units, with its high bits folded into the low ones
+ * that choose the slot. Never 0.
+ */
 function hashOf(text: string, tail: number): number {
   const { length } = text;
   let hash = FNV_OFFSET ^ length;
-  for (let at = length > tail ? length - tail : 0; at < length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
+  for (let at = length > tail ? length - tail : 0; at < length; at++)
+    hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
   return (hash ^ (hash >>> 15)) | 1;
 }

@@ -1,5 +1,6 @@
-// The patterns of one level, found by the text before their first `*`: a tree of those texts, so that a thousand patterns cost about what ten do.
-// Which nodes there are, and what is looked up before and after the patterns, is level.ts.
+// The patterns of one level, found by the text before their first `*`: a tree of those texts, so
+// that a thousand patterns cost about what ten do. Which nodes there are, and what is looked up
+// before and after the patterns, is level.ts.
 import { matchesWildcard, type Wildcard } from "./wildcard.ts";
 
 /** Ends the key in a composite. */
@@ -20,7 +21,10 @@ export interface Candidate<Node> {
   readonly isPrefix: boolean;
 }
 
-/** A branch of the tree. The texts from the root down, joined, are what stands before the first `*` of the candidates here. */
+/**
+ * A branch of the tree. The texts from the root down, joined, are what stands before the first `*`
+ * of the candidates here.
+ */
 export interface Branch<Node> {
   readonly text: string;
   /** In configured order. */
@@ -29,20 +33,32 @@ export interface Branch<Node> {
   readonly below: Map<number, Branch<Node>>;
 }
 
-/** Where the lookup stands after a key that is known in advance, so that only the value is left to walk. */
+/**
+ * Where the lookup stands after a key that is known in advance, so that only the value is left to
+ * walk.
+ */
 export interface KeyEntrance<Node> {
   /** Branches with candidates that were passed on the way. */
   readonly passed: readonly Branch<Node>[];
-  /** The branch whose texts end with the separator behind the key; undefined when no pattern goes on there. */
+  /**
+   * The branch whose texts end with the separator behind the key; undefined when no pattern goes on
+   * there.
+   */
   readonly branch: Branch<Node> | undefined;
-  /** All candidates there are on the way and behind it, in configured order; undefined when they are more than `MAX_TRIED`. */
+  /**
+   * All candidates there are on the way and behind it, in configured order; undefined when they are
+   * more than `MAX_TRIED`.
+   */
   readonly few: readonly Candidate<Node>[] | undefined;
 }
 
 /** Most candidates that are tried in turn: so few take less time than the tree. */
 const MAX_TRIED = 3;
 
-/** The tree of these nodes, which come in configured order and have a wildcard each; undefined when there are none. */
+/**
+ * The tree of these nodes, which come in configured order and have a wildcard each; undefined when
+ * there are none.
+ */
 export function createWildcardTree<Node extends Patterned>(nodes: readonly Node[]): Branch<Node> | undefined {
   const root = newBranch<Node>("");
   let order = 0;
@@ -56,7 +72,10 @@ export function createWildcardTree<Node extends Patterned>(nodes: readonly Node[
   return order === 0 ? undefined : root;
 }
 
-/** The entrance for entries of this key. Every key that ends at a separator of a pattern's first text ends a branch, so there is no half of a text left. */
+/**
+ * The entrance for entries of this key. Every key that ends at a separator of a pattern's first
+ * text ends a branch, so there is no half of a text left.
+ */
 export function entranceOf<Node>(root: Branch<Node>, key: string): KeyEntrance<Node> {
   const text = key + SEPARATOR;
   const passed: Branch<Node>[] = [];
@@ -67,8 +86,14 @@ export function entranceOf<Node>(root: Branch<Node>, key: string): KeyEntrance<N
     branch = nextBranch(branch, text, at);
     at += branch?.text.length ?? 0;
   }
-  const candidates = [...passed, ...(branch === undefined ? [] : branchesFrom(branch))].flatMap((each) => each.candidates);
-  return { passed, branch, few: candidates.length > MAX_TRIED ? undefined : candidates.sort((a, b) => a.order - b.order) };
+  const candidates = [...passed, ...(branch === undefined ? [] : branchesFrom(branch))].flatMap(
+    (each) => each.candidates,
+  );
+  return {
+    passed,
+    branch,
+    few: candidates.length > MAX_TRIED ? undefined : candidates.sort((a, b) => a.order - b.order),
+  };
 }
 
 function branchesFrom<Node>(start: Branch<Node>): readonly Branch<Node>[] {
@@ -88,7 +113,10 @@ export function findFromEntrance<Node>(entrance: KeyEntrance<Node>, key: string,
   return entrance.branch === undefined ? best?.node : findBelow(entrance.branch, value, best, key, value)?.node;
 }
 
-/** The first pattern that matches an entry whose key has no entrance: no first text goes beyond such a key. */
+/**
+ * The first pattern that matches an entry whose key has no entrance: no first text goes beyond such
+ * a key.
+ */
 export function findFromRoot<Node>(root: Branch<Node>, key: string, value: string): Node | undefined {
   return findBelow(root, key, undefined, key, value)?.node;
 }
@@ -135,7 +163,10 @@ function newBranch<Node>(text: string): Branch<Node> {
   return { text, candidates: [], below: new Map() };
 }
 
-/** The branch where `text` ends, made if need be. A branch ends behind every separator, because keys end there. */
+/**
+ * The branch where `text` ends, made if need be. A branch ends behind every separator, because keys
+ * end there.
+ */
 function plant<Node>(root: Branch<Node>, text: string): Branch<Node> {
   let branch = root;
   let at = 0;

@@ -1,5 +1,5 @@
-// Patterns with `*`, each standing for zero or more characters. They are tested against the composite `key_value` of an entry, but without building
-// it wherever the answer does not need it.
+// Patterns with `*`, each standing for zero or more characters. They are tested against the
+// composite `key_value` of an entry, but without building it wherever the answer does not need it.
 
 /** Joins key and value of an entry. */
 const SEPARATOR = "_";
@@ -7,7 +7,10 @@ const SEPARATOR_CODE = 95;
 
 /** A compiled pattern. */
 export interface Wildcard {
-  /** The key of the rule as configured; with an entry of this very key, testing `valuePieces` against the value is enough. */
+  /**
+   * The key of the rule as configured; with an entry of this very key, testing `valuePieces`
+   * against the value is enough.
+   */
   readonly key: string;
   /** The value of the rule split at `*`; undefined when the `*` is in the key. */
   readonly valuePieces: readonly string[] | undefined;
@@ -25,7 +28,8 @@ export function compileWildcard(key: string, value: string): Wildcard | undefine
 /** Whether the pattern matches the composite of this entry. */
 export function matchesWildcard(wildcard: Wildcard, key: string, value: string): boolean {
   if (wildcard.valuePieces !== undefined && wildcard.key === key) return matchesPieces(wildcard.valuePieces, value);
-  // Another key can still match, because `a` + `b_c` and `a_b` + `c` are one composite. The first piece decides it nearly always.
+  // Another key can still match, because `a` + `b_c` and `a_b` + `c` are one composite. The first
+  // piece decides it nearly always.
   const first = wildcard.pieces[0] ?? "";
   if (first.length <= key.length) {
     if (!key.startsWith(first)) return false;
@@ -35,7 +39,10 @@ export function matchesWildcard(wildcard: Wildcard, key: string, value: string):
   return matchesPieces(wildcard.pieces, key + SEPARATOR + value);
 }
 
-/** Starts with the first piece, ends with the last, and holds the others in between from left to right without overlap. */
+/**
+ * Starts with the first piece, ends with the last, and holds the others in between from left to
+ * right without overlap.
+ */
 function matchesPieces(pieces: readonly string[], text: string): boolean {
   const first = pieces[0] ?? "";
   const last = pieces[pieces.length - 1] ?? "";

@@ -45,9 +45,12 @@ export function readAltstore(read: EnvReader): AltstoreSettings {
   });
   return {
     addresses: read.list(names("HOST_PORT"), {
-      effect: "Nodes of the alternative store: host:port, or the path of a unix socket. The same list, in the same order, on every pod.",
+      effect:
+        "Nodes of the alternative store: host:port, or the path of a unix socket. The same list, in the same order, on every pod.",
     }),
-    record: read.optionalString(names("SRV"), { effect: "SRV record that names the nodes, such as _memcache._tcp.example.org." }),
+    record: read.optionalString(names("SRV"), {
+      effect: "SRV record that names the nodes, such as _memcache._tcp.example.org.",
+    }),
     refreshMs: read.durationMs(names("SRV_REFRESH"), {
       default: "0",
       bareUnit: "s",
@@ -71,15 +74,21 @@ export function readNodeSource(read: EnvReader, { addresses, record, refreshMs }
   if (record !== undefined) {
     const parsed = parseSrvName(record);
     if (addresses.length > 0) {
-      read.problem("ALTSTORE_SRV", record, "nothing beside ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set");
+      read.problem(
+        "ALTSTORE_SRV",
+        record,
+        "nothing beside ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
+      );
     } else if (!parsed.ok) {
       read.problem("ALTSTORE_SRV", record, `a name such as _memcache._tcp.example.org: ${parsed.problem}`);
     }
     return { kind: "srv", record, refreshMs };
   }
-  if (addresses.length === 0) read.problem("ALTSTORE_HOST_PORT", undefined, "a list of host:port, or ALTSTORE_SRV instead");
+  if (addresses.length === 0)
+    read.problem("ALTSTORE_HOST_PORT", undefined, "a list of host:port, or ALTSTORE_SRV instead");
   for (const address of addresses) {
-    if (parseNodeAddress(address) === undefined) read.problem("ALTSTORE_HOST_PORT", address, "a list of host:port and of paths with a /");
+    if (parseNodeAddress(address) === undefined)
+      read.problem("ALTSTORE_HOST_PORT", address, "a list of host:port and of paths with a /");
   }
   return { kind: "list", addresses };
 }

@@ -1,4 +1,5 @@
-// Settings of the counter backend: which one is in use, and what is answered when it fails. Each backend has a file of its own for its settings.
+// Settings of the counter backend: which one is in use, and what is answered when it fails. Each
+// backend has a file of its own for its settings.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { FailureMode } from "../decide/decider.ts";
@@ -15,7 +16,10 @@ export interface MemoryBackendSettings {
 /** The backend. */
 export type BackendSettings = MemoryBackendSettings | KvstoreBackendSettings | AltstoreBackendSettings;
 
-/** Reads BACKEND_TYPE and the settings of every backend: a mistake in those of another one is told too. */
+/**
+ * Reads BACKEND_TYPE and the settings of every backend: a mistake in those of another one is told
+ * too.
+ */
 export function readBackendSettings(read: EnvReader): BackendSettings {
   const type = read.string("BACKEND_TYPE", {
     default: "kvstore",

@@ -6,19 +6,26 @@ import type { XdsOptions, XdsTlsOptions } from "../config/xds/xds-options.ts";
 
 /** Where the configuration comes from. */
 export type ConfigSourceSettings =
-  { readonly kind: "files"; readonly directory: RuleDirectoryOptions } | { readonly kind: "xds"; readonly client: XdsOptions };
+  | { readonly kind: "files"; readonly directory: RuleDirectoryOptions }
+  | { readonly kind: "xds"; readonly client: XdsOptions };
 
 /** The configuration and how it is taken. */
 export interface ConfigSettings {
   /** CONFIG_TYPE; default FILE. */
   readonly source: ConfigSourceSettings;
-  /** FORCE_START_WITHOUT_INITIAL_CONFIG: gRPC and HTTP open before the first configuration; default false. */
+  /**
+   * FORCE_START_WITHOUT_INITIAL_CONFIG: gRPC and HTTP open before the first configuration; default
+   * false.
+   */
   readonly forceStart: boolean;
   /** MERGE_DOMAIN_CONFIG: several files or resources may define one domain; default false. */
   readonly mergeDomains: boolean;
 }
 
-/** Reads them. Settings of the source that is not chosen are read too, so that a mistake in them is told. */
+/**
+ * Reads them. Settings of the source that is not chosen are read too, so that a mistake in them is
+ * told.
+ */
 export function readConfigSettings(read: EnvReader): ConfigSettings {
   const kind = read.oneOf("CONFIG_TYPE", {
     default: "FILE",
@@ -33,7 +40,10 @@ export function readConfigSettings(read: EnvReader): ConfigSettings {
       default: false,
       effect: "Opens gRPC and HTTP before the first configuration is in; calls fail until then.",
     }),
-    mergeDomains: read.boolean("MERGE_DOMAIN_CONFIG", { default: false, effect: "Several files or resources may define one domain." }),
+    mergeDomains: read.boolean("MERGE_DOMAIN_CONFIG", {
+      default: false,
+      effect: "Several files or resources may define one domain.",
+    }),
   };
 }
 
@@ -44,20 +54,27 @@ function readDirectory(read: EnvReader): RuleDirectoryOptions {
       effect: "Root of the rule files, often a link that is swapped.",
     }),
     subdirectory: read.string("RUNTIME_SUBDIRECTORY", { default: "", effect: "Folder below the root." }),
-    appDirectory: read.string("RUNTIME_APPDIRECTORY", { default: "config", effect: "Folder below that with the *.yaml and *.yml files." }),
+    appDirectory: read.string("RUNTIME_APPDIRECTORY", {
+      default: "config",
+      effect: "Folder below that with the *.yaml and *.yml files.",
+    }),
     ignoreDotFiles: read.boolean("RUNTIME_IGNOREDOTFILES", {
       default: false,
       effect: "Passes over files and folders that begin with a dot.",
     }),
     watchRoot: read.boolean("RUNTIME_WATCH_ROOT", {
       default: true,
-      effect: "Reads rules again when the root, or the ..data link of a ConfigMap, is swapped; false: when any file changes.",
+      effect:
+        "Reads rules again when the root, or the ..data link of a ConfigMap, is swapped; false: when any file changes.",
     }),
   };
 }
 
 function readXds(read: EnvReader, isChosen: boolean): XdsOptions {
-  const serverUrl = read.string("CONFIG_GRPC_XDS_SERVER_URL", { default: "localhost:18000", effect: "Configuration server, host:port." });
+  const serverUrl = read.string("CONFIG_GRPC_XDS_SERVER_URL", {
+    default: "localhost:18000",
+    effect: "Configuration server, host:port.",
+  });
   if (isChosen && !/^[^/\s]+:\d{1,5}$/.test(serverUrl))
     read.problem("CONFIG_GRPC_XDS_SERVER_URL", serverUrl, "host:port, such as localhost:18000");
   const messageMaxBytes = read.integer("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", {
@@ -72,7 +89,10 @@ function readXds(read: EnvReader, isChosen: boolean): XdsOptions {
       default: "default",
       effect: "Id of this node; what stands before the first slash is its fleet.",
     }),
-    nodeMetadata: read.map("CONFIG_GRPC_XDS_NODE_METADATA", { separator: "=", effect: "Metadata of this node, such as fleet=gateway." }),
+    nodeMetadata: read.map("CONFIG_GRPC_XDS_NODE_METADATA", {
+      separator: "=",
+      effect: "Metadata of this node, such as fleet=gateway.",
+    }),
     headers: readHeaders(read),
     tls: readXdsTls(read, isChosen),
     messageMaxBytes: messageMaxBytes === 0 ? undefined : messageMaxBytes,
@@ -88,7 +108,9 @@ function readXds(read: EnvReader, isChosen: boolean): XdsOptions {
 
 function readHeaders(read: EnvReader): ReadonlyMap<string, string> {
   const name = "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS";
-  const headers = read.map(name, { effect: "Headers added to requests to the configuration server, for example for authorization." });
+  const headers = read.map(name, {
+    effect: "Headers added to requests to the configuration server, for example for authorization.",
+  });
   for (const key of headers.keys()) {
     // The value may be a credential, so only the name is shown.
     if (!/^[0-9a-z_.-]+$/i.test(key) || key.toLowerCase().endsWith("-bin")) {
@@ -99,8 +121,13 @@ function readHeaders(read: EnvReader): ReadonlyMap<string, string> {
 }
 
 function readXdsTls(read: EnvReader, isChosen: boolean): XdsTlsOptions | undefined {
-  const useTls = read.boolean("CONFIG_GRPC_XDS_SERVER_USE_TLS", { default: true, effect: "TLS to the configuration server." });
-  const certPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", { effect: "File of the client's certificate chain." });
+  const useTls = read.boolean("CONFIG_GRPC_XDS_SERVER_USE_TLS", {
+    default: true,
+    effect: "TLS to the configuration server.",
+  });
+  const certPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", {
+    effect: "File of the client's certificate chain.",
+  });
   const keyPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", { effect: "File of its private key." });
   const caPath = read.optionalString("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", {
     effect: "File of an authority to trust for the server, beside the public ones and those of the system.",

@@ -9,7 +9,10 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Settings of the decider and of what stands before its counters. */
 export interface DecideSettings extends DecideOptions {
-  /** LOCAL_CACHE_SIZE_IN_BYTES: most memory of the local cache of keys over their limit; 0 = no such cache, the default. */
+  /**
+   * LOCAL_CACHE_SIZE_IN_BYTES: most memory of the local cache of keys over their limit; 0 = no such
+   * cache, the default.
+   */
   readonly localCacheSizeBytes: number;
 }
 
@@ -24,16 +27,30 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
       default: false,
       effect: "Judges every limit as a quota: a call fails only when all are used up.",
     }),
-    nearLimitRatio: read.ratio("NEAR_LIMIT_RATIO", { default: 0.8, effect: "Share of a limit from which on hits count as near_limit." }),
+    nearLimitRatio: read.ratio("NEAR_LIMIT_RATIO", {
+      default: 0.8,
+      effect: "Share of a limit from which on hits count as near_limit.",
+    }),
     responseHeaders: readHeaderNames(read),
     ruleHeader: readHeaderName(read, "LIMIT_RULE_HEADER", {
       default: "",
       effect: "Name of a response header that tells which rule rejected; empty sends none.",
     }),
-    dynamicMetadata: read.boolean("RESPONSE_DYNAMIC_METADATA", { default: false, effect: "Answers dynamic metadata with each decision." }),
+    dynamicMetadata: read.boolean("RESPONSE_DYNAMIC_METADATA", {
+      default: false,
+      effect: "Answers dynamic metadata with each decision.",
+    }),
     keyPrefix: read.string("CACHE_KEY_PREFIX", { default: "", effect: "Text before every counter key." }),
-    maxDescriptors: read.integer("MAX_DESCRIPTORS_PER_REQUEST", { default: 1000, min: 1, effect: "Most descriptors of a request." }),
-    maxEntries: read.integer("MAX_ENTRIES_PER_DESCRIPTOR", { default: 100, min: 1, effect: "Most entries of a descriptor." }),
+    maxDescriptors: read.integer("MAX_DESCRIPTORS_PER_REQUEST", {
+      default: 1000,
+      min: 1,
+      effect: "Most descriptors of a request.",
+    }),
+    maxEntries: read.integer("MAX_ENTRIES_PER_DESCRIPTOR", {
+      default: 100,
+      min: 1,
+      effect: "Most entries of a descriptor.",
+    }),
     localCacheSizeBytes: read.sizeBytes(["LOCAL_CACHE_SIZE_IN_BYTES", "LocalCacheSizeInBytes"], {
       default: 0,
       min: 0,
@@ -55,7 +72,10 @@ function readHeaderNames(read: EnvReader): LimitHeaderNames | undefined {
     effect: "Answers headers with limit, remaining hits and reset.",
   });
   const headers = {
-    limit: readHeaderName(read, "LIMIT_LIMIT_HEADER", { default: "RateLimit-Limit", effect: "Name of the header with the limit." }),
+    limit: readHeaderName(read, "LIMIT_LIMIT_HEADER", {
+      default: "RateLimit-Limit",
+      effect: "Name of the header with the limit.",
+    }),
     remaining: readHeaderName(read, "LIMIT_REMAINING_HEADER", {
       default: "RateLimit-Remaining",
       effect: "Name of the header with the hits left.",
@@ -66,7 +86,9 @@ function readHeaderNames(read: EnvReader): LimitHeaderNames | undefined {
     }),
   };
   const { limit, remaining, reset } = headers;
-  return isEnabled && limit !== undefined && remaining !== undefined && reset !== undefined ? { limit, remaining, reset } : undefined;
+  return isEnabled && limit !== undefined && remaining !== undefined && reset !== undefined
+    ? { limit, remaining, reset }
+    : undefined;
 }
 
 function readHeaderName(

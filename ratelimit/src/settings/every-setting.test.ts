@@ -1,5 +1,6 @@
-// Every variable that the service knows, under every spelling, set once to something else than its default, alone or with what it needs to mean anything:
-// the field that it is for changes to the expected value. Together they must be all that the service reads.
+// Every variable that the service knows, under every spelling, set once to something else than its
+// default, alone or with what it needs to mean anything: the field that it is for changes to the
+// expected value. Together they must be all that the service reads.
 import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
 
@@ -58,12 +59,41 @@ const LISTENERS: readonly Row[] = [
     expected: { paths: { certPath: "/c", keyPath: "/k" }, clientName: undefined },
     beside: { GRPC_SERVER_TLS_CERT: "/c", GRPC_SERVER_TLS_KEY: "/k" },
   },
-  { names: "GRPC_SERVER_TLS_CERT", value: "/x", path: "server.grpc.tls.paths.certPath", expected: "/x", beside: GRPC_TLS },
-  { names: "GRPC_SERVER_TLS_KEY", value: "/x", path: "server.grpc.tls.paths.keyPath", expected: "/x", beside: GRPC_TLS },
-  { names: "GRPC_CLIENT_TLS_CACERT", value: "/x", path: "server.grpc.tls.paths.caPath", expected: "/x", beside: GRPC_TLS },
-  { names: "GRPC_CLIENT_TLS_SAN", value: "envoy", path: "server.grpc.tls.clientName", expected: "envoy", beside: GRPC_MTLS },
+  {
+    names: "GRPC_SERVER_TLS_CERT",
+    value: "/x",
+    path: "server.grpc.tls.paths.certPath",
+    expected: "/x",
+    beside: GRPC_TLS,
+  },
+  {
+    names: "GRPC_SERVER_TLS_KEY",
+    value: "/x",
+    path: "server.grpc.tls.paths.keyPath",
+    expected: "/x",
+    beside: GRPC_TLS,
+  },
+  {
+    names: "GRPC_CLIENT_TLS_CACERT",
+    value: "/x",
+    path: "server.grpc.tls.paths.caPath",
+    expected: "/x",
+    beside: GRPC_TLS,
+  },
+  {
+    names: "GRPC_CLIENT_TLS_SAN",
+    value: "envoy",
+    path: "server.grpc.tls.clientName",
+    expected: "envoy",
+    beside: GRPC_MTLS,
+  },
   { names: "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", value: "1", path: "server.health.withConfig", expected: true },
-  { names: kvstore("HEALTH_CHECK_ACTIVE_CONNECTION"), value: "t", path: "server.health.withActiveConnection", expected: true },
+  {
+    names: kvstore("HEALTH_CHECK_ACTIVE_CONNECTION"),
+    value: "t",
+    path: "server.health.withActiveConnection",
+    expected: true,
+  },
   { names: "SHUTDOWN_DRAIN", value: "1s", path: "server.shutdown.drainMs", expected: 1000 },
   { names: "SHUTDOWN_GRACE", value: "2s", path: "server.shutdown.graceMs", expected: 2000 },
   { names: "LOG_LEVEL", value: "Debug", path: "log.level", expected: "debug" },
@@ -87,7 +117,13 @@ const CONFIGURATION: readonly Row[] = [
     expected: { a: "b", c: "d:e" },
     beside: XDS,
   },
-  { names: "CONFIG_GRPC_XDS_SERVER_URL", value: "x:1", path: "config.source.client.serverUrl", expected: "x:1", beside: XDS },
+  {
+    names: "CONFIG_GRPC_XDS_SERVER_URL",
+    value: "x:1",
+    path: "config.source.client.serverUrl",
+    expected: "x:1",
+    beside: XDS,
+  },
   {
     names: "CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL",
     value: "1s",
@@ -102,7 +138,13 @@ const CONFIGURATION: readonly Row[] = [
     expected: { "x-a": "b", "x-c": "d" },
     beside: XDS,
   },
-  { names: "CONFIG_GRPC_XDS_SERVER_USE_TLS", value: "false", path: "config.source.client.tls", expected: undefined, beside: XDS },
+  {
+    names: "CONFIG_GRPC_XDS_SERVER_USE_TLS",
+    value: "false",
+    path: "config.source.client.tls",
+    expected: undefined,
+    beside: XDS,
+  },
   {
     names: "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
     value: "/x",
@@ -117,8 +159,20 @@ const CONFIGURATION: readonly Row[] = [
     expected: "/x",
     beside: { ...XDS, CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c", CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "/k" },
   },
-  { names: "CONFIG_GRPC_XDS_SERVER_TLS_CACERT", value: "/a", path: "config.source.client.tls.paths.caPath", expected: "/a", beside: XDS },
-  { names: "CONFIG_GRPC_XDS_SERVER_TLS_SAN", value: "s", path: "config.source.client.tls.serverName", expected: "s", beside: XDS },
+  {
+    names: "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
+    value: "/a",
+    path: "config.source.client.tls.paths.caPath",
+    expected: "/a",
+    beside: XDS,
+  },
+  {
+    names: "CONFIG_GRPC_XDS_SERVER_TLS_SAN",
+    value: "s",
+    path: "config.source.client.tls.serverName",
+    expected: "s",
+    beside: XDS,
+  },
   {
     names: "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL",
     value: "1s",
@@ -126,9 +180,27 @@ const CONFIGURATION: readonly Row[] = [
     expected: 1000,
     beside: XDS,
   },
-  { names: "XDS_CLIENT_BACKOFF_MAX_INTERVAL", value: "20s", path: "config.source.client.backoff.maxMs", expected: 20_000, beside: XDS },
-  { names: "XDS_CLIENT_BACKOFF_RANDOM_FACTOR", value: "2", path: "config.source.client.backoff.factor", expected: 2, beside: XDS },
-  { names: "XDS_CLIENT_BACKOFF_JITTER", value: "false", path: "config.source.client.backoff.jitter", expected: false, beside: XDS },
+  {
+    names: "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
+    value: "20s",
+    path: "config.source.client.backoff.maxMs",
+    expected: 20_000,
+    beside: XDS,
+  },
+  {
+    names: "XDS_CLIENT_BACKOFF_RANDOM_FACTOR",
+    value: "2",
+    path: "config.source.client.backoff.factor",
+    expected: 2,
+    beside: XDS,
+  },
+  {
+    names: "XDS_CLIENT_BACKOFF_JITTER",
+    value: "false",
+    path: "config.source.client.backoff.jitter",
+    expected: false,
+    beside: XDS,
+  },
   {
     names: "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES",
     value: "65536",
@@ -138,7 +210,9 @@ const CONFIGURATION: readonly Row[] = [
   },
 ];
 
-/** The settings of one of the two deployments: those of the second have a word more in their names. */
+/**
+ * The settings of one of the two deployments: those of the second have a word more in their names.
+ */
 const deployment = (word: "" | "PERSECOND_", at: string, beside: Variables): readonly Row[] => {
   const row = (suffix: string, value: string, field: string, expected: unknown, further: Variables = {}): Row => ({
     names: kvstore(`${word}${suffix}`),
@@ -188,13 +262,24 @@ const COUNTERS: readonly Row[] = [
     beside: { KVSTORE_TLS_CLIENT_CERT: "/c", KVSTORE_TLS_CLIENT_KEY: "/k" },
   },
   { names: kvstore("TLS_CACERT"), value: "/x", path: "backend.tls.paths.caPath", expected: "/x" },
-  { names: kvstore("TLS_SKIP_HOSTNAME_VERIFICATION"), value: "true", path: "backend.tls.skipHostnameVerification", expected: true },
+  {
+    names: kvstore("TLS_SKIP_HOSTNAME_VERIFICATION"),
+    value: "true",
+    path: "backend.tls.skipHostnameVerification",
+    expected: true,
+  },
   { names: "KVSTORE_COMMAND_TIMEOUT", value: "2s", path: "backend.commandTimeoutMs", expected: 2000 },
   { names: kvstore("STARTUP_INITIAL_INTERVAL"), value: "2s", path: "backend.startup.initialMs", expected: 2000 },
   { names: kvstore("STARTUP_MAX_INTERVAL"), value: "20s", path: "backend.startup.maxMs", expected: 20_000 },
   { names: kvstore("STARTUP_MAX_ELAPSED_TIME"), value: "1m", path: "backend.startup.maxElapsedMs", expected: 60_000 },
   { names: "EXPIRATION_JITTER_MAX_SECONDS", value: "0", path: "backend.expiryJitterMaxSeconds", expected: 0 },
-  { names: altstore("HOST_PORT"), value: "a:1,b:2", path: "backend.nodes.addresses", expected: ["a:1", "b:2"], beside: ALTSTORE },
+  {
+    names: altstore("HOST_PORT"),
+    value: "a:1,b:2",
+    path: "backend.nodes.addresses",
+    expected: ["a:1", "b:2"],
+    beside: ALTSTORE,
+  },
   {
     names: altstore("SRV"),
     value: "_mc._tcp.example.org",
@@ -228,8 +313,18 @@ const COUNTERS: readonly Row[] = [
     expected: true,
     beside: ALTSTORE,
   },
-  { names: "LOCAL_CACHE_SIZE_IN_BYTES LocalCacheSizeInBytes", value: "1000", path: "decide.localCacheSizeBytes", expected: 1000 },
-  { names: "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", value: "true", path: "decide.stopIncrementsWhenOver", expected: true },
+  {
+    names: "LOCAL_CACHE_SIZE_IN_BYTES LocalCacheSizeInBytes",
+    value: "1000",
+    path: "decide.localCacheSizeBytes",
+    expected: 1000,
+  },
+  {
+    names: "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
+    value: "true",
+    path: "decide.stopIncrementsWhenOver",
+    expected: true,
+  },
   { names: "CACHE_KEY_PREFIX", value: "p:", path: "decide.keyPrefix", expected: "p:" },
   { names: "BACKEND_FAILURE_MODE", value: "deny", path: "decide.failureMode", expected: "deny" },
 ];
@@ -249,7 +344,13 @@ const DECISIONS: readonly Row[] = [
     expected: { limit: "RateLimit-Limit", remaining: "RateLimit-Remaining", reset: "RateLimit-Reset" },
   },
   { names: "LIMIT_LIMIT_HEADER", value: "x-a", path: "decide.responseHeaders.limit", expected: "x-a", beside: HEADERS },
-  { names: "LIMIT_REMAINING_HEADER", value: "x-b", path: "decide.responseHeaders.remaining", expected: "x-b", beside: HEADERS },
+  {
+    names: "LIMIT_REMAINING_HEADER",
+    value: "x-b",
+    path: "decide.responseHeaders.remaining",
+    expected: "x-b",
+    beside: HEADERS,
+  },
   { names: "LIMIT_RESET_HEADER", value: "x-c", path: "decide.responseHeaders.reset", expected: "x-c", beside: HEADERS },
 ];
 
@@ -289,16 +390,40 @@ const STATISTICS: readonly Row[] = [
     expected: /x/u,
     beside: mogrifierWithout("PATTERN"),
   },
-  { names: mogrifier("NAME"), value: "x", path: `${PUSH}.tagged.mogrifiers.0.name`, expected: "x", beside: mogrifierWithout("NAME") },
-  { names: mogrifier("TAGS"), value: "k:v", path: `${PUSH}.tagged.mogrifiers.0.tags`, expected: [["k", "v"]], beside: MOGRIFIER },
-  { names: "DD_ENTITY_ID", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["dd.internal.entity_id:e"], beside: TAGGED },
+  {
+    names: mogrifier("NAME"),
+    value: "x",
+    path: `${PUSH}.tagged.mogrifiers.0.name`,
+    expected: "x",
+    beside: mogrifierWithout("NAME"),
+  },
+  {
+    names: mogrifier("TAGS"),
+    value: "k:v",
+    path: `${PUSH}.tagged.mogrifiers.0.tags`,
+    expected: [["k", "v"]],
+    beside: MOGRIFIER,
+  },
+  {
+    names: "DD_ENTITY_ID",
+    value: "e",
+    path: `${PUSH}.tagged.globalTags`,
+    expected: ["dd.internal.entity_id:e"],
+    beside: TAGGED,
+  },
   { names: "DD_ENV", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["env:e"], beside: TAGGED },
   { names: "DD_SERVICE", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["service:e"], beside: TAGGED },
   { names: "DD_VERSION", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["version:e"], beside: TAGGED },
   { names: "USE_PULLSTATS USE_PROMETHEUS", value: "true", path: "statistics.pull.port", expected: 9090 },
   { names: "PULLSTATS_ADDR PROMETHEUS_ADDR", value: ":1", path: "statistics.pull.port", expected: 1, beside: PULL },
   { names: "PULLSTATS_PATH PROMETHEUS_PATH", value: "/m", path: "statistics.pull.path", expected: "/m", beside: PULL },
-  { names: "PULLSTATS_MAPPER_YAML PROMETHEUS_MAPPER_YAML", value: "/y", path: "statistics.pull.mappingPath", expected: "/y", beside: PULL },
+  {
+    names: "PULLSTATS_MAPPER_YAML PROMETHEUS_MAPPER_YAML",
+    value: "/y",
+    path: "statistics.pull.mappingPath",
+    expected: "/y",
+    beside: PULL,
+  },
   {
     names: "PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS",
     value: "true",
@@ -314,7 +439,10 @@ const STATISTICS: readonly Row[] = [
   { names: "TRACING_SAMPLING_RATE", value: "0.25", path: "tracing.samplingRate", expected: 0.25 },
 ];
 
-/** Taken, checked and without a field of its own: calls share connections, so there is nothing to choose. */
+/**
+ * Taken, checked and without a field of its own: calls share connections, so there is nothing to
+ * choose.
+ */
 const CHECKED_ONLY = ["KVSTORE", "REDIS"].flatMap((store) => [
   `${store}_POOL_ON_EMPTY_BEHAVIOR`,
   `${store}_PERSECOND_POOL_ON_EMPTY_BEHAVIOR`,
@@ -327,7 +455,8 @@ describe("parseSettings()", () => {
     "parseSettings() makes $path $expected when $name is $value",
     ({ name, value, path, expected, names, beside = {} }) => {
       const spellings = names.split(" ");
-      // What stands beside the setting may give it another value, under its primary name, so that it has one before.
+      // What stands beside the setting may give it another value, under its primary name, so that
+      // it has one before.
       const rest = Object.fromEntries(Object.entries(beside).filter(([other]) => !spellings.includes(other)));
       const variable = name.replace("<NAME>", "ONE");
       expect(at(plain(parseSettings({ ...rest, [variable]: value })), path)).toEqual(expected);
@@ -369,5 +498,7 @@ function plain(value: unknown): unknown {
 }
 
 function at(value: unknown, path: string): unknown {
-  return path.split(".").reduce((found, part) => (found as Readonly<Record<string, unknown>> | undefined)?.[part], value);
+  return path
+    .split(".")
+    .reduce((found, part) => (found as Readonly<Record<string, unknown>> | undefined)?.[part], value);
 }

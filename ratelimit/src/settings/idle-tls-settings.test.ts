@@ -11,7 +11,11 @@ const XDS = { CONFIG_TYPE: "GRPC_XDS_SOTW", CONFIG_GRPC_XDS_SERVER_TLS_CACERT: "
 
 describe("findIdleTlsReason()", () => {
   it.each<[env: Record<string, string>, backend: string, warnings: string[]]>([
-    [{ GRPC_CLIENT_TLS_CACERT: "/ca.pem" }, "memory", ["GRPC_CLIENT_TLS_CACERT: TLS is off there; GRPC_SERVER_USE_TLS=true turns it on"]],
+    [
+      { GRPC_CLIENT_TLS_CACERT: "/ca.pem" },
+      "memory",
+      ["GRPC_CLIENT_TLS_CACERT: TLS is off there; GRPC_SERVER_USE_TLS=true turns it on"],
+    ],
     [
       { GRPC_SERVER_USE_TLS: "false", GRPC_SERVER_TLS_CERT: "/c.pem", GRPC_SERVER_TLS_KEY: "/k.pem" },
       "memory",
@@ -21,8 +25,16 @@ describe("findIdleTlsReason()", () => {
       ],
     ],
     [{ REDIS_TLS_CACERT: "/ca.pem" }, "kvstore", ["REDIS_TLS_CACERT: TLS is off there; REDIS_TLS=true turns it on"]],
-    [{ KVSTORE_TLS: "0", KVSTORE_TLS_CACERT: "/c" }, "kvstore", ["KVSTORE_TLS_CACERT: TLS is off there; KVSTORE_TLS=true turns it on"]],
-    [{ MEMCACHE_TLS_CACERT: "/ca.pem" }, "altstore", ["MEMCACHE_TLS_CACERT: TLS is off there; MEMCACHE_TLS=true turns it on"]],
+    [
+      { KVSTORE_TLS: "0", KVSTORE_TLS_CACERT: "/c" },
+      "kvstore",
+      ["KVSTORE_TLS_CACERT: TLS is off there; KVSTORE_TLS=true turns it on"],
+    ],
+    [
+      { MEMCACHE_TLS_CACERT: "/ca.pem" },
+      "altstore",
+      ["MEMCACHE_TLS_CACERT: TLS is off there; MEMCACHE_TLS=true turns it on"],
+    ],
     [
       { ...XDS, CONFIG_GRPC_XDS_SERVER_USE_TLS: "f" },
       "memory",

@@ -1,4 +1,5 @@
-// Files and names for TLS that are set while TLS itself is off: whoever set them believes in a protection that is not there. Pure.
+// Files and names for TLS that are set while TLS itself is off: whoever set them believes in a
+// protection that is not there. Pure.
 import { parseBoolean } from "@weir/common/settings/parse-values";
 import type { Env } from "@weir/common/settings/read-env";
 
@@ -8,7 +9,10 @@ interface TlsGroup {
   /** Any of these turns it on. */
   readonly switches: readonly [string, ...string[]];
   readonly isOnByDefault?: boolean;
-  /** Whether there is such a peer at all; else nothing is said, for the variables may wait for another day. */
+  /**
+   * Whether there is such a peer at all; else nothing is said, for the variables may wait for
+   * another day.
+   */
   readonly isUsed: (env: Env, backend: string) => boolean;
 }
 
@@ -25,10 +29,16 @@ const GROUPS: readonly TlsGroup[] = [
     switches: ["KVSTORE_TLS", "REDIS_TLS", "KVSTORE_PERSECOND_TLS", "REDIS_PERSECOND_TLS"],
     isUsed: (_env, backend) => backend === "kvstore",
   },
-  { settings: /^(ALTSTORE|MEMCACHE)_TLS_/, switches: ["ALTSTORE_TLS", "MEMCACHE_TLS"], isUsed: (_env, backend) => backend === "altstore" },
+  {
+    settings: /^(ALTSTORE|MEMCACHE)_TLS_/,
+    switches: ["ALTSTORE_TLS", "MEMCACHE_TLS"],
+    isUsed: (_env, backend) => backend === "altstore",
+  },
 ];
 
-/** Why `name`, which is set, does nothing, if it is one of these. `backend` is the kind of counters. */
+/**
+ * Why `name`, which is set, does nothing, if it is one of these. `backend` is the kind of counters.
+ */
 export function findIdleTlsReason(env: Env, name: string, backend: string): string | undefined {
   const group = GROUPS.find(({ settings }) => settings.test(name));
   if (group === undefined || !group.isUsed(env, backend) || isOff(env[name])) return undefined;

@@ -1,4 +1,5 @@
-// The settings of the kvstore backend: both names of each, the words that are refused, and that no password shows.
+// The settings of the kvstore backend: both names of each, the words that are refused, and that no
+// password shows.
 import { readEnv, type SettingProblem, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 
@@ -81,7 +82,12 @@ describe("readKvstore()", () => {
   });
 
   it.each<[string, Record<string, string>, string, string]>([
-    ["an unknown type of store", { KVSTORE_PERSECOND_TYPE: "ring" }, "KVSTORE_PERSECOND_TYPE", "one of single, sentinel, cluster"],
+    [
+      "an unknown type of store",
+      { KVSTORE_PERSECOND_TYPE: "ring" },
+      "KVSTORE_PERSECOND_TYPE",
+      "one of single, sentinel, cluster",
+    ],
     [
       "less than no parallelism (case 124)",
       { REDIS_CLUSTER_PIPELINE_PARALLELISM: "-1" },
@@ -94,32 +100,52 @@ describe("readKvstore()", () => {
       "KVSTORE_URL",
       "Expected master name and a list of urls for the sentinels, in the format: <redis master name>,<sentinel1>,...,<sentineln>",
     ],
-    ["a list of nodes with a hole", { KVSTORE_TYPE: "cluster", KVSTORE_URL: "a:1,,b:1" }, "KVSTORE_URL", "number 2 is not"],
+    [
+      "a list of nodes with a hole",
+      { KVSTORE_TYPE: "cluster", KVSTORE_URL: "a:1,,b:1" },
+      "KVSTORE_URL",
+      "number 2 is not",
+    ],
   ])("readKvstore() refuses %s", (_what, env, name, allowed) => {
     expect(problemsOf(env)).toEqual([expect.objectContaining({ name, allowed: expect.stringContaining(allowed) })]);
   });
 
-  it.each(["single", "SINGLE", "Single", "sentinel", "SENTINEL", "cluster", "CLUSTER"])("readKvstore() takes the type %s", (type) => {
-    expect(
-      read({ KVSTORE_TYPE: type, KVSTORE_SOCKET_TYPE: "tcp", KVSTORE_URL: type.length === 8 ? "mymaster,a:1" : "a:1" }).main.type,
-    ).toBe(type.toLowerCase());
-  });
+  it.each(["single", "SINGLE", "Single", "sentinel", "SENTINEL", "cluster", "CLUSTER"])(
+    "readKvstore() takes the type %s",
+    (type) => {
+      expect(
+        read({
+          KVSTORE_TYPE: type,
+          KVSTORE_SOCKET_TYPE: "tcp",
+          KVSTORE_URL: type.length === 8 ? "mymaster,a:1" : "a:1",
+        }).main.type,
+      ).toBe(type.toLowerCase());
+    },
+  );
 
-  it.each(["CREATE", "create", "ERROR", "error"])("case 122: readKvstore() refuses %s as the behaviour of an empty pool", (behavior) => {
-    for (const name of ["KVSTORE_POOL_ON_EMPTY_BEHAVIOR", "KVSTORE_PERSECOND_POOL_ON_EMPTY_BEHAVIOR"]) {
-      expect(problemsOf({ [name]: behavior })).toEqual([
-        {
-          name,
-          value: behavior,
-          allowed: "WAIT: connections are shared, so a call neither makes one of its own nor fails for want of one",
-        },
-      ]);
-    }
-  });
+  it.each(["CREATE", "create", "ERROR", "error"])(
+    "case 122: readKvstore() refuses %s as the behaviour of an empty pool",
+    (behavior) => {
+      for (const name of ["KVSTORE_POOL_ON_EMPTY_BEHAVIOR", "KVSTORE_PERSECOND_POOL_ON_EMPTY_BEHAVIOR"]) {
+        expect(problemsOf({ [name]: behavior })).toEqual([
+          {
+            name,
+            value: behavior,
+            allowed: "WAIT: connections are shared, so a call neither makes one of its own nor fails for want of one",
+          },
+        ]);
+      }
+    },
+  );
 
-  it.each(["", "WAIT", "wait", "UNKNOWN_BEHAVIOR"])("case 122: readKvstore() takes '%s' as the behaviour of an empty pool", (behavior) => {
-    expect(problemsOf({ REDIS_POOL_ON_EMPTY_BEHAVIOR: behavior, REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR: behavior })).toEqual([]);
-  });
+  it.each(["", "WAIT", "wait", "UNKNOWN_BEHAVIOR"])(
+    "case 122: readKvstore() takes '%s' as the behaviour of an empty pool",
+    (behavior) => {
+      expect(
+        problemsOf({ REDIS_POOL_ON_EMPTY_BEHAVIOR: behavior, REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR: behavior }),
+      ).toEqual([]);
+    },
+  );
 
   it.each([
     { type: "single", socket: "tcp", url: "redis://user:hunter2@a b:1" },

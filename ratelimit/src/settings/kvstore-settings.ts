@@ -1,4 +1,5 @@
-// Settings of the kvstore backend: where its one or two deployments are and how they are spoken to. Other backends have files of their own.
+// Settings of the kvstore backend: where its one or two deployments are and how they are spoken to.
+// Other backends have files of their own.
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import { REDACTED, Secret } from "@weir/common/settings/secret";
 
@@ -37,7 +38,10 @@ const UNSUPPORTED_EMPTY_POOL_BEHAVIORS = ["CREATE", "ERROR"];
 /** Reads the settings of the backend, all but the meaning of addresses: see `checkAddresses`. */
 export function readKvstore(read: EnvReader): KvstoreBackendSettings {
   const main = readServer(read, "", { url: "/var/run/nutcracker/ratelimit.sock", what: "the counter store" });
-  const hasPerSecond = read.boolean(names("PERSECOND"), { default: false, effect: "Counters per second live on a server of their own." });
+  const hasPerSecond = read.boolean(names("PERSECOND"), {
+    default: false,
+    effect: "Counters per second live on a server of their own.",
+  });
   const perSecond = readServer(read, "PERSECOND_", {
     url: "/var/run/nutcracker/ratelimitpersecond.sock",
     what: "the store of counters per second",
@@ -68,7 +72,11 @@ function names(suffix: string): Names {
   return [`KVSTORE_${suffix}`, `REDIS_${suffix}`];
 }
 
-function readServer(read: EnvReader, prefix: string, { url, what }: { url: string; what: string }): KvstoreServerSettings {
+function readServer(
+  read: EnvReader,
+  prefix: string,
+  { url, what }: { url: string; what: string },
+): KvstoreServerSettings {
   const name = (suffix: string): Names => names(`${prefix}${suffix}`);
   refuseEmptyPoolBehavior(read, name("POOL_ON_EMPTY_BEHAVIOR"), what);
   return {
@@ -91,7 +99,9 @@ function readServer(read: EnvReader, prefix: string, { url, what }: { url: strin
           "Type sentinel: the name of the primary and the sentinels, such as mymaster,host:port,host:port. Type cluster: nodes, such as host:port,host:port.",
       }) ?? new Secret(url),
     auth: read.secret(name("AUTH"), { effect: `Password of ${what}, or user:password.` }),
-    sentinelAuth: read.secret(name("SENTINEL_AUTH"), { effect: `Password of the sentinels of ${what}, or user:password.` }),
+    sentinelAuth: read.secret(name("SENTINEL_AUTH"), {
+      effect: `Password of the sentinels of ${what}, or user:password.`,
+    }),
     useTls: read.boolean(name("TLS"), { default: false, effect: `TLS to ${what}, and to its sentinels.` }),
     poolSize: read.integer(name("POOL_SIZE"), {
       default: 10,
@@ -114,7 +124,11 @@ function readServer(read: EnvReader, prefix: string, { url, what }: { url: strin
   };
 }
 
-function readPipeline(read: EnvReader, name: (suffix: string) => Names, what: string): KvstoreServerSettings["pipeline"] {
+function readPipeline(
+  read: EnvReader,
+  name: (suffix: string) => Names,
+  what: string,
+): KvstoreServerSettings["pipeline"] {
   return {
     windowMs: read.durationMs(name("PIPELINE_WINDOW"), {
       default: "0",
@@ -131,7 +145,10 @@ function readPipeline(read: EnvReader, name: (suffix: string) => Names, what: st
   };
 }
 
-/** What a pool does when it has no connection to give: ours waits. The words that ask for something else are refused, all others mean nothing. */
+/**
+ * What a pool does when it has no connection to give: ours waits. The words that ask for something
+ * else are refused, all others mean nothing.
+ */
 function refuseEmptyPoolBehavior(read: EnvReader, name: Names, what: string): void {
   const behavior = read.string(name, {
     default: "WAIT",
@@ -170,7 +187,10 @@ function readStartup(read: EnvReader): KvstoreBackendSettings["startup"] {
   };
 }
 
-/** Tells what is wrong with the addresses; for the backend in use only, because the default is a socket that need not exist. */
+/**
+ * Tells what is wrong with the addresses; for the backend in use only, because the default is a
+ * socket that need not exist.
+ */
 export function checkAddresses(read: EnvReader, { main, perSecond }: KvstoreBackendSettings): void {
   checkAddress(read, "KVSTORE_URL", main);
   if (perSecond !== undefined) checkAddress(read, "KVSTORE_PERSECOND_URL", perSecond);
@@ -182,7 +202,9 @@ function checkAddress(read: EnvReader, name: string, server: KvstoreServerSettin
   if (!parsed.ok) read.problem(name, REDACTED, `an address of the store; ${parsed.problem}`);
 }
 
-function parseBy(server: KvstoreServerSettings): { readonly ok: true } | { readonly ok: false; readonly problem: string } {
+function parseBy(
+  server: KvstoreServerSettings,
+): { readonly ok: true } | { readonly ok: false; readonly problem: string } {
   switch (server.type) {
     case "single":
       return parseAddress(server);

@@ -26,9 +26,18 @@ describe("readPushSettings()", () => {
   it.each([
     {
       what: "the specification",
-      env: { USE_PUSHSTATS: "true", PUSHSTATS_HOST: "h", PUSHSTATS_PORT: "1", PUSHSTATS_PROTOCOL: "udp", USE_TAGGED_STATS: "1" },
+      env: {
+        USE_PUSHSTATS: "true",
+        PUSHSTATS_HOST: "h",
+        PUSHSTATS_PORT: "1",
+        PUSHSTATS_PROTOCOL: "udp",
+        USE_TAGGED_STATS: "1",
+      },
     },
-    { what: "the reference", env: { USE_STATSD: "t", STATSD_HOST: "h", STATSD_PORT: "1", STATSD_PROTOCOL: "UDP", USE_DOG_STATSD: "true" } },
+    {
+      what: "the reference",
+      env: { USE_STATSD: "t", STATSD_HOST: "h", STATSD_PORT: "1", STATSD_PROTOCOL: "UDP", USE_DOG_STATSD: "true" },
+    },
   ])("readPushSettings() takes the names of $what", ({ env }) => {
     expect(read({ ...env, STATS_FLUSH_INTERVAL: "1m30s" })).toMatchObject({
       push: {
@@ -42,14 +51,34 @@ describe("readPushSettings()", () => {
 
   it.each([
     { env: { USE_STATSD: "false" }, on: { statsd: false, tagged: false, pull: false, isOutput: true } },
-    { env: { USE_PUSHSTATS: "false", USE_TAGGED_STATS: "true" }, on: { statsd: false, tagged: true, pull: false, isOutput: false } },
-    { env: { USE_PUSHSTATS: "false", USE_PULLSTATS: "true" }, on: { statsd: false, tagged: false, pull: true, isOutput: false } },
-    { env: { USE_TAGGED_STATS: "true", USE_PULLSTATS: "true" }, on: { statsd: true, tagged: true, pull: true, isOutput: false } },
-    { env: { DISABLE_STATS: "true", USE_PULLSTATS: "true" }, on: { statsd: false, tagged: false, pull: false, isOutput: false } },
-    { env: { DISABLE_STATS: "true", USE_STATSD: "false" }, on: { statsd: false, tagged: false, pull: false, isOutput: false } },
+    {
+      env: { USE_PUSHSTATS: "false", USE_TAGGED_STATS: "true" },
+      on: { statsd: false, tagged: true, pull: false, isOutput: false },
+    },
+    {
+      env: { USE_PUSHSTATS: "false", USE_PULLSTATS: "true" },
+      on: { statsd: false, tagged: false, pull: true, isOutput: false },
+    },
+    {
+      env: { USE_TAGGED_STATS: "true", USE_PULLSTATS: "true" },
+      on: { statsd: true, tagged: true, pull: true, isOutput: false },
+    },
+    {
+      env: { DISABLE_STATS: "true", USE_PULLSTATS: "true" },
+      on: { statsd: false, tagged: false, pull: false, isOutput: false },
+    },
+    {
+      env: { DISABLE_STATS: "true", USE_STATSD: "false" },
+      on: { statsd: false, tagged: false, pull: false, isOutput: false },
+    },
   ])("readPushSettings() turns on $on when $env", ({ env, on }) => {
     const { push, pull, isOutput } = read(env);
-    expect({ statsd: push.statsd !== undefined, tagged: push.tagged !== undefined, pull: pull !== undefined, isOutput }).toEqual(on);
+    expect({
+      statsd: push.statsd !== undefined,
+      tagged: push.tagged !== undefined,
+      pull: pull !== undefined,
+      isOutput,
+    }).toEqual(on);
   });
 
   it("readPushSettings() reads mogrifiers in order, under all spellings and in upper case", () => {
@@ -72,12 +101,22 @@ describe("readPushSettings()", () => {
   });
 
   it("readPushSettings() takes the global tags of DogStatsD clients", () => {
-    const { push } = read({ USE_TAGGED_STATS: "true", DD_VERSION: "1", DD_ENV: "prod", DD_SERVICE: "limits", DD_ENTITY_ID: "pod" });
+    const { push } = read({
+      USE_TAGGED_STATS: "true",
+      DD_VERSION: "1",
+      DD_ENV: "prod",
+      DD_SERVICE: "limits",
+      DD_ENTITY_ID: "pod",
+    });
     expect(push.tagged?.globalTags).toEqual(["dd.internal.entity_id:pod", "env:prod", "service:limits", "version:1"]);
   });
 
   it("case 187: readPushSettings() names every setting of a mogrifier that is missing or wrong", () => {
-    const env = { TAGGED_STATS_MOGRIFIERS: "a,b", TAGGED_STATS_MOGRIFIER_B_PATTERN: "(?=x)", DOG_STATSD_MOGRIFIERS_B_TAGS: "descriptor:" };
+    const env = {
+      TAGGED_STATS_MOGRIFIERS: "a,b",
+      TAGGED_STATS_MOGRIFIER_B_PATTERN: "(?=x)",
+      DOG_STATSD_MOGRIFIERS_B_TAGS: "descriptor:",
+    };
     expect(problemsOf({ ...env, USE_TAGGED_STATS: "true" })).toEqual([
       "TAGGED_STATS_MOGRIFIERS_A_PATTERN: a regular expression (no PATTERN specified for mogrifier a)",
       "TAGGED_STATS_MOGRIFIERS_A_NAME: the name to send under (no NAME specified for mogrifier a)",
@@ -89,6 +128,8 @@ describe("readPushSettings()", () => {
   });
 
   it("readPushSettings() describes the settings of a mogrifier under a name that stands for all", () => {
-    expect(settingRowsOf(readStatisticsSettings).map(({ names }) => names[0])).toContain("TAGGED_STATS_MOGRIFIERS_<NAME>_PATTERN");
+    expect(settingRowsOf(readStatisticsSettings).map(({ names }) => names[0])).toContain(
+      "TAGGED_STATS_MOGRIFIERS_<NAME>_PATTERN",
+    );
   });
 });

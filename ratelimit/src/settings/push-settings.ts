@@ -1,4 +1,5 @@
-// Settings of the statistics that are pushed: to a StatsD server, to a DogStatsD server with tags, or to standard output.
+// Settings of the statistics that are pushed: to a StatsD server, to a DogStatsD server with tags,
+// or to standard output.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import { type Mogrifier, type MogrifierTexts, parseMogrifier } from "../statistics/push/mogrifier.ts";
@@ -37,7 +38,12 @@ const GLOBAL_TAGS = [
 ] as const;
 
 /** Beginnings of the settings of one mogrifier, the primary one first. */
-const MOGRIFIER_PREFIXES = ["TAGGED_STATS_MOGRIFIERS", "TAGGED_STATS_MOGRIFIER", "DOG_STATSD_MOGRIFIERS", "DOG_STATSD_MOGRIFIER"] as const;
+const MOGRIFIER_PREFIXES = [
+  "TAGGED_STATS_MOGRIFIERS",
+  "TAGGED_STATS_MOGRIFIER",
+  "DOG_STATSD_MOGRIFIERS",
+  "DOG_STATSD_MOGRIFIER",
+] as const;
 
 /** Stands for the name of a mogrifier in the table of settings. */
 const ANY_MOGRIFIER = "<NAME>";
@@ -52,9 +58,13 @@ export function readPushSettings(read: EnvReader): PushSettings {
   });
   const isStatsd = read.boolean(["USE_PUSHSTATS", "USE_STATSD"], {
     default: true,
-    effect: "Sends statistics to a StatsD server; when false and nothing else is on, they are written to standard output.",
+    effect:
+      "Sends statistics to a StatsD server; when false and nothing else is on, they are written to standard output.",
   });
-  const host = read.string(["PUSHSTATS_HOST", "STATSD_HOST"], { default: "localhost", effect: "Host of the StatsD or DogStatsD server." });
+  const host = read.string(["PUSHSTATS_HOST", "STATSD_HOST"], {
+    default: "localhost",
+    effect: "Host of the StatsD or DogStatsD server.",
+  });
   const port = read.port(["PUSHSTATS_PORT", "STATSD_PORT"], { default: 8125, effect: "Port of that server." });
   const protocol = read.oneOf<StatsdSettings["protocol"]>(["PUSHSTATS_PROTOCOL", "STATSD_PROTOCOL"], {
     default: "tcp",
@@ -64,7 +74,11 @@ export function readPushSettings(read: EnvReader): PushSettings {
   });
   if (port === 0) read.problem("PUSHSTATS_PORT", "0", "the port of a server, from 1 to 65535");
   const tagged = readTagged(read);
-  return { flushIntervalMs, statsd: isStatsd ? { host, port, protocol } : undefined, tagged: tagged && { host, port, ...tagged } };
+  return {
+    flushIntervalMs,
+    statsd: isStatsd ? { host, port, protocol } : undefined,
+    tagged: tagged && { host, port, ...tagged },
+  };
 }
 
 function readTagged(read: EnvReader): Pick<TaggedSettings, "mogrifiers" | "globalTags"> | undefined {
@@ -75,19 +89,28 @@ function readTagged(read: EnvReader): Pick<TaggedSettings, "mogrifiers" | "globa
   const names = read.list(["TAGGED_STATS_MOGRIFIERS", "USE_TAGGED_STATS_MOGRIFIERS", "USE_DOG_STATSD_MOGRIFIERS"], {
     effect: "Names of the mogrifiers, which rewrite tagged statistics; of those that match one, the first counts.",
   });
-  // Without any the three settings are read under a name that stands for all, for the table; nothing can be set there.
-  const texts = (names.length > 0 ? names : [ANY_MOGRIFIER]).map((name) => ({ name, texts: readMogrifier(read, name) }));
+  // Without any the three settings are read under a name that stands for all, for the table;
+  // nothing can be set there.
+  const texts = (names.length > 0 ? names : [ANY_MOGRIFIER]).map((name) => ({
+    name,
+    texts: readMogrifier(read, name),
+  }));
   const globalTags = GLOBAL_TAGS.flatMap(({ setting, tag }) => {
     const value = read.optionalString(setting, { effect: `Tag ${tag} of tagged statistics.` });
     return value === undefined ? [] : [`${tag}:${value}`];
   });
   if (!isEnabled) return undefined;
-  return { globalTags, mogrifiers: names.length > 0 ? texts.flatMap((each) => checkMogrifier(read, each.name, each.texts)) : [] };
+  return {
+    globalTags,
+    mogrifiers: names.length > 0 ? texts.flatMap((each) => checkMogrifier(read, each.name, each.texts)) : [],
+  };
 }
 
 function readMogrifier(read: EnvReader, name: string): MogrifierTexts {
   const text = (setting: keyof MogrifierTexts, effect: string): string | undefined => {
-    const [primary, ...aliases] = MOGRIFIER_PREFIXES.map((prefix) => `${prefix}_${name.toUpperCase()}_${setting}` as const);
+    const [primary, ...aliases] = MOGRIFIER_PREFIXES.map(
+      (prefix) => `${prefix}_${name.toUpperCase()}_${setting}` as const,
+    );
     return read.optionalString([primary ?? setting, ...aliases], { effect });
   };
   return {
@@ -101,7 +124,11 @@ function checkMogrifier(read: EnvReader, name: string, texts: MogrifierTexts): r
   const result = parseMogrifier(name, texts);
   if (result.ok) return [result.mogrifier];
   for (const { setting, message } of result.problems) {
-    read.problem(`${MOGRIFIER_PREFIXES[0]}_${name.toUpperCase()}_${setting}`, texts[setting], `${ALLOWED[setting]} (${message})`);
+    read.problem(
+      `${MOGRIFIER_PREFIXES[0]}_${name.toUpperCase()}_${setting}`,
+      texts[setting],
+      `${ALLOWED[setting]} (${message})`,
+    );
   }
   return [];
 }

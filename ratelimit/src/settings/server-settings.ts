@@ -1,4 +1,5 @@
-// Settings of the listeners and of the life of the process: where they listen, TLS, how long connections and the end may last.
+// Settings of the listeners and of the life of the process: where they listen, TLS, how long
+// connections and the end may last.
 import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
@@ -6,7 +7,10 @@ import type { HealthOptions } from "../health/health.ts";
 import type { ListenerAddress } from "../transport/connection-listener.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
 
-/** Longest age of a connection, in milliseconds (22 days): a tenth is added at random, and a timer cannot wait longer than 24.8 days. */
+/**
+ * Longest age of a connection, in milliseconds (22 days): a tenth is added at random, and a timer
+ * cannot wait longer than 24.8 days.
+ */
 const CONNECTION_AGE_MAX_MS = 22 * 24 * 3600 * 1000;
 
 /** A TCP address to listen on. */
@@ -45,7 +49,10 @@ export interface ServerSettings {
   readonly shutdown: {
     /** SHUTDOWN_DRAIN: how long listeners stay open after SIGTERM, in milliseconds; default 5 s. */
     readonly drainMs: number;
-    /** SHUTDOWN_GRACE: how long running calls, and then everything else, may take, in milliseconds; default 10 s. */
+    /**
+     * SHUTDOWN_GRACE: how long running calls, and then everything else, may take, in milliseconds;
+     * default 10 s.
+     */
     readonly graceMs: number;
   };
 }
@@ -64,7 +71,8 @@ export function readServerSettings(read: EnvReader): ServerSettings {
       profiling: {
         forEveryone: read.boolean("DEBUG_PROFILING", {
           default: false,
-          effect: "Lets every peer of the debug listener take profiles, which hold secrets; else only this machine itself may.",
+          effect:
+            "Lets every peer of the debug listener take profiles, which hold secrets; else only this machine itself may.",
         }),
       },
     },
@@ -73,10 +81,13 @@ export function readServerSettings(read: EnvReader): ServerSettings {
         default: false,
         effect: "Unhealthy while no domain is loaded.",
       }),
-      withActiveConnection: read.boolean(["KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION", "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION"], {
-        default: false,
-        effect: "Unhealthy while there is no connection to the counter store.",
-      }),
+      withActiveConnection: read.boolean(
+        ["KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION", "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION"],
+        {
+          default: false,
+          effect: "Unhealthy while there is no connection to the counter store.",
+        },
+      ),
     },
     shutdown: {
       drainMs: read.durationMs("SHUTDOWN_DRAIN", {
@@ -94,7 +105,9 @@ export function readServerSettings(read: EnvReader): ServerSettings {
 }
 
 function readGrpc(read: EnvReader): GrpcSettings {
-  const path = read.optionalString("GRPC_UDS", { effect: "Path of a unix socket for gRPC; GRPC_HOST and GRPC_PORT are not used then." });
+  const path = read.optionalString("GRPC_UDS", {
+    effect: "Path of a unix socket for gRPC; GRPC_HOST and GRPC_PORT are not used then.",
+  });
   const host = read.string("GRPC_HOST", { default: "0.0.0.0", effect: "Address of the gRPC listener." });
   const port = read.port("GRPC_PORT", { default: 8081, effect: "Port of the gRPC listener; 0 takes a free one." });
   return {
@@ -124,13 +137,21 @@ function readGrpcTls(read: EnvReader): GrpcTlsSettings | undefined {
   });
   const keyPath = read.optionalString("GRPC_SERVER_TLS_KEY", { effect: "File of its private key." });
   const caPath = read.optionalString("GRPC_CLIENT_TLS_CACERT", {
-    effect: "File of the authority of clients; when set, clients must show a certificate of it, and no other authority counts.",
+    effect:
+      "File of the authority of clients; when set, clients must show a certificate of it, and no other authority counts.",
   });
-  const clientName = read.optionalString("GRPC_CLIENT_TLS_SAN", { effect: "DNS name that the client's certificate must be valid for." });
+  const clientName = read.optionalString("GRPC_CLIENT_TLS_SAN", {
+    effect: "DNS name that the client's certificate must be valid for.",
+  });
   if (!useTls) return undefined;
   if (certPath === undefined)
-    read.problem("GRPC_SERVER_TLS_CERT", certPath, "the path of a certificate file, because GRPC_SERVER_USE_TLS is true");
-  if (keyPath === undefined) read.problem("GRPC_SERVER_TLS_KEY", keyPath, "the path of a key file, because GRPC_SERVER_USE_TLS is true");
+    read.problem(
+      "GRPC_SERVER_TLS_CERT",
+      certPath,
+      "the path of a certificate file, because GRPC_SERVER_USE_TLS is true",
+    );
+  if (keyPath === undefined)
+    read.problem("GRPC_SERVER_TLS_KEY", keyPath, "the path of a key file, because GRPC_SERVER_USE_TLS is true");
   if (clientName !== undefined && caPath === undefined) {
     read.problem("GRPC_CLIENT_TLS_CACERT", caPath, "the path of a CA file, because GRPC_CLIENT_TLS_SAN is set");
   }

@@ -35,7 +35,16 @@ describe("findSettingWarnings()", () => {
   });
 
   it("findSettingWarnings() is silent about variables of others", () => {
-    const others = ["PATH", "HOME", "HOSTNAME", "REDIS_PASSWORD", "REDIS_HOST", "REDIS_PORT", "REDIS_SERVICE_HOST", "REDIS_PORT_6379_TCP"];
+    const others = [
+      "PATH",
+      "HOME",
+      "HOSTNAME",
+      "REDIS_PASSWORD",
+      "REDIS_HOST",
+      "REDIS_PORT",
+      "REDIS_SERVICE_HOST",
+      "REDIS_PORT_6379_TCP",
+    ];
     expect(
       warningsOf(
         ...others,

@@ -1,5 +1,6 @@
-// What is set in the environment and does nothing: settings of the reference that have no meaning here, and names that are nearly those of a setting. Such
-// a variable is told at the start, because whoever set it counts on it. Pure.
+// What is set in the environment and does nothing: settings of the reference that have no meaning
+// here, and names that are nearly those of a setting. Such a variable is told at the start, because
+// whoever set it counts on it. Pure.
 import type { Env, SettingRow } from "@weir/common/settings/read-env";
 
 import { findIdleTlsReason } from "./idle-tls-settings.ts";
@@ -17,13 +18,17 @@ export interface SettingWithoutEffect {
   readonly reason: string;
 }
 
-/** Names shorter than this are too alike by chance; from the second length on two mistakes are taken for a slip. */
+/**
+ * Names shorter than this are too alike by chance; from the second length on two mistakes are taken
+ * for a slip.
+ */
 const SLIP_LENGTH_MIN = 8;
 const SECOND_SLIP_LENGTH_MIN = 14;
 
 const GO_RUNTIME = "it tunes the runtime of Go; this service runs on Node.js";
 const GO_GRPC_LOG = "it tunes the log of Go's gRPC library; LOG_LEVEL tunes all there is here";
-const NO_WAIT = "connections are shared, so a call never waits for one; KVSTORE_TIMEOUT bounds the wait for a connection";
+const NO_WAIT =
+  "connections are shared, so a call never waits for one; KVSTORE_TIMEOUT bounds the wait for a connection";
 
 /** Every such setting. */
 export const SETTINGS_WITHOUT_EFFECT: readonly SettingWithoutEffect[] = [
@@ -45,18 +50,21 @@ const WITHOUT_EFFECT_BY_BACKEND: Readonly<Record<string, readonly SettingWithout
   altstore: [
     {
       name: "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
-      reason: "memcached is incremented after the answer, so there is nothing to stop; it works with the other backends",
+      reason:
+        "memcached is incremented after the answer, so there is nothing to stop; it works with the other backends",
     },
   ],
 };
 
 /**
- * What in `env` does nothing, sorted by name. `rows` are the settings there are, `backend` is the kind of counters. Values are not told: they may be
- * secrets.
+ * What in `env` does nothing, sorted by name. `rows` are the settings there are, `backend` is the
+ * kind of counters. Values are not told: they may be secrets.
  */
 export function findSettingWarnings(env: Env, rows: readonly SettingRow[], backend: string): readonly SettingWarning[] {
   const idle = WITHOUT_EFFECT_BY_BACKEND[backend] ?? [];
-  const known = rows.flatMap(({ names, type }) => (type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names));
+  const known = rows.flatMap(({ names, type }) =>
+    type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names,
+  );
   const families = new Set(known.map(familyOf));
   const warnings: SettingWarning[] = [];
   for (const [name, value] of Object.entries(env)) {
@@ -73,19 +81,26 @@ export function findSettingWarnings(env: Env, rows: readonly SettingRow[], backe
   return warnings.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The word that a name begins with: only names that share it with a setting can be meant for one. */
+/**
+ * The word that a name begins with: only names that share it with a setting can be meant for one.
+ */
 function familyOf(name: string): string {
   return name.split("_", 1)[0] ?? name;
 }
 
-/** Whether `name` is `setting` but for a missing underscore or letters changed, left out, added or swapped: one, in a long name two. */
+/**
+ * Whether `name` is `setting` but for a missing underscore or letters changed, left out, added or
+ * swapped: one, in a long name two.
+ */
 function isSlip(name: string, setting: string): boolean {
   if (setting.length < SLIP_LENGTH_MIN || setting.includes("<")) return false;
   if (name.replaceAll("_", "") === setting.replaceAll("_", "")) return true;
   return distance(name, setting) <= (setting.length >= SECOND_SLIP_LENGTH_MIN ? 2 : 1);
 }
 
-/** Fewest letters to change, leave out, add or swap with their neighbour (optimal string alignment). */
+/**
+ * Fewest letters to change, leave out, add or swap with their neighbour (optimal string alignment).
+ */
 function distance(a: string, b: string): number {
   let older: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -94,7 +109,8 @@ function distance(a: string, b: string): number {
     for (let j = 1; j <= b.length; j++) {
       const cost = a[i - 1] === b[j - 1] ? 0 : 1;
       let least = Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, (older[j - 2] ?? 0) + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, (older[j - 2] ?? 0) + 1);
       current.push(least);
     }
     older = previous;

@@ -10,7 +10,10 @@ export interface PullSettings extends HostPort {
   readonly path: string;
   /** PULLSTATS_MAPPER_YAML: a mapping file; undefined = the default mapping. */
   readonly mappingPath: string | undefined;
-  /** PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS: response times are not scaled to seconds; default false. */
+  /**
+   * PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS: response times are not scaled to seconds; default
+   * false.
+   */
   readonly responseTimeAsMilliseconds: boolean;
 }
 
@@ -22,7 +25,10 @@ export interface StatisticsSettings {
   readonly extraTags: ReadonlyMap<string, string>;
   /** USE_PULLSTATS; undefined = off, the default. */
   readonly pull: PullSettings | undefined;
-  /** Statistics that are sent; with DISABLE_STATS nothing is, and nothing is served for scraping either. */
+  /**
+   * Statistics that are sent; with DISABLE_STATS nothing is, and nothing is served for scraping
+   * either.
+   */
   readonly push: PushSettings;
   /** Whether they are written to standard output, which is so when nothing else is on. */
   readonly isOutput: boolean;
@@ -41,10 +47,19 @@ export function readStatisticsSettings(read: EnvReader): StatisticsSettings {
     effect: "Nothing is pushed and nothing is served for scraping; /stats stays.",
   });
   const push = readPushSettings(read);
-  const isEnabled = read.boolean(["USE_PULLSTATS", "USE_PROMETHEUS"], { default: false, effect: "Serves statistics for scraping." });
+  const isEnabled = read.boolean(["USE_PULLSTATS", "USE_PROMETHEUS"], {
+    default: false,
+    effect: "Serves statistics for scraping.",
+  });
   const pull = readPull(read);
   if (isDisabled) {
-    return { maxDynamicKeys, extraTags, pull: undefined, push: { ...push, statsd: undefined, tagged: undefined }, isOutput: false };
+    return {
+      maxDynamicKeys,
+      extraTags,
+      pull: undefined,
+      push: { ...push, statsd: undefined, tagged: undefined },
+      isOutput: false,
+    };
   }
   const isOutput = push.statsd === undefined && push.tagged === undefined && !isEnabled;
   return { maxDynamicKeys, extraTags, pull: isEnabled ? pull : undefined, push, isOutput };
@@ -55,7 +70,10 @@ function readPull(read: EnvReader): PullSettings {
     default: ":9090",
     effect: "Address of that endpoint, host:port or :port.",
   });
-  const path = read.string(["PULLSTATS_PATH", "PROMETHEUS_PATH"], { default: "/metrics", effect: "Path of that endpoint." });
+  const path = read.string(["PULLSTATS_PATH", "PROMETHEUS_PATH"], {
+    default: "/metrics",
+    effect: "Path of that endpoint.",
+  });
   if (!path.startsWith("/")) read.problem("PULLSTATS_PATH", path, "a path that begins with /");
   return {
     ...readAddress(read, "PULLSTATS_ADDR", address),
@@ -63,10 +81,13 @@ function readPull(read: EnvReader): PullSettings {
     mappingPath: read.optionalString(["PULLSTATS_MAPPER_YAML", "PROMETHEUS_MAPPER_YAML"], {
       effect: "File that maps statistics to metrics, in the format of statsd_exporter; replaces the default mapping.",
     }),
-    responseTimeAsMilliseconds: read.boolean(["PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS", "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS"], {
-      default: false,
-      effect: "Serves response times in milliseconds under the same name; default mapping only.",
-    }),
+    responseTimeAsMilliseconds: read.boolean(
+      ["PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS", "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS"],
+      {
+        default: false,
+        effect: "Serves response times in milliseconds under the same name; default mapping only.",
+      },
+    ),
   };
 }
 

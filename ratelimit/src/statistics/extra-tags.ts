@@ -1,4 +1,5 @@
-// EXTRA_TAGS inside statistic names: `name.__k1=v1.__k2=v2`, as receivers that know tags and those that do not both take them.
+// EXTRA_TAGS inside statistic names: `name.__k1=v1.__k2=v2`, as receivers that know tags and those
+// that do not both take them.
 import type { StatisticsStore } from "./statistics-store.ts";
 
 /** Begins a tag inside a name. */
@@ -21,7 +22,10 @@ const RESERVED_KEYS: ReadonlySet<string> = new Set([
   "envoyservice",
 ]);
 
-/** A name that ends with tags of its own; a dot in what looks like a value means that the value of a rule only looks like a tag. */
+/**
+ * A name that ends with tags of its own; a dot in what looks like a value means that the value of a
+ * rule only looks like a tag.
+ */
 const OWN_TAGS = /^(.*?)((?:\.__[^.=]+=[^.]*)+)$/s;
 
 /** What would end a value, a tag or a line on one of the wires. */
@@ -30,11 +34,15 @@ const UNSAFE_IN_VALUE = /[.:|,#\u0000-\u001f\u007f]/g;
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const UNSAFE_IN_KEY = /[=:|,#\u0000-\u001f\u007f]/g;
 
-/** Puts the extra tags behind names, sorted by key together with the tags that a name has already; a tag of the name itself wins. */
+/**
+ * Puts the extra tags behind names, sorted by key together with the tags that a name has already; a
+ * tag of the name itself wins.
+ */
 export function createTagger(extraTags: ReadonlyMap<string, string>): (name: string) => string {
   const extra = new Map<string, string>();
   for (const [key, value] of extraTags) {
-    if (key !== "" && value !== "") extra.set(key.replaceAll(UNSAFE_IN_KEY, "_"), value.replaceAll(UNSAFE_IN_VALUE, "_"));
+    if (key !== "" && value !== "")
+      extra.set(key.replaceAll(UNSAFE_IN_KEY, "_"), value.replaceAll(UNSAFE_IN_VALUE, "_"));
   }
   const suffix = writeTags(extra);
   return (name) => {
@@ -42,7 +50,8 @@ export function createTagger(extraTags: ReadonlyMap<string, string>): (name: str
     const [, plain, own] = OWN_TAGS.exec(name) ?? [];
     if (plain === undefined || own === undefined) return name + suffix;
     const tags = new Map(extra);
-    for (const tag of own.split(TAG_START).slice(1)) tags.set(tag.slice(0, tag.indexOf("=")), tag.slice(tag.indexOf("=") + 1));
+    for (const tag of own.split(TAG_START).slice(1))
+      tags.set(tag.slice(0, tag.indexOf("=")), tag.slice(tag.indexOf("=") + 1));
     return plain + writeTags(tags);
   };
 }

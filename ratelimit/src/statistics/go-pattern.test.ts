@@ -1,4 +1,5 @@
-// Go's regular expressions in JavaScript: translations, refusals, and texts that are no pattern at all.
+// Go's regular expressions in JavaScript: translations, refusals, and texts that are no pattern at
+// all.
 import { describe, expect, it } from "vitest";
 import { createDraws } from "./draws.suite.ts";
 import { compileGoPattern } from "./go-pattern.ts";

@@ -1,6 +1,7 @@
-// Regular expressions in Go's syntax, for settings that the reference reads with Go. They become JavaScript's; what the two write alike but mean
-// differently is translated, what Go refuses is refused. Matching here goes back over what it tried, which Go's does not: nested repetitions such as
-// `(a+)+` take very long on names that almost match.
+// Regular expressions in Go's syntax, for settings that the reference reads with Go. They become
+// JavaScript's; what the two write alike but mean differently is translated, what Go refuses is
+// refused. Matching here goes back over what it tried, which Go's does not: nested repetitions such
+// as `(a+)+` take very long on names that almost match.
 
 /** Classes of ASCII characters inside brackets. */
 const POSIX_CLASSES: Readonly<Record<string, string>> = {
@@ -27,14 +28,19 @@ const PATTERN_MAX_LENGTH = 4096;
 const REPEAT_MAX = 1000;
 
 /** A compiled pattern, or why it is none. */
-export type CompiledPattern = { readonly ok: true; readonly pattern: RegExp } | { readonly ok: false; readonly reason: string };
+export type CompiledPattern =
+  { readonly ok: true; readonly pattern: RegExp } | { readonly ok: false; readonly reason: string };
 
 /** Compiles a pattern that is looked for anywhere in a text. */
 export function compileGoPattern(source: string): CompiledPattern {
-  if (source.length > PATTERN_MAX_LENGTH) return { ok: false, reason: `it is longer than ${PATTERN_MAX_LENGTH} characters` };
+  if (source.length > PATTERN_MAX_LENGTH)
+    return { ok: false, reason: `it is longer than ${PATTERN_MAX_LENGTH} characters` };
   try {
     const [, flags = "", rest = source] = /^\(\?([ims]+)\)(.*)$/s.exec(source) ?? [];
-    return { ok: true, pattern: new RegExp(new Translation(rest, flags.includes("s")).translate(), `u${uniqueFlags(flags)}`) };
+    return {
+      ok: true,
+      pattern: new RegExp(new Translation(rest, flags.includes("s")).translate(), `u${uniqueFlags(flags)}`),
+    };
   } catch (error) {
     // The one thing that compiling throws; anything else is a fault of ours.
     if (!(error instanceof SyntaxError)) throw error;
@@ -96,8 +102,10 @@ class Translation {
 
   #group(rest: string): void {
     const named = /^\(\?P?</.exec(rest)?.[0];
-    if (/^\(\?(?:=|!|<=|<!)/.test(rest)) throw new SyntaxError(`invalid or unsupported syntax: ${rest.slice(0, 4)} looks around`);
-    if (/^\(\?[a-z]*s[a-z]*:/.test(rest)) throw new SyntaxError("the flag s is understood at the beginning of the pattern only");
+    if (/^\(\?(?:=|!|<=|<!)/.test(rest))
+      throw new SyntaxError(`invalid or unsupported syntax: ${rest.slice(0, 4)} looks around`);
+    if (/^\(\?[a-z]*s[a-z]*:/.test(rest))
+      throw new SyntaxError("the flag s is understood at the beginning of the pattern only");
     if (named !== undefined) this.#take(named.length, "(?<");
     else this.#take(2, "(?");
   }
@@ -107,7 +115,8 @@ class Translation {
     const codePoint = /^\\x\{([0-9A-Fa-f]+)\}/.exec(rest);
     const property = /^\\[pP](?:([A-Z])|\{(\w+)\})/.exec(rest);
     if (codePoint !== null) this.#take(codePoint[0].length, `\\u{${codePoint[1] ?? ""}}`);
-    else if (property !== null) this.#take(property[0].length, `\\${next}{${propertyName(property[1] ?? property[2] ?? "")}}`);
+    else if (property !== null)
+      this.#take(property[0].length, `\\${next}{${propertyName(property[1] ?? property[2] ?? "")}}`);
     else if (/[0-9kcuC]/.test(next)) throw new SyntaxError(`invalid escape sequence: \\${next}`);
     else if (next === "A" && !isInClass) this.#take(2, "(?<![^])");
     else if (next === "z" && !isInClass) this.#take(2, "(?![^])");

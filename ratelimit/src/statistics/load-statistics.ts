@@ -1,5 +1,5 @@
-// The statistics of files that are loaded again when they change, by the names of the reference: `runtime` for rule files, `certs` for the certificate of
-// the gRPC listener.
+// The statistics of files that are loaded again when they change, by the names of the reference:
+// `runtime` for rule files, `certs` for the certificate of the gRPC listener.
 import type { StatisticsCounter, StatisticsGauge, StatisticsStore } from "./statistics-store.ts";
 
 /** What is loaded. */

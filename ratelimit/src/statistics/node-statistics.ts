@@ -1,5 +1,6 @@
-// Statistics of the process, of memory, processor, event loop and garbage collection: what the reference tells of Go's runtime. They are measured when
-// somebody reads the store, and seen by every sink under the scope ratelimit.node.
+// Statistics of the process, of memory, processor, event loop and garbage collection: what the
+// reference tells of Go's runtime. They are measured when somebody reads the store, and seen by
+// every sink under the scope ratelimit.node.
 import { monitorEventLoopDelay, performance, PerformanceObserver } from "node:perf_hooks";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
@@ -11,12 +12,18 @@ const SCOPE = "ratelimit.node";
 /** How often the delay of the event loop is sampled, in milliseconds. */
 const SAMPLING_MS = 20;
 
-/** Shortest time over which the event loop is judged, in milliseconds: readers within it see the same numbers, instead of emptying them for each other. */
+/**
+ * Shortest time over which the event loop is judged, in milliseconds: readers within it see the
+ * same numbers, instead of emptying them for each other.
+ */
 const PERIOD_MIN_MS = 1000;
 
 const NANOSECONDS = 1e9;
 
-/** Creates the statistics, all at zero; they are measured from start to stop. `nowMs` is a clock that only goes forward. */
+/**
+ * Creates the statistics, all at zero; they are measured from start to stop. `nowMs` is a clock
+ * that only goes forward.
+ */
 export function createNodeStatistics(deps: { readonly store: StatisticsStore; readonly nowMs: () => number }): Part {
   return new NodeStatistics(deps.store, deps.nowMs);
 }
@@ -111,7 +118,9 @@ class NodeStatistics implements Part {
   }
 }
 
-/** The samples are nanoseconds between two timers, of which the time that was asked for is no delay. */
+/**
+ * The samples are nanoseconds between two timers, of which the time that was asked for is no delay.
+ */
 function lagSeconds(sampleNs: number): number {
   return Math.max(0, sampleNs / NANOSECONDS - SAMPLING_MS / 1000);
 }

@@ -1,4 +1,5 @@
-// Long answers over real sockets: no faster than they are read, few at a time, and over when the client goes.
+// Long answers over real sockets: no faster than they are read, few at a time, and over when the
+// client goes.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
@@ -25,7 +26,9 @@ describe("createPacedResponses()", () => {
     }
   });
 
-  /** A server that answers with what `write` makes; tells its port and how many answers are over. */
+  /**
+   * A server that answers with what `write` makes; tells its port and how many answers are over.
+   */
   async function serve(write: (request: IncomingMessage) => Pieces, clientTimeoutMs?: number) {
     const responses = createPacedResponses(clientTimeoutMs);
     const ended = { count: 0 };

@@ -1,5 +1,5 @@
-// The statistics of the service that are not a rule's, by the names of the field: call errors, configuration loads, shadow mode, served methods.
-// Every one exists at zero from the start.
+// The statistics of the service that are not a rule's, by the names of the field: call errors,
+// configuration loads, shadow mode, served methods. Every one exists at zero from the start.
 import type { StatisticsCounter, StatisticsStore, StatisticsTimer } from "./statistics-store.ts";
 
 /** Scope of the service's own statistics. */
@@ -33,14 +33,19 @@ export interface ServiceStatistics {
   readonly configLoadError: StatisticsCounter;
   /** Counts ratelimit.service.rate_limit.<domain>.domain_not_found, once per descriptor. */
   domainNotFound(domain: string, descriptors: number): void;
-  /** Statistics of a served method, e.g. "ShouldRateLimit"; made at zero at the first call, so call it when the method is registered. */
+  /**
+   * Statistics of a served method, e.g. "ShouldRateLimit"; made at zero at the first call, so call
+   * it when the method is registered.
+   */
   method(name: string): MethodStatistics;
 }
 
 /** The service's own statistics in the store, all at zero. */
 export function createServiceStatistics(store: StatisticsStore): ServiceStatistics {
-  const callError = (type: CallErrorType): StatisticsCounter => store.counter(`${SERVICE}.call.should_rate_limit.${type}`);
-  const backendFailure = (outcome: BackendFailureOutcome): StatisticsCounter => store.counter(`${SERVICE}.backend_failure.${outcome}`);
+  const callError = (type: CallErrorType): StatisticsCounter =>
+    store.counter(`${SERVICE}.call.should_rate_limit.${type}`);
+  const backendFailure = (outcome: BackendFailureOutcome): StatisticsCounter =>
+    store.counter(`${SERVICE}.backend_failure.${outcome}`);
   return {
     callErrors: {
       service_error: callError("service_error"),
@@ -52,7 +57,8 @@ export function createServiceStatistics(store: StatisticsStore): ServiceStatisti
     globalShadowMode: store.counter(`${SERVICE}.global_shadow_mode`),
     configLoadSuccess: store.counter(`${SERVICE}.config_load_success`),
     configLoadError: store.counter(`${SERVICE}.config_load_error`),
-    domainNotFound: (domain, descriptors) => store.dynamicCounter(`${SERVICE}.rate_limit`, domain, "domain_not_found")?.add(descriptors),
+    domainNotFound: (domain, descriptors) =>
+      store.dynamicCounter(`${SERVICE}.rate_limit`, domain, "domain_not_found")?.add(descriptors),
     method: (name) => ({
       totalRequests: store.counter(`ratelimit_server.${name}.total_requests`),
       responseTime: store.timer(`ratelimit_server.${name}.response_time`),

@@ -1,10 +1,17 @@
-// Sorting in steps between which others may go on: sorting half a million names at once would hold up decisions for a second.
+// Sorting in steps between which others may go on: sorting half a million names at once would hold
+// up decisions for a second.
 
 /** Most items that one step sorts or puts in place. */
 export const SORT_STEP = 512;
 
-/** The items in the order of `compare`; equal ones keep theirs. A merge sort; the result is a new array. */
-export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Generator<undefined, readonly T[]> {
+/**
+ * The items in the order of `compare`; equal ones keep theirs. A merge sort; the result is a new
+ * array.
+ */
+export function* sortInSteps<T>(
+  items: readonly T[],
+  compare: (a: T, b: T) => number,
+): Generator<undefined, readonly T[]> {
   let runs: (readonly T[])[] = [];
   for (let at = 0; at < items.length; at += SORT_STEP) {
     runs.push(items.slice(at, at + SORT_STEP).sort(compare));
@@ -20,7 +27,11 @@ export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => nu
   return runs[0] ?? [];
 }
 
-function* merge<T>(left: readonly T[], right: readonly T[], compare: (a: T, b: T) => number): Generator<undefined, readonly T[]> {
+function* merge<T>(
+  left: readonly T[],
+  right: readonly T[],
+  compare: (a: T, b: T) => number,
+): Generator<undefined, readonly T[]> {
   if (right.length === 0) return left;
   const merged: T[] = [];
   let [fromLeft, fromRight] = [0, 0];

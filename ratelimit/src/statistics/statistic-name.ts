@@ -1,6 +1,10 @@
-// Cleans the parts of a statistic name that come from configuration or requests. Sinks escape for their own wire on top of it.
+// Cleans the parts of a statistic name that come from configuration or requests. Sinks escape for
+// their own wire on top of it.
 
-/** What separates fields on the statsd wire, and control characters, which would break lines; each becomes an underscore. */
+/**
+ * What separates fields on the statsd wire, and control characters, which would break lines; each
+ * becomes an underscore.
+ */
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const UNSAFE = /[:|\u0000-\u001f\u007f]/g;
 

@@ -13,7 +13,10 @@ export interface OpenedSink {
   readonly address?: RegExp | undefined;
   /** True for a sink that is asked: what it did not tell by the time it stops, nobody hears. */
   readonly isPull?: boolean;
-  /** The total of a counter, the value of a gauge or the count of a timer as the receiver knows it; undefined when it knows none. */
+  /**
+   * The total of a counter, the value of a gauge or the count of a timer as the receiver knows it;
+   * undefined when it knows none.
+   */
   received(name: string): Promise<number | undefined>;
   /** Ends the receiver. */
   close(): Promise<void>;

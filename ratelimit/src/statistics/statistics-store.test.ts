@@ -20,7 +20,12 @@ function countNames(store: StatisticsStore): number {
 
 function ruleNames(store: StatisticsStore): string[] {
   const names: string[] = [];
-  store.visit({ counter: () => undefined, rule: ({ prefix }) => names.push(prefix), gauge: () => undefined, timer: () => undefined });
+  store.visit({
+    counter: () => undefined,
+    rule: ({ prefix }) => names.push(prefix),
+    gauge: () => undefined,
+    timer: () => undefined,
+  });
   return names.sort();
 }
 

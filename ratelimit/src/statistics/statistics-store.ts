@@ -1,5 +1,6 @@
-// Every counter, gauge and timer of the process by its dotted name: the one truth that sinks and /stats read. It knows no sink and no exposition
-// format. Memory is bounded: rules own their keys, and keys made by request values are limited in number and length.
+// Every counter, gauge and timer of the process by its dotted name: the one truth that sinks and
+// /stats read. It knows no sink and no exposition format. Memory is bounded: rules own their keys,
+// and keys made by request values are limited in number and length.
 import { cleanNamePart } from "./statistic-name.ts";
 import {
   Counter,
@@ -30,10 +31,16 @@ const RULE_SCOPE = "ratelimit.service.rate_limit";
 /** Counts hits that had no room for a key of their own. */
 const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
 
-/** Longest key made by request values, in UTF-16 units: a request may carry megabytes, a statistic name must not. */
+/**
+ * Longest key made by request values, in UTF-16 units: a request may carry megabytes, a statistic
+ * name must not.
+ */
 const DYNAMIC_KEY_MAX_LENGTH = 1024;
 
-/** Most statistics that are read before others have their turn: well below a millisecond's work for whoever hears them. */
+/**
+ * Most statistics that are read before others have their turn: well below a millisecond's work for
+ * whoever hears them.
+ */
 export const WALK_STEP = 100;
 
 /** The counters of a rule: the last part of each one's name, and its field. */
@@ -58,36 +65,57 @@ export interface StatisticsVisitor {
   timer(timer: StatisticsTimer): void;
 }
 
-/** All statistics of the process. Everything starts at zero and is visible from the moment it is created. */
+/**
+ * All statistics of the process. Everything starts at zero and is visible from the moment it is
+ * created.
+ */
 export interface StatisticsStore {
-  /** The counter of this name, made at the first call. For names known in advance only: the number of names is not limited here. */
+  /**
+   * The counter of this name, made at the first call. For names known in advance only: the number
+   * of names is not limited here.
+   */
   counter(name: string): StatisticsCounter;
   /** The gauge of this name, made at the first call. For names known in advance only. */
   gauge(name: string): StatisticsGauge;
   /** The timer of this name, made at the first call. For names known in advance only. */
   timer(name: string): StatisticsTimer;
   /**
-   * Declares the statistics keys (`domain.key_value.key2`) of all rules now in force and returns their counters by key. A key known before keeps
-   * its counters; one that is no longer named is dropped.
+   * Declares the statistics keys (`domain.key_value.key2`) of all rules now in force and returns
+   * their counters by key. A key known before keeps its counters; one that is no longer named is
+   * dropped.
    */
   replaceRules(keys: Iterable<string>): ReadonlyMap<string, RuleStatistics>;
-  /** The counters of one key known in advance, outside `replaceRules`; the next call of that drops them if it does not name the key. */
+  /**
+   * The counters of one key known in advance, outside `replaceRules`; the next call of that drops
+   * them if it does not name the key.
+   */
   rule(key: string): RuleStatistics;
   /**
-   * Counters under a key that holds request values. Undefined when there is no room for a new one, or the key is too long: then count under a key
-   * known in advance; ratelimit.service.stats_keys_dropped has counted it.
+   * Counters under a key that holds request values. Undefined when there is no room for a new one,
+   * or the key is too long: then count under a key known in advance;
+   * ratelimit.service.stats_keys_dropped has counted it.
    */
   dynamicRule(key: string): RuleStatistics | undefined;
-  /** A counter whose name holds a request value, under the same limit: `<scope>.<cleaned value>.<name>`. */
+  /**
+   * A counter whose name holds a request value, under the same limit: `<scope>.<cleaned
+   * value>.<name>`.
+   */
   dynamicCounter(scope: string, value: string, name: string): StatisticsCounter | undefined;
-  /** Reads everything as it is now. For few statistics: with many it takes longer than decisions should wait. */
+  /**
+   * Reads everything as it is now. For few statistics: with many it takes longer than decisions
+   * should wait.
+   */
   visit(visitor: StatisticsVisitor): void;
   /**
-   * Reads everything in steps of at most WALK_STEP statistics (a rule's six count as one), between which others may go on. Each statistic is told as
-   * it is when its step comes; the six of a rule belong together.
+   * Reads everything in steps of at most WALK_STEP statistics (a rule's six count as one), between
+   * which others may go on. Each statistic is told as it is when its step comes; the six of a rule
+   * belong together.
    */
   walk(visitor: StatisticsVisitor): Generator<undefined, void>;
-  /** Calls `refresh` at the beginning of every visit and walk, for gauges that are measured when somebody asks; the returned function ends it. */
+  /**
+   * Calls `refresh` at the beginning of every visit and walk, for gauges that are measured when
+   * somebody asks; the returned function ends it.
+   */
   onRead(refresh: () => void): () => void;
   /** Calls the listener for every duration recorded from now on; the returned function ends it. */
   onTimer(listener: TimerListener): () => void;
@@ -112,9 +140,15 @@ class MemoryStatisticsStore implements StatisticsStore {
   readonly #timerListeners = new Set<TimerListener>();
   readonly #refreshers = new Set<() => void>();
   readonly #droppedKeys: StatisticsCounter;
-  /** Counters of rules by key as configured; several keys may share counters, because cleaning makes them equal. */
+  /**
+   * Counters of rules by key as configured; several keys may share counters, because cleaning makes
+   * them equal.
+   */
   #rules = new Map<string, RuleCounters>();
-  /** The same by key with request values. Together with `#dynamicCounters` never larger than the limit. */
+  /**
+   * The same by key with request values. Together with `#dynamicCounters` never larger than the
+   * limit.
+   */
   readonly #dynamicRules = new Map<string, RuleCounters>();
   readonly #dynamicCounters = new Map<string, Counter>();
   /** The dynamic counters by cleaned name, which several keys may share. */
@@ -226,7 +260,9 @@ class MemoryStatisticsStore implements StatisticsStore {
 
   /** Whether one more key with request values may be made; counts the refusal. */
   #hasRoom(key: string): boolean {
-    const hasRoom = key.length <= DYNAMIC_KEY_MAX_LENGTH && this.#dynamicRules.size + this.#dynamicCounters.size < this.#maxDynamicKeys;
+    const hasRoom =
+      key.length <= DYNAMIC_KEY_MAX_LENGTH &&
+      this.#dynamicRules.size + this.#dynamicCounters.size < this.#maxDynamicKeys;
     if (!hasRoom) this.#droppedKeys.add(1);
     return hasRoom;
   }

@@ -1,4 +1,5 @@
-// The values of statistics: counters, gauges, timers, and the six counters of a rule. Who keeps them under which name is statistics-store.ts.
+// The values of statistics: counters, gauges, timers, and the six counters of a rule. Who keeps
+// them under which name is statistics-store.ts.
 
 /** A number that only grows. */
 export interface StatisticsCounter {
@@ -27,9 +28,14 @@ export interface StatisticsTimer {
   record(durationMs: number): void;
 }
 
-/** The six counters of a rule, kept as plain fields because every decision adds to two of them. Add with `+=` only. */
+/**
+ * The six counters of a rule, kept as plain fields because every decision adds to two of them. Add
+ * with `+=` only.
+ */
 export interface RuleStatistics {
-  /** `ratelimit.service.rate_limit.<key>`, cleaned; see RULE_STATISTICS for the rest of each name. */
+  /**
+   * `ratelimit.service.rate_limit.<key>`, cleaned; see RULE_STATISTICS for the rest of each name.
+   */
   readonly prefix: string;
   totalHits: number;
   overLimit: number;
@@ -39,7 +45,10 @@ export interface RuleStatistics {
   shadowMode: number;
 }
 
-/** Hears each recorded duration at once; for sinks that make histograms of them or send them one by one. */
+/**
+ * Hears each recorded duration at once; for sinks that make histograms of them or send them one by
+ * one.
+ */
 export type TimerListener = (timer: StatisticsTimer, durationMs: number) => void;
 
 /** A counter at zero. */

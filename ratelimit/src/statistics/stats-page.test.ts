@@ -23,7 +23,8 @@ describe("writeStatisticsText()", () => {
     expect(lines).toContain("ratelimit.service.rate_limit.domain.key_9999.total_hits.__team=x: 9999");
     expect(names.every((name, index) => index === 0 || (names[index - 1] ?? "") < name)).toBe(true);
     expect(Math.max(...pieces.map((piece) => piece.split("\n").length - 1))).toBe(500);
-    // A hundred to read a hundred rules each, 118 to sort, 824 in seven rounds to merge, 121 to print.
+    // A hundred to read a hundred rules each, 118 to sort, 824 in seven rounds to merge, 121 to
+    // print.
     expect(pieces.length).toBeGreaterThan(1000);
   });
 

@@ -1,5 +1,5 @@
-// What /stats prints: every counter, gauge and timer as it is now, sorted by name. It comes in pieces, for there may be hundreds of thousands. Serving it
-// is the debug transport's matter.
+// What /stats prints: every counter, gauge and timer as it is now, sorted by name. It comes in
+// pieces, for there may be hundreds of thousands. Serving it is the debug transport's matter.
 import { createTagger } from "./extra-tags.ts";
 import type { Pieces } from "./paced-response.ts";
 import { sortInSteps } from "./sorted-steps.ts";
@@ -20,7 +20,9 @@ interface Line {
 /** One `name: value` per line. A timer's value is `count=<n> sum_ms=<n> max_ms=<n>`. */
 export function writeStatisticsText(store: StatisticsStore, extraTags: ExtraTags): Pieces {
   return inPieces(collectStatistics(store, extraTags), ({ name, value }) =>
-    typeof value === "number" ? `${name}: ${value}\n` : `${name}: count=${value.count} sum_ms=${value.sumMs} max_ms=${value.maxMs}\n`,
+    typeof value === "number"
+      ? `${name}: ${value}\n`
+      : `${name}: count=${value.count} sum_ms=${value.sumMs} max_ms=${value.maxMs}\n`,
   );
 }
 

@@ -1,16 +1,27 @@
-// The one call of weir-client: connects, asks, and tells a failure in words. The command line and the exit code are client.ts.
+// The one call of weir-client: connects, asks, and tells a failure in words. The command line and
+// the exit code are client.ts.
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
 import { describeError } from "@weir/common/errors/service-error";
-import { RateLimitRequestSchema, type RateLimitResponse, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import {
+  RateLimitRequestSchema,
+  type RateLimitResponse,
+  RateLimitService,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import { callReason } from "../config/xds/call-reason.ts";
 import { openTlsChannel } from "../config/xds/tls-channel.ts";
 import type { ClientArguments } from "./client-arguments.ts";
 
-/** Asks once, with these headers. Fails with the status of the call, or with the error of a file that cannot be used; `reasonOf` tells either. */
-export function ask(options: ClientArguments, headers: Readonly<Record<string, string>> = {}): Promise<RateLimitResponse> {
+/**
+ * Asks once, with these headers. Fails with the status of the call, or with the error of a file
+ * that cannot be used; `reasonOf` tells either.
+ */
+export function ask(
+  options: ClientArguments,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<RateLimitResponse> {
   const { dialString, domain, descriptors, hitsAddend, timeoutMs } = options;
   const channel = options.tls === undefined ? undefined : openTlsChannel(dialString, options.tls);
   const client = new Client(dialString, channel?.credentials ?? credentials.createInsecure(), {
@@ -36,7 +47,9 @@ export function ask(options: ClientArguments, headers: Readonly<Record<string, s
   });
 }
 
-/** Why there is no answer: the status by name with its details; errors before the call as they are. */
+/**
+ * Why there is no answer: the status by name with its details; errors before the call as they are.
+ */
 export function reasonOf(error: unknown): string {
   if (!isGrpcError(error)) return describeError(error);
   return `${status[error.code]}: ${callReason(error.details)}`;

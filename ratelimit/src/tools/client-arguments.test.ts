@@ -64,8 +64,13 @@ describe("parseClientArguments", () => {
       "-grpc-key-file",
       "/k",
     ];
-    expect(parseClientArguments(args)).toMatchObject({ ok: true, arguments: { tls: { caPath: "/a", certPath: "/c", keyPath: "/k" } } });
-    expect(parseClientArguments(["-domain", "d", "-descriptors", "k=v", "-grpc-use-tls=true"])).toMatchObject({ arguments: { tls: {} } });
+    expect(parseClientArguments(args)).toMatchObject({
+      ok: true,
+      arguments: { tls: { caPath: "/a", certPath: "/c", keyPath: "/k" } },
+    });
+    expect(parseClientArguments(["-domain", "d", "-descriptors", "k=v", "-grpc-use-tls=true"])).toMatchObject({
+      arguments: { tls: {} },
+    });
     expect(parseClientArguments(["-domain", "d", "-descriptors", "k=v", "-grpc-use-tls=false"])).toMatchObject({
       arguments: { tls: undefined },
     });

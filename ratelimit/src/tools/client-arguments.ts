@@ -23,7 +23,8 @@ export interface ClientArguments {
 }
 
 /** The arguments, or what is wrong with them. */
-export type ParsedArguments = { readonly ok: true; readonly arguments: ClientArguments } | { readonly ok: false; readonly problem: string };
+export type ParsedArguments =
+  { readonly ok: true; readonly arguments: ClientArguments } | { readonly ok: false; readonly problem: string };
 
 const UINT32_MAX = 2 ** 32 - 1;
 
@@ -37,7 +38,8 @@ const VALUE_FLAGS = {
   descriptors: "KEY=VALUE,… one descriptor; repeat it for several.",
   hits_addend: "COUNT of hits to add. Default 1.",
   timeout: "SECONDS to wait for the answer. Default 10.",
-  "oltp-protocol": "http or grpc: exports a span of the call in OTLP, to where OTEL_EXPORTER_OTLP_ENDPOINT says. Default none.",
+  "oltp-protocol":
+    "http or grpc: exports a span of the call in OTLP, to where OTEL_EXPORTER_OTLP_ENDPOINT says. Default none.",
   "grpc-server-ca-file": "FILE of an authority to trust, beside the public ones and those of the system.",
   "grpc-cert-file": "FILE of the client's certificate chain, for mutual TLS.",
   "grpc-key-file": "FILE of its private key.",
@@ -82,7 +84,8 @@ function check(values: ReadonlyMap<ValueFlag, readonly string[]>, useTls: boolea
   const descriptors: ClientEntry[][] = [];
   for (const text of values.get("descriptors") ?? []) {
     const entries = parseDescriptor(text);
-    if (entries === undefined) return refuse(`-descriptors must be KEY=VALUE pairs separated by commas, current value is ${text}`);
+    if (entries === undefined)
+      return refuse(`-descriptors must be KEY=VALUE pairs separated by commas, current value is ${text}`);
     descriptors.push(entries);
   }
   const domain = last("domain") ?? "";
@@ -90,10 +93,14 @@ function check(values: ReadonlyMap<ValueFlag, readonly string[]>, useTls: boolea
   if (descriptors.length === 0) return refuse("-descriptors is missing: KEY=VALUE pairs separated by commas");
   const hitsAddend = parseNumber(last("hits_addend") ?? "1", UINT32_MAX);
   if (hitsAddend === undefined)
-    return refuse(`-hits_addend must be a whole number from 0 to ${UINT32_MAX}, current value is ${last("hits_addend") ?? ""}`);
+    return refuse(
+      `-hits_addend must be a whole number from 0 to ${UINT32_MAX}, current value is ${last("hits_addend") ?? ""}`,
+    );
   const timeoutSeconds = parseNumber(last("timeout") ?? "10", TIMEOUT_MAX_SECONDS);
   if (timeoutSeconds === undefined || timeoutSeconds === 0) {
-    return refuse(`-timeout must be a whole number of seconds from 1 to ${TIMEOUT_MAX_SECONDS}, current value is ${last("timeout") ?? ""}`);
+    return refuse(
+      `-timeout must be a whole number of seconds from 1 to ${TIMEOUT_MAX_SECONDS}, current value is ${last("timeout") ?? ""}`,
+    );
   }
   const traceProtocol = last("oltp-protocol") ?? "";
   if (traceProtocol !== "" && traceProtocol !== "http" && traceProtocol !== "grpc")
@@ -114,7 +121,11 @@ function check(values: ReadonlyMap<ValueFlag, readonly string[]>, useTls: boolea
   };
 }
 
-function filesOf(last: (flag: ValueFlag) => string | undefined): { caPath?: string; certPath?: string; keyPath?: string } {
+function filesOf(last: (flag: ValueFlag) => string | undefined): {
+  caPath?: string;
+  certPath?: string;
+  keyPath?: string;
+} {
   const caPath = last("grpc-server-ca-file");
   const certPath = last("grpc-cert-file");
   const keyPath = last("grpc-key-file");

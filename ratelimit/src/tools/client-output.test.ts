@@ -9,8 +9,17 @@ describe("formatAnswer", () => {
     const response = create(RateLimitResponseSchema, {
       overallCode: 2,
       statuses: [
-        { code: 2, currentLimit: { requestsPerUnit: 20, unit: 2, name: "search" }, durationUntilReset: { seconds: 35n } },
-        { code: 1, currentLimit: { requestsPerUnit: 5, unit: 7 }, limitRemaining: 4, durationUntilReset: { seconds: 100n } },
+        {
+          code: 2,
+          currentLimit: { requestsPerUnit: 20, unit: 2, name: "search" },
+          durationUntilReset: { seconds: 35n },
+        },
+        {
+          code: 1,
+          currentLimit: { requestsPerUnit: 5, unit: 7 },
+          limitRemaining: 4,
+          durationUntilReset: { seconds: 100n },
+        },
         { code: 1, limitRemaining: 4294967295 },
         { code: 1 },
       ],
@@ -36,7 +45,11 @@ describe("formatAnswer", () => {
   });
 
   it("formatAnswer() shows numbers that it does not know", () => {
-    const response = create(RateLimitResponseSchema, { statuses: [{ code: 9 as never, currentLimit: { unit: 99 as never } }] });
-    expect(formatAnswer(response, [[{ key: "k", value: "v" }]])).toBe("k=v: UNKNOWN (9), 0 left of 0 per unit 99\noverall: UNKNOWN (0)\n");
+    const response = create(RateLimitResponseSchema, {
+      statuses: [{ code: 9 as never, currentLimit: { unit: 99 as never } }],
+    });
+    expect(formatAnswer(response, [[{ key: "k", value: "v" }]])).toBe(
+      "k=v: UNKNOWN (9), 0 left of 0 per unit 99\noverall: UNKNOWN (0)\n",
+    );
   });
 });

@@ -1,5 +1,8 @@
 // What weir-client prints: the answer in words, one line per descriptor. Pure.
-import type { RateLimitResponse, RateLimitResponse_DescriptorStatus } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import type {
+  RateLimitResponse,
+  RateLimitResponse_DescriptorStatus,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
 
 import type { ClientEntry } from "./client-arguments.ts";

@@ -33,7 +33,9 @@ function runWith(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, ["--conditions=source", CLIENT, ...args], { env: { PATH: process.env["PATH"] ?? "", ...env } });
+  const child = spawn(process.execPath, ["--conditions=source", CLIENT, ...args], {
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+  });
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
@@ -65,7 +67,17 @@ describe("weir-client", () => {
   it("sends what the command line says and exits with 0 for OK", async () => {
     const decider = new ScriptedDecider();
     const address = await serve(decider);
-    const answer = await run("-dial_string", address, "--domain=d", "-descriptors", "a=b,c=d", "-descriptors", "e=f", "-hits_addend", "3");
+    const answer = await run(
+      "-dial_string",
+      address,
+      "--domain=d",
+      "-descriptors",
+      "a=b,c=d",
+      "-descriptors",
+      "e=f",
+      "-hits_addend",
+      "3",
+    );
     expect(answer).toEqual({ code: 0, stdout: "a=b,c=d: OK, no limit\noverall: OK\n", stderr: "" });
     expect(decider.calls[0]?.request).toMatchObject({
       domain: "d",
@@ -103,7 +115,10 @@ describe("weir-client", () => {
     folder = await mkdtemp(join(tmpdir(), "weir-client-"));
     const path = join(folder, "grpc.sock");
     await serve(new ScriptedDecider(), undefined, { kind: "unix", path });
-    expect(await run("-dial_string", `unix:${path}`, "-domain", "d", "-descriptors", "k=v")).toMatchObject({ code: 0, stderr: "" });
+    expect(await run("-dial_string", `unix:${path}`, "-domain", "d", "-descriptors", "k=v")).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
     const nowhere = await run("-dial_string", `unix:${path}x`, "-domain", "d", "-descriptors", "k=v");
     expect(nowhere).toMatchObject({
       code: 2,
@@ -121,8 +136,20 @@ describe("weir-client", () => {
     await once(collector.listen(0, "127.0.0.1"), "listening");
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
     const decider = new ScriptedDecider();
-    const question = ["-dial_string", await serve(decider), "-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "http"];
-    expect(await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, ...question)).toMatchObject({ code: 0, stderr: "" });
+    const question = [
+      "-dial_string",
+      await serve(decider),
+      "-domain",
+      "d",
+      "-descriptors",
+      "k=v",
+      "-oltp-protocol",
+      "http",
+    ];
+    expect(await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, ...question)).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
     collector.close();
     const call = decider.calls[0]?.call as { headers?: () => TraceHeaders } | undefined;
     const [, traceId = "none", spanId = "none"] =
@@ -133,7 +160,16 @@ describe("weir-client", () => {
   });
 
   it("answers all the same when the receiver of traces is away", async () => {
-    const question = ["-dial_string", await serve(new ScriptedDecider()), "-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "grpc"];
+    const question = [
+      "-dial_string",
+      await serve(new ScriptedDecider()),
+      "-domain",
+      "d",
+      "-descriptors",
+      "k=v",
+      "-oltp-protocol",
+      "grpc",
+    ];
     const answer = await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" }, ...question);
     expect(answer).toMatchObject({ code: 0, stdout: "k=v: OK, no limit\noverall: OK\n" });
   });
@@ -151,7 +187,16 @@ describe("weir-client", () => {
   it("exits with 2 when the answer does not come in time", async () => {
     const decider = new ScriptedDecider();
     decider.answer = undefined;
-    const answer = await run("-dial_string", await serve(decider), "-domain", "d", "-descriptors", "k=v", "-timeout", "1");
+    const answer = await run(
+      "-dial_string",
+      await serve(decider),
+      "-domain",
+      "d",
+      "-descriptors",
+      "k=v",
+      "-timeout",
+      "1",
+    );
     expect(answer).toMatchObject({ code: 2, stderr: expect.stringContaining("DEADLINE_EXCEEDED") });
   });
 
@@ -168,14 +213,29 @@ describe("weir-client", () => {
     folder = await mkdtemp(join(tmpdir(), "weir-client-"));
     const path = (name: string): string => join(folder ?? "", name);
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-    const server = await authority.issue({ commonName: "server", ipAddresses: ["127.0.0.1"], usage: "server", now, validDays: 1 });
-    const client = await authority.issue({ commonName: "client", dnsNames: ["client.example"], usage: "client", now, validDays: 1 });
+    const server = await authority.issue({
+      commonName: "server",
+      ipAddresses: ["127.0.0.1"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
+    const client = await authority.issue({
+      commonName: "client",
+      dnsNames: ["client.example"],
+      usage: "client",
+      now,
+      validDays: 1,
+    });
     await writeFile(path("ca.pem"), authority.certPem);
     await writeFile(path("server.pem"), server.certPem);
     await writeFile(path("server.key"), server.keyPem);
     await writeFile(path("client.pem"), client.certPem);
     await writeFile(path("client.key"), client.keyPem);
-    const files = openTlsFiles({ certPath: path("server.pem"), keyPath: path("server.key"), caPath: path("ca.pem") }, { log: silentLog() });
+    const files = openTlsFiles(
+      { certPath: path("server.pem"), keyPath: path("server.key"), caPath: path("ca.pem") },
+      { log: silentLog() },
+    );
     const address = await serve(new ScriptedDecider(), { files, clientName: undefined });
     const question = [
       "-dial_string",
@@ -188,12 +248,20 @@ describe("weir-client", () => {
       "-grpc-server-ca-file",
       path("ca.pem"),
     ];
-    expect(await run(...question, "-grpc-cert-file", path("client.pem"), "-grpc-key-file", path("client.key"))).toMatchObject({
+    expect(
+      await run(...question, "-grpc-cert-file", path("client.pem"), "-grpc-key-file", path("client.key")),
+    ).toMatchObject({
       code: 0,
       stderr: "",
     });
     expect(await run(...question)).toMatchObject({ code: 2, stderr: expect.stringContaining("UNAVAILABLE") });
-    const missing = await run(...question, "-grpc-cert-file", path("nothing.pem"), "-grpc-key-file", path("client.key"));
+    const missing = await run(
+      ...question,
+      "-grpc-cert-file",
+      path("nothing.pem"),
+      "-grpc-key-file",
+      path("client.key"),
+    );
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining(path("nothing.pem")) });
   });
 });

@@ -1,4 +1,5 @@
-// weir-client: asks a rate limit service once and says what it answered. Exit code 0 for OK, 1 for OVER_LIMIT, 2 for no answer.
+// weir-client: asks a rate limit service once and says what it answered. Exit code 0 for OK, 1 for
+// OVER_LIMIT, 2 for no answer.
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
 import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
@@ -10,7 +11,10 @@ const EXIT_OK = 0;
 const EXIT_OVER_LIMIT = 1;
 const EXIT_ERROR = 2;
 
-/** RateLimitResponse.Code.OVER_LIMIT, here by its number: the help does not wait for protobuf to load. */
+/**
+ * RateLimitResponse.Code.OVER_LIMIT, here by its number: the help does not wait for protobuf to
+ * load.
+ */
 const OVER_LIMIT = 2;
 
 runProgram(
@@ -32,7 +36,8 @@ async function main(context: ProgramContext): Promise<number> {
   const { ask, reasonOf } = await import("./ask.ts");
   let response: RateLimitResponse;
   try {
-    response = options.traceProtocol === undefined ? await ask(options) : await askInSpan(options, options.traceProtocol);
+    response =
+      options.traceProtocol === undefined ? await ask(options) : await askInSpan(options, options.traceProtocol);
   } catch (error) {
     return fail(context, `cannot ask ${options.dialString}: ${reasonOf(error)}`);
   }

@@ -1,5 +1,6 @@
-// The call of weir-client within a span of its own, exported in OTLP, so that the trace of the service begins here. Where spans go is told by the standard
-// OTEL_EXPORTER_OTLP_* variables. The call itself is ask.ts.
+// The call of weir-client within a span of its own, exported in OTLP, so that the trace of the
+// service begins here. Where spans go is told by the standard OTEL_EXPORTER_OTLP_* variables. The
+// call itself is ask.ts.
 import type { Log } from "@weir/common/log/log";
 import { startSdk } from "@weir/common/tracing/tracing-sdk";
 import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";

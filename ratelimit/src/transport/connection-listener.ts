@@ -1,8 +1,14 @@
-// Opens the listener of a gRPC engine: TCP or unix socket, plain or TLS, with certificates that reload and a client name that is checked. It hands over
-// connections that are ready; what is spoken on them is the engine's.
+// Opens the listener of a gRPC engine: TCP or unix socket, plain or TLS, with certificates that
+// reload and a client name that is checked. It hands over connections that are ready; what is
+// spoken on them is the engine's.
 import { lstatSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { checkServerIdentity, createServer as createTlsServer, type Server as TlsServer, type TLSSocket } from "node:tls";
+import {
+  checkServerIdentity,
+  createServer as createTlsServer,
+  type Server as TlsServer,
+  type TLSSocket,
+} from "node:tls";
 
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
@@ -20,13 +26,17 @@ const PATH_MAX_BYTES = 107;
 
 /** Where to listen. */
 export type ListenerAddress =
-  { readonly kind: "tcp"; readonly host: string; readonly port: number } | { readonly kind: "unix"; readonly path: string };
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "unix"; readonly path: string };
 
 /** TLS of a listener. */
 export interface ListenerTls {
   /** Certificate and key; with a CA, clients must show a certificate of it. */
   readonly files: TlsFiles;
-  /** GRPC_CLIENT_TLS_SAN: the DNS name that the client's certificate must be valid for; undefined = any. */
+  /**
+   * GRPC_CLIENT_TLS_SAN: the DNS name that the client's certificate must be valid for; undefined =
+   * any.
+   */
   readonly clientName: string | undefined;
   /** For tests: instead of HANDSHAKE_TIMEOUT_MS. */
   readonly handshakeTimeoutMs?: number;
@@ -65,7 +75,8 @@ export function createConnectionListener(
   let unsubscribe: (() => void) | undefined;
   return {
     async open() {
-      if (tls !== undefined) unsubscribe = tls.files.onChange(() => (server as TlsServer).setSecureContext(secureContextOf(tls)));
+      if (tls !== undefined)
+        unsubscribe = tls.files.onChange(() => (server as TlsServer).setSecureContext(secureContextOf(tls)));
       return options.address.kind === "tcp"
         ? await openTcp(server, options, options.address)
         : await openUnix(server, options, options.address.path);
@@ -93,7 +104,9 @@ function createSecureServer(log: Log, tls: ListenerTls, onConnection: (socket: S
       onConnection(socket);
       return;
     }
-    log.debug("a client's certificate is not valid for the name that is asked for, its connection is closed", { reason: refusal });
+    log.debug("a client's certificate is not valid for the name that is asked for, its connection is closed", {
+      reason: refusal,
+    });
     socket.destroy();
   });
   server.on("tlsClientError", (error, socket) => {
@@ -111,12 +124,17 @@ function secureContextOf(tls: ListenerTls): { cert?: Buffer; key?: Buffer; ca?: 
 function findClientRefusal(socket: TLSSocket, tls: ListenerTls): string | undefined {
   if (tls.clientName === undefined) return undefined;
   const certificate = socket.getPeerCertificate();
-  // Node would take the common name where there is no name of the right kind; that was given up long ago, and in the reference, too.
+  // Node would take the common name where there is no name of the right kind; that was given up
+  // long ago, and in the reference, too.
   if (certificate.subjectaltname === undefined) return "it has no subject alternative names";
   return checkServerIdentity(tls.clientName, { ...certificate, subject: { ...certificate.subject, CN: "" } })?.message;
 }
 
-async function openTcp(server: Server, options: ListenerOptions, address: { host: string; port: number }): Promise<string> {
+async function openTcp(
+  server: Server,
+  options: ListenerOptions,
+  address: { host: string; port: number },
+): Promise<string> {
   const { host, port } = address;
   return formatAddress(await listen(server, { host, port, setting: options.portSetting, what: options.what }));
 }
@@ -125,8 +143,10 @@ async function openUnix(server: Server, options: ListenerOptions, path: string):
   try {
     await listenUnix(server, path);
   } catch (error) {
-    // A socket file without a listener is left over from a process that was killed. Any other file is not ours to remove.
-    if (!isInUse(error) || !lstatSync(path).isSocket() || (await isAnswered(path))) throw unixError(options, path, error);
+    // A socket file without a listener is left over from a process that was killed. Any other file
+    // is not ours to remove.
+    if (!isInUse(error) || !lstatSync(path).isSocket() || (await isAnswered(path)))
+      throw unixError(options, path, error);
     unlinkSync(path);
     await listenUnix(server, path).catch((cause: unknown) => {
       throw unixError(options, path, cause);
@@ -149,7 +169,10 @@ function isInUse(error: unknown): boolean {
   return errorCode(error) === "EADDRINUSE";
 }
 
-/** Whether somebody listens on the socket file; anything but a refusal counts as yes, so that no foreign file is removed. */
+/**
+ * Whether somebody listens on the socket file; anything but a refusal counts as yes, so that no
+ * foreign file is removed.
+ */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path, () => {
@@ -163,7 +186,10 @@ function isAnswered(path: string): Promise<boolean> {
 function unixError({ what, pathSetting }: ListenerOptions, path: string, cause: unknown): ServiceError {
   const action = `Cannot listen for ${what} on ${path}`;
   if (isInUse(cause)) {
-    return new ServiceError("LISTEN_FAILED", `${action}: something listens there, or it is no socket; set ${pathSetting} to another path`);
+    return new ServiceError(
+      "LISTEN_FAILED",
+      `${action}: something listens there, or it is no socket; set ${pathSetting} to another path`,
+    );
   }
   // The system says the same of a folder that is not there as of one that may not be written.
   const rule = `${pathSetting} must be a path of at most ${PATH_MAX_BYTES} bytes in a folder that exists and may be written`;

@@ -2,7 +2,8 @@
 import type { DecideErrorCode } from "../errors.ts";
 
 /** Names of the gRPC status codes that the service answers itself. */
-export type GrpcStatusName = "INVALID_ARGUMENT" | "DEADLINE_EXCEEDED" | "RESOURCE_EXHAUSTED" | "INTERNAL" | "UNAVAILABLE";
+export type GrpcStatusName =
+  "INVALID_ARGUMENT" | "DEADLINE_EXCEEDED" | "RESOURCE_EXHAUSTED" | "INTERNAL" | "UNAVAILABLE";
 
 /** The status that a failed decision is answered with. */
 export const GRPC_STATUS_OF = {

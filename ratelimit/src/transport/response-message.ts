@@ -20,7 +20,8 @@ export function responseMessage(decision: Decision): RateLimitResponse {
   response.overallCode = decision.overallCode;
   for (const status of decision.statuses) response.statuses.push(statusMessage(status));
   if (decision.headers !== undefined) {
-    for (const { key, value } of decision.headers) response.responseHeadersToAdd.push(create(HeaderValueSchema, { key, value }));
+    for (const { key, value } of decision.headers)
+      response.responseHeadersToAdd.push(create(HeaderValueSchema, { key, value }));
   }
   if (decision.dynamicMetadata !== undefined) response.dynamicMetadata = decision.dynamicMetadata;
   return response;

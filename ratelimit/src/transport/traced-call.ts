@@ -1,5 +1,6 @@
-// The spans around a decision, for transports: that of the decision itself, that of the gRPC server, and that of what the JSON handler does afterwards. With
-// tracing off it costs one comparison per call.
+// The spans around a decision, for transports: that of the decision itself, that of the gRPC
+// server, and that of what the JSON handler does afterwards. With tracing off it costs one
+// comparison per call.
 import { toJsonString } from "@bufbuild/protobuf";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import type { RunningTracing, TraceHeaders } from "@weir/common/tracing/tracing-sdk";
@@ -25,7 +26,10 @@ const RPC_ATTRIBUTES = { "rpc.system": "grpc", "rpc.service": RPC_SERVICE, "rpc.
 const RPC_STATUS_ATTRIBUTE = "rpc.grpc.status_code";
 const RPC_STATUS_OK = 0;
 
-/** Numbers of the gRPC status codes, and which of them the conventions take for faults of the server. */
+/**
+ * Numbers of the gRPC status codes, and which of them the conventions take for faults of the
+ * server.
+ */
 const RPC_STATUS: Readonly<Record<GrpcStatusName, { readonly code: number; readonly isFault: boolean }>> = {
   INVALID_ARGUMENT: { code: 3, isFault: false },
   DEADLINE_EXCEEDED: { code: 4, isFault: true },
@@ -63,7 +67,8 @@ export function decideTraced(
     return;
   }
   const server = tracing.startServerSpan(`${RPC_SERVICE}/${RPC_METHOD}`, RPC_ATTRIBUTES, caller);
-  // Whether a call is sampled is decided once: nothing below the span of one that is not would be sent. Most calls are of that kind, and this is all they pay.
+  // Whether a call is sampled is decided once: nothing below the span of one that is not would be
+  // sent. Most calls are of that kind, and this is all they pay.
   if (server.isRecording()) new TracedGrpcCall(tracing, call, { caller, server }).decide(decider, request);
   else decider.decide(request, call);
 }
@@ -105,12 +110,20 @@ abstract class TracedCall implements DecisionCall {
   }
 }
 
-/** A call over gRPC. The spans of the server and of the decision stand side by side below the caller's, as in the reference; where a trace begins here, the decision's is below the server's, so that it is one trace. */
+/**
+ * A call over gRPC. The spans of the server and of the decision stand side by side below the
+ * caller's, as in the reference; where a trace begins here, the decision's is below the server's,
+ * so that it is one trace.
+ */
 class TracedGrpcCall extends TracedCall {
   readonly #caller: Place;
   readonly #server: Span;
 
-  constructor(tracing: RunningTracing, call: DecisionCall, { caller, server }: { readonly caller: Place; readonly server: Span }) {
+  constructor(
+    tracing: RunningTracing,
+    call: DecisionCall,
+    { caller, server }: { readonly caller: Place; readonly server: Span },
+  ) {
     super(tracing, call);
     this.#caller = caller;
     this.#server = server;
@@ -154,7 +167,9 @@ class TracedJsonCall extends TracedCall {
   }
 
   protected answer(decision: Decision): void {
-    const attributes = { [ANSWER_ATTRIBUTE]: toJsonString(RateLimitResponseSchema, responseMessage(decision)).slice(0, TEXT_MAX) };
+    const attributes = {
+      [ANSWER_ATTRIBUTE]: toJsonString(RateLimitResponseSchema, responseMessage(decision)).slice(0, TEXT_MAX),
+    };
     const span = this.tracing.tracer.startSpan(ANSWER_SPAN, { attributes }, this.#place);
     this.call.decided(decision);
     span.end();

@@ -1,7 +1,11 @@
-// What every transport must do, whatever its wire: a test file of each transport runs this suite over it with a real client.
+// What every transport must do, whatever its wire: a test file of each transport runs this suite
+// over it with a real client.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Tracing } from "@weir/common/tracing/tracing";
-import type { RateLimitRequestSchema, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import type {
+  RateLimitRequestSchema,
+  RateLimitResponse,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { DecideError } from "../decide/decide-error.ts";
@@ -39,7 +43,12 @@ export const PLAIN_OK: Decision = {
 };
 
 /** Tracing that is off. */
-export const NO_TRACING: Tracing = { tracer: undefined, extract: undefined, inject: undefined, stop: () => Promise.resolve() };
+export const NO_TRACING: Tracing = {
+  tracer: undefined,
+  extract: undefined,
+  inject: undefined,
+  stop: () => Promise.resolve(),
+};
 
 /** A request of one entry. */
 export const PLAIN_REQUEST: ClientRequest = { domain: "d", descriptors: [{ entries: [{ key: "k", value: "v" }] }] };
@@ -119,7 +128,12 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
       decider.answer = {
         overallCode: 2,
         statuses: [
-          { code: 2, currentLimit: { requestsPerUnit: 1, unit: 2, name: "first" }, limitRemaining: 0, durationUntilResetSeconds: 35 },
+          {
+            code: 2,
+            currentLimit: { requestsPerUnit: 1, unit: 2, name: "first" },
+            limitRemaining: 0,
+            durationUntilResetSeconds: 35,
+          },
           {
             code: 1,
             currentLimit: { requestsPerUnit: 4294967295, unit: 7, name: "" },
@@ -175,12 +189,19 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
       ["STORE_UNAVAILABLE", "UNAVAILABLE"],
       ["DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"],
       ["INTERNAL", "INTERNAL"],
-    ])("a call that failed with %s is answered with %s and the message (cases 152 to 155, 169)", async (code, status) => {
-      const decider = new ScriptedDecider();
-      decider.answer = new DecideError(code, "cannot decide: näher steht es hier");
-      const { ask } = await start(decider);
-      expect(await ask(PLAIN_REQUEST)).toEqual({ kind: "refused", status, message: "cannot decide: näher steht es hier" });
-    });
+    ])(
+      "a call that failed with %s is answered with %s and the message (cases 152 to 155, 169)",
+      async (code, status) => {
+        const decider = new ScriptedDecider();
+        decider.answer = new DecideError(code, "cannot decide: näher steht es hier");
+        const { ask } = await start(decider);
+        expect(await ask(PLAIN_REQUEST)).toEqual({
+          kind: "refused",
+          status,
+          message: "cannot decide: näher steht es hier",
+        });
+      },
+    );
 
     it("calls are answered in whatever order they are decided", async () => {
       const decider = new ScriptedDecider();
@@ -202,7 +223,9 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
         call.decided({ ...PLAIN_OK, statuses: [status] });
       }
       expect(
-        (await Promise.all(answers)).map((answer) => (answer.kind === "decision" ? answer.response.statuses[0]?.limitRemaining : answer)),
+        (await Promise.all(answers)).map((answer) =>
+          answer.kind === "decision" ? answer.response.statuses[0]?.limitRemaining : answer,
+        ),
       ).toEqual([1, 2, 3]);
     });
 

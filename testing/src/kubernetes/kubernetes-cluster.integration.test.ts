@@ -24,11 +24,16 @@ describe("KubernetesCluster", () => {
 
   it("apply() makes an object that kubectl lists", async () => {
     await cluster.apply(NAMESPACE);
-    expect(await cluster.kubectl(["get", "namespace", "shop", "--output=name"])).toMatchObject({ code: 0, stdout: "namespace/shop\n" });
+    expect(await cluster.kubectl(["get", "namespace", "shop", "--output=name"])).toMatchObject({
+      code: 0,
+      stdout: "namespace/shop\n",
+    });
   });
 
   it("apply() tells what the server said when it refuses", async () => {
-    await expect(cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: Shop\n")).rejects.toThrow('Invalid value: "Shop"');
+    await expect(cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: Shop\n")).rejects.toThrow(
+      'Invalid value: "Shop"',
+    );
   });
 
   it("killApiServer() and killEtcd() lose nothing", async () => {
@@ -46,7 +51,10 @@ describe("KubernetesCluster", () => {
   it("startApiServer() waits for its port while somebody else has it", async () => {
     await cluster.killApiServer();
     const sockets: Socket[] = [];
-    const other = createServer((socket) => void sockets.push(socket)).listen(Number(new URL(cluster.url).port), "127.0.0.1");
+    const other = createServer((socket) => void sockets.push(socket)).listen(
+      Number(new URL(cluster.url).port),
+      "127.0.0.1",
+    );
     await once(other, "listening");
     const started = cluster.startApiServer();
     await eventually(

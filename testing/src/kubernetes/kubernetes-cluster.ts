@@ -1,4 +1,5 @@
-// A real API server over a real etcd, for tests: no controllers, no nodes. On free ports of 127.0.0.1, with certificates and state in a folder of its own.
+// A real API server over a real etcd, for tests: no controllers, no nodes. On free ports of
+// 127.0.0.1, with certificates and state in a folder of its own.
 import { execFile } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +13,10 @@ import { ServerProcess } from "../server-process.ts";
 import { reservePorts } from "../reserve-ports.ts";
 import { type KubernetesPrograms, kubernetesPrograms } from "./kubernetes-programs.ts";
 
-/** Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle machine. */
+/**
+ * Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle
+ * machine.
+ */
 const READY_TIMEOUT_MS = 120_000;
 
 /** Longest wait for the answer to whether it is ready, in milliseconds. */
@@ -99,8 +103,8 @@ export class KubernetesCluster {
   }
 
   /**
-   * Starts the API server (again) on the same port and waits until it is ready. As often as necessary: while it was away another test may have been
-   * given that port.
+   * Starts the API server (again) on the same port and waits until it is ready. As often as
+   * necessary: while it was away another test may have been given that port.
    */
   async startApiServer(): Promise<void> {
     const attempt = async (): Promise<void> => {
@@ -130,16 +134,25 @@ export class KubernetesCluster {
     this.#apiServer.resume();
   }
 
-  /** Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw when kubectl fails. */
+  /**
+   * Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw
+   * when kubectl fails.
+   */
   async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
     // What it keeps of an API server is kept by port, which another cluster may have had before.
     const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
     return await run(this.#programs.kubectl, [...own, ...args], input);
   }
 
-  /** Applies manifests on the server's side, with strict checks; throws with what kubectl said when one is refused. */
+  /**
+   * Applies manifests on the server's side, with strict checks; throws with what kubectl said when
+   * one is refused.
+   */
   async apply(manifests: string): Promise<void> {
-    const { code, stderr } = await this.kubectl(["apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"], manifests);
+    const { code, stderr } = await this.kubectl(
+      ["apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"],
+      manifests,
+    );
     if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
   }
 
@@ -171,7 +184,10 @@ interface ClusterParts {
   readonly ca: string;
 }
 
-/** Writes certificates, the key of service accounts, the token and the kubeconfig; returns the authority's certificate. */
+/**
+ * Writes certificates, the key of service accounts, the token and the kubeconfig; returns the
+ * authority's certificate.
+ */
 async function writeFiles(folder: string, apiPort: number, token: string): Promise<string> {
   const now = new Date();
   const authority = await createAuthority({ commonName: "weir test cluster", now, validDays: VALID_DAYS });
@@ -200,7 +216,10 @@ async function writeFiles(folder: string, apiPort: number, token: string): Promi
 
 /** A kubeconfig, as JSON, which is YAML too. */
 function kubeconfig(apiPort: number, ca: string, token: string): string {
-  const cluster = { server: `https://127.0.0.1:${apiPort}`, "certificate-authority-data": Buffer.from(ca).toString("base64") };
+  const cluster = {
+    server: `https://127.0.0.1:${apiPort}`,
+    "certificate-authority-data": Buffer.from(ca).toString("base64"),
+  };
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",

@@ -1,4 +1,5 @@
-// Where the programs of a Kubernetes control plane are. They are built on the first call on a machine and kept in the cache folder.
+// Where the programs of a Kubernetes control plane are. They are built on the first call on a
+// machine and kept in the cache folder.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

@@ -21,7 +21,12 @@ afterEach(() => {
 
 describeMediaStore("createLocalMediaStore()", () => {
   const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
-  return Promise.resolve({ store, publicUrl, read: async (key) => (await store.read(key))?.bytes, close: () => Promise.resolve() });
+  return Promise.resolve({
+    store,
+    publicUrl,
+    read: async (key) => (await store.read(key))?.bytes,
+    close: () => Promise.resolve(),
+  });
 });
 
 describe("createLocalMediaStore()", () => {

@@ -1,4 +1,5 @@
-// Images in a folder of this machine: for one process, with the embedded store. http/media-route.ts serves them.
+// Images in a folder of this machine: for one process, with the embedded store. http/media-route.ts
+// serves them.
 import { randomBytes } from "node:crypto";
 import { constants, mkdir, open, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -15,7 +16,10 @@ import type { MediaStore } from "../media-store.ts";
 export interface LocalMediaOptions {
   /** Folder that holds the images; made when absent. */
   readonly directory: string;
-  /** URL under which keys are read, ending in a slash. A function, because a free port is known only after the listener opened. */
+  /**
+   * URL under which keys are read, ending in a slash. A function, because a free port is known only
+   * after the listener opened.
+   */
   readonly publicUrl: () => string;
 }
 
@@ -66,7 +70,10 @@ export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaSto
   };
 }
 
-/** Writes beside the place and moves into it, so that a reader and a crash see the whole image or none. */
+/**
+ * Writes beside the place and moves into it, so that a reader and a crash see the whole image or
+ * none.
+ */
 async function writeDurably(path: string, image: CleanImage): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -106,7 +113,10 @@ async function removeFolderIfEmpty(folder: string): Promise<void> {
   }
 }
 
-/** Makes the new name itself durable: without it the record of a user could outlive the image it points to. */
+/**
+ * Makes the new name itself durable: without it the record of a user could outlive the image it
+ * points to.
+ */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {

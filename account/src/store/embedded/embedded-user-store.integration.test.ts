@@ -53,7 +53,9 @@ describe("openEmbeddedUserStore()", () => {
     const database = new DatabaseSync(path);
     database.exec("PRAGMA user_version = 99");
     database.close();
-    expect(() => openEmbeddedUserStore(path)).toThrow(`Cannot use the database ${path}: its version is 99, this release knows up to 1`);
+    expect(() => openEmbeddedUserStore(path)).toThrow(
+      `Cannot use the database ${path}: its version is 99, this release knows up to 1`,
+    );
   });
 
   it("refuses a file that is no database, by name", () => {

@@ -1,4 +1,5 @@
-// User records in one SQLite file of this machine, for one process: WAL, and a sync to disk before any write counts as done.
+// User records in one SQLite file of this machine, for one process: WAL, and a sync to disk before
+// any write counts as done.
 import { chmodSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { SQLOutputValue } from "node:sqlite";
@@ -7,7 +8,9 @@ import type { SessionRecord } from "../../sessions/session-records.ts";
 import type { UserChange, UserRecord, UserStore } from "../user-store.ts";
 import { migrate } from "./schema.ts";
 
-/** How long a write waits for another process that has the file, such as a backup, in milliseconds. */
+/**
+ * How long a write waits for another process that has the file, such as a backup, in milliseconds.
+ */
 const BUSY_TIMEOUT_MS = 2000;
 
 /** SQLite's result code for a broken UNIQUE constraint (https://www.sqlite.org/rescode.html). */
@@ -19,7 +22,9 @@ export interface EmbeddedUserStore extends UserStore {
   close(): void;
 }
 
-/** Opens the file at `path`, made when absent and readable by its owner only. Throws STORE_UNUSABLE. */
+/**
+ * Opens the file at `path`, made when absent and readable by its owner only. Throws STORE_UNUSABLE.
+ */
 export function openEmbeddedUserStore(path: string): EmbeddedUserStore {
   return new SqliteUserStore(openDatabase(path));
 }
@@ -130,8 +135,12 @@ function isEmailConflict(error: unknown): boolean {
 }
 
 function unavailable(cause: unknown): AccountError {
-  return new AccountError("database_unavailable", "The service cannot reach its data right now. Try again in a moment.", {
-    cause,
-    retryAfterSeconds: 2,
-  });
+  return new AccountError(
+    "database_unavailable",
+    "The service cannot reach its data right now. Try again in a moment.",
+    {
+      cause,
+      retryAfterSeconds: 2,
+    },
+  );
 }

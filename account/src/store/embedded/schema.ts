@@ -1,8 +1,11 @@
-// The tables of the embedded store and their version. A release that changes them adds a step to MIGRATIONS; steps are never edited.
+// The tables of the embedded store and their version. A release that changes them adds a step to
+// MIGRATIONS; steps are never edited.
 import type { DatabaseSync } from "node:sqlite";
 import { StartError } from "../../errors.ts";
 
-/** What brings a database from one version to the next; the version is the number of steps taken. */
+/**
+ * What brings a database from one version to the next; the version is the number of steps taken.
+ */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE users (
      id            TEXT PRIMARY KEY,
@@ -20,7 +23,10 @@ const MIGRATIONS: readonly string[] = [
    ) STRICT, WITHOUT ROWID`,
 ];
 
-/** Brings the database to the current version, one transaction per step; refuses one that a newer release wrote. */
+/**
+ * Brings the database to the current version, one transaction per step; refuses one that a newer
+ * release wrote.
+ */
 export function migrate(database: DatabaseSync, path: string): void {
   const version = readVersion(database);
   if (version > MIGRATIONS.length) {

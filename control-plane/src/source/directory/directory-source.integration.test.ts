@@ -1,4 +1,5 @@
-// Tests of directory-source.ts on real folders: the behaviour of every source, and what only folders do.
+// Tests of directory-source.ts on real folders: the behaviour of every source, and what only
+// folders do.
 import {
   chmodSync,
   mkdirSync,
@@ -41,7 +42,10 @@ function openFolder(write: (path: string, text: string) => void): SourcePlace {
     write: (name, text) => write(join(folder, name), text),
     remove: (name) => unlinkSync(join(folder, name)),
     open: (listener) =>
-      createDirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs: NEVER_MS }),
+      createDirectorySource(
+        { log: silentLog(), listener, clock: Date.now },
+        { directory: folder, pollIntervalMs: NEVER_MS },
+      ),
     close: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -59,40 +63,44 @@ describe("DirectorySource.read()", () => {
   it.each([
     { files: "of other names", fileOf: (name: string, version: number) => `${name}${version}.yaml` },
     { files: "of the same names", fileOf: (name: string) => `${name}.yaml` },
-  ])("gives no half of a change while a link on the way is swapped again and again for a folder with files $files", async ({ fileOf }) => {
-    const base = newFolder();
-    const last = 60;
-    const publish = (version: number): void => {
-      mkdirSync(join(base, `v${version}`));
-      // Between both, so that they are not read at the same moment.
-      for (let filler = 0; filler < 40; filler++) writeFileSync(join(base, `v${version}`, `xx${filler}.yaml`), "# nothing\n");
-      for (const name of ["x", "y"]) {
-        writeFileSync(
-          join(base, `v${version}`, fileOf(name, version)),
-          manifest({ name: `${name}${version}`, domain: `${name}${version}` }),
-        );
+  ])(
+    "gives no half of a change while a link on the way is swapped again and again for a folder with files $files",
+    async ({ fileOf }) => {
+      const base = newFolder();
+      const last = 60;
+      const publish = (version: number): void => {
+        mkdirSync(join(base, `v${version}`));
+        // Between both, so that they are not read at the same moment.
+        for (let filler = 0; filler < 40; filler++)
+          writeFileSync(join(base, `v${version}`, `xx${filler}.yaml`), "# nothing\n");
+        for (const name of ["x", "y"]) {
+          writeFileSync(
+            join(base, `v${version}`, fileOf(name, version)),
+            manifest({ name: `${name}${version}`, domain: `${name}${version}` }),
+          );
+        }
+        symlinkSync(`v${version}`, join(base, "next"));
+        renameSync(join(base, "next"), join(base, "current"));
+      };
+      publish(0);
+      const source = createDirectorySource(
+        { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+        { directory: join(base, "current"), pollIntervalMs: NEVER_MS },
+      );
+      await source.start();
+      const states: string[] = [];
+      for (let version = 1; version <= last; version++) {
+        const reading = source.read();
+        // At another step of the reading each time.
+        for (let turns = version % 20; turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+        publish(version);
+        states.push((await reading).resources.map(({ name }) => name).join());
       }
-      symlinkSync(`v${version}`, join(base, "next"));
-      renameSync(join(base, "next"), join(base, "current"));
-    };
-    publish(0);
-    const source = createDirectorySource(
-      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
-      { directory: join(base, "current"), pollIntervalMs: NEVER_MS },
-    );
-    await source.start();
-    const states: string[] = [];
-    for (let version = 1; version <= last; version++) {
-      const reading = source.read();
-      // At another step of the reading each time.
-      for (let turns = version % 20; turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
-      publish(version);
-      states.push((await reading).resources.map(({ name }) => name).join());
-    }
-    await source.stop();
-    rmSync(base, { recursive: true });
-    expect(states.filter((names) => !/^x(\d+),y\1$/.test(names))).toEqual([]);
-  });
+      await source.stop();
+      rmSync(base, { recursive: true });
+      expect(states.filter((names) => !/^x(\d+),y\1$/.test(names))).toEqual([]);
+    },
+  );
 });
 
 describe("DirectorySource.read()", () => {
@@ -105,7 +113,8 @@ describe("DirectorySource.read()", () => {
       write: () => undefined,
       remove: () => undefined,
       close: () => undefined,
-      open: (listener) => createDirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
+      open: (listener) =>
+        createDirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
     });
     return watched;
   }
@@ -208,7 +217,11 @@ describe("DirectorySource.read()", () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
     const state = await (await watch()).source.read();
     expect(state.refusals).toMatchObject([
-      { field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: false, place: { file: join(folder, "a.yaml"), line: 10, column: 15 } },
+      {
+        field: "spec.descriptors[0].rateLimit.unit",
+        keepsLastGood: false,
+        place: { file: join(folder, "a.yaml"), line: 10, column: 15 },
+      },
     ]);
   });
 
@@ -278,7 +291,11 @@ describe("DirectorySource.read()", () => {
     };
     const rest = (): Promise<void> => eventually("rest", async () => expect((await look()).read).toEqual([]));
     const changes: readonly { file: string; change: () => void; limit: number }[] = [
-      { file: "3.yaml", change: () => write("3.yaml", manifest({ name: "n3", domain: "d3", requestsPerUnit: 2 })), limit: 2 },
+      {
+        file: "3.yaml",
+        change: () => write("3.yaml", manifest({ name: "n3", domain: "d3", requestsPerUnit: 2 })),
+        limit: 2,
+      },
       {
         file: "3.yaml",
         change: () => {
@@ -368,7 +385,10 @@ describe("DirectorySource.read()", () => {
     const missing = join(folder, "missing");
     write("file", "");
     const open = (directory: string): Promise<unknown> =>
-      createDirectorySource({ log: silentLog(), listener: { changed: () => undefined }, clock: Date.now }, { directory }).read();
+      createDirectorySource(
+        { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+        { directory },
+      ).read();
     await expect(open(missing)).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
       message: `Cannot read the folder ${missing}: it does not exist`,

@@ -1,5 +1,6 @@
-// The source that reads manifests below a folder: on a laptop, in a test, or mounted from a ConfigMap. Changes are found by watching folders, and by
-// looking every few seconds where watching does not work (network file systems).
+// The source that reads manifests below a folder: on a laptop, in a test, or mounted from a
+// ConfigMap. Changes are found by watching folders, and by looking every few seconds where watching
+// does not work (network file systems).
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
 import type { Log } from "@weir/common/log/log";
@@ -101,9 +102,13 @@ class DirectorySource implements Source {
       if (isSameScan(scan, after)) return this.#take(texts);
       scan = after;
     }
-    throw new ServiceError("SOURCE_UNREADABLE", `Cannot read the folder ${this.location}: it changes while it is read`, {
-      transient: true,
-    });
+    throw new ServiceError(
+      "SOURCE_UNREADABLE",
+      `Cannot read the folder ${this.location}: it changes while it is read`,
+      {
+        transient: true,
+      },
+    );
   }
 
   #take(texts: ReadonlyMap<string, FileText>): SourceState {
@@ -113,7 +118,10 @@ class DirectorySource implements Source {
   }
 }
 
-/** Whether both looks found the same files in the same folders. That a single file was written in between is a matter of that file, and makes an event. */
+/**
+ * Whether both looks found the same files in the same folders. That a single file was written in
+ * between is a matter of that file, and makes an event.
+ */
 function isSameScan(before: FolderScan, after: FolderScan): boolean {
   return before.files.join("\0") === after.files.join("\0") && before.folders.join("\0") === after.folders.join("\0");
 }

@@ -1,4 +1,5 @@
-// Tests of manifest-memory.ts: what stays of files that are broken, and how much work a look at many files is.
+// Tests of manifest-memory.ts: what stays of files that are broken, and how much work a look at
+// many files is.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
@@ -23,7 +24,11 @@ const GOOD_B = manifest({ name: "b", domain: "beta", requestsPerUnit: 3 });
 /** One look at files with these texts. */
 function look(memory: ManifestMemory, files: Readonly<Record<string, string | FileText>>): SourceState {
   return memory.update(
-    new Map(Object.entries(files).map(([path, text]) => [path, typeof text === "string" ? { kind: "text", text } : text] as const)),
+    new Map(
+      Object.entries(files).map(
+        ([path, text]) => [path, typeof text === "string" ? { kind: "text", text } : text] as const,
+      ),
+    ),
   );
 }
 
@@ -40,7 +45,11 @@ describe("ManifestMemory.update()", () => {
     const state = look(createManifestMemory(), { "a.yaml": BAD_A, "b.yaml": GOOD_B });
     expect(shown(state)).toEqual(["default/b 3"]);
     expect(state.refusals).toMatchObject([
-      { keepsLastGood: false, field: "spec.descriptors[0].rateLimit.unit", place: { file: "a.yaml", line: 10, column: 15 } },
+      {
+        keepsLastGood: false,
+        field: "spec.descriptors[0].rateLimit.unit",
+        place: { file: "a.yaml", line: 10, column: 15 },
+      },
     ]);
   });
 
@@ -49,7 +58,10 @@ describe("ManifestMemory.update()", () => {
     { when: "the YAML is broken", text: `${GOOD_A}\n  : [` },
     { when: "the program that wrote the file was killed before the first byte", text: "" },
     { when: "the file holds only white space", text: "\n  \n" },
-    { when: "the file cannot be read", text: { kind: "unreadable", message: "this user may not read the file" } as const },
+    {
+      when: "the file cannot be read",
+      text: { kind: "unreadable", message: "this user may not read the file" } as const,
+    },
   ])("keeps the last good form when $when, through any number of looks", ({ text }) => {
     const memory = createManifestMemory();
     look(memory, { "a.yaml": GOOD_A });
@@ -73,14 +85,19 @@ describe("ManifestMemory.update()", () => {
   it("takes over the good documents of a file and keeps the last good form of the broken one", () => {
     const memory = createManifestMemory();
     look(memory, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
-    const state = look(memory, { "all.yaml": `${BAD_A}---\n${manifest({ name: "b", domain: "beta", requestsPerUnit: 30 })}` });
+    const state = look(memory, {
+      "all.yaml": `${BAD_A}---\n${manifest({ name: "b", domain: "beta", requestsPerUnit: 30 })}`,
+    });
     expect(shown(state)).toEqual(["default/b 30", "default/a 1 last good"]);
   });
 
   it("keeps every document of a file when its YAML is broken", () => {
     const memory = createManifestMemory();
     look(memory, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
-    expect(shown(look(memory, { "all.yaml": `${NEW_A}---\nspec: {` }))).toEqual(["default/a 1 last good", "default/b 3 last good"]);
+    expect(shown(look(memory, { "all.yaml": `${NEW_A}---\nspec: {` }))).toEqual([
+      "default/a 1 last good",
+      "default/b 3 last good",
+    ]);
   });
 
   it("prefers the present form in another file to a remembered one", () => {
@@ -100,7 +117,10 @@ describe("ManifestMemory.update()", () => {
   it("parses only the files whose text has changed, also while others are broken", () => {
     const memory = createManifestMemory();
     const files = Object.fromEntries(
-      Array.from({ length: 100 }, (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const),
+      Array.from(
+        { length: 100 },
+        (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const,
+      ),
     );
     look(memory, { ...files, "broken.yaml": BAD_A });
     expect(readContent).toHaveBeenCalledTimes(101);
@@ -121,7 +141,10 @@ describe("ManifestMemory.update()", () => {
   ])("looks at each resource as often among many files as among few when one of them becomes $what", ({ text }) => {
     const memory = createManifestMemory();
     const files = Object.fromEntries(
-      Array.from({ length: 300 }, (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const),
+      Array.from(
+        { length: 300 },
+        (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const,
+      ),
     );
     look(memory, files);
     expect(vi.mocked(resourceKey).mock.calls.length).toBeLessThanOrEqual(4 * 300);

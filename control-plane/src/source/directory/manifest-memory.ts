@@ -1,4 +1,5 @@
-// What the files of a folder say, together with what they said when they were last good. Pure but for its memory: texts come in, a state comes out.
+// What the files of a folder say, together with what they said when they were last good. Pure but
+// for its memory: texts come in, a state comes out.
 import { describeError } from "@weir/common/errors/service-error";
 
 import type { SourceRefusal, SourceResource, SourceState } from "../source.ts";
@@ -8,7 +9,10 @@ import { isSameText, readContent, refusedFile } from "./read-manifest-file.ts";
 
 /** Remembers files from one look at the folder to the next. */
 export interface ManifestMemory {
-  /** Takes over one complete look at the folder: the text of every file, sorted by path. Answers the same object when nothing has changed. */
+  /**
+   * Takes over one complete look at the folder: the text of every file, sorted by path. Answers the
+   * same object when nothing has changed.
+   */
   update(files: ReadonlyMap<string, FileText>): SourceState;
 }
 
@@ -18,10 +22,15 @@ export function createManifestMemory(): ManifestMemory {
 }
 
 interface KnownFile {
-  /** What was read; compared with what is read next, so that only changed files are parsed again. */
+  /**
+   * What was read; compared with what is read next, so that only changed files are parsed again.
+   */
   readonly read: FileText;
   readonly content: FileContent;
-  /** The resources that this file stands for when its last state was all good, or what is left of them. */
+  /**
+   * The resources that this file stands for when its last state was all good, or what is left of
+   * them.
+   */
   readonly lastGood: readonly SourceResource[];
 }
 
@@ -42,10 +51,14 @@ class FileMemory implements ManifestMemory {
     const known = this.#files.get(path);
     if (known !== undefined && isSameText(known.read, read)) return known;
     const content = contentOf(path, read);
-    // The same rule for a broken file and for one broken document among good ones: while anything in a file is refused, what it was good
-    // for before stays, except what it is good for now.
+    // The same rule for a broken file and for one broken document among good ones: while anything
+    // in a file is refused, what it was good for before stays, except what it is good for now.
     const kept = content.problems.length === 0 ? [] : without(known?.lastGood ?? [], keysOf(content.resources));
-    return { read, content, lastGood: [...content.resources, ...kept.map((resource) => ({ ...resource, isLastGood: true }))] };
+    return {
+      read,
+      content,
+      lastGood: [...content.resources, ...kept.map((resource) => ({ ...resource, isLastGood: true }))],
+    };
   }
 }
 
@@ -68,7 +81,8 @@ function contentOf(path: string, read: FileText): FileContent {
 function stateOf(files: readonly KnownFile[]): SourceState {
   // Once for all files: a set for each of them would make thousands of files take minutes.
   const present = keysOf(files.flatMap((file) => file.content.resources));
-  // A resource may have moved to another file while the old one is broken: the present form wins over the remembered one.
+  // A resource may have moved to another file while the old one is broken: the present form wins
+  // over the remembered one.
   const resources = files.flatMap((file) => [
     ...file.content.resources,
     ...without(

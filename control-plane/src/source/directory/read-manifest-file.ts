@@ -1,4 +1,5 @@
-// One manifest file: its text, and what the text says. What it said before is the business of manifest-memory.ts.
+// One manifest file: its text, and what the text says. What it said before is the business of
+// manifest-memory.ts.
 import { lstat, open } from "node:fs/promises";
 import { basename } from "node:path";
 
@@ -16,9 +17,14 @@ const DEFAULT_NAMESPACE = "default";
 
 /** The text of a file, or why there is none. */
 export type FileText =
-  { readonly kind: "text"; readonly text: string } | { readonly kind: "gone" } | { readonly kind: "unreadable"; readonly message: string };
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "gone" }
+  | { readonly kind: "unreadable"; readonly message: string };
 
-/** What tells the content of a file from any other content that the same path may lead to, as long as the times of the file system can. */
+/**
+ * What tells the content of a file from any other content that the same path may lead to, as long
+ * as the times of the file system can.
+ */
 export interface FileVersion {
   readonly dev: bigint;
   readonly ino: bigint;
@@ -30,7 +36,9 @@ export interface FileVersion {
 /** A file that was read. */
 export interface ReadFile {
   readonly text: FileText;
-  /** Of the very file that was read, taken before its text was; absent when it could not be opened. */
+  /**
+   * Of the very file that was read, taken before its text was; absent when it could not be opened.
+   */
   readonly version?: FileVersion;
 }
 
@@ -44,16 +52,26 @@ export interface FileContent {
   readonly problems: readonly FileProblem[];
 }
 
-/** Reads the text of a file. Never rejects: what is wrong with one file is a matter of that file. */
+/**
+ * Reads the text of a file. Never rejects: what is wrong with one file is a matter of that file.
+ */
 export async function readFileText(path: string): Promise<ReadFile> {
   try {
     const file = await open(path, "r");
     try {
       const version = await file.stat({ bigint: true });
       if (version.size > TEXT_MAX_BYTES) {
-        return { text: { kind: "unreadable", message: `the file has ${version.size} bytes, at most ${TEXT_MAX_BYTES} are read` } };
+        return {
+          text: {
+            kind: "unreadable",
+            message: `the file has ${version.size} bytes, at most ${TEXT_MAX_BYTES} are read`,
+          },
+        };
       }
-      return { text: { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile()) }, version };
+      return {
+        text: { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile()) },
+        version,
+      };
     } finally {
       await file.close();
     }
@@ -75,11 +93,12 @@ export function isSameText(left: FileText, right: FileText): boolean {
 }
 
 /**
- * The resources of a text. A document with a problem gives no resource, the others do; where the YAML itself is broken, none does, because the
- * borders of the documents are in doubt as well.
+ * The resources of a text. A document with a problem gives no resource, the others do; where the
+ * YAML itself is broken, none does, because the borders of the documents are in doubt as well.
  */
 export function readContent(path: string, text: string): FileContent {
-  // What is left when the program that wrote the file was killed, or the disk was full. Who means it deletes the file, or leaves a comment.
+  // What is left when the program that wrote the file was killed, or the disk was full. Who means
+  // it deletes the file, or leaves a comment.
   if (text.trim() === "") return refusedFile(path, "the file is empty; delete it if there should be nothing");
   const documents = readManifests(text);
   const problems = documents.flatMap((document) =>
@@ -87,10 +106,15 @@ export function readContent(path: string, text: string): FileContent {
       place: { file: path, line, column },
       field,
       message,
-      resource: document.identity === undefined ? undefined : resourceKey({ namespace: DEFAULT_NAMESPACE, ...document.identity }),
+      resource:
+        document.identity === undefined
+          ? undefined
+          : resourceKey({ namespace: DEFAULT_NAMESPACE, ...document.identity }),
     })),
   );
-  const isBroken = documents.some((document) => document.resource === undefined && document.problems.some(({ field }) => field === ""));
+  const isBroken = documents.some(
+    (document) => document.resource === undefined && document.problems.some(({ field }) => field === ""),
+  );
   return { problems, resources: isBroken ? [] : documents.flatMap((document) => resourceOf(path, document)) };
 }
 
@@ -110,7 +134,9 @@ function resourceOf(path: string, document: ManifestDocument): readonly SourceRe
   ];
 }
 
-function identityOf(resource: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } }): {
+function identityOf(resource: {
+  readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
+}): {
   readonly namespace: string;
   readonly name: string;
 } {
@@ -119,7 +145,10 @@ function identityOf(resource: { readonly metadata: { readonly name: string; read
 
 /** The content of a file of which nothing can be used. */
 export function refusedFile(path: string, message: string): FileContent {
-  return { resources: [], problems: [{ place: { file: path, line: 1, column: 1 }, field: "", message, resource: undefined }] };
+  return {
+    resources: [],
+    problems: [{ place: { file: path, line: 1, column: 1 }, field: "", message, resource: undefined }],
+  };
 }
 
 async function textOfFailure(path: string, error: unknown): Promise<FileText> {
@@ -138,11 +167,16 @@ async function textOfFailure(path: string, error: unknown): Promise<FileText> {
   }
 }
 
-/** Of a file that was listed and cannot be found: it is gone, unless it is a link without a target or has a name that Node cannot say. */
+/**
+ * Of a file that was listed and cannot be found: it is gone, unless it is a link without a target
+ * or has a name that Node cannot say.
+ */
 async function textOfMissing(path: string): Promise<FileText> {
   if (await isLink(path)) return { kind: "unreadable", message: "the link leads nowhere" };
-  // Node puts this character where the bytes of a name are not UTF-8; the file of that name is another one, or none.
-  if (basename(path).includes("\ufffd")) return { kind: "unreadable", message: "the name of the file is not UTF-8 text" };
+  // Node puts this character where the bytes of a name are not UTF-8; the file of that name is
+  // another one, or none.
+  if (basename(path).includes("\ufffd"))
+    return { kind: "unreadable", message: "the name of the file is not UTF-8 text" };
   return { kind: "gone" };
 }
 

@@ -13,12 +13,16 @@ import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 const MANIFEST_NAME = /\.(yaml|yml|json)$/;
 
 /**
- * Entries that are not looked at: those that begin with ".." are the versions behind a mounted ConfigMap, which is read through the links beside
- * them; ".#name" is the lock that an editor keeps beside a file while it has unsaved changes.
+ * Entries that are not looked at: those that begin with ".." are the versions behind a mounted
+ * ConfigMap, which is read through the links beside them; ".#name" is the lock that an editor keeps
+ * beside a file while it has unsaved changes.
  */
 const SKIPPED_NAME = /^\.[.#]/;
 
-/** Most files below one folder; far above any rule set, so that a wrong folder is told instead of read. */
+/**
+ * Most files below one folder; far above any rule set, so that a wrong folder is told instead of
+ * read.
+ */
 const FILES_MAX = 10_000;
 
 /** Deepest nesting of folders. */
@@ -26,13 +30,19 @@ const DEPTH_MAX = 32;
 
 /** What was found. */
 export interface FolderScan {
-  /** Paths of all manifest files, below the folder as it was given, in the order of their code units. */
+  /**
+   * Paths of all manifest files, below the folder as it was given, in the order of their code
+   * units.
+   */
   readonly files: readonly string[];
   /** Real paths of the folders where a change of anything found shows. */
   readonly folders: readonly string[];
 }
 
-/** Looks through a folder and everything below it. Rejects with SOURCE_UNREADABLE when a folder cannot be read: a part is never taken for the whole. */
+/**
+ * Looks through a folder and everything below it. Rejects with SOURCE_UNREADABLE when a folder
+ * cannot be read: a part is never taken for the whole.
+ */
 export async function scanFolder(folder: string): Promise<FolderScan> {
   const found: Found = { root: folder, files: [], folders: new Set(await foldersOfLinks(resolve(folder))) };
   await scan(folder, [], found);
@@ -45,7 +55,10 @@ interface Found {
   readonly folders: Set<string>;
 }
 
-/** The folders of the links on the way to a path: where such a link is swapped, everything below the path is another thing. */
+/**
+ * The folders of the links on the way to a path: where such a link is swapped, everything below the
+ * path is another thing.
+ */
 async function foldersOfLinks(path: string): Promise<readonly string[]> {
   const above = dirname(path);
   if (above === path) return [];
@@ -59,7 +72,10 @@ async function foldersOfLinks(path: string): Promise<readonly string[]> {
   return folders;
 }
 
-/** `above` holds the real paths of the folders that lead here: a link to one of them would never end. */
+/**
+ * `above` holds the real paths of the folders that lead here: a link to one of them would never
+ * end.
+ */
 async function scan(folder: string, above: readonly string[], found: Found): Promise<void> {
   const listing = await list(folder, found.root);
   if (listing === undefined || above.includes(listing.path)) return;
@@ -89,7 +105,10 @@ async function list(folder: string, root: string): Promise<{ path: string; entri
   }
 }
 
-/** What a link leads to. The folder of its target is watched too: the target changes without an event in the folder of the link. */
+/**
+ * What a link leads to. The folder of its target is watched too: the target changes without an
+ * event in the folder of the link.
+ */
 async function followLink(path: string, found: Found): Promise<"file" | "folder" | "other"> {
   try {
     const target = await stat(path);
@@ -97,7 +116,8 @@ async function followLink(path: string, found: Found): Promise<"file" | "folder"
     return kindOf(target);
   } catch (cause) {
     const code = errorCode(cause);
-    if (code !== "ENOENT" && code !== "ELOOP" && code !== "ENOTDIR") throw unreadable(found.root, reasonOf(path, found.root, cause), cause);
+    if (code !== "ENOENT" && code !== "ELOOP" && code !== "ENOTDIR")
+      throw unreadable(found.root, reasonOf(path, found.root, cause), cause);
     // Leads nowhere: reading it as a file tells so, and keeps what it held before.
     await watchTarget(path, found);
     return "file";
@@ -109,7 +129,8 @@ async function watchTarget(path: string, found: Found): Promise<void> {
   try {
     found.folders.add(await realpath(dirname(resolve(dirname(path), await readlink(path)))));
   } catch (cause) {
-    // That folder is missing as well, or the link itself: then only the regular look at the folder sees the change.
+    // That folder is missing as well, or the link itself: then only the regular look at the folder
+    // sees the change.
     if (errorCode(cause) === undefined) throw cause;
   }
 }

@@ -1,4 +1,5 @@
-// Tests of text-cache.ts over files in memory whose times are as coarse as those of a file system: what is read again, and that nothing is missed.
+// Tests of text-cache.ts over files in memory whose times are as coarse as those of a file system:
+// what is read again, and that nothing is missed.
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { FileText, FileVersion, ReadFile } from "./read-manifest-file.ts";
@@ -21,7 +22,9 @@ class FakeFiles implements FileAccess {
   /** Paths that were read, since they were last taken out. */
   reads: string[] = [];
   looks = 0;
-  /** Runs once between the moment at which a file's version is taken and that at which its text is. */
+  /**
+   * Runs once between the moment at which a file's version is taken and that at which its text is.
+   */
   whileReading: () => void = () => undefined;
   readonly #stepMs: number;
   #inodes = 1n;
@@ -57,7 +60,8 @@ class FakeFiles implements FileAccess {
     this.reads.push(path);
     const file = this.files.get(path);
     if (file === undefined) return Promise.resolve({ text: { kind: "gone" } });
-    if (file.mode === "unreadable") return Promise.resolve({ text: { kind: "unreadable", message: "this user may not read the file" } });
+    if (file.mode === "unreadable")
+      return Promise.resolve({ text: { kind: "unreadable", message: "this user may not read the file" } });
     const { version } = file;
     this.whileReading();
     this.whileReading = () => undefined;
@@ -132,18 +136,21 @@ describe("TextCache.read()", () => {
     expect(before.get("b")).toEqual({ kind: "text", text: "two" });
   });
 
-  it.each([1, 10, 1000, 2000])("misses no rewrite of the same size when times come in steps of %i ms", async (stepMs) => {
-    use(new FakeFiles(stepMs));
-    files.nowMs += stepMs / 2;
-    for (let version = 100; version < 150; version++) {
-      files.write("a", `v${version}`);
-      expect((await look("a")).says).toEqual([`v${version}`]);
-      // Within the same step of the file system, and read again at any distance.
-      files.write("a", `w${version}`);
-      files.nowMs += version * 17;
-      expect((await look("a")).says).toEqual([`w${version}`]);
-    }
-  });
+  it.each([1, 10, 1000, 2000])(
+    "misses no rewrite of the same size when times come in steps of %i ms",
+    async (stepMs) => {
+      use(new FakeFiles(stepMs));
+      files.nowMs += stepMs / 2;
+      for (let version = 100; version < 150; version++) {
+        files.write("a", `v${version}`);
+        expect((await look("a")).says).toEqual([`v${version}`]);
+        // Within the same step of the file system, and read again at any distance.
+        files.write("a", `w${version}`);
+        files.nowMs += version * 17;
+        expect((await look("a")).says).toEqual([`w${version}`]);
+      }
+    },
+  );
 
   it("reads a file again that was young, and rests when it is not any more", async () => {
     files.write("a", "one");
@@ -222,15 +229,18 @@ describe("TextCache.read()", () => {
     expect(second).not.toBe(first);
   });
 
-  it.each([{ looks: 1 }, { looks: 5 }])("reads every file when the clock was put back after $looks looks", async ({ looks }) => {
-    files.write("a", "one");
-    files.nowMs += 10_000;
-    for (let count = 0; count < looks; count++) {
-      files.nowMs += 5000;
-      await look("a");
-    }
-    files.reads = [];
-    files.nowMs -= 5001;
-    expect((await look("a")).read).toEqual(["a"]);
-  });
+  it.each([{ looks: 1 }, { looks: 5 }])(
+    "reads every file when the clock was put back after $looks looks",
+    async ({ looks }) => {
+      files.write("a", "one");
+      files.nowMs += 10_000;
+      for (let count = 0; count < looks; count++) {
+        files.nowMs += 5000;
+        await look("a");
+      }
+      files.reads = [];
+      files.nowMs -= 5001;
+      expect((await look("a")).read).toEqual(["a"]);
+    },
+  );
 });

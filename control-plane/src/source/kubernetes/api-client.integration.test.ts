@@ -13,7 +13,10 @@ function kindOf(end: WatchEnd | ApiFailure): string {
   return typeof end === "string" ? end : end.kind;
 }
 
-/** How long a server may say nothing in tests in which it does, in milliseconds; in all others it may be as slow as the machine of the test. */
+/**
+ * How long a server may say nothing in tests in which it does, in milliseconds; in all others it
+ * may be as slow as the machine of the test.
+ */
 const SILENCE_MS = 1000;
 
 const RESOURCE = rateLimitConfigsIn("team");
@@ -55,7 +58,11 @@ describe("ApiClient", () => {
   }
 
   /** A watch that has begun, and what it told so far. */
-  async function watch(): Promise<{ call: FakeCall; told: (WatchEvent["kind"] | "opened")[]; ended: Promise<WatchEnd | ApiFailure> }> {
+  async function watch(): Promise<{
+    call: FakeCall;
+    told: (WatchEvent["kind"] | "opened")[];
+    ended: Promise<WatchEnd | ApiFailure>;
+  }> {
     const told: (WatchEvent["kind"] | "opened")[] = [];
     const listener = { opened: () => told.push("opened"), event: (event: WatchEvent) => told.push(event.kind) };
     const watching = client.watch(
@@ -112,7 +119,9 @@ describe("ApiClient", () => {
 
   it("list() tells when an unpacked answer is too large, without reading it all", async () => {
     const packed = gzipSync(Buffer.alloc(17 * 1024 * 1024, " "));
-    await expect(listAnswered(200, packed, { "content-encoding": "gzip" })).rejects.toMatchObject({ kind: "too-large" });
+    await expect(listAnswered(200, packed, { "content-encoding": "gzip" })).rejects.toMatchObject({
+      kind: "too-large",
+    });
   });
 
   it("list() closes the connection of an answer that it does not read to the end", async () => {
@@ -126,13 +135,21 @@ describe("ApiClient", () => {
   });
 
   it("list() fails when what is packed is damaged", async () => {
-    await expect(listAnswered(200, "not gzip", { "content-encoding": "gzip" })).rejects.toMatchObject({ kind: "unreachable" });
+    await expect(listAnswered(200, "not gzip", { "content-encoding": "gzip" })).rejects.toMatchObject({
+      kind: "unreachable",
+    });
   });
 
   it("list() waits as long as a busy server asks", async () => {
     const status = { kind: "Status", code: 429, message: "too many requests", details: { retryAfterSeconds: 1 } };
-    await expect(listAnswered(429, status, { "retry-after": "4" })).rejects.toMatchObject({ kind: "unavailable", retryAfterMs: 4000 });
-    await expect(listAnswered(503, "busy", { "retry-after": "later" })).rejects.toMatchObject({ kind: "unavailable", retryAfterMs: 0 });
+    await expect(listAnswered(429, status, { "retry-after": "4" })).rejects.toMatchObject({
+      kind: "unavailable",
+      retryAfterMs: 4000,
+    });
+    await expect(listAnswered(503, "busy", { "retry-after": "later" })).rejects.toMatchObject({
+      kind: "unavailable",
+      retryAfterMs: 0,
+    });
   });
 
   it("list() asks for other credentials when these are not accepted", async () => {
@@ -157,15 +174,21 @@ describe("ApiClient", () => {
     const call = await server.next();
     call.open();
     call.send('{"metadata":');
-    await expect(page).rejects.toMatchObject({ kind: "unreachable", message: expect.stringContaining("nothing was heard") as string });
+    await expect(page).rejects.toMatchObject({
+      kind: "unreachable",
+      message: expect.stringContaining("nothing was heard") as string,
+    });
   });
 
   it("list() names why there are no credentials", async () => {
     const access = { ...server.access, forRequest: () => Promise.reject(new Error("ENOENT: token")) };
     const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
-    await expect(broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal)).rejects.toMatchObject({
+    await expect(
+      broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal),
+    ).rejects.toMatchObject({
       kind: "unreachable",
-      message: "Cannot list ratelimitconfigs.ratelimit.weir.dev in namespace team: there are no credentials: ENOENT: token",
+      message:
+        "Cannot list ratelimitconfigs.ratelimit.weir.dev in namespace team: there are no credentials: ENOENT: token",
     });
     broken.close();
   });
@@ -173,7 +196,8 @@ describe("ApiClient", () => {
   it("list() fails, and does nothing worse, when a certificate cannot be used", async () => {
     const access = {
       renew: () => undefined,
-      forRequest: () => Promise.resolve({ server: "https://127.0.0.1:1", options: { cert: "not PEM", key: "not PEM" } }),
+      forRequest: () =>
+        Promise.resolve({ server: "https://127.0.0.1:1", options: { cert: "not PEM", key: "not PEM" } }),
     };
     const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
     const failing = broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal);
@@ -214,10 +238,22 @@ describe("ApiClient", () => {
   it.each([
     { what: "no JSON", line: "}{", kind: "broken" },
     { what: "an unknown type", line: '{"type":"RENAMED","object":{}}', kind: "broken" },
-    { what: "an object without uid", line: '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"}}}', kind: "broken" },
+    {
+      what: "an object without uid",
+      line: '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"}}}',
+      kind: "broken",
+    },
     { what: "a bookmark without version", line: '{"type":"BOOKMARK","object":{"metadata":{}}}', kind: "broken" },
-    { what: "410", line: '{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old","reason":"Expired"}}', kind: "expired" },
-    { what: "500", line: '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}', kind: "unavailable" },
+    {
+      what: "410",
+      line: '{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old","reason":"Expired"}}',
+      kind: "expired",
+    },
+    {
+      what: "500",
+      line: '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}',
+      kind: "unavailable",
+    },
     { what: "an error that says nothing", line: '{"type":"ERROR","object":null}', kind: "unavailable" },
   ])("watch() fails as $kind when a line says $what, after what came before it", async ({ line, kind }) => {
     const { call, told, ended } = await watch();

@@ -1,6 +1,13 @@
-// Requests to the API server: list and watch over one connection that is kept, each under a watchdog, so that a server that says nothing is noticed.
-// It knows nothing of what the objects mean, nor when to try again.
-import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request as requestPlain } from "node:http";
+// Requests to the API server: list and watch over one connection that is kept, each under a
+// watchdog, so that a server that says nothing is noticed. It knows nothing of what the objects
+// mean, nor when to try again.
+import {
+  Agent as HttpAgent,
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request as requestPlain,
+} from "node:http";
 import { Agent, request as requestTls, type RequestOptions } from "node:https";
 import { pipeline } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,7 +28,10 @@ import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./ku
 import { createLineSplitter } from "./line-splitter.ts";
 import { Watchdog } from "./watchdog.ts";
 
-/** Longest list or page that is read, in bytes, unpacked: what is parsed in one go stops everything else. A single object has at most some 3 MiB. */
+/**
+ * Longest list or page that is read, in bytes, unpacked: what is parsed in one go stops everything
+ * else. A single object has at most some 3 MiB.
+ */
 const PAGE_MAX_BYTES = 16 * 1024 * 1024;
 
 /** Longest event that is read, in bytes. */
@@ -30,14 +40,20 @@ const LINE_MAX_BYTES = 8 * 1024 * 1024;
 /** Longest answer that is read of a request that failed, in bytes. */
 const ERROR_MAX_BYTES = 64 * 1024;
 
-/** Time after which an idle connection is probed, so that what stands between keeps it, in milliseconds. */
+/**
+ * Time after which an idle connection is probed, so that what stands between keeps it, in
+ * milliseconds.
+ */
 const KEEP_ALIVE_PROBE_MS = 30_000;
 
 /** How long the server may say nothing, in milliseconds. */
 export interface ApiClientOptions {
   /** Before its answer begins, and between the pieces of a list. */
   readonly answerTimeoutMs: number;
-  /** Between two lines of a watch. A bookmark comes about once a minute, but not before the first event since the server has started. */
+  /**
+   * Between two lines of a watch. A bookmark comes about once a minute, but not before the first
+   * event since the server has started.
+   */
   readonly silenceTimeoutMs: number;
 }
 
@@ -52,7 +68,11 @@ export interface WatchListener {
 /** A client of one API server. Every request fails with ApiFailure and nothing else. */
 export interface ApiClient {
   /** A limit of 0 asks for everything at once. */
-  list(request: ApiRequest, page: { readonly limit: number; readonly continueToken: string }, signal: AbortSignal): Promise<ObjectPage>;
+  list(
+    request: ApiRequest,
+    page: { readonly limit: number; readonly continueToken: string },
+    signal: AbortSignal,
+  ): Promise<ObjectPage>;
   /** Tells the listener until the watch comes to an end; resolves with how. */
   watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<WatchEnd>;
   /** Closes the connections that are kept. */
@@ -60,8 +80,9 @@ export interface ApiClient {
 }
 
 /**
- * How a watch came to an end without failing: `ended` by the server, as it should; `silent`: nothing was heard for so long that only a new one, over a
- * new connection, can tell whether the server is there.
+ * How a watch came to an end without failing: `ended` by the server, as it should; `silent`:
+ * nothing was heard for so long that only a new one, over a new connection, can tell whether the
+ * server is there.
  */
 export type WatchEnd = "ended" | "silent";
 
@@ -102,7 +123,8 @@ class HttpApiClient implements ApiClient {
     return await this.#call(request, path, signal, async (response, call) => {
       const isPacked = response.headers["content-encoding"] === "gzip";
       const text = await readBody(isPacked ? unpack(response) : response, PAGE_MAX_BYTES, call.watchdog);
-      if (text === undefined) throw failureOfContent(request, `the answer has more than ${PAGE_MAX_BYTES} bytes`, "too-large");
+      if (text === undefined)
+        throw failureOfContent(request, `the answer has more than ${PAGE_MAX_BYTES} bytes`, "too-large");
       const page = readPage(parseJson(text));
       if (page === undefined) throw failureOfContent(request, "the answer is not a list of objects");
       return page;
@@ -155,7 +177,8 @@ class HttpApiClient implements ApiClient {
       return await take(response, call);
     } catch (error) {
       const failure = failureOfConnection(request, access.server, watchdog.silence ?? error);
-      // Whatever cut this connection may have cut the ones that wait, too; only a request would tell, and late.
+      // Whatever cut this connection may have cut the ones that wait, too; only a request would
+      // tell, and late.
       if (failure.kind === "unreachable") this.#dropIdle();
       if (failure.kind === "unauthorized") this.#access.renew();
       throw failure;
@@ -221,7 +244,11 @@ async function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
 }
 
 /** The whole text; undefined when it is too long. */
-async function readBody(body: AsyncIterable<unknown>, maxBytes: number, watchdog: Watchdog): Promise<string | undefined> {
+async function readBody(
+  body: AsyncIterable<unknown>,
+  maxBytes: number,
+  watchdog: Watchdog,
+): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -233,13 +260,20 @@ async function readBody(body: AsyncIterable<unknown>, maxBytes: number, watchdog
   return Buffer.concat(chunks).toString();
 }
 
-/** Whoever stops reading, because it is too much, ends the answer and its connection too: one that nobody reads would stay open for good. */
+/**
+ * Whoever stops reading, because it is too much, ends the answer and its connection too: one that
+ * nobody reads would stay open for good.
+ */
 function unpack(response: IncomingMessage): AsyncIterable<unknown> {
   // Its reader is told of every end.
   return pipeline(response, createGunzip(), () => undefined);
 }
 
-async function readEvents(response: IncomingMessage, { request, watchdog }: Call, listener: WatchListener): Promise<void> {
+async function readEvents(
+  response: IncomingMessage,
+  { request, watchdog }: Call,
+  listener: WatchListener,
+): Promise<void> {
   const splitter = createLineSplitter(LINE_MAX_BYTES);
   for await (const chunk of response as AsyncIterable<Buffer>) {
     watchdog.heard();

@@ -1,4 +1,5 @@
-// Tests of api-failure.ts and api-resource.ts: what is asked for, and what people read when it fails.
+// Tests of api-failure.ts and api-resource.ts: what is asked for, and what people read when it
+// fails.
 import { describe, expect, it } from "vitest";
 
 import { ApiFailure, errorAnswerOf, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
@@ -81,7 +82,12 @@ describe("failureOfAnswer()", () => {
     },
   ])("says of $answer.code what to do: $message", ({ request, answer, kind, message }) => {
     const failure = failureOfAnswer(request, answer);
-    expect([failure.kind, failure.message, failure.code, failure.retryAfterMs]).toEqual([kind, message, "SOURCE_UNREADABLE", 0]);
+    expect([failure.kind, failure.message, failure.code, failure.retryAfterMs]).toEqual([
+      kind,
+      message,
+      "SOURCE_UNREADABLE",
+      0,
+    ]);
   });
 
   it.each([

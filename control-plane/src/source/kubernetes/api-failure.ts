@@ -1,4 +1,5 @@
-// What can go wrong with a request to the API server, in words that say what to do, and what the reflector should make of it. Pure.
+// What can go wrong with a request to the API server, in words that say what to do, and what the
+// reflector should make of it. Pure.
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
 import { type ApiResource, type ApiVerb, describeResource } from "./api-resource.ts";
@@ -10,17 +11,23 @@ const RETRY_AFTER_MAX_MS = 60_000;
 const QUOTE_LENGTH_MAX = 500;
 
 /**
- * What became of a request: `unreachable` was not answered, or not to the end; `unavailable` was answered, and may work later; `expired`: the resource version is too old (or unknown), only a
- * new list helps; `refused`: somebody must change something first; `unauthorized`: the credentials are not (or no longer) good; `broken`: the answer
- * makes no sense; `too-large`: it is longer than what is read.
+ * What became of a request: `unreachable` was not answered, or not to the end; `unavailable` was
+ * answered, and may work later; `expired`: the resource version is too old (or unknown), only a new
+ * list helps; `refused`: somebody must change something first; `unauthorized`: the credentials are
+ * not (or no longer) good; `broken`: the answer makes no sense; `too-large`: it is longer than what
+ * is read.
  */
-export type FailureKind = "unreachable" | "unavailable" | "expired" | "refused" | "unauthorized" | "broken" | "too-large";
+export type FailureKind =
+  "unreachable" | "unavailable" | "expired" | "refused" | "unauthorized" | "broken" | "too-large";
 
 /** A request that failed. */
 export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
   override readonly name = "ApiFailure";
   readonly kind: FailureKind;
-  /** The message without what was asked for: the same for all requests that fail for the same reason. */
+  /**
+   * The message without what was asked for: the same for all requests that fail for the same
+   * reason.
+   */
   readonly reason: string;
   /** How long the server wants to be left alone, in milliseconds; 0 when it did not say. */
   readonly retryAfterMs: number;
@@ -31,7 +38,10 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
     reason: string,
     options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
   ) {
-    super("SOURCE_UNREADABLE", `Cannot ${verb} ${describeResource(resource)}: ${reason}`, { cause: options.cause, transient: true });
+    super("SOURCE_UNREADABLE", `Cannot ${verb} ${describeResource(resource)}: ${reason}`, {
+      cause: options.cause,
+      transient: true,
+    });
     this.kind = kind;
     this.reason = reason;
     this.retryAfterMs = Math.min(options.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
@@ -44,7 +54,10 @@ export interface ApiRequest {
   readonly resource: ApiResource;
 }
 
-/** An answer that is an error: the HTTP status, and what the server said in its Status object, as far as there is one. */
+/**
+ * An answer that is an error: the HTTP status, and what the server said in its Status object, as
+ * far as there is one.
+ */
 export interface ErrorAnswer {
   readonly code: number;
   readonly reason: string;
@@ -59,11 +72,21 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
   const said = answer.message === "" ? `HTTP status ${answer.code}` : `"${answer.message.slice(0, QUOTE_LENGTH_MAX)}"`;
   const options = { retryAfterMs: answer.retryAfterMs };
   if (answer.code === 410 || answer.reason === "Expired" || answer.reason === "Gone" || isVersionUnknown(answer)) {
-    return new ApiFailure("expired", request, `the resource version is not available any more, the server says ${said}`, options);
+    return new ApiFailure(
+      "expired",
+      request,
+      `the resource version is not available any more, the server says ${said}`,
+      options,
+    );
   }
   switch (answer.code) {
     case 401:
-      return new ApiFailure("unauthorized", request, `the credentials are not accepted, the server says ${said}`, options);
+      return new ApiFailure(
+        "unauthorized",
+        request,
+        `the credentials are not accepted, the server says ${said}`,
+        options,
+      );
     case 403:
       return new ApiFailure("refused", request, `${missingRight(request)}; the server says ${said}`, options);
     case 404:
@@ -72,7 +95,12 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
     case 429:
       return new ApiFailure("unavailable", request, `the server is busy, it says ${said}`, options);
     default:
-      return new ApiFailure(answer.code >= 500 ? "unavailable" : "refused", request, `the server says ${said}`, options);
+      return new ApiFailure(
+        answer.code >= 500 ? "unavailable" : "refused",
+        request,
+        `the server says ${said}`,
+        options,
+      );
   }
 }
 
@@ -82,13 +110,20 @@ export function failureOfConnection(request: ApiRequest, server: string, cause: 
   return new ApiFailure("unreachable", request, `no answer from ${server}: ${describeError(cause)}`, { cause });
 }
 
-/** The failure to find out who we are: a token or a certificate that cannot be read, a program that fails. */
+/**
+ * The failure to find out who we are: a token or a certificate that cannot be read, a program that
+ * fails.
+ */
 export function failureOfCredentials(request: ApiRequest, cause: unknown): ApiFailure {
   return new ApiFailure("unreachable", request, `there are no credentials: ${describeError(cause)}`, { cause });
 }
 
 /** The failure of an answer that cannot be understood, or is too large. */
-export function failureOfContent(request: ApiRequest, problem: string, kind: "broken" | "too-large" = "broken"): ApiFailure {
+export function failureOfContent(
+  request: ApiRequest,
+  problem: string,
+  kind: "broken" | "too-large" = "broken",
+): ApiFailure {
   return new ApiFailure(kind, request, problem);
 }
 
@@ -107,7 +142,10 @@ export function errorAnswerOf(status: unknown, fallbackCode: number, retryAfterM
   };
 }
 
-/** After a restore from a backup the server may not have got to the version that it is asked for, and never will. */
+/**
+ * After a restore from a backup the server may not have got to the version that it is asked for,
+ * and never will.
+ */
 function isVersionUnknown(answer: ErrorAnswer): boolean {
   return answer.causes.includes("ResourceVersionTooLarge") || answer.message.includes("Too large resource version");
 }

@@ -1,4 +1,5 @@
-// What is listed and watched: a resource of the Kubernetes API, where in the cluster, and how messages call that. No requests are made here.
+// What is listed and watched: a resource of the Kubernetes API, where in the cluster, and how
+// messages call that. No requests are made here.
 import { API_VERSION } from "@weir/crds/rate-limit-config/schema";
 
 /** Some objects of an API server. */
@@ -8,7 +9,10 @@ export interface ApiResource {
   readonly version: string;
   /** The name that stands in paths and in roles, such as `ratelimitconfigs`. */
   readonly plural: string;
-  /** Only the objects of this namespace; undefined stands for all of them, or for objects that are in none. */
+  /**
+   * Only the objects of this namespace; undefined stands for all of them, or for objects that are
+   * in none.
+   */
   readonly namespace: string | undefined;
   /** Only objects with these labels, as kubectl's --selector has it. */
   readonly labelSelector: string | undefined;

@@ -1,5 +1,6 @@
-// Where the API server is and how requests prove who sends them: inside a cluster from the files of the service account, outside from kubeconfig files.
-// The package that reads kubeconfig files is large, so it is loaded only for those.
+// Where the API server is and how requests prove who sends them: inside a cluster from the files of
+// the service account, outside from kubeconfig files. The package that reads kubeconfig files is
+// large, so it is loaded only for those.
 import { readFile } from "node:fs/promises";
 import type { OutgoingHttpHeaders } from "node:http";
 import type { RequestOptions } from "node:https";
@@ -15,10 +16,16 @@ import { type Kubeconfig, readKubeconfig, unusableKubeconfig } from "./kubeconfi
 /** Where Kubernetes mounts the files of a pod's service account. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** How long kubeconfig files, and what their programs answered, are taken to be as they were, in milliseconds. */
+/**
+ * How long kubeconfig files, and what their programs answered, are taken to be as they were, in
+ * milliseconds.
+ */
 const KUBECONFIG_AGE_MAX_MS = 60_000;
 
-/** After so long a program of a kubeconfig is killed, in milliseconds; enough for a person who is sent to a browser to log in. */
+/**
+ * After so long a program of a kubeconfig is killed, in milliseconds; enough for a person who is
+ * sent to a browser to log in.
+ */
 const PROGRAM_TIMEOUT_MS = 60_000;
 
 /** How to find the API server. */
@@ -48,7 +55,10 @@ export interface ClusterAccess {
   renew(): void;
 }
 
-/** Opens the access; fails with SOURCE_UNREADABLE when a kubeconfig cannot be used. A program of the kubeconfig is killed after `programTimeoutMs`. */
+/**
+ * Opens the access; fails with SOURCE_UNREADABLE when a kubeconfig cannot be used. A program of the
+ * kubeconfig is killed after `programTimeoutMs`.
+ */
 export async function openClusterAccess(
   connection: ClusterConnection,
   clock: () => number,
@@ -61,7 +71,10 @@ export async function openClusterAccess(
   return access;
 }
 
-/** Reads both files for every request: those are rare, and kubelet replaces the token long before it ends. */
+/**
+ * Reads both files for every request: those are rare, and kubelet replaces the token long before it
+ * ends.
+ */
 class ServiceAccountAccess implements ClusterAccess {
   readonly #server: string;
   readonly #folder: string;
@@ -72,7 +85,9 @@ class ServiceAccountAccess implements ClusterAccess {
   }
 
   async forRequest(): Promise<RequestAccess> {
-    const [token, ca] = await Promise.all(["token", "ca.crt"].map((name) => readFile(join(this.#folder, name), "utf8")));
+    const [token, ca] = await Promise.all(
+      ["token", "ca.crt"].map((name) => readFile(join(this.#folder, name), "utf8")),
+    );
     return { server: this.#server, options: { ca, headers: { authorization: `Bearer ${token?.trim()}` } } };
   }
 
@@ -119,7 +134,10 @@ class KubeconfigAccess implements ClusterAccess {
     return this.#loaded;
   }
 
-  /** All who ask while a program of the kubeconfig is at work get what that one answers: a hundred namespaces are not a hundred programs. */
+  /**
+   * All who ask while a program of the kubeconfig is at work get what that one answers: a hundred
+   * namespaces are not a hundred programs.
+   */
   async forRequest(): Promise<RequestAccess> {
     this.#pending ??= this.#prepare().finally(() => {
       this.#pending = undefined;
@@ -136,11 +154,13 @@ class KubeconfigAccess implements ClusterAccess {
     const { server, isProxied, tokenFile } = loaded.kubeconfig;
     const credential = await this.#askProgram(loaded);
     const options: RequestOptions = {};
-    // Before the package makes an agent of them, which is the only one that counts through a proxy. It puts those of the kubeconfig itself in their place.
+    // Before the package makes an agent of them, which is the only one that counts through a proxy.
+    // It puts those of the kubeconfig itself in their place.
     if (credential?.cert !== undefined) options.cert = credential.cert;
     if (credential?.key !== undefined) options.key = credential.key;
     await loaded.config.applyToHTTPSOptions(options);
-    // Through a proxy only the agent of the package knows the way; otherwise ours keeps the connection.
+    // Through a proxy only the agent of the package knows the way; otherwise ours keeps the
+    // connection.
     if (!isProxied) delete options.agent;
     const headers: OutgoingHttpHeaders = { ...(options.headers as OutgoingHttpHeaders) };
     // What stands in the kubeconfig itself counts more than what a program answers.
@@ -154,7 +174,8 @@ class KubeconfigAccess implements ClusterAccess {
   async #askProgram(loaded: LoadedConfig): Promise<ProgramCredential | undefined> {
     const { program } = loaded.kubeconfig;
     if (program === undefined) return undefined;
-    if (loaded.credential !== undefined && this.#clock() < (loaded.credential.expiresMs ?? Infinity)) return loaded.credential;
+    if (loaded.credential !== undefined && this.#clock() < (loaded.credential.expiresMs ?? Infinity))
+      return loaded.credential;
     loaded.credential = await runCredentialProgram(program, { timeoutMs: this.#programTimeoutMs });
     return loaded.credential;
   }

@@ -10,7 +10,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { type CredentialProgram, type ProgramCredential, runCredentialProgram } from "./credential-program.ts";
 
-const WITHOUT_CREDENTIALS = "the program sh of the kubeconfig answered no ExecCredential with a token, or a certificate and its key";
+const WITHOUT_CREDENTIALS =
+  "the program sh of the kubeconfig answered no ExecCredential with a token, or a certificate and its key";
 
 /** Longer than any test lasts, in milliseconds. */
 const NEVER_MS = 600_000;
@@ -36,7 +37,11 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-function run(script: string, timeoutMs = NEVER_MS, difference: Partial<CredentialProgram> = {}): Promise<ProgramCredential> {
+function run(
+  script: string,
+  timeoutMs = NEVER_MS,
+  difference: Partial<CredentialProgram> = {},
+): Promise<ProgramCredential> {
   const apiVersion = "client.authentication.k8s.io/v1";
   const program = {
     command: "sh",
@@ -77,13 +82,22 @@ describe("runCredentialProgram()", () => {
       key: "key",
       expiresMs: Date.UTC(2026, 10, 21, 12),
     });
-    expect(await run(answering({ token: "made" }))).toEqual({ token: "made", cert: undefined, key: undefined, expiresMs: undefined });
+    expect(await run(answering({ token: "made" }))).toEqual({
+      token: "made",
+      cert: undefined,
+      key: undefined,
+      expiresMs: undefined,
+    });
   });
 
   it("tells the program which version is wanted and that nobody is there to be asked, and adds the variables to those that are there", async () => {
-    await run(`printf '%s\\n' "$KUBERNETES_EXEC_INFO" "$EXTRA" "$PATH" > "$FOLDER/env"; ${answering({ token: "made" })}`, NEVER_MS, {
-      env: { FOLDER: folder, EXTRA: "more" },
-    });
+    await run(
+      `printf '%s\\n' "$KUBERNETES_EXEC_INFO" "$EXTRA" "$PATH" > "$FOLDER/env"; ${answering({ token: "made" })}`,
+      NEVER_MS,
+      {
+        env: { FOLDER: folder, EXTRA: "more" },
+      },
+    );
     expect(readFileSync(join(folder, "env"), "utf8").split("\n")).toEqual([
       '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}',
       "more",
@@ -94,7 +108,10 @@ describe("runCredentialProgram()", () => {
 
   it("kills a program that hangs, with what it has started, and says so", async () => {
     // The program waits for another one, which would go on without it and holds its output open.
-    const hanging = run('echo log in first >&2; sh -c \'trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done\'', 2000);
+    const hanging = run(
+      'echo log in first >&2; sh -c \'trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done\'',
+      2000,
+    );
     await expect(hanging).rejects.toThrow(
       new Error("the program sh of the kubeconfig did not answer within 2 s and was killed: log in first"),
     );
@@ -103,7 +120,9 @@ describe("runCredentialProgram()", () => {
   });
 
   it("kills a program that does not stop writing", async () => {
-    await expect(run('echo $$ > "$FOLDER/pid"; yes')).rejects.toThrow("answered more than 1048576 characters and was killed");
+    await expect(run('echo $$ > "$FOLDER/pid"; yes')).rejects.toThrow(
+      "answered more than 1048576 characters and was killed",
+    );
     const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
     await eventually("its end", () => expect(isRunning(pid)).toBe(false));
   });

@@ -1,5 +1,6 @@
-// Runs the program that a kubeconfig names for credentials, as kubectl does (client.authentication.k8s.io). Not @kubernetes/client-node, which waits for ever
-// for a program that hangs. When to run it, and how long its answer is good for, is for who asks.
+// Runs the program that a kubeconfig names for credentials, as kubectl does
+// (client.authentication.k8s.io). Not @kubernetes/client-node, which waits for ever for a program
+// that hangs. When to run it, and how long its answer is good for, is for who asks.
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 
@@ -12,7 +13,10 @@ const OUTPUT_MAX_LENGTH = 1024 * 1024;
 /** Longest text of a program that is quoted, in characters. */
 const QUOTE_MAX_LENGTH = 500;
 
-/** How long after its end the rest of what a program complains is awaited, in milliseconds: what it has started, such as a browser, may hold that open. */
+/**
+ * How long after its end the rest of what a program complains is awaited, in milliseconds: what it
+ * has started, such as a browser, may hold that open.
+ */
 const COMPLAINT_GRACE_MS = 1000;
 
 /** What a kubeconfig says about the program. */
@@ -38,13 +42,19 @@ export interface ProgramCredential {
   readonly expiresMs: number | undefined;
 }
 
-/** Runs the program once. One that has not answered in time is killed, with all that it has started. */
+/**
+ * Runs the program once. One that has not answered in time is killed, with all that it has started.
+ */
 export async function runCredentialProgram(
   program: CredentialProgram,
   options: { readonly timeoutMs: number },
 ): Promise<ProgramCredential> {
   const { command } = program;
-  const info = { kind: "ExecCredential", apiVersion: program.apiVersion, spec: { cluster: program.cluster, interactive: false } };
+  const info = {
+    kind: "ExecCredential",
+    apiVersion: program.apiVersion,
+    spec: { cluster: program.cluster, interactive: false },
+  };
   const child = spawn(command, program.args, {
     // eslint-disable-next-line no-restricted-syntax -- the environment is not read here: the program finds its own settings in it, whatever they are
     env: { ...process.env, ...program.env, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
@@ -54,7 +64,9 @@ export async function runCredentialProgram(
   });
   const { promise, resolve, reject } = Promise.withResolvers<ProgramCredential>();
   const fail = (reason: string): void => reject(new Error(`the program ${command} of the kubeconfig ${reason}`));
-  child.on("error", (cause) => fail(`cannot be run: ${reasonOf(cause)}${program.installHint === "" ? "" : `; ${program.installHint}`}`));
+  child.on("error", (cause) =>
+    fail(`cannot be run: ${reasonOf(cause)}${program.installHint === "" ? "" : `; ${program.installHint}`}`),
+  );
   const end = (reason: string): void => {
     fail(reason);
     killAll(child);
@@ -87,7 +99,10 @@ export async function runCredentialProgram(
   }
 }
 
-/** Kills the program and its group, and lets go of its output, which somebody outside of the group may hold open. */
+/**
+ * Kills the program and its group, and lets go of its output, which somebody outside of the group
+ * may hold open.
+ */
 function killAll(child: ChildProcess): void {
   if (child.pid !== undefined) {
     try {
@@ -101,7 +116,10 @@ function killAll(child: ChildProcess): void {
   child.stderr?.destroy();
 }
 
-/** Gives what has come so far; says when it was too much, and keeps no more than that. There is no stream when there was no file descriptor for it. */
+/**
+ * Gives what has come so far; says when it was too much, and keeps no more than that. There is no
+ * stream when there was no file descriptor for it.
+ */
 function collect(stream: Readable | undefined, tooMuch: () => void): () => string {
   let text = "";
   stream?.setEncoding("utf8").on("data", (chunk: string) => {
@@ -121,7 +139,10 @@ function reasonOf(cause: Error): string {
   return errorCode(cause) === "ENOENT" ? "it is not there" : describeError(cause);
 }
 
-/** undefined when the text is something else, or proves nobody: without credentials the requests would be those of an anonymous user. */
+/**
+ * undefined when the text is something else, or proves nobody: without credentials the requests
+ * would be those of an anonymous user.
+ */
 function readCredential(text: string): ProgramCredential | undefined {
   let value: unknown;
   try {

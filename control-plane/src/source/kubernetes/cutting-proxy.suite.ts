@@ -1,4 +1,5 @@
-// What stands between a client and its server, in the hands of a test: cuts connections, lets none through, swallows bytes. Only tests import it.
+// What stands between a client and its server, in the hands of a test: cuts connections, lets none
+// through, swallows bytes. Only tests import it.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
@@ -13,10 +14,16 @@ export interface CuttingProxy {
   block(): void;
   /** Ends the open connections, and lets new ones wait, taken but not answered, until `restore`. */
   hold(): void;
-  /** Swallows everything both ways without ending anything, as a network does that lost its way, until `restore`; what was swallowed is lost. */
+  /**
+   * Swallows everything both ways without ending anything, as a network does that lost its way,
+   * until `restore`; what was swallowed is lost.
+   */
   swallow(): void;
   restore(): void;
-  /** Cuts each connection after this many bytes from the server; 0 stands for never. The function is asked for every new connection. */
+  /**
+   * Cuts each connection after this many bytes from the server; 0 stands for never. The function is
+   * asked for every new connection.
+   */
   cutAfter(bytes: () => number): void;
   close(): Promise<void>;
 }

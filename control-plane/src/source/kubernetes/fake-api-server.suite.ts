@@ -1,4 +1,5 @@
-// An API server in the hands of a test, for answers that a real one gives rarely: each request waits until the test answers it. Only tests import it.
+// An API server in the hands of a test, for answers that a real one gives rarely: each request
+// waits until the test answers it. Only tests import it.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -71,7 +72,9 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
     headers: request.headers,
     fromPort: request.socket.remotePort ?? 0,
     answer: (status, body, headers = {}) => {
-      response.writeHead(status, headers).end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+      response
+        .writeHead(status, headers)
+        .end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
     },
     open: (headers = {}) => {
       response.writeHead(200, headers).flushHeaders();

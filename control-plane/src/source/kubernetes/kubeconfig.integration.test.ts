@@ -1,4 +1,5 @@
-// Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and programs: what a request to the API server would carry.
+// Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and
+// programs: what a request to the API server would carry.
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Agent as HttpsAgent } from "node:https";
 import { tmpdir } from "node:os";
@@ -125,17 +126,26 @@ describe("openClusterAccess(), with a kubeconfig", () => {
 
   it("takes an empty text for what is not there, as kubectl writes it", async () => {
     const cluster = { server: "https://10.0.0.1", "proxy-url": "", "certificate-authority": "" };
-    const nobody = { ...kubeconfig({}, cluster), contexts: [{ name: "here", context: { cluster: "there", user: "" } }] };
+    const nobody = {
+      ...kubeconfig({}, cluster),
+      contexts: [{ name: "here", context: { cluster: "there", user: "" } }],
+    };
     const access = await open(write("config", nobody));
     expect(await authorizationOf(access)).toBeUndefined();
     // An agent of its own is only for a proxy.
     expect((await access.forRequest()).options.agent).toBeUndefined();
-    expect(await authorizationOf(await open(write("config", kubeconfig({ token: "here", tokenFile: "" }, cluster))))).toBe("Bearer here");
+    expect(
+      await authorizationOf(await open(write("config", kubeconfig({ token: "here", tokenFile: "" }, cluster)))),
+    ).toBe("Bearer here");
   });
 
   it("runs a program once for all who ask meanwhile, found from the folder of its file", async () => {
     write("make-token", `#!/bin/sh\necho run >> ${folder}/runs\necho '${credentialOf("made")}'\n`);
-    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "./run", args: [join(folder, "make-token")] };
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "./run",
+      args: [join(folder, "make-token")],
+    };
     write("run", '#!/bin/sh\nexec sh "$1"\n');
     chmodSync(join(folder, "run"), 0o755);
     const access = await open(write("config", kubeconfig({ exec })));
@@ -152,9 +162,12 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     const access = await open(write("config", kubeconfig({ exec })));
     const client = createApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 });
     const request = { verb: "list", resource: rateLimitConfigsIn(undefined) } as const;
-    await expect(client.list(request, { limit: 0, continueToken: "" }, new AbortController().signal)).rejects.toMatchObject({
+    await expect(
+      client.list(request, { limit: 0, continueToken: "" }, new AbortController().signal),
+    ).rejects.toMatchObject({
       kind: "unreachable",
-      message: "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are no credentials: they have not come for 0.1 s",
+      message:
+        "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are no credentials: they have not come for 0.1 s",
     });
     appendFileSync(fifo, "");
     await eventually("the token", async () => expect(await authorizationOf(access)).toBe("Bearer late"));
@@ -166,7 +179,9 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     const script = `if mkdir ${held} 2>&-; then while [ -d ${folder} ]; do sleep 0.02; done; fi; echo '${credentialOf("second")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const path = write("config", kubeconfig({ exec }));
-    const access = await openClusterAccess({ kind: "kubeconfig", paths: [path] }, () => nowMs, { programTimeoutMs: 1000 });
+    const access = await openClusterAccess({ kind: "kubeconfig", paths: [path] }, () => nowMs, {
+      programTimeoutMs: 1000,
+    });
     const message = "the program sh of the kubeconfig did not answer within 1 s and was killed";
     const asked = [authorizationOf(access), authorizationOf(access)];
     for (const waiting of asked) await expect(waiting).rejects.toThrow(message);
@@ -176,7 +191,10 @@ describe("openClusterAccess(), with a kubeconfig", () => {
   it("runs a program again when its credentials have ended or were not accepted, and not before", async () => {
     const runs = join(folder, "runs");
     const status = { token: "$(wc -l < runs)", clientCertificateData: "certificate", clientKeyData: "key" };
-    const ending = JSON.stringify({ kind: "ExecCredential", status: { ...status, expirationTimestamp: "1970-01-01T00:00:10Z" } });
+    const ending = JSON.stringify({
+      kind: "ExecCredential",
+      status: { ...status, expirationTimestamp: "1970-01-01T00:00:10Z" },
+    });
     const script = `cd ${folder}; echo run >> runs; echo "${ending.replaceAll('"', '\\"')}"`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const access = await open(write("config", kubeconfig({ exec })));
@@ -212,11 +230,17 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     };
     expect(await shown({ exec })).toEqual(["certificate", "key"]);
     const [cert, key] = ["written", "its key"].map((text) => Buffer.from(text).toString("base64"));
-    expect(await shown({ exec, "client-certificate-data": cert, "client-key-data": key })).toEqual(["written", "its key"]);
+    expect(await shown({ exec, "client-certificate-data": cert, "client-key-data": key })).toEqual([
+      "written",
+      "its key",
+    ]);
   });
 
   it("tells a program of the cluster when it asks for that", async () => {
-    const exec = { command: "sh", args: ["-c", `echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo '${credentialOf("made")}'`] };
+    const exec = {
+      command: "sh",
+      args: ["-c", `echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo '${credentialOf("made")}'`],
+    };
     const extensions = [{ name: "client.authentication.k8s.io/exec", extension: { audience: "me" } }];
     const cluster = {
       server: "https://10.0.0.1/",
@@ -247,9 +271,13 @@ describe("openClusterAccess(), with a kubeconfig", () => {
 
   it("sends a token that stands in the kubeconfig rather than that of its program", async () => {
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "echo", args: [credentialOf("made")] };
-    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, token: "written" }))))).toBe("Bearer written");
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, token: "written" }))))).toBe(
+      "Bearer written",
+    );
     write("token", "of the file");
-    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, tokenFile: "token" }))))).toBe("Bearer of the file");
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, tokenFile: "token" }))))).toBe(
+      "Bearer of the file",
+    );
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer made");
   });
 
@@ -257,7 +285,11 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     { what: "no file is there", files: [], reason: "it does not exist" },
     { what: "the text is not YAML", files: ["clusters: ["], reason: /config-0:1: not valid YAML/ },
     { what: "the text is a list", files: ["[]"], reason: /config-0 is not a mapping/ },
-    { what: "no context is current", files: [{ ...kubeconfig({}), "current-context": "" }], reason: "no current context is set" },
+    {
+      what: "no context is current",
+      files: [{ ...kubeconfig({}), "current-context": "" }],
+      reason: "no current context is set",
+    },
     {
       what: "the current context is missing",
       files: [{ ...kubeconfig({}), contexts: [] }],
@@ -284,7 +316,8 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       reason: "the exec of the current user names no command",
     },
   ])("fails at once when $what", async ({ files, reason }) => {
-    const paths = files.length === 0 ? [join(folder, "config-0")] : files.map((file, index) => write(`config-${index}`, file));
+    const paths =
+      files.length === 0 ? [join(folder, "config-0")] : files.map((file, index) => write(`config-${index}`, file));
     const failing = open(...paths);
     await expect(failing).rejects.toMatchObject({ code: "SOURCE_UNREADABLE" });
     await expect(failing).rejects.toThrow(`Cannot use the kubeconfig ${paths.join(", ")}: `);

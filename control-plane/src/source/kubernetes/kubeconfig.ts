@@ -1,5 +1,6 @@
-// Kubeconfig files as kubectl takes them together: what an earlier file names stands, relative paths begin at the folder of their file, and files of a
-// list may be missing. The result is one document for the package that authenticates, and what that package does not know how to do.
+// Kubeconfig files as kubectl takes them together: what an earlier file names stands, relative
+// paths begin at the folder of their file, and files of a list may be missing. The result is one
+// document for the package that authenticates, and what that package does not know how to do.
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
@@ -16,10 +17,15 @@ const PATH_FIELDS = {
   contexts: [],
 } as const;
 
-/** Fields of a user that the package passes over: the requests would be those of another user than the one that is meant. */
+/**
+ * Fields of a user that the package passes over: the requests would be those of another user than
+ * the one that is meant.
+ */
 const UNSUPPORTED_FIELDS = ["as-groups", "as-uid", "as-user-extra"];
 
-/** What a program is told of the cluster when it asks, besides the certificates of its authority. */
+/**
+ * What a program is told of the cluster when it asks, besides the certificates of its authority.
+ */
 const CLUSTER_FIELDS = ["server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression"];
 
 /** Name of the part of a cluster that is for programs alone. */
@@ -35,7 +41,10 @@ export interface Kubeconfig {
   /** The address of the API server, without a slash at its end. */
   readonly server: string;
   readonly isProxied: boolean;
-  /** File in which the user's token is; somebody may replace it at any time. undefined when the token is elsewhere, or there is none. */
+  /**
+   * File in which the user's token is; somebody may replace it at any time. undefined when the
+   * token is elsewhere, or there is none.
+   */
   readonly tokenFile: string | undefined;
   /** Program that makes the user's credentials; undefined when there is none. */
   readonly program: CredentialProgram | undefined;
@@ -44,14 +53,16 @@ export interface Kubeconfig {
 /** Reads the files; fails with SOURCE_UNREADABLE when they make no sense, or none is there. */
 export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconfig> {
   const files = (await Promise.all(paths.map((path) => readOne(path, paths)))).filter((file) => file !== undefined);
-  if (files.length === 0) throw unusableKubeconfig(paths, paths.length === 1 ? "it does not exist" : "none of them exists");
+  if (files.length === 0)
+    throw unusableKubeconfig(paths, paths.length === 1 ? "it does not exist" : "none of them exists");
   const clusters = merge(files, "clusters");
   const users = merge(files, "users");
   const contexts = merge(files, "contexts");
   const current = files.map((file) => file.content["current-context"]).find(isText);
   if (current === undefined) throw unusableKubeconfig(paths, "no current context is set");
   const context = bodyOf(contexts, current, "context");
-  if (context === undefined) throw unusableKubeconfig(paths, `there is no context "${current}", which is the current one`);
+  if (context === undefined)
+    throw unusableKubeconfig(paths, `there is no context "${current}", which is the current one`);
   const cluster = bodyOf(clusters, context["cluster"], "cluster");
   if (!isText(cluster?.["server"])) {
     throw unusableKubeconfig(paths, `the current context "${current}" names no cluster with a server`);
@@ -64,7 +75,12 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
   if (unsupported !== undefined) throw unusableKubeconfig(paths, `${unsupported} of the current user is not supported`);
   const tokenFile = user?.["tokenFile"];
   return {
-    text: JSON.stringify({ "current-context": current, clusters: clusters.map(allowPlain), users: users.map(forPackage), contexts }),
+    text: JSON.stringify({
+      "current-context": current,
+      clusters: clusters.map(allowPlain),
+      users: users.map(forPackage),
+      contexts,
+    }),
     server: cluster["server"].replace(/\/+$/, ""),
     isProxied: isText(cluster["proxy-url"]),
     tokenFile: isText(tokenFile) ? tokenFile : undefined,
@@ -73,7 +89,11 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
 }
 
 /** The error of files that cannot be used. */
-export function unusableKubeconfig(paths: readonly string[], reason: string, cause?: unknown): ServiceError<"SOURCE_UNREADABLE"> {
+export function unusableKubeconfig(
+  paths: readonly string[],
+  reason: string,
+  cause?: unknown,
+): ServiceError<"SOURCE_UNREADABLE"> {
   return new ServiceError("SOURCE_UNREADABLE", `Cannot use the kubeconfig ${paths.join(", ")}: ${reason}`, { cause });
 }
 
@@ -109,7 +129,8 @@ function merge(files: readonly File[], list: keyof typeof PATH_FIELDS): readonly
     const named: unknown = content[list];
     if (!Array.isArray(named)) continue;
     for (const entry of named.map(mappingOf)) {
-      if (entry !== undefined && !entries.has(entry["name"])) entries.set(entry["name"], withAbsolutePaths(entry, folder, list));
+      if (entry !== undefined && !entries.has(entry["name"]))
+        entries.set(entry["name"], withAbsolutePaths(entry, folder, list));
     }
   }
   return [...entries.values()];
@@ -133,7 +154,10 @@ function bodyOf(entries: readonly Mapping[], name: unknown, kind: string): Mappi
   return mappingOf(entries.find((entry) => entry["name"] === name)?.[kind]);
 }
 
-/** The package wants this said before it uses a connection without TLS; kubectl does not, and there is nothing else to verify then. */
+/**
+ * The package wants this said before it uses a connection without TLS; kubectl does not, and there
+ * is nothing else to verify then.
+ */
 function allowPlain(entry: Mapping): Mapping {
   const cluster = mappingOf(entry["cluster"]);
   const isPlain = isText(cluster?.["server"]) && cluster["server"].startsWith("http:");
@@ -148,7 +172,11 @@ function forPackage(entry: Mapping): Mapping {
   return { ...entry, user: isText(user["tokenFile"]) || token === undefined ? rest : { ...rest, token } };
 }
 
-async function programOf(exec: Mapping | undefined, cluster: Mapping, paths: readonly string[]): Promise<CredentialProgram | undefined> {
+async function programOf(
+  exec: Mapping | undefined,
+  cluster: Mapping,
+  paths: readonly string[],
+): Promise<CredentialProgram | undefined> {
   if (exec === undefined) return undefined;
   const { command, args, env, apiVersion, provideClusterInfo, installHint } = exec;
   if (!isText(command)) throw unusableKubeconfig(paths, "the exec of the current user names no command");

@@ -1,4 +1,5 @@
-// Tests of cluster-access.ts and of the roles in control-plane/rbac on a real API server: what the account may do is enough, and all of it is needed.
+// Tests of cluster-access.ts and of the roles in control-plane/rbac on a real API server: what the
+// account may do is enough, and all of it is needed.
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -69,7 +70,10 @@ async function revokeAll(): Promise<void> {
   }
 }
 
-/** Waits until the API server lets the account, or not: it takes changed roles in somewhat later than it stores them. */
+/**
+ * Waits until the API server lets the account, or not: it takes changed roles in somewhat later
+ * than it stores them.
+ */
 async function expectRight(isAllowed: boolean, verb: string, resource: string, namespace = ""): Promise<void> {
   const group = resource === "namespaces" ? "" : "ratelimit.weir.dev";
   const text = JSON.stringify({
@@ -88,7 +92,12 @@ async function expectRight(isAllowed: boolean, verb: string, resource: string, n
 
 /** A token of the account, as kubelet asks for it. */
 async function createToken(): Promise<string> {
-  const { code, stdout, stderr } = await cluster.kubectl(["create", "token", "weir-control-plane", "--namespace=weir-system"]);
+  const { code, stdout, stderr } = await cluster.kubectl([
+    "create",
+    "token",
+    "weir-control-plane",
+    "--namespace=weir-system",
+  ]);
   if (code !== 0) throw new Error(stderr);
   return stdout.trim();
 }
@@ -141,7 +150,12 @@ describe("the roles of the control plane", () => {
 
   it("are enough for named namespaces without any right in the others", async () => {
     await cluster.apply(rbac("cluster-role.yaml"));
-    const { code, stderr } = await cluster.kubectl(["apply", "--namespace=team", "-f", join(RBAC_FOLDER, "role-binding.yaml")]);
+    const { code, stderr } = await cluster.kubectl([
+      "apply",
+      "--namespace=team",
+      "-f",
+      join(RBAC_FOLDER, "role-binding.yaml"),
+    ]);
     expect([code, stderr]).toEqual([0, ""]);
     const opened = await open({ kind: "named", names: ["team"] });
     await opened.start();
@@ -154,17 +168,26 @@ describe("the roles of the control plane", () => {
   });
 
   it("are enough for namespaces by label", async () => {
-    await cluster.apply(["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"));
-    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "team", "limits=on"])).toMatchObject({ code: 0 });
+    await cluster.apply(
+      ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"),
+    );
+    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "team", "limits=on"])).toMatchObject({
+      code: 0,
+    });
     const opened = await open({ kind: "labelled", selector: "limits=on" });
     await opened.start();
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
   });
 
   it("allow nothing else", async () => {
-    await cluster.apply(["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"));
+    await cluster.apply(
+      ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"),
+    );
     const asked = [
-      ...["get", "create", "update", "patch", "delete", "deletecollection"].map((verb) => [verb, "ratelimitconfigs.ratelimit.weir.dev"]),
+      ...["get", "create", "update", "patch", "delete", "deletecollection"].map((verb) => [
+        verb,
+        "ratelimitconfigs.ratelimit.weir.dev",
+      ]),
       ["patch", "ratelimitconfigs.ratelimit.weir.dev", "--subresource=status"],
       ["get", "namespaces"],
       ["list", "secrets"],
@@ -177,7 +200,14 @@ describe("the roles of the control plane", () => {
       expect([question, stdout.trim()]).toEqual([question, "no"]);
     }
     for (const verb of ["list", "watch"]) {
-      const { stdout } = await cluster.kubectl(["auth", "can-i", verb, "ratelimitconfigs.ratelimit.weir.dev", `--as=${ACCOUNT}`, "-A"]);
+      const { stdout } = await cluster.kubectl([
+        "auth",
+        "can-i",
+        verb,
+        "ratelimitconfigs.ratelimit.weir.dev",
+        `--as=${ACCOUNT}`,
+        "-A",
+      ]);
       expect(stdout.trim()).toBe("yes");
     }
   });
@@ -187,33 +217,38 @@ describe("the roles of the control plane", () => {
     { role: "cluster-role.yaml", verb: "watch", resource: "ratelimitconfigs", group: "API group ratelimit.weir.dev" },
     { role: "namespace-reader.yaml", verb: "list", resource: "namespaces", group: "the core API group" },
     { role: "namespace-reader.yaml", verb: "watch", resource: "namespaces", group: "the core API group" },
-  ])("are missed when $verb on $resource is taken away, until it is given back", async ({ role, verb, resource, group }) => {
-    const roles = ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"];
-    const other = verb === "list" ? "watch" : "list";
-    const without = rbac(role).replace("verbs: [list, watch]", `verbs: [${other}]`);
-    expect(without).not.toBe(rbac(role));
-    await cluster.apply(roles.map((name) => (name === role ? without : rbac(name))).join("---\n"));
-    for (const [name, right] of [
-      ["cluster-role.yaml", "ratelimitconfigs"],
-      ["namespace-reader.yaml", "namespaces"],
-    ] as const) {
-      for (const each of ["list", "watch"]) await expectRight(name !== role || each !== verb, each, right);
-    }
-    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "team", "limits=on"])).toMatchObject({ code: 0 });
-    const problem = await problemOfStart({ kind: "labelled", selector: "limits=on" });
-    expect(problem).toContain(
-      `this account lacks the verb "${verb}" on "${resource}" of ${group} in the whole cluster, grant it with a role`,
-    );
-    expect(problem).toContain(`User "${ACCOUNT}" cannot ${verb} resource "${resource}"`);
-    // Told once, however often it is tried, also where lists succeed and watches do not.
-    await eventually("more attempts", () => expect(source?.counts().failures.refused).toBeGreaterThan(2));
-    expect([source?.condition().problem, warnings.length]).toEqual([problem, 1]);
-    await cluster.apply(roles.map(rbac).join("---\n"));
-    await eventually("no problem", async () => {
-      expect(source?.condition().problem).toBeUndefined();
-      expect(keysOf((await source?.read()) ?? { resources: [], refusals: [] })).toEqual(["team/a"]);
-    });
-  });
+  ])(
+    "are missed when $verb on $resource is taken away, until it is given back",
+    async ({ role, verb, resource, group }) => {
+      const roles = ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"];
+      const other = verb === "list" ? "watch" : "list";
+      const without = rbac(role).replace("verbs: [list, watch]", `verbs: [${other}]`);
+      expect(without).not.toBe(rbac(role));
+      await cluster.apply(roles.map((name) => (name === role ? without : rbac(name))).join("---\n"));
+      for (const [name, right] of [
+        ["cluster-role.yaml", "ratelimitconfigs"],
+        ["namespace-reader.yaml", "namespaces"],
+      ] as const) {
+        for (const each of ["list", "watch"]) await expectRight(name !== role || each !== verb, each, right);
+      }
+      expect(await cluster.kubectl(["label", "--overwrite", "namespace", "team", "limits=on"])).toMatchObject({
+        code: 0,
+      });
+      const problem = await problemOfStart({ kind: "labelled", selector: "limits=on" });
+      expect(problem).toContain(
+        `this account lacks the verb "${verb}" on "${resource}" of ${group} in the whole cluster, grant it with a role`,
+      );
+      expect(problem).toContain(`User "${ACCOUNT}" cannot ${verb} resource "${resource}"`);
+      // Told once, however often it is tried, also where lists succeed and watches do not.
+      await eventually("more attempts", () => expect(source?.counts().failures.refused).toBeGreaterThan(2));
+      expect([source?.condition().problem, warnings.length]).toEqual([problem, 1]);
+      await cluster.apply(roles.map(rbac).join("---\n"));
+      await eventually("no problem", async () => {
+        expect(source?.condition().problem).toBeUndefined();
+        expect(keysOf((await source?.read()) ?? { resources: [], refusals: [] })).toEqual(["team/a"]);
+      });
+    },
+  );
 });
 
 describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
@@ -225,7 +260,11 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     const connection = await mountAccount("not.a.token");
     const opened = await open({ kind: "all" }, connection);
     const started = opened.start();
-    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"), DEADLINE_MS);
+    await eventually(
+      "the refusal",
+      () => expect(opened.condition().problem).toContain("the credentials are not accepted"),
+      DEADLINE_MS,
+    );
     writeFileSync(join(folder, "token"), `${await createToken()}\n`);
     await started;
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
@@ -233,7 +272,11 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     writeFileSync(join(folder, "token"), "not.a.token");
     await cluster.killApiServer();
     await cluster.startApiServer();
-    await eventually("the refusal", () => expect(opened.condition().problem).toContain("the credentials are not accepted"), DEADLINE_MS);
+    await eventually(
+      "the refusal",
+      () => expect(opened.condition().problem).toContain("the credentials are not accepted"),
+      DEADLINE_MS,
+    );
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
     writeFileSync(join(folder, "token"), await createToken());
     await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team", requestsPerUnit: 47 }));
@@ -245,7 +288,9 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     rmSync(join(folder, "token"));
     const opened = await open({ kind: "all" }, connection);
     const started = opened.start();
-    await eventually("the problem", () => expect(opened.condition().problem).toMatch(/there are no credentials: ENOENT.*token/));
+    await eventually("the problem", () =>
+      expect(opened.condition().problem).toMatch(/there are no credentials: ENOENT.*token/),
+    );
     writeFileSync(join(folder, "token"), await createToken());
     await started;
   });
@@ -255,7 +300,9 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     writeFileSync(join(folder, "ca.crt"), (await createTestAuthority()).certPem);
     const opened = await open({ kind: "all" }, connection);
     void Promise.resolve(opened.start());
-    await eventually("the problem", () => expect(opened.condition().problem).toMatch(/no answer from .*(certificate|self-signed)/));
+    await eventually("the problem", () =>
+      expect(opened.condition().problem).toMatch(/no answer from .*(certificate|self-signed)/),
+    );
   });
 
   it("runs the program of a kubeconfig for its token, and takes the contexts of several files together", async () => {
@@ -273,7 +320,10 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     writeFileSync(users, JSON.stringify({ users: [{ name: "account", user: { exec } }], "current-context": "here" }));
     const server = { server: cluster.url, "certificate-authority-data": Buffer.from(cluster.caPem).toString("base64") };
     const contexts = [{ name: "here", context: { cluster: "there", user: "account" } }];
-    writeFileSync(rest, JSON.stringify({ clusters: [{ name: "there", cluster: server }], contexts, "current-context": "other" }));
+    writeFileSync(
+      rest,
+      JSON.stringify({ clusters: [{ name: "there", cluster: server }], contexts, "current-context": "other" }),
+    );
     const opened = await open({ kind: "all" }, { kind: "kubeconfig", paths: [users, rest] });
     await opened.start();
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
@@ -284,7 +334,9 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     const targets: (string | undefined)[] = [];
     const proxy = createServer().on("connect", ({ url }, client: Socket) => {
       targets.push(url);
-      const target = connect(Number(new URL(cluster.url).port), "127.0.0.1", () => client.write("HTTP/1.1 200 OK\r\n\r\n"));
+      const target = connect(Number(new URL(cluster.url).port), "127.0.0.1", () =>
+        client.write("HTTP/1.1 200 OK\r\n\r\n"),
+      );
       sockets.push(client, target);
       for (const socket of [client, target]) socket.on("error", () => undefined); // Both ends are cut when the test ends.
       target.pipe(client).pipe(target);
@@ -319,12 +371,16 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     const opened = await open({ kind: "all" });
     const started = opened.start();
     await eventually("the problem", () => {
-      expect(opened.condition().problem).toContain(`the CustomResourceDefinition ${name} is not installed in version v1alpha1, install it`);
+      expect(opened.condition().problem).toContain(
+        `the CustomResourceDefinition ${name} is not installed in version v1alpha1, install it`,
+      );
     });
     await cluster.apply(CRD_YAML);
     await started;
     await cluster.kubectl(["wait", "--for=condition=Established", `crd/${name}`]);
-    await eventually("a resource", () => applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" })));
+    await eventually("a resource", () =>
+      applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" })),
+    );
     await eventually("the resource", async () => expect(keysOf(await opened.read())).toEqual(["team/a"]));
   });
 });

@@ -1,4 +1,5 @@
-// What a source over a real API server does when that is killed, held, cut off, loses its history or its store: it keeps what it has and catches up.
+// What a source over a real API server does when that is killed, held, cut off, loses its history
+// or its store: it keeps what it has and catches up.
 import { cpSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -22,7 +23,10 @@ import {
 } from "./kubernetes-place.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions, NamespaceScope } from "./kubernetes-source.ts";
 
-/** Longest wait for the source to catch up, in milliseconds. The machine may be busy with other servers. */
+/**
+ * Longest wait for the source to catch up, in milliseconds. The machine may be busy with other
+ * servers.
+ */
 const DEADLINE_MS = 60_000;
 
 /** A patience that no test comes to the end of: whatever is slow is the machine. */
@@ -64,7 +68,10 @@ function open(scope: NamespaceScope = { kind: "all" }, times: KubernetesSourceOp
 }
 
 async function apply(name: string, requestsPerUnit: number, unit?: string): Promise<void> {
-  await applyConfig(cluster, manifest({ name, domain: name, requestsPerUnit, ...(unit === undefined ? {} : { unit }) }));
+  await applyConfig(
+    cluster,
+    manifest({ name, domain: name, requestsPerUnit, ...(unit === undefined ? {} : { unit }) }),
+  );
 }
 
 /** Waits for the limits of all resources to be these. */
@@ -73,7 +80,9 @@ async function expectLimits(limits: Readonly<Record<string, number>>): Promise<v
     `limits ${JSON.stringify(limits)}; the source says ${source.condition().problem}`,
     async () => {
       const state = await source.read();
-      expect(Object.fromEntries(keysOf(state).map((key) => [key.slice("default/".length), limitOf(state, key)]))).toEqual(limits);
+      expect(
+        Object.fromEntries(keysOf(state).map((key) => [key.slice("default/".length), limitOf(state, key)])),
+      ).toEqual(limits);
     },
     DEADLINE_MS,
   );
@@ -149,8 +158,9 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   });
 
   it("misses nothing when connections are cut anywhere, time and again", async () => {
-    // Generators with a fixed seed (Numerical Recipes): cuts fall into handshakes, headers, lists and the middle of events. How many are drawn depends on
-    // the machine, so that edits have one of their own.
+    // Generators with a fixed seed (Numerical Recipes): cuts fall into handshakes, headers, lists
+    // and the middle of events. How many are drawn depends on the machine, so that edits have one
+    // of their own.
     const generator = (seed: number): (() => number) => {
       let last = seed;
       return () => (last = (Math.imul(last, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
@@ -175,7 +185,8 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
 
   it("lists again when the history was compacted while it was cut off, and notices what went meanwhile", async () => {
     const { lists, failures } = source.counts();
-    // One attempt, which waits for all that follows: after several it would list again because of them.
+    // One attempt, which waits for all that follows: after several it would list again because of
+    // them.
     proxy.hold();
     await deleteConfig(cluster, "default/b");
     await apply("c", 4);
@@ -236,7 +247,8 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     // As a change of the same object it would leave the last good form in force.
     await eventually(
       "the refusal",
-      async () => expect((await source.read()).refusals).toMatchObject([{ resource: "default/a", keepsLastGood: false }]),
+      async () =>
+        expect((await source.read()).refusals).toMatchObject([{ resource: "default/a", keepsLastGood: false }]),
       DEADLINE_MS,
     );
     await expectLimits({ b: 2 });
@@ -269,7 +281,9 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
 
 describe("KubernetesSource, started, with namespaces by label", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   async function label(value: string): Promise<void> {
-    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "default", `limits=${value}`])).toMatchObject({ code: 0 });
+    expect(await cluster.kubectl(["label", "--overwrite", "namespace", "default", `limits=${value}`])).toMatchObject({
+      code: 0,
+    });
   }
 
   it("notices what namespaces gained and lost while it was cut off, by its next watch and by its next list", async () => {
@@ -328,7 +342,11 @@ describe("KubernetesSource.start()", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   });
 
   it("fails at once when the kubeconfig cannot be used", async () => {
-    const broken = openSource(cluster, { changed: () => undefined }, { connection: { kind: "kubeconfig", paths: ["/nowhere/config"] } });
+    const broken = openSource(
+      cluster,
+      { changed: () => undefined },
+      { connection: { kind: "kubeconfig", paths: ["/nowhere/config"] } },
+    );
     await expect(broken.start()).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
       message: expect.stringContaining("Cannot use the kubeconfig /nowhere/config: ") as string,

@@ -1,4 +1,5 @@
-// The objects, lists and events of an API server, as far as every kind has them in common: unknown JSON in, checked values out. Pure.
+// The objects, lists and events of an API server, as far as every kind has them in common: unknown
+// JSON in, checked values out. Pure.
 
 /** An object of the cluster. */
 export interface KubernetesObject {
@@ -8,7 +9,10 @@ export interface KubernetesObject {
   /** Tells an object from a later one with the same name. */
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Counts the changes of what is wanted, not of the status; undefined when the server does not count. */
+  /**
+   * Counts the changes of what is wanted, not of the status; undefined when the server does not
+   * count.
+   */
   readonly generation: number | undefined;
   /** Everything it says. */
   readonly content: Readonly<Record<string, unknown>>;
@@ -36,7 +40,8 @@ export function readPage(value: unknown): ObjectPage | undefined {
   const items: unknown = list?.["items"] ?? [];
   const resourceVersion = metadata?.["resourceVersion"];
   const continueToken = metadata?.["continue"] ?? "";
-  if (!Array.isArray(items) || typeof resourceVersion !== "string" || typeof continueToken !== "string") return undefined;
+  if (!Array.isArray(items) || typeof resourceVersion !== "string" || typeof continueToken !== "string")
+    return undefined;
   const objects: KubernetesObject[] = [];
   for (const item of items) {
     const object = readObject(item);
@@ -74,9 +79,18 @@ function readObject(value: unknown): KubernetesObject | undefined {
   const { name, namespace = "", uid, resourceVersion, generation } = metadata;
   if (typeof name !== "string" || typeof namespace !== "string") return undefined;
   if (typeof uid !== "string" || typeof resourceVersion !== "string") return undefined;
-  return { name, namespace, uid, resourceVersion, generation: typeof generation === "number" ? generation : undefined, content };
+  return {
+    name,
+    namespace,
+    uid,
+    resourceVersion,
+    generation: typeof generation === "number" ? generation : undefined,
+    content,
+  };
 }
 
 function mappingOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : undefined;
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
 }

@@ -1,4 +1,5 @@
-// A real cluster in the hands of tests: quick writes to its API server, and sources over it. Only integration tests import it.
+// A real cluster in the hands of tests: quick writes to its API server, and sources over it. Only
+// integration tests import it.
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -15,7 +16,10 @@ import { createKubernetesSource, type KubernetesSource, type KubernetesSourceOpt
 /** The CustomResourceDefinition that this repository ships. */
 export const CRD_YAML = readFileSync(join(import.meta.dirname, "../../../../crds/crds/ratelimitconfigs.yaml"), "utf8");
 
-/** The same kind, of which the API server checks nothing: as if its definition were of another version than this program. */
+/**
+ * The same kind, of which the API server checks nothing: as if its definition were of another
+ * version than this program.
+ */
 export const LOOSE_CRD = JSON.stringify({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -39,10 +43,16 @@ export const LOOSE_CRD = JSON.stringify({
 /** Short times, so that tests of failures do not take minutes. */
 export const QUICK = { backoffInitialMs: 50, backoffMaxMs: 500, slowMs: 200 } as const;
 
-/** Longest time of a test that starts servers again, in milliseconds: they may need long, and so may the source to find them. */
+/**
+ * Longest time of a test that starts servers again, in milliseconds: they may need long, and so may
+ * the source to find them.
+ */
 export const RESTARTS_TIMEOUT_MS = 240_000;
 
-/** Longest wait for the answer to one request, in milliseconds: an API server that loses etcd meanwhile may not answer at all. */
+/**
+ * Longest wait for the answer to one request, in milliseconds: an API server that loses etcd
+ * meanwhile may not answer at all.
+ */
 const ANSWER_MAX_MS = 20_000;
 
 /** What the API server answered. */
@@ -59,7 +69,10 @@ export async function callApi(
   body?: { readonly type: string; readonly text: string },
 ): Promise<ApiAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<ApiAnswer>();
-  const headers = { authorization: `Bearer ${cluster.adminToken}`, ...(body === undefined ? {} : { "content-type": body.type }) };
+  const headers = {
+    authorization: `Bearer ${cluster.adminToken}`,
+    ...(body === undefined ? {} : { "content-type": body.type }),
+  };
   const signal = AbortSignal.timeout(ANSWER_MAX_MS);
   const sent = request(cluster.url + path, { method, ca: cluster.caPem, headers, agent: false, signal }, (response) => {
     let text = "";
@@ -84,7 +97,10 @@ export async function deleteConfig(cluster: KubernetesCluster, key: string): Pro
   if (status >= 300 && status !== 404) throw new Error(`The API server refused: ${body}`);
 }
 
-/** Installs a definition of RateLimitConfigs, and waits until the API server serves them: it says that they are established somewhat before. */
+/**
+ * Installs a definition of RateLimitConfigs, and waits until the API server serves them: it says
+ * that they are established somewhat before.
+ */
 export async function installConfigs(cluster: KubernetesCluster, definition: string): Promise<void> {
   await cluster.apply(definition);
   await eventually("RateLimitConfigs to be served", async () => {
@@ -94,12 +110,25 @@ export async function installConfigs(cluster: KubernetesCluster, definition: str
 
 /** Makes namespaces. */
 export async function createNamespaces(cluster: KubernetesCluster, ...names: readonly string[]): Promise<void> {
-  await cluster.apply(names.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"));
+  await cluster.apply(
+    names.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"),
+  );
 }
 
-/** A kubeconfig of one user, by default the one who may do everything, with further fields of its cluster. */
-export function kubeconfigOf(cluster: KubernetesCluster, fields: object = {}, token: string = cluster.adminToken): string {
-  const server = { server: cluster.url, "certificate-authority-data": Buffer.from(cluster.caPem).toString("base64"), ...fields };
+/**
+ * A kubeconfig of one user, by default the one who may do everything, with further fields of its
+ * cluster.
+ */
+export function kubeconfigOf(
+  cluster: KubernetesCluster,
+  fields: object = {},
+  token: string = cluster.adminToken,
+): string {
+  const server = {
+    server: cluster.url,
+    "certificate-authority-data": Buffer.from(cluster.caPem).toString("base64"),
+    ...fields,
+  };
   return JSON.stringify({
     "current-context": "test",
     clusters: [{ name: "test", cluster: server }],
@@ -117,7 +146,12 @@ export function openSource(
 ): KubernetesSource {
   return createKubernetesSource(
     { log, listener, clock: Date.now, random: Math.random },
-    { connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, scope: { kind: "all" }, times: QUICK, ...options },
+    {
+      connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] },
+      scope: { kind: "all" },
+      times: QUICK,
+      ...options,
+    },
   );
 }
 

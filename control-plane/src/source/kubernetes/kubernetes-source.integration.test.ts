@@ -1,4 +1,5 @@
-// Tests of kubernetes-source.ts on a real API server: the behaviour of every source, and what only clusters do.
+// Tests of kubernetes-source.ts on a real API server: the behaviour of every source, and what only
+// clusters do.
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
@@ -31,7 +32,9 @@ afterAll(async () => {
 
 describeSource("cluster, all namespaces", () => clusterPlace(cluster));
 
-describeSource("cluster, named namespaces", () => clusterPlace(cluster, { scope: { kind: "named", names: ["default", "team"] } }));
+describeSource("cluster, named namespaces", () =>
+  clusterPlace(cluster, { scope: { kind: "named", names: ["default", "team"] } }),
+);
 
 describe("KubernetesSource", () => {
   let watched: WatchedSource | undefined;
@@ -55,7 +58,9 @@ describe("KubernetesSource", () => {
   });
 
   async function label(namespace: string, ...labels: readonly string[]): Promise<void> {
-    expect(await cluster.kubectl(["label", "--overwrite", "namespace", namespace, ...labels])).toMatchObject({ code: 0 });
+    expect(await cluster.kubectl(["label", "--overwrite", "namespace", namespace, ...labels])).toMatchObject({
+      code: 0,
+    });
   }
 
   it("names objects as places without lines, and tells uid, generation and age", async () => {
@@ -77,9 +82,16 @@ describe("KubernetesSource", () => {
     const state = await source.read();
     const before = calls();
     const path = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default/ratelimitconfigs/a";
-    const patch = (text: string): { readonly type: string; readonly text: string } => ({ type: "application/merge-patch+json", text });
-    expect(await callApi(cluster, "PATCH", `${path}/status`, patch('{"status":{"observedGeneration":1}}'))).toMatchObject({ status: 200 });
-    expect(await callApi(cluster, "PATCH", path, patch('{"metadata":{"labels":{"x":"y"}}}'))).toMatchObject({ status: 200 });
+    const patch = (text: string): { readonly type: string; readonly text: string } => ({
+      type: "application/merge-patch+json",
+      text,
+    });
+    expect(
+      await callApi(cluster, "PATCH", `${path}/status`, patch('{"status":{"observedGeneration":1}}')),
+    ).toMatchObject({ status: 200 });
+    expect(await callApi(cluster, "PATCH", path, patch('{"metadata":{"labels":{"x":"y"}}}'))).toMatchObject({
+      status: 200,
+    });
     expect([calls(), await source.read()]).toEqual([before, state]);
     // What comes after them is noticed, so they have been seen.
     await write({ name: "b", domain: "beta" });
@@ -131,7 +143,10 @@ describe("KubernetesSource", () => {
     await write({ name: "a", domain: "alpha", namespace: "team", requestsPerUnit: 77 });
     await label("team", "limits=on");
     // Namespaces and objects come on two connections, in any order.
-    await until("team has it again", (state) => keysOf(state).join() === "other/b,team/a" && limitOf(state, "team/a") === 77);
+    await until(
+      "team has it again",
+      (state) => keysOf(state).join() === "other/b,team/a" && limitOf(state, "team/a") === 77,
+    );
     await label("team", "limits-");
     await label("other", "limits-");
     await until("nobody has it", (state) => state.resources.length === 0);

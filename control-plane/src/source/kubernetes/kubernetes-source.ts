@@ -1,5 +1,6 @@
-// The source that follows the RateLimitConfigs of a Kubernetes cluster: of all namespaces, of some by name, or of those whose Namespace bears labels.
-// Puts reflectors and memories together; what they do stands in their own files.
+// The source that follows the RateLimitConfigs of a Kubernetes cluster: of all namespaces, of some
+// by name, or of those whose Namespace bears labels. Puts reflectors and memories together; what
+// they do stands in their own files.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
@@ -13,8 +14,9 @@ import { createProblemLog, type ProblemLog } from "./problem-log.ts";
 import { type ObjectSink, type ReflectorPace, runReflector, type RunningReflector } from "./reflector-run.ts";
 
 /**
- * Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later, so that silence is rare. Replicas are few, so that the longest wait can be short:
- * it is how much later than the API server the changes come back.
+ * Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later, so
+ * that silence is rare. Replicas are few, so that the longest wait can be short: it is how much
+ * later than the API server the changes come back.
  */
 const TIMES: ReflectorPace & ApiClientOptions = {
   backoffInitialMs: 250,
@@ -104,7 +106,10 @@ class ClusterSource implements KubernetesSource {
     }
   }
 
-  /** Resolves when everything was listed once; while the API server is away it waits, and `condition` tells why. */
+  /**
+   * Resolves when everything was listed once; while the API server is away it waits, and
+   * `condition` tells why.
+   */
   async start(): Promise<void> {
     const access = await openClusterAccess(this.#options.connection, this.#deps.clock);
     if (this.#isStopped) return;
@@ -157,7 +162,9 @@ class ClusterSource implements KubernetesSource {
       failed: (kind: FailureKind) => (counts.failures[kind] += 1),
     };
     const problems = this.#problems;
-    this.#reflectors.push(runReflector({ client, sink, log, problems, clock, random, counters }, resource, this.#times));
+    this.#reflectors.push(
+      runReflector({ client, sink, log, problems, clock, random, counters }, resource, this.#times),
+    );
   }
 
   #objectSink(): ObjectSink {

@@ -16,7 +16,10 @@ describe("LineSplitter.push()", () => {
   it("measures each line by itself, however many there were before it", () => {
     const splitter = createLineSplitter(3);
     expect(splitter.push(Buffer.from("abc\nabc\nabc\n"))).toEqual(["abc", "abc", "abc"]);
-    const halves = Array.from({ length: 5 }, () => [splitter.push(Buffer.from("ab")), splitter.push(Buffer.from("c\n"))]);
+    const halves = Array.from({ length: 5 }, () => [
+      splitter.push(Buffer.from("ab")),
+      splitter.push(Buffer.from("c\n")),
+    ]);
     expect(halves).toEqual(Array.from({ length: 5 }, () => [[], ["abc"]]));
   });
 

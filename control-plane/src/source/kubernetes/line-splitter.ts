@@ -1,8 +1,12 @@
-// Cuts a stream of bytes into lines, of which each may be long, but not endless. It does not know what the lines say.
+// Cuts a stream of bytes into lines, of which each may be long, but not endless. It does not know
+// what the lines say.
 
 /** Collects the bytes of one stream. */
 export interface LineSplitter {
-  /** Takes the next bytes and gives the lines that are complete now, without their ends; undefined when one is longer than allowed. */
+  /**
+   * Takes the next bytes and gives the lines that are complete now, without their ends; undefined
+   * when one is longer than allowed.
+   */
   push(chunk: Buffer): readonly string[] | undefined;
 }
 

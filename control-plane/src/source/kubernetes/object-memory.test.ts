@@ -1,4 +1,5 @@
-// Tests of object-memory.ts: which changes matter, what is kept of an object that is broken, and what another one of its name inherits.
+// Tests of object-memory.ts: which changes matter, what is kept of an object that is broken, and
+// what another one of its name inherits.
 import { describe, expect, it } from "vitest";
 
 import type { KubernetesObject } from "./kubernetes-object.ts";
@@ -15,11 +16,26 @@ interface ObjectText {
 }
 
 function object(text: ObjectText = {}): KubernetesObject {
-  const { name = "a", namespace = "team", uid = "u1", version = "1", generation, domain = "alpha", metadata = {} } = text;
+  const {
+    name = "a",
+    namespace = "team",
+    uid = "u1",
+    version = "1",
+    generation,
+    domain = "alpha",
+    metadata = {},
+  } = text;
   const content = {
     apiVersion: "ratelimit.weir.dev/v1alpha1",
     kind: "RateLimitConfig",
-    metadata: { name, namespace, uid, resourceVersion: version, creationTimestamp: "2026-01-31T12:00:00Z", ...metadata },
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion: version,
+      creationTimestamp: "2026-01-31T12:00:00Z",
+      ...metadata,
+    },
     spec: { domain },
   };
   return { name, namespace, uid, resourceVersion: version, generation, content };
@@ -102,7 +118,10 @@ describe("ObjectMemory", () => {
     const memory = createObjectMemory();
     memory.put(object({ generation: 1 }));
     memory.put(object({ uid: "u2", generation: 1, domain: 5 }));
-    expect([domainsOf(memory), memory.list()[0]?.refusals[0]?.keepsLastGood]).toEqual([[["team/a", undefined, undefined]], false]);
+    expect([domainsOf(memory), memory.list()[0]?.refusals[0]?.keepsLastGood]).toEqual([
+      [["team/a", undefined, undefined]],
+      false,
+    ]);
     memory.replace([object({ uid: "u3", generation: 1, domain: "beta" })]);
     expect(domainsOf(memory)).toEqual([["team/a", "beta", false]]);
   });
@@ -128,20 +147,33 @@ describe("ObjectMemory", () => {
     memory.put(object({ generation: 3 }));
     memory.put(object({ name: "b", metadata: { creationTimestamp: undefined, annotations: null } }));
     const [known, bare] = memory.list().map(({ resource }) => resource);
-    expect(known).toMatchObject({ namespace: "team", name: "a", uid: "u1", generation: 3, createdMs: Date.UTC(2026, 0, 31, 12) });
+    expect(known).toMatchObject({
+      namespace: "team",
+      name: "a",
+      uid: "u1",
+      generation: 3,
+      createdMs: Date.UTC(2026, 0, 31, 12),
+    });
     expect([bare?.createdMs, bare !== undefined && "generation" in bare]).toEqual([0, false]);
   });
 
   it("takes over other content when the server no longer counts generations, and keeps the last that it told of the same", () => {
     const memory = createObjectMemory();
     memory.put(object({ generation: 3 }));
-    expect([memory.put(object()), memory.list()[0]?.generation, memory.list()[0]?.resource?.generation]).toEqual([false, 3, 3]);
+    expect([memory.put(object()), memory.list()[0]?.generation, memory.list()[0]?.resource?.generation]).toEqual([
+      false,
+      3,
+      3,
+    ]);
   });
 
   it("tells of a hundred problems of one resource at most", () => {
     const memory = createObjectMemory();
     const { content, ...rest } = object();
-    memory.put({ ...rest, content: { ...content, spec: { domain: "alpha", descriptors: Array.from({ length: 150 }, () => ({})) } } });
+    memory.put({
+      ...rest,
+      content: { ...content, spec: { domain: "alpha", descriptors: Array.from({ length: 150 }, () => ({})) } },
+    });
     expect(memory.list()[0]?.refusals.length).toBe(100);
   });
 
@@ -152,7 +184,9 @@ describe("ObjectMemory", () => {
     memory.put({ ...rest, name: "no-spec", content: { ...content, spec: undefined } });
     memory.put(object());
     expect(
-      memory.list().map(({ key, resource, refusals }) => [key, resource !== undefined, refusals.map(({ message }) => message)]),
+      memory
+        .list()
+        .map(({ key, resource, refusals }) => [key, resource !== undefined, refusals.map(({ message }) => message)]),
     ).toEqual([
       ["team/a", true, []],
       ["team/no-spec", false, ["is required"]],

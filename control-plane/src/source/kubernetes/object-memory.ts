@@ -1,5 +1,6 @@
-// The RateLimitConfigs of the cluster as resources of a source: each is checked when it changes, and the last good form of one that is broken stays.
-// Pure but for its memory: objects come in, a state comes out.
+// The RateLimitConfigs of the cluster as resources of a source: each is checked when it changes,
+// and the last good form of one that is broken stays. Pure but for its memory: objects come in, a
+// state comes out.
 import { hash } from "node:crypto";
 
 import { describeError } from "@weir/common/errors/service-error";
@@ -53,7 +54,9 @@ export function createObjectMemory(): ObjectMemory {
     size: () => known.size,
     replace: (objects) => {
       const before = known;
-      known = new Map(objects.map((object) => [resourceKey(object), knownObject(object, before.get(resourceKey(object)))]));
+      known = new Map(
+        objects.map((object) => [resourceKey(object), knownObject(object, before.get(resourceKey(object)))]),
+      );
       return known.size !== before.size || [...known].some(([key, object]) => before.get(key) !== object);
     },
     put: (object) => {
@@ -73,8 +76,8 @@ function knownObject(object: KubernetesObject, before: KnownObject | undefined):
   const { uid, generation, namespace } = object;
   // Another object that bears the name of one that is gone inherits nothing from it.
   const same = before?.uid === uid ? before : undefined;
-  // Not by generation alone: after a change of the CustomResourceDefinition the server gives the same generation with other defaults, and a replica that
-  // has just started sees those.
+  // Not by generation alone: after a change of the CustomResourceDefinition the server gives the
+  // same generation with other defaults, and a replica that has just started sees those.
   const digest = hash("sha1", JSON.stringify(object.content["spec"] ?? null));
   if (same?.digest === digest) return withGeneration(same, generation);
   const known = { key: resourceKey(object), namespace, uid, generation, digest };
@@ -98,7 +101,11 @@ function knownObject(object: KubernetesObject, before: KnownObject | undefined):
 function withGeneration(known: KnownObject, generation: number | undefined): KnownObject {
   if (known.generation === generation || generation === undefined) return known;
   const { resource } = known;
-  return { ...known, generation, resource: resource === undefined || resource.isLastGood ? resource : { ...resource, generation } };
+  return {
+    ...known,
+    generation,
+    resource: resource === undefined || resource.isLastGood ? resource : { ...resource, generation },
+  };
 }
 
 interface Problem {
@@ -108,7 +115,8 @@ interface Problem {
 
 /** A resource, or why it is none. */
 type CheckedObject =
-  { readonly ok: true; readonly resource: SourceResource } | { readonly ok: false; readonly problems: readonly Problem[] };
+  | { readonly ok: true; readonly resource: SourceResource }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /** An object that the checks stumble over must not take the other ones along. */
 function tryObject(object: KubernetesObject): CheckedObject {
@@ -120,7 +128,8 @@ function tryObject(object: KubernetesObject): CheckedObject {
 }
 
 function checkObject(object: KubernetesObject): CheckedObject {
-  // Fields that this program does not know come from a newer CustomResourceDefinition: the API server has accepted them.
+  // Fields that this program does not know come from a newer CustomResourceDefinition: the API
+  // server has accepted them.
   const parsed = parseRateLimitConfigResource(withoutBallast(object.content), { unknownFields: "ignore" });
   const found = parsed.ok
     ? findProblems(modelOfResource(parsed.resource)).map(({ path, message }) => ({ path: ["spec", ...path], message }))
@@ -147,9 +156,18 @@ function checkObject(object: KubernetesObject): CheckedObject {
 /** What matters of an object; the items of a list may lack their kind. */
 function withoutBallast(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { status: _status, ...rest } = content;
-  const { managedFields: _managedFields, annotations, ...metadata } = content["metadata"] as Readonly<Record<string, unknown>>;
+  const {
+    managedFields: _managedFields,
+    annotations,
+    ...metadata
+  } = content["metadata"] as Readonly<Record<string, unknown>>;
   const kept = typeof annotations === "object" && annotations !== null ? omit(annotations, LAST_APPLIED) : undefined;
-  return { apiVersion: API_VERSION, kind: KIND, ...rest, metadata: kept === undefined ? metadata : { ...metadata, annotations: kept } };
+  return {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    ...rest,
+    metadata: kept === undefined ? metadata : { ...metadata, annotations: kept },
+  };
 }
 
 function omit(mapping: object, name: string): Readonly<Record<string, unknown>> {

@@ -18,11 +18,17 @@ describe("ProblemLog", () => {
       const { "@message": message, resource } = JSON.parse(line) as { "@message": string; resource: string };
       lines.push(`${message}: ${resource}`);
     };
-    problems = createProblemLog({ log: createLog({ level: "info", format: "json", write }), isServing: () => isServing });
+    problems = createProblemLog({
+      log: createLog({ level: "info", format: "json", write }),
+      isServing: () => isServing,
+    });
   });
 
   function failed(namespace: string, reason: string): void {
-    problems.failed(namespace, new ApiFailure("unreachable", { verb: "list", resource: rateLimitConfigsIn(namespace) }, reason));
+    problems.failed(
+      namespace,
+      new ApiFailure("unreachable", { verb: "list", resource: rateLimitConfigsIn(namespace) }, reason),
+    );
   }
 
   it("failed() tells once what keeps many, and following() once that it is over for the last of them", () => {

@@ -1,5 +1,5 @@
-// What the log is told of the problems of all reflectors of a source: what keeps all of them is told once, and once that it is over. How a single
-// reflector gets on is in its condition.
+// What the log is told of the problems of all reflectors of a source: what keeps all of them is
+// told once, and once that it is over. How a single reflector gets on is in its condition.
 import type { Log } from "@weir/common/log/log";
 
 import type { ApiFailure } from "./api-failure.ts";
@@ -12,8 +12,16 @@ export interface ProblemLog {
   following(resource: string): void;
 }
 
-/** Makes an empty collection. `isServing` tells whether there is anything that can stay in force. */
-export function createProblemLog({ log, isServing }: { readonly log: Log; readonly isServing: () => boolean }): ProblemLog {
+/**
+ * Makes an empty collection. `isServing` tells whether there is anything that can stay in force.
+ */
+export function createProblemLog({
+  log,
+  isServing,
+}: {
+  readonly log: Log;
+  readonly isServing: () => boolean;
+}): ProblemLog {
   const reasons = new Map<string, string>();
   const has = (reason: string): boolean => [...reasons.values()].includes(reason);
   return {

@@ -1,4 +1,5 @@
-// Tests of reflector-run.ts: how long it waits and what it tells while requests fail, and afterwards; what it hands to its sink and knows of its own state.
+// Tests of reflector-run.ts: how long it waits and what it tells while requests fail, and
+// afterwards; what it hands to its sink and knows of its own state.
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -46,19 +47,27 @@ class ScriptedClient implements ApiClient {
   list(_request: unknown, _page: unknown, signal: AbortSignal): ReturnType<ApiClient["list"]> {
     this.requestsMs.push(this.#clock());
     this.signal = signal;
-    if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, { verb: "list", resource: RESOURCE }, this.fails));
+    if (this.fails !== undefined)
+      return Promise.reject(new ApiFailure(this.fails, { verb: "list", resource: RESOURCE }, this.fails));
     return Promise.resolve(this.pages.shift() ?? { objects: [], resourceVersion: "1", continueToken: "" });
   }
 
-  watch(_request: unknown, from: WatchFrom, listener: WatchListener, signal: AbortSignal): ReturnType<ApiClient["watch"]> {
+  watch(
+    _request: unknown,
+    from: WatchFrom,
+    listener: WatchListener,
+    signal: AbortSignal,
+  ): ReturnType<ApiClient["watch"]> {
     this.requestsMs.push(this.#clock());
     this.watchesFrom.push(from);
     this.signal = signal;
-    if (this.fails !== undefined) return Promise.reject(new ApiFailure(this.fails, { verb: "watch", resource: RESOURCE }, this.fails));
+    if (this.fails !== undefined)
+      return Promise.reject(new ApiFailure(this.fails, { verb: "watch", resource: RESOURCE }, this.fails));
     this.#listener = listener;
     listener.opened();
     return new Promise((resolve, reject) => {
-      this.cut = (kind, retryAfterMs = 0) => reject(new ApiFailure(kind, { verb: "watch", resource: RESOURCE }, kind, { retryAfterMs }));
+      this.cut = (kind, retryAfterMs = 0) =>
+        reject(new ApiFailure(kind, { verb: "watch", resource: RESOURCE }, kind, { retryAfterMs }));
       this.end = resolve;
       this.bring = (kind, object) => {
         try {
@@ -94,7 +103,10 @@ describe("runReflector()", () => {
   let size = 0;
   let counts: Record<string, number>;
 
-  /** Starts a reflector over a client of its own. Without a number, jitter leaves half of every wait. */
+  /**
+   * Starts a reflector over a client of its own. Without a number, jitter leaves half of every
+   * wait.
+   */
   async function start(random = 0, prepare: (fresh: ScriptedClient) => void = () => undefined): Promise<void> {
     for (const list of [lines, told]) list.length = 0;
     counts = {};
@@ -108,14 +120,23 @@ describe("runReflector()", () => {
     });
     const sink = {
       size: () => size,
-      replace: (objects: readonly KubernetesObject[]) => void told.push(`all ${objects.map(({ name }) => name).join()}`),
+      replace: (objects: readonly KubernetesObject[]) =>
+        void told.push(`all ${objects.map(({ name }) => name).join()}`),
       put: ({ name }: KubernetesObject) => void told.push(`put ${name}`),
       delete: ({ name }: KubernetesObject) => void told.push(`delete ${name}`),
     };
     const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
-    const counters = { listed: () => count("lists"), watched: () => count("watches"), failed: (kind: FailureKind) => count(kind) };
+    const counters = {
+      listed: () => count("lists"),
+      watched: () => count("watches"),
+      failed: (kind: FailureKind) => count(kind),
+    };
     const problems = createProblemLog({ log, isServing: () => reflector.condition().isSynced });
-    reflector = runReflector({ client, sink, log, problems, counters, clock: Date.now, random: () => random }, RESOURCE, PACE);
+    reflector = runReflector(
+      { client, sink, log, problems, counters, clock: Date.now, random: () => random },
+      RESOURCE,
+      PACE,
+    );
     await vi.advanceTimersByTimeAsync(0);
   }
 
@@ -133,7 +154,9 @@ describe("runReflector()", () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(0);
-    expect(reflector.condition().problem).toBe("Cannot watch ratelimitconfigs.ratelimit.weir.dev in all namespaces: refused");
+    expect(reflector.condition().problem).toBe(
+      "Cannot watch ratelimitconfigs.ratelimit.weir.dev in all namespaces: refused",
+    );
     client.fails = undefined;
     await vi.advanceTimersByTimeAsync(125);
     // A list, and the watch from there.
@@ -186,7 +209,10 @@ describe("runReflector()", () => {
     }
     expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
     await vi.advanceTimersByTimeAsync(5000);
-    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force", "Following the API server again"]);
+    expect(lines).toEqual([
+      "Cannot follow the API server, what was read before stays in force",
+      "Following the API server again",
+    ]);
   });
 
   it("does not take watches that end soon as they should for well while those between them fail", async () => {
@@ -258,7 +284,11 @@ describe("runReflector()", () => {
     expect([isSynced, told, reflector.condition()]).toEqual([
       false,
       [],
-      { isSynced: false, syncedMs: undefined, problem: "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: unreachable" },
+      {
+        isSynced: false,
+        syncedMs: undefined,
+        problem: "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: unreachable",
+      },
     ]);
     expect(lines).toEqual(["Cannot follow the API server, nothing is served yet"]);
     client.fails = undefined;
@@ -325,7 +355,8 @@ describe("runReflector()", () => {
       client.cut("unreachable");
       while (client.requestsMs.length === index + 1) await vi.advanceTimersByTimeAsync(1);
     }
-    // The fourth watch in a row that brought nothing is followed by a list, and that by a watch at once.
+    // The fourth watch in a row that brought nothing is followed by a list, and that by a watch at
+    // once.
     expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125, 0]);
   });
 
@@ -334,7 +365,11 @@ describe("runReflector()", () => {
     await vi.advanceTimersByTimeAsync(0);
     expect(reflector.condition().problem).toBeUndefined();
     await vi.advanceTimersByTimeAsync(200);
-    expect([lines, reflector.condition().problem, counts]).toEqual([[], undefined, { lists: 2, watches: 2, expired: 1 }]);
+    expect([lines, reflector.condition().problem, counts]).toEqual([
+      [],
+      undefined,
+      { lists: 2, watches: 2, expired: 1 },
+    ]);
   });
 
   it("follows a hundred thousand objects and no more, listed or watched, and keeps what it has", async () => {

@@ -1,4 +1,5 @@
-// One reflector at work: obeys reflector.ts with requests and timers, keeps the objects in its sink, and tells how it goes. Decides nothing itself.
+// One reflector at work: obeys reflector.ts with requests and timers, keeps the objects in its
+// sink, and tells how it goes. Decides nothing itself.
 import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import type { Log } from "@weir/common/log/log";
 
@@ -16,10 +17,16 @@ import {
   stepReflector,
 } from "./reflector.ts";
 
-/** Most objects that are kept: beyond it the whole would not fit into any snapshot, and memory must have an end. */
+/**
+ * Most objects that are kept: beyond it the whole would not fit into any snapshot, and memory must
+ * have an end.
+ */
 const OBJECTS_MAX = 100_000;
 
-/** How long the server should let a watch last, in seconds: from this to twice this, so that watches of many replicas do not end together. */
+/**
+ * How long the server should let a watch last, in seconds: from this to twice this, so that watches
+ * of many replicas do not end together.
+ */
 const WATCH_SECONDS = 300;
 
 /** Where objects are kept. */
@@ -48,7 +55,10 @@ export interface ReflectorCondition {
 export interface ReflectorPace {
   readonly backoffInitialMs: number;
   readonly backoffMaxMs: number;
-  /** The longest wait, instead of `backoffMaxMs`, while attempts can only succeed when somebody changes something. */
+  /**
+   * The longest wait, instead of `backoffMaxMs`, while attempts can only succeed when somebody
+   * changes something.
+   */
   readonly slowMs: number;
 }
 
@@ -113,7 +123,8 @@ class ReflectorRun implements RunningReflector {
     this.#deps = deps;
     this.#resource = resource;
     const shape = { initialMs: pace.backoffInitialMs, factor: 1, jitter: true, random: deps.random };
-    // Both begin with short waits: an API server that has just started refuses for a moment what it allows.
+    // Both begin with short waits: an API server that has just started refuses for a moment what it
+    // allows.
     this.#backoffs = {
       "back-off": createBackoff({ ...shape, maxMs: pace.backoffMaxMs }),
       slow: createBackoff({ ...shape, maxMs: pace.slowMs }),
@@ -177,7 +188,11 @@ class ReflectorRun implements RunningReflector {
   async #list(limit: number, continueToken: string): Promise<void> {
     if (continueToken === "") this.#deps.counters.listed();
     try {
-      const page = await this.#deps.client.list({ verb: "list", resource: this.#resource }, { limit, continueToken }, this.#stop.signal);
+      const page = await this.#deps.client.list(
+        { verb: "list", resource: this.#resource },
+        { limit, continueToken },
+        this.#stop.signal,
+      );
       const listed = this.#state.phase === "listing" ? this.#state.objects.length : 0;
       this.#checkSize(listed + page.objects.length);
       if (page.continueToken === "") this.#syncedMs = this.#deps.clock();
@@ -206,7 +221,12 @@ class ReflectorRun implements RunningReflector {
     };
     try {
       const request = { verb: "watch", resource: this.#resource } as const;
-      const end = await this.#deps.client.watch(request, { resourceVersion, timeoutSeconds }, listener, this.#stop.signal);
+      const end = await this.#deps.client.watch(
+        request,
+        { resourceVersion, timeoutSeconds },
+        listener,
+        this.#stop.signal,
+      );
       clearTimeout(this.#calmTimer);
       if (end === "ended") this.#syncedMs = this.#deps.clock();
       this.#happened({ kind: "closed", livedMs: this.#livedMs() });
@@ -216,8 +236,9 @@ class ReflectorRun implements RunningReflector {
   }
 
   /**
-   * All is well. A list is not enough, nor is a watch that was just opened: lists that succeed between watches that do not, and watches that are cut at
-   * once, would tell of an end of the problem each time.
+   * All is well. A list is not enough, nor is a watch that was just opened: lists that succeed
+   * between watches that do not, and watches that are cut at once, would tell of an end of the
+   * problem each time.
    */
   #calm(): void {
     for (const backoff of Object.values(this.#backoffs)) backoff.reset();
@@ -246,7 +267,11 @@ class ReflectorRun implements RunningReflector {
 
   #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {
     const waitMs = this.#backoffs[pace].nextMs();
-    this.#deps.log.debug("waiting for the next attempt", { resource: describeResource(this.#resource), pace, waitMs: Math.round(waitMs) });
+    this.#deps.log.debug("waiting for the next attempt", {
+      resource: describeResource(this.#resource),
+      pace,
+      waitMs: Math.round(waitMs),
+    });
     this.#timer = setTimeout(() => this.#happened({ kind: "waited" }), Math.max(waitMs, atLeastMs));
   }
 
@@ -260,8 +285,9 @@ class ReflectorRun implements RunningReflector {
     const before = this.#failedBefore;
     this.#failedBefore = failure.kind;
     this.#problem = failure.message;
-    // The first one means little: a connection that was cut is made anew. An API server that has just started refuses what it allows until it has read its
-    // roles, and nobody should grant them for that.
+    // The first one means little: a connection that was cut is made anew. An API server that has
+    // just started refuses what it allows until it has read its roles, and nobody should grant them
+    // for that.
     const isInDoubt = before === undefined || (failure.kind === "refused" && before !== "refused");
     if (!isInDoubt || !this.#isSynced) this.#deps.problems.failed(resource, failure);
   }

@@ -2,10 +2,30 @@
 import { describe, expect, it } from "vitest";
 
 import type { KubernetesObject } from "./kubernetes-object.ts";
-import { NEW_REFLECTOR, type ReflectorAction, type ReflectorEvent, type ReflectorState, stepReflector } from "./reflector.ts";
+import {
+  NEW_REFLECTOR,
+  type ReflectorAction,
+  type ReflectorEvent,
+  type ReflectorState,
+  stepReflector,
+} from "./reflector.ts";
 
-const A: KubernetesObject = { name: "a", namespace: "team", uid: "1", resourceVersion: "11", generation: 1, content: {} };
-const B: KubernetesObject = { name: "b", namespace: "team", uid: "2", resourceVersion: "12", generation: 1, content: {} };
+const A: KubernetesObject = {
+  name: "a",
+  namespace: "team",
+  uid: "1",
+  resourceVersion: "11",
+  generation: 1,
+  content: {},
+};
+const B: KubernetesObject = {
+  name: "b",
+  namespace: "team",
+  uid: "2",
+  resourceVersion: "12",
+  generation: 1,
+  content: {},
+};
 
 const LIST = { kind: "list", limit: 0, continueToken: "" } as const;
 const BACK_OFF = { kind: "wait", pace: "back-off", atLeastMs: 0 } as const;
@@ -19,7 +39,10 @@ function watchFrom(resourceVersion: string): ReflectorAction {
   return { kind: "watch", resourceVersion };
 }
 
-function failed(failure: Extract<ReflectorEvent, { kind: "failed" }>["failure"], more: { livedMs?: number; retryAfterMs?: number } = {}) {
+function failed(
+  failure: Extract<ReflectorEvent, { kind: "failed" }>["failure"],
+  more: { livedMs?: number; retryAfterMs?: number } = {},
+) {
   return { kind: "failed", failure, livedMs: 0, retryAfterMs: 0, ...more } as const;
 }
 
@@ -28,7 +51,11 @@ function play(...script: readonly (readonly [ReflectorEvent, readonly ReflectorA
   let state = NEW_REFLECTOR;
   script.forEach(([event, expected], index) => {
     const step = stepReflector(state, event);
-    expect({ index, event: event.kind, actions: step.actions }).toEqual({ index, event: event.kind, actions: expected });
+    expect({ index, event: event.kind, actions: step.actions }).toEqual({
+      index,
+      event: event.kind,
+      actions: expected,
+    });
     state = step.state;
   });
   return state;
@@ -95,8 +122,14 @@ describe("stepReflector()", () => {
   it("watches on from the last event or bookmark when the watch has ended", () => {
     play(
       ...WATCHING,
-      [{ kind: "put", object: { ...A, resourceVersion: "21" } }, [{ kind: "put", object: { ...A, resourceVersion: "21" } }, CALM]],
-      [{ kind: "delete", object: { ...A, resourceVersion: "22" } }, [{ kind: "delete", object: { ...A, resourceVersion: "22" } }]],
+      [
+        { kind: "put", object: { ...A, resourceVersion: "21" } },
+        [{ kind: "put", object: { ...A, resourceVersion: "21" } }, CALM],
+      ],
+      [
+        { kind: "delete", object: { ...A, resourceVersion: "22" } },
+        [{ kind: "delete", object: { ...A, resourceVersion: "22" } }],
+      ],
       [{ kind: "bookmark", resourceVersion: "40" }, []],
       [{ kind: "closed", livedMs: 300_000 }, [CALM, watchFrom("40")]],
       [{ kind: "closed", livedMs: 300_000 }, [CALM, watchFrom("40")]],
@@ -145,18 +178,34 @@ describe("stepReflector()", () => {
     );
   });
 
-  it.each(["expired", "unauthorized", "broken", "too-large"] as const)("lists again when a watch fails as %s", (failure) => {
-    play(...WATCHING, [failed(failure), [BACK_OFF]], [WAITED, [LIST]]);
-  });
+  it.each(["expired", "unauthorized", "broken", "too-large"] as const)(
+    "lists again when a watch fails as %s",
+    (failure) => {
+      play(...WATCHING, [failed(failure), [BACK_OFF]], [WAITED, [LIST]]);
+    },
+  );
 
   it("lists again, slowly, when somebody must change something first", () => {
     play(...WATCHING, [failed("refused"), [SLOW]], [WAITED, [LIST]], [failed("refused"), [SLOW]], [WAITED, [LIST]]);
   });
 
-  it.each(["unreachable", "unavailable"] as const)("lists again when four watches in a row have failed as %s", (failure) => {
-    const attempts = Array.from({ length: 3 }, () => [[failed(failure), [BACK_OFF]] as const, [WAITED, [watchFrom("20")]] as const]).flat();
-    play(...WATCHING, ...attempts, [failed(failure), [BACK_OFF]], [WAITED, [LIST]], [failed(failure), [BACK_OFF]], [WAITED, [LIST]]);
-  });
+  it.each(["unreachable", "unavailable"] as const)(
+    "lists again when four watches in a row have failed as %s",
+    (failure) => {
+      const attempts = Array.from({ length: 3 }, () => [
+        [failed(failure), [BACK_OFF]] as const,
+        [WAITED, [watchFrom("20")]] as const,
+      ]).flat();
+      play(
+        ...WATCHING,
+        ...attempts,
+        [failed(failure), [BACK_OFF]],
+        [WAITED, [LIST]],
+        [failed(failure), [BACK_OFF]],
+        [WAITED, [LIST]],
+      );
+    },
+  );
 
   it.each<{ how: string; ends: ReflectorEvent; then: readonly ReflectorAction[] }>([
     { how: "ended after a long silence", ends: { kind: "closed", livedMs: 100_000 }, then: [CALM] },
@@ -183,7 +232,8 @@ describe("stepReflector()", () => {
 
   it("changes nothing when an event does not belong to the phase", () => {
     const watching = play(...WATCHING);
-    for (const event of [START, WAITED, ONE_PAGE]) expect(stepReflector(watching, event)).toEqual({ state: watching, actions: [] });
+    for (const event of [START, WAITED, ONE_PAGE])
+      expect(stepReflector(watching, event)).toEqual({ state: watching, actions: [] });
     const waiting = stepReflector(watching, failed("unavailable")).state;
     const late: readonly ReflectorEvent[] = [
       { kind: "put", object: A },

@@ -1,9 +1,13 @@
-// How a set of objects is followed: list it, watch it from there, and what to do when either fails. Pure: events in, the next state and
-// actions out. Requests, timers and the set itself belong to reflector-run.ts.
+// How a set of objects is followed: list it, watch it from there, and what to do when either fails.
+// Pure: events in, the next state and actions out. Requests, timers and the set itself belong to
+// reflector-run.ts.
 import type { FailureKind } from "./api-failure.ts";
 import type { KubernetesObject, ObjectPage } from "./kubernetes-object.ts";
 
-/** A list without a limit: API servers give it from memory, ten times as fast as pages, which they read from etcd. */
+/**
+ * A list without a limit: API servers give it from memory, ten times as fast as pages, which they
+ * read from etcd.
+ */
 const WHOLE = 0;
 
 /** Objects on one page, when the whole was too large. */
@@ -12,12 +16,16 @@ const PAGE_OBJECTS = 250;
 /** How much smaller pages become when one was too large to be read. */
 const PAGE_DIVISOR = 4;
 
-/** A watch that ends sooner is not healthy, whatever it brought, in milliseconds; who makes such watches must not do so in a tight circle. */
+/**
+ * A watch that ends sooner is not healthy, whatever it brought, in milliseconds; who makes such
+ * watches must not do so in a tight circle.
+ */
 export const SHORT_WATCH_MS = 5000;
 
 /**
- * After so many watches in a row that brought nothing, however they ended, the resource version is in doubt: the server may have been restored from a backup,
- * and tells nothing at all to who watches from a version that it has not reached again.
+ * After so many watches in a row that brought nothing, however they ended, the resource version is
+ * in doubt: the server may have been restored from a backup, and tells nothing at all to who
+ * watches from a version that it has not reached again.
  */
 const WATCH_ATTEMPTS_MAX = 4;
 
@@ -37,7 +45,10 @@ export type ReflectorAction =
   /** A limit of 0 asks for everything at once. */
   | { readonly kind: "list"; readonly limit: number; readonly continueToken: string }
   | { readonly kind: "watch"; readonly resourceVersion: string }
-  /** Both grow from one to the next until `calm`; `slow` to a longer wait, for what a person has to change. */
+  /**
+   * Both grow from one to the next until `calm`; `slow` to a longer wait, for what a person has to
+   * change.
+   */
   | { readonly kind: "wait"; readonly pace: "back-off" | "slow"; readonly atLeastMs: number }
   /** All is well: the next back-off begins from its beginning. */
   | { readonly kind: "calm" }
@@ -46,7 +57,8 @@ export type ReflectorAction =
   | { readonly kind: "put" | "delete"; readonly object: KubernetesObject };
 
 /** What to do after waiting. */
-type Intent = { readonly kind: "list" } | { readonly kind: "watch"; readonly resourceVersion: string; readonly attempts: number };
+type Intent =
+  { readonly kind: "list" } | { readonly kind: "watch"; readonly resourceVersion: string; readonly attempts: number };
 
 const LIST: Intent = { kind: "list" };
 
@@ -104,7 +116,10 @@ function stay(state: ReflectorState): ReflectorStep {
 }
 
 function startList(pageLimit: number): ReflectorStep {
-  return { state: { phase: "listing", pageLimit, objects: [] }, actions: [{ kind: "list", limit: pageLimit, continueToken: "" }] };
+  return {
+    state: { phase: "listing", pageLimit, objects: [] },
+    actions: [{ kind: "list", limit: pageLimit, continueToken: "" }],
+  };
 }
 
 function startWatch(state: ReflectorState, from: Omit<Watching, "phase" | "pageLimit">): ReflectorStep {
@@ -130,7 +145,10 @@ function takePage(state: Listing, page: ObjectPage): ReflectorStep {
   return { state: watching, actions: [{ kind: "replace", objects }, ...actions] };
 }
 
-/** Everything that comes moves the resource version on, so that a new watch goes on where this one got to. */
+/**
+ * Everything that comes moves the resource version on, so that a new watch goes on where this one
+ * got to.
+ */
 function progress(state: Watching, resourceVersion: string, actions: readonly ReflectorAction[]): ReflectorStep {
   const calm = state.attempts === 0 ? [] : [{ kind: "calm" } as const];
   return { state: { ...state, resourceVersion, attempts: 0 }, actions: [...actions, ...calm] };
@@ -176,6 +194,10 @@ function retryWatch({ resourceVersion, attempts }: Watching): Intent {
   return attempts < WATCH_ATTEMPTS_MAX ? { kind: "watch", resourceVersion, attempts } : LIST;
 }
 
-function wait(state: ReflectorState, next: Intent, how: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): ReflectorStep {
+function wait(
+  state: ReflectorState,
+  next: Intent,
+  how: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number },
+): ReflectorStep {
   return { state: { phase: "waiting", pageLimit: state.pageLimit, next }, actions: [{ kind: "wait", ...how }] };
 }

@@ -1,4 +1,5 @@
-// Watches over one request: notices that nothing was heard of the other side for too long. What to do then is for whoever set it.
+// Watches over one request: notices that nothing was heard of the other side for too long. What to
+// do then is for whoever set it.
 
 /** Calls when nothing was heard for too long. */
 export class Watchdog {

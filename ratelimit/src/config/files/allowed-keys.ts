@@ -1,8 +1,11 @@
-// The check of a rule file's keys, before anything is read from it: a misspelled key must not silently lift a limit. What the values mean is
-// rule-file.ts.
+// The check of a rule file's keys, before anything is read from it: a misspelled key must not
+// silently lift a limit. What the values mean is rule-file.ts.
 import { formatNode, type YamlMap, type YamlNode, type YamlPosition } from "./yaml-document.ts";
 
-/** Every key that a rule file may use, wherever it stands: the check is one flat list, as the reference's is. */
+/**
+ * Every key that a rule file may use, wherever it stands: the check is one flat list, as the
+ * reference's is.
+ */
 const ALLOWED_KEYS: ReadonlySet<string> = new Set([
   "domain",
   "key",
@@ -36,7 +39,8 @@ export interface KeyProblem {
 /** The first problem in the order of the text, or undefined. */
 export function findKeyProblem(map: YamlMap): KeyProblem | undefined {
   for (const { key, value } of map.entries) {
-    if (key.meaning.type !== "str") return { message: `config error, key is not of type string: ${formatNode(key)}`, at: key.at };
+    if (key.meaning.type !== "str")
+      return { message: `config error, key is not of type string: ${formatNode(key)}`, at: key.at };
     const name = key.meaning.value;
     if (!ALLOWED_KEYS.has(name)) return { message: `config error, unknown key '${name}'`, at: key.at };
     const problem = name === FREE_KEY ? undefined : findValueProblem(value);
@@ -52,7 +56,10 @@ function findValueProblem(value: YamlNode): KeyProblem | undefined {
     case "list":
       for (const element of value.elements) {
         if (element.kind !== "map") {
-          return { message: `config error, yaml file contains list of type other than map: ${formatNode(element)}`, at: element.at };
+          return {
+            message: `config error, yaml file contains list of type other than map: ${formatNode(element)}`,
+            at: element.at,
+          };
         }
         const problem = findKeyProblem(element);
         if (problem !== undefined) return problem;

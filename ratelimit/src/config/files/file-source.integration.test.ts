@@ -35,8 +35,18 @@ afterEach(async () => {
 
 /** Starts a source on the folder `config` below `root`. */
 async function start(options: Partial<FileSourceOptions>): Promise<void> {
-  const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
-  const defaults = { root: join(base, "root"), subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: false };
+  const log = createLog({
+    level: "info",
+    format: "json",
+    write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+  });
+  const defaults = {
+    root: join(base, "root"),
+    subdirectory: "",
+    appDirectory: "config",
+    ignoreDotFiles: false,
+    watchRoot: false,
+  };
   source = createFileSource({ listener, log }, { ...defaults, ...options });
   await source.start();
 }
@@ -50,7 +60,11 @@ async function write(path: string, text: string): Promise<void> {
 }
 
 /** Lays a ConfigMap out as the kubelet does, or publishes a new version of it. */
-async function publishConfigMap(mount: string, version: string, files: Readonly<Record<string, string>>): Promise<void> {
+async function publishConfigMap(
+  mount: string,
+  version: string,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
   const folder = join(base, mount);
   await mkdir(join(folder, `..${version}`), { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `..${version}`, name), text);
@@ -75,7 +89,8 @@ describeConfigSource("a watched directory (RUNTIME_WATCH_ROOT=false)", async (su
       await rm(join(folder, "next"), { recursive: true, force: true });
       await mkdir(join(folder, "next"));
       for (const domain of domains) await writeFile(join(folder, "next", `${domain}.yaml`), rules(domain));
-      // Swapped as a whole and without a turn of the event loop in between, so that neither a half of it nor a gap can be seen.
+      // Swapped as a whole and without a turn of the event loop in between, so that neither a half
+      // of it nor a gap can be seen.
       version += 1;
       if (existsSync(join(folder, "config"))) renameSync(join(folder, "config"), join(folder, `old-${version}`));
       renameSync(join(folder, "next"), join(folder, "config"));
@@ -94,14 +109,21 @@ describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteLis
   const publish = async (files: Readonly<Record<string, string>>): Promise<void> => {
     version += 1;
     await mkdir(join(folder, `v${version}`, "config"), { recursive: true });
-    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, `v${version}`, "config", name), text);
+    for (const [name, text] of Object.entries(files))
+      await writeFile(join(folder, `v${version}`, "config", name), text);
     await symlink(`v${version}`, join(folder, "next"));
     await rename(join(folder, "next"), join(folder, "current"));
   };
   return {
     source: createFileSource(
       { listener: suiteListener, log: silent },
-      { root: join(folder, "current"), subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: true },
+      {
+        root: join(folder, "current"),
+        subdirectory: "",
+        appDirectory: "config",
+        ignoreDotFiles: false,
+        watchRoot: true,
+      },
     ),
     publish: (domains) => publish(Object.fromEntries(domains.map((domain) => [`${domain}.yaml`, rules(domain)]))),
     publishGarbage: () => publish({ "broken.yaml": "'''" }),
@@ -114,7 +136,8 @@ describe("createFileSource", () => {
     "brings no half of a change while the root is swapped again and again (watchRoot $watchRoot)",
     async ({ watchRoot }) => {
       const publish = async (version: number): Promise<void> => {
-        for (const name of ["x", "y"]) await write(`v${version}/config/${name}${version}.yaml`, rules(`${name}${version}`));
+        for (const name of ["x", "y"])
+          await write(`v${version}/config/${name}${version}.yaml`, rules(`${name}${version}`));
         await symlink(`v${version}`, join(base, "next"));
         await rename(join(base, "next"), join(base, "root"));
       };
@@ -215,7 +238,9 @@ describe("createFileSource", () => {
           await rename(join(base, "b.tmp"), path);
       }
       await listener.until(() => listener.accepted.length > before);
-      expect(listener.accepted.at(-1)).toBe({ created: "a,b", removed: "", written: "b", "replaced by rename": "b" }[what] ?? "a");
+      expect(listener.accepted.at(-1)).toBe(
+        { created: "a,b", removed: "", written: "b", "replaced by rename": "b" }[what] ?? "a",
+      );
     },
   );
 
@@ -223,22 +248,26 @@ describe("createFileSource", () => {
     await write("root/config/a.yaml", rules("a"));
     await start({ watchRoot: true, pollIntervalMs: 20 });
     await write("root/config/b.yaml", rules("b"));
-    // A swap behind the change: what is brought after it is the second load, so the change alone made none.
+    // A swap behind the change: what is brought after it is the second load, so the change alone
+    // made none.
     await mkdir(join(base, "next"), { recursive: true });
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(listener.accepted).toEqual(["a"]);
   });
 
-  it.each([true, false])("a mounted ConfigMap is loaded once and again at each update when RUNTIME_WATCH_ROOT is %s", async (watchRoot) => {
-    await publishConfigMap("root/config", "2026_01", { "a.yaml": rules("a"), "b.yaml": rules("b") });
-    await start({ watchRoot });
-    expect(listener.configs.map((config) => config.domain)).toEqual(["a", "b"]);
-    await publishConfigMap("root/config", "2026_02", { "a.yaml": rules("a2"), "b.yaml": rules("b") });
-    await listener.until(() => listener.domains().join() === "a2,b");
-    await publishConfigMap("root/config", "2026_03", { "a.yaml": rules("a3"), "b.yaml": rules("b") });
-    await listener.until(() => listener.domains().join() === "a3,b");
-    expect(listener.errors).toEqual([]);
-  });
+  it.each([true, false])(
+    "a mounted ConfigMap is loaded once and again at each update when RUNTIME_WATCH_ROOT is %s",
+    async (watchRoot) => {
+      await publishConfigMap("root/config", "2026_01", { "a.yaml": rules("a"), "b.yaml": rules("b") });
+      await start({ watchRoot });
+      expect(listener.configs.map((config) => config.domain)).toEqual(["a", "b"]);
+      await publishConfigMap("root/config", "2026_02", { "a.yaml": rules("a2"), "b.yaml": rules("b") });
+      await listener.until(() => listener.domains().join() === "a2,b");
+      await publishConfigMap("root/config", "2026_03", { "a.yaml": rules("a3"), "b.yaml": rules("b") });
+      await listener.until(() => listener.domains().join() === "a3,b");
+      expect(listener.errors).toEqual([]);
+    },
+  );
 
   it("one bad file rejects the whole load, and the log names its file, line and column", async () => {
     await write("root/config/a.yaml", rules("a"));
@@ -342,7 +371,11 @@ describe("createFileSource", () => {
     await publishConfigMap("root/config", "2026_02", { "a.yaml": rules("a2") });
     await listener.until(() => listener.domains().join() === "a2");
     expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
-      { "@message": "not a rule file, skipped", path: join(base, "root/config/b.yaml"), reason: "it is a link that leads nowhere" },
+      {
+        "@message": "not a rule file, skipped",
+        path: join(base, "root/config/b.yaml"),
+        reason: "it is a link that leads nowhere",
+      },
     ]);
   });
 
@@ -389,16 +422,19 @@ describe("createFileSource", () => {
     ]);
   });
 
-  it.each([true, false])("a root with a slash at its end is watched like any other when RUNTIME_WATCH_ROOT is %s", async (watchRoot) => {
-    await write("v1/config/a.yaml", rules("a"));
-    await write("v2/config/a.yaml", rules("b"));
-    await symlink("v1", join(base, "root"));
-    await start({ watchRoot, root: `${join(base, "root")}/` });
-    expect(listener.domains()).toEqual(["a"]);
-    await symlink("v2", join(base, "next"));
-    await rename(join(base, "next"), join(base, "root"));
-    await listener.until(() => listener.domains().join() === "b");
-  });
+  it.each([true, false])(
+    "a root with a slash at its end is watched like any other when RUNTIME_WATCH_ROOT is %s",
+    async (watchRoot) => {
+      await write("v1/config/a.yaml", rules("a"));
+      await write("v2/config/a.yaml", rules("b"));
+      await symlink("v1", join(base, "root"));
+      await start({ watchRoot, root: `${join(base, "root")}/` });
+      expect(listener.domains()).toEqual(["a"]);
+      await symlink("v2", join(base, "next"));
+      await rename(join(base, "next"), join(base, "root"));
+      await listener.until(() => listener.domains().join() === "b");
+    },
+  );
 
   it("a root that is missing is loaded when its link appears", async () => {
     await write("v1/config/a.yaml", rules("a"));
@@ -445,7 +481,9 @@ describe("createFileSource", () => {
     await symlink("/proc/self/mem", join(base, "next"));
     await rename(join(base, "next"), join(base, "root/config/b.yaml"));
     await listener.until(() => listener.errors.length > 0);
-    expect(listener.errors[0]).toMatch(new RegExp(`^Cannot read the rule file ${join(base, "root/config/b.yaml")}: .*EIO`));
+    expect(listener.errors[0]).toMatch(
+      new RegExp(`^Cannot read the rule file ${join(base, "root/config/b.yaml")}: .*EIO`),
+    );
     expect(listener.domains()).toEqual(["a", "b"]);
     await rm(join(base, "root/config/b.yaml"));
     await listener.until(() => listener.domains().join() === "a");
@@ -455,7 +493,9 @@ describe("createFileSource", () => {
     await write("root/config/a.yaml", "");
     await truncate(join(base, "root/config/a.yaml"), 1024 ** 3);
     await start({});
-    expect(listener.errors).toEqual(["a.yaml: error loading config file: it is larger than 12582912 bytes, current size is 1073741824"]);
+    expect(listener.errors).toEqual([
+      "a.yaml: error loading config file: it is larger than 12582912 bytes, current size is 1073741824",
+    ]);
   });
 
   it("a file that is written in two halves is refused at most in between, and loaded when it is whole", async () => {
@@ -479,7 +519,10 @@ describe("createFileSource", () => {
     expect(listener.errors).toEqual([]);
   });
 
-  /** Lays a ConfigMap with the item path team/a.yaml out as the kubelet does, or publishes a new version of it. */
+  /**
+   * Lays a ConfigMap with the item path team/a.yaml out as the kubelet does, or publishes a new
+   * version of it.
+   */
   async function mountConfigMapFolder(version: string, text: string): Promise<void> {
     await write(`root/config/..${version}/team/a.yaml`, text);
     await symlink(`..${version}`, join(base, "root/config/..data_tmp"));

@@ -1,5 +1,6 @@
-// Rule files as a source of configuration. Level-triggered: whatever wakes it (an event, a tick, SIGHUP), it compares the state of the directory with
-// the state last loaded, and loads everything again when they differ. What a file says is rule-file.ts.
+// Rule files as a source of configuration. Level-triggered: whatever wakes it (an event, a tick,
+// SIGHUP), it compares the state of the directory with the state last loaded, and loads everything
+// again when they differ. What a file says is rule-file.ts.
 import { readFile } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 
@@ -10,13 +11,25 @@ import type { Log } from "@weir/common/log/log";
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import { type DirectoryState, readRuleDirectory, ruleFolder, type RuleDirectoryOptions, type RuleFileEntry } from "./rule-directory.ts";
+import {
+  type DirectoryState,
+  readRuleDirectory,
+  ruleFolder,
+  type RuleDirectoryOptions,
+  type RuleFileEntry,
+} from "./rule-directory.ts";
 import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES, type RuleFileResult } from "./rule-file.ts";
 
-/** How often the directory is looked at when no event came, in milliseconds: events get lost on network mounts and when a watch has to be renewed. */
+/**
+ * How often the directory is looked at when no event came, in milliseconds: events get lost on
+ * network mounts and when a watch has to be renewed.
+ */
 const POLL_INTERVAL_MS = 2000;
 
-/** How long after an event the directory is looked at, in milliseconds: whoever writes one file often writes the next. */
+/**
+ * How long after an event the directory is looked at, in milliseconds: whoever writes one file
+ * often writes the next.
+ */
 const SETTLE_MS = 50;
 
 /** Most skipped entries that are remembered as already told. */
@@ -56,7 +69,10 @@ class FileSource implements ConfigSource {
   readonly #watch: FolderWatch;
   /** Fingerprint of the state that was last loaded, well or badly; undefined asks for a load. */
   #loaded: string | undefined;
-  /** The last message about a directory that cannot be read, so that it is told once and not at every tick. */
+  /**
+   * The last message about a directory that cannot be read, so that it is told once and not at
+   * every tick.
+   */
   #unreadable: string | undefined;
   readonly #told = new Set<string>();
   #pollTimer: NodeJS.Timeout | undefined;
@@ -98,7 +114,10 @@ class FileSource implements ConfigSource {
     this.#settleTimer = setTimeout(() => this.#lookSoon(), SETTLE_MS);
   }
 
-  /** Looks now, or once more after the look that is going on: an event during a look may be about what it has already seen. */
+  /**
+   * Looks now, or once more after the look that is going on: an event during a look may be about
+   * what it has already seen.
+   */
   #lookSoon(): void {
     if (this.#isStopped) return;
     this.#isLookDue = true;
@@ -124,7 +143,8 @@ class FileSource implements ConfigSource {
     }
     this.#unreadable = undefined;
     const isNew = state.fingerprint !== this.#loaded;
-    // Before the files are read, so that a later change makes an event; anew when something changed, because a folder may have been replaced.
+    // Before the files are read, so that a later change makes an event; anew when something
+    // changed, because a folder may have been replaced.
     this.#watch.watch(state.folders, { renew: isNew });
     this.#reportSkipped(state);
     if (!isNew) return;
@@ -140,8 +160,9 @@ class FileSource implements ConfigSource {
   }
 
   /**
-   * Whether the directory is as it was when it was looked at, so that what was read since belongs together: a link that is swapped meanwhile makes a list of
-   * files that are gone, or files of two versions. What changes after this makes an event.
+   * Whether the directory is as it was when it was looked at, so that what was read since belongs
+   * together: a link that is swapped meanwhile makes a list of files that are gone, or files of two
+   * versions. What changes after this makes an event.
    */
   async #isStill({ fingerprint, content }: DirectoryState): Promise<boolean> {
     try {
@@ -152,7 +173,10 @@ class FileSource implements ConfigSource {
     }
   }
 
-  /** Every file of the state, the first refusal in their order, or "changed" when the state is already another. */
+  /**
+   * Every file of the state, the first refusal in their order, or "changed" when the state is
+   * already another.
+   */
   async #read(state: DirectoryState): Promise<readonly ParsedFile[] | Refusal | "changed"> {
     const files: ParsedFile[] = [];
     for (const entry of state.files) {
@@ -182,11 +206,19 @@ class FileSource implements ConfigSource {
       this.#logRefusal(locateProblem(error, files));
       return;
     }
-    this.#deps.log.info("Successfully loaded new configuration", { folder: ruleFolder(this.#options), files: files.length });
+    this.#deps.log.info("Successfully loaded new configuration", {
+      folder: ruleFolder(this.#options),
+      files: files.length,
+    });
   }
 
   #logRefusal({ error, file, line, column }: Refusal): void {
-    this.#deps.log.error("Error loading new configuration, what was in force stays", { error: describeError(error), file, line, column });
+    this.#deps.log.error("Error loading new configuration, what was in force stays", {
+      error: describeError(error),
+      file,
+      line,
+      column,
+    });
   }
 
   #reportUnreadable(cause: unknown): void {
@@ -224,7 +256,10 @@ function decode(bytes: Buffer): string {
 }
 
 function notText(entry: RuleFileEntry): Refusal {
-  return { error: new ConfigError("CONFIG_INVALID", `${entry.name}: error loading config file: yaml: invalid UTF-8`), file: entry.path };
+  return {
+    error: new ConfigError("CONFIG_INVALID", `${entry.name}: error loading config file: yaml: invalid UTF-8`),
+    file: entry.path,
+  };
 }
 
 function tooLarge(entry: RuleFileEntry): Refusal {

@@ -1,5 +1,6 @@
-// The directory of rule files: which files belong to a load, under which names, and a fingerprint that tells whether there is something new to load.
-// It reads no file's content and watches nothing.
+// The directory of rule files: which files belong to a load, under which names, and a fingerprint
+// that tells whether there is something new to load. It reads no file's content and watches
+// nothing.
 import type { BigIntStats } from "node:fs";
 import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
@@ -9,7 +10,10 @@ import { errorCode } from "@weir/common/errors/error-code";
 /** Most entries that are looked at; a directory with more is not one of rule files. */
 const ENTRIES_MAX = 10_000;
 
-/** Name that Kubernetes gives the link which it swaps to publish a new version of a mounted ConfigMap. */
+/**
+ * Name that Kubernetes gives the link which it swaps to publish a new version of a mounted
+ * ConfigMap.
+ */
 const CONFIG_MAP_LINK = "..data";
 
 const RULE_FILE = /\.ya?ml$/;
@@ -22,9 +26,13 @@ export interface RuleDirectoryOptions {
   readonly subdirectory: string;
   /** RUNTIME_APPDIRECTORY: the folder of the files, below root and subdirectory. */
   readonly appDirectory: string;
-  /** RUNTIME_IGNOREDOTFILES: whether files and folders whose name begins with a dot are passed over. */
+  /**
+   * RUNTIME_IGNOREDOTFILES: whether files and folders whose name begins with a dot are passed over.
+   */
   readonly ignoreDotFiles: boolean;
-  /** RUNTIME_WATCH_ROOT: whether a load is due when a link was swapped, or when any file changed. */
+  /**
+   * RUNTIME_WATCH_ROOT: whether a load is due when a link was swapped, or when any file changed.
+   */
   readonly watchRoot: boolean;
 }
 
@@ -32,7 +40,10 @@ export interface RuleDirectoryOptions {
 export interface RuleFileEntry {
   readonly path: string;
   readonly sizeBytes: number;
-  /** How errors call it: its path with dots for slashes, from below root and subdirectory when the root is watched, else from the folder of the files. */
+  /**
+   * How errors call it: its path with dots for slashes, from below root and subdirectory when the
+   * root is watched, else from the folder of the files.
+   */
   readonly name: string;
 }
 
@@ -42,11 +53,17 @@ export interface DirectoryState {
   readonly files: readonly RuleFileEntry[];
   /** Folders in which a change can matter, the folder above the root included. */
   readonly folders: readonly string[];
-  /** Entries that look as if somebody expected them to be read, each with the reason why they are not. */
+  /**
+   * Entries that look as if somebody expected them to be read, each with the reason why they are
+   * not.
+   */
   readonly skipped: ReadonlyMap<string, string>;
   /** Equal fingerprints: nothing happened that asks for a load. */
   readonly fingerprint: string;
-  /** Equal contents: the same files, each as it was. Of two looks that differ, either may have seen half of a change. */
+  /**
+   * Equal contents: the same files, each as it was. Of two looks that differ, either may have seen
+   * half of a change.
+   */
   readonly content: string;
 }
 
@@ -55,7 +72,10 @@ export function ruleFolder(options: RuleDirectoryOptions): string {
   return join(options.root, options.subdirectory, options.appDirectory);
 }
 
-/** Looks at the directory. Fails with the error of the file system when the folder cannot be read; entries that vanish meanwhile are passed over. */
+/**
+ * Looks at the directory. Fails with the error of the file system when the folder cannot be read;
+ * entries that vanish meanwhile are passed over.
+ */
 export async function readRuleDirectory(options: RuleDirectoryOptions): Promise<DirectoryState> {
   const scan = new Scan(options);
   await scan.walk(ruleFolder(options));
@@ -75,7 +95,10 @@ export async function readRuleDirectory(options: RuleDirectoryOptions): Promise<
   };
 }
 
-/** The folders from the one above the root down to the one above the files: a swap of any of them changes what is read. */
+/**
+ * The folders from the one above the root down to the one above the files: a swap of any of them
+ * changes what is read.
+ */
 function foldersAbove(options: RuleDirectoryOptions): readonly string[] {
   const root = join(options.root, "."); // Without a slash at the end.
   const folders = [dirname(root)];
@@ -84,7 +107,10 @@ function foldersAbove(options: RuleDirectoryOptions): readonly string[] {
   return folders.filter((folder, index) => folders.indexOf(folder) === index && folder !== ruleFolder(options));
 }
 
-/** What each folder above the files, and their own, really is; of one that is a link also which link, so that a swap to the same place counts. */
+/**
+ * What each folder above the files, and their own, really is; of one that is a link also which
+ * link, so that a swap to the same place counts.
+ */
 async function identitiesOf(folders: readonly string[]): Promise<string[]> {
   return Promise.all(
     folders.map(async (folder) => {
@@ -106,7 +132,9 @@ async function identitiesOf(folders: readonly string[]): Promise<string[]> {
 
 /** Where the links of mounted ConfigMaps lead. */
 async function configMapLinksOf(folders: readonly string[]): Promise<string[]> {
-  const links = await Promise.all(folders.map(async (folder) => readlink(join(folder, CONFIG_MAP_LINK)).catch(() => undefined)));
+  const links = await Promise.all(
+    folders.map(async (folder) => readlink(join(folder, CONFIG_MAP_LINK)).catch(() => undefined)),
+  );
   return links.flatMap((link, index) => (link === undefined ? [] : [`${folders[index] ?? ""} ${link}`]));
 }
 
@@ -114,7 +142,10 @@ class Scan {
   readonly files: RuleFileEntry[] = [];
   readonly folders: string[] = [];
   readonly skipped = new Map<string, string>();
-  /** One line per file, with everything that changes when it is written, replaced or given other permissions. */
+  /**
+   * One line per file, with everything that changes when it is written, replaced or given other
+   * permissions.
+   */
   readonly stamps: string[] = [];
   readonly #options: RuleDirectoryOptions;
   readonly #nameRoot: string;
@@ -135,12 +166,16 @@ class Scan {
     }
   }
 
-  /** The reference reads `config.d/` and `config.yaml` along with `config/` when it watches the root. */
+  /**
+   * The reference reads `config.d/` and `config.yaml` along with `config/` when it watches the
+   * root.
+   */
   async noteSiblings(): Promise<void> {
     const folder = ruleFolder(this.#options);
     const names = await readdir(dirname(folder)).catch(() => []); // Nobody needs what is there.
     for (const name of names) {
-      if (name.startsWith(`${basename(folder)}.`)) this.skipped.set(join(dirname(folder), name), `it stands beside ${folder}, not in it`);
+      if (name.startsWith(`${basename(folder)}.`))
+        this.skipped.set(join(dirname(folder), name), `it stands beside ${folder}, not in it`);
     }
   }
 
@@ -155,7 +190,8 @@ class Scan {
   }
 
   async #visitFolder(path: string): Promise<void> {
-    // Following links to folders could go round in circles; but a folder of a mounted ConfigMap is one, and its target is passed over by its name.
+    // Following links to folders could go round in circles; but a folder of a mounted ConfigMap is
+    // one, and its target is passed over by its name.
     const target = await readlink(path).catch(() => undefined);
     if (target === undefined || target.startsWith(`${CONFIG_MAP_LINK}${sep}`)) await this.walk(path);
     else this.skipped.set(path, "it is a link to a folder");
@@ -171,7 +207,8 @@ async function statOf(path: string): Promise<BigIntStats | undefined> {
   try {
     return await stat(path, { bigint: true });
   } catch (error) {
-    // Gone since the folder was listed, or a link to nothing or to itself: the next look tells what became of it.
+    // Gone since the folder was listed, or a link to nothing or to itself: the next look tells what
+    // became of it.
     if (["ENOENT", "ELOOP"].includes(errorCode(error) ?? "")) return undefined;
     throw error;
   }

@@ -1,4 +1,5 @@
-// Broken rule files by the hundred thousand: whatever the bytes are, a file is read or refused, and that soon. A throw would end the process.
+// Broken rule files by the hundred thousand: whatever the bytes are, a file is read or refused, and
+// that soon. A throw would end the process.
 import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
 import { describe, expect, it } from "vitest";
 
@@ -15,10 +16,16 @@ const SEED = 20_261_122;
 /** Longest input, in bytes. */
 const LENGTH_MAX = 300;
 
-/** Longest time that one input may take, in milliseconds: hundreds of times what the slowest takes on a machine that does nothing else. */
+/**
+ * Longest time that one input may take, in milliseconds: hundreds of times what the slowest takes
+ * on a machine that does nothing else.
+ */
 const INPUT_MAX_MS = 5000;
 
-/** Longest time of the test, in milliseconds: about three seconds on a machine that does nothing else. */
+/**
+ * Longest time of the test, in milliseconds: about three seconds on a machine that does nothing
+ * else.
+ */
 const TIMEOUT_MS = 180_000;
 
 const GOOD = [
@@ -62,24 +69,28 @@ const TOKENS = [
 ];
 
 describe("parseRuleFile", () => {
-  it(`reads or refuses ${INPUTS} broken files, each with a text and a place (seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
-    const random = createRandom(SEED);
-    const seen = { good: 0, refused: 0, invalid: 0, slowestMs: 0 };
-    for (let index = 0; index < INPUTS; index++) {
-      const bytes = random() < 0.3 ? randomBytes(random, LENGTH_MAX) : mutate(random, GOOD, TOKENS, LENGTH_MAX);
-      const text = bytes.toString(random() < 0.5 ? "utf8" : "latin1");
-      const beganMs = performance.now();
-      try {
-        seen[readAll(text)] += 1;
-      } catch (cause) {
-        throw new Error(`input ${index} of seed ${SEED} failed: ${JSON.stringify(text)}`, { cause });
+  it(
+    `reads or refuses ${INPUTS} broken files, each with a text and a place (seed ${SEED})`,
+    { timeout: TIMEOUT_MS },
+    () => {
+      const random = createRandom(SEED);
+      const seen = { good: 0, refused: 0, invalid: 0, slowestMs: 0 };
+      for (let index = 0; index < INPUTS; index++) {
+        const bytes = random() < 0.3 ? randomBytes(random, LENGTH_MAX) : mutate(random, GOOD, TOKENS, LENGTH_MAX);
+        const text = bytes.toString(random() < 0.5 ? "utf8" : "latin1");
+        const beganMs = performance.now();
+        try {
+          seen[readAll(text)] += 1;
+        } catch (cause) {
+          throw new Error(`input ${index} of seed ${SEED} failed: ${JSON.stringify(text)}`, { cause });
+        }
+        seen.slowestMs = Math.max(seen.slowestMs, performance.now() - beganMs);
       }
-      seen.slowestMs = Math.max(seen.slowestMs, performance.now() - beganMs);
-    }
-    expect(seen.slowestMs).toBeLessThan(INPUT_MAX_MS);
-    // Inputs that all came to the same end would prove little.
-    for (const end of ["good", "refused", "invalid"] as const) expect(seen[end], end).toBeGreaterThan(INPUTS / 250);
-  });
+      expect(seen.slowestMs).toBeLessThan(INPUT_MAX_MS);
+      // Inputs that all came to the same end would prove little.
+      for (const end of ["good", "refused", "invalid"] as const) expect(seen[end], end).toBeGreaterThan(INPUTS / 250);
+    },
+  );
 });
 
 /** Does with a text what a load does, and checks what every refusal must have. */
@@ -101,5 +112,6 @@ function readAll(text: string): "good" | "refused" | "invalid" {
 }
 
 function checkPlace(line: number | undefined, column: number | undefined): void {
-  if (line === undefined || column === undefined || !(line >= 1) || !(column >= 1)) throw new Error(`at ${line}:${column}`);
+  if (line === undefined || column === undefined || !(line >= 1) || !(column >= 1))
+    throw new Error(`at ${line}:${column}`);
 }

@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 import { parseRuleFile, parseRuleFileInSteps } from "./rule-file.ts";
 
 /** What a file is refused with: by the reader, or by the validator behind it. */
-function refusalOf(text: string): { message: string; line: number | undefined; column: number | undefined } | undefined {
+function refusalOf(
+  text: string,
+): { message: string; line: number | undefined; column: number | undefined } | undefined {
   const file = parseRuleFile("f.yaml", text);
   if (!file.ok) return { message: file.error.message, line: file.line, column: file.column };
   const [problem] = findSetProblems([file.model], { mergeDomains: false });
@@ -52,7 +54,13 @@ descriptors:
             valueToMetric: true,
             shareThreshold: true,
             metadata: { team: "payments", tiers: [1, 2.5, null, { deep: true }], "7": "seven" },
-            rateLimit: { unit: "Minute", requestsPerUnit: 20, unlimited: false, name: "first", replaces: [{ name: "second" }] },
+            rateLimit: {
+              unit: "Minute",
+              requestsPerUnit: 20,
+              unlimited: false,
+              name: "first",
+              replaces: [{ name: "second" }],
+            },
             descriptors: [
               {
                 key: "key2",
@@ -86,16 +94,25 @@ descriptors:
   });
 
   it("parseRuleFile() accepts an allowed key where it has no meaning", () => {
-    expect(parseRuleFile("f.yaml", "domain: d\nunit: day\nname: x\n")).toMatchObject({ ok: true, model: { domain: "d", descriptors: [] } });
+    expect(parseRuleFile("f.yaml", "domain: d\nunit: day\nname: x\n")).toMatchObject({
+      ok: true,
+      model: { domain: "d", descriptors: [] },
+    });
   });
 
   it("parseRuleFile() reads no limit when rate_limit is null, and one without unit when it is empty", () => {
-    const file = parseRuleFile("f.yaml", "domain: d\ndescriptors: [{key: a, rate_limit: }, {key: b, rate_limit: {}}]\n");
+    const file = parseRuleFile(
+      "f.yaml",
+      "domain: d\ndescriptors: [{key: a, rate_limit: }, {key: b, rate_limit: {}}]\n",
+    );
     expect(file.ok && file.model.descriptors.map((descriptor) => descriptor.rateLimit?.unit)).toEqual([undefined, ""]);
   });
 
   it("parseRuleFile() reads the largest number of requests", () => {
-    const file = parseRuleFile("f.yaml", "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 4294967295}}]\n");
+    const file = parseRuleFile(
+      "f.yaml",
+      "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 4294967295}}]\n",
+    );
     expect(file.ok && file.model.descriptors[0]?.rateLimit?.requestsPerUnit).toBe(4294967295);
   });
 
@@ -104,8 +121,14 @@ descriptors:
       "case 44: units beyond the day, in any letter case",
       "domain: d\ndescriptors: [{key: a, rate_limit: {unit: WEEK}}, {key: b, rate_limit: {unit: Month}}, {key: c, rate_limit: {unit: year}}]\n",
     ],
-    ["case 45: unlimited without unit and requests", "domain: d\ndescriptors: [{key: a, rate_limit: {unlimited: true}}]\n"],
-    ["case 46: free keys inside metadata", "domain: d\ndescriptors: [{key: a, metadata: {anything: {1.5: x}, more: [a, b]}}]\n"],
+    [
+      "case 45: unlimited without unit and requests",
+      "domain: d\ndescriptors: [{key: a, rate_limit: {unlimited: true}}]\n",
+    ],
+    [
+      "case 46: free keys inside metadata",
+      "domain: d\ndescriptors: [{key: a, metadata: {anything: {1.5: x}, more: [a, b]}}]\n",
+    ],
   ])("parseRuleFile() accepts %s", (_what, text) => {
     expect(refusalOf(text)).toBeUndefined();
   });
@@ -113,7 +136,13 @@ descriptors:
   it.each([
     ["case 27: no domain", `descriptors:\n  - key: a\n    ${LIMIT}\n`, "config file cannot have empty domain", 1, 1],
     ["case 27: an empty file", "", "config file cannot have empty domain", 1, 1],
-    ["case 29: a value without a key", `domain: d\ndescriptors:\n  - value: v\n    ${LIMIT}\n`, "descriptor has empty key", 3, 5],
+    [
+      "case 29: a value without a key",
+      `domain: d\ndescriptors:\n  - value: v\n    ${LIMIT}\n`,
+      "descriptor has empty key",
+      3,
+      5,
+    ],
     [
       "case 30: a composite key twice at one level",
       `domain: test-domain\ndescriptors:\n  - {key: key1, value: value1, ${LIMIT}}\n  - {key: key1, value: value1, ${LIMIT}}\n`,
@@ -207,7 +236,13 @@ descriptors:
       2,
       51,
     ],
-    ["case 42: a fraction as a value", "domain: d\ndescriptors:\n  - key: a\n    value: 1.5\n", "error checking config", 4, 12],
+    [
+      "case 42: a fraction as a value",
+      "domain: d\ndescriptors:\n  - key: a\n    value: 1.5\n",
+      "error checking config",
+      4,
+      12,
+    ],
     [
       "case 42: an integer above 64 bits",
       "domain: d\ndescriptors: [{key: a, value: 9223372036854775808}]\n",
@@ -291,9 +326,15 @@ descriptors:
   });
 
   it("positionOf() answers the place around it when a field is not written", () => {
-    const file = parseRuleFile("f.yaml", "domain: d\ndescriptors:\n  - key: a\n    rate_limit:\n      requests_per_unit: 1\n");
+    const file = parseRuleFile(
+      "f.yaml",
+      "domain: d\ndescriptors:\n  - key: a\n    rate_limit:\n      requests_per_unit: 1\n",
+    );
     expect(file.ok && file.positionOf(["descriptors", 0, "rateLimit", "unit"])).toEqual({ line: 5, column: 7 });
-    expect(file.ok && file.positionOf(["descriptors", 0, "rateLimit", "requestsPerUnit"])).toEqual({ line: 5, column: 26 });
+    expect(file.ok && file.positionOf(["descriptors", 0, "rateLimit", "requestsPerUnit"])).toEqual({
+      line: 5,
+      column: 26,
+    });
   });
 
   it("parseRuleFileInSteps() comes to the same result in steps of which none reads more than some hundred lines", () => {

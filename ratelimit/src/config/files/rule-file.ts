@@ -1,5 +1,6 @@
-// A rule file: YAML text to model, with the errors of the reference and the place of each in the text. Whether the rules make sense is the validator
-// of @weir/proto's matter; `positionOf` tells where in the text what it found stands.
+// A rule file: YAML text to model, with the errors of the reference and the place of each in the
+// text. Whether the rules make sense is the validator of @weir/proto's matter; `positionOf` tells
+// where in the text what it found stands.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
 import type { ConfigPath } from "@weir/proto/rate-limit-config/validate";
@@ -10,10 +11,16 @@ import { readMetadata } from "./metadata.ts";
 import { FieldReader, type TypeProblem } from "./yaml-fields.ts";
 import { readYamlInSteps, YamlError, type YamlMap, type YamlNode, type YamlPosition } from "./yaml-document.ts";
 
-/** Largest file that is read, in UTF-16 units: four times what a ConfigMap can hold. Reading it takes some seconds, in steps. */
+/**
+ * Largest file that is read, in UTF-16 units: four times what a ConfigMap can hold. Reading it
+ * takes some seconds, in steps.
+ */
 const RULE_FILE_MAX_LENGTH = 4 * 1024 * 1024;
 
-/** Largest file that can hold a text of that length, in bytes: UTF-8 takes at most three for a UTF-16 unit. A larger one need not be opened. */
+/**
+ * Largest file that can hold a text of that length, in bytes: UTF-8 takes at most three for a
+ * UTF-16 unit. A larger one need not be opened.
+ */
 export const RULE_FILE_MAX_BYTES = 3 * RULE_FILE_MAX_LENGTH;
 
 /** Names of model fields that are written differently in a file. */
@@ -32,12 +39,18 @@ export type RuleFileResult =
   | {
       readonly ok: true;
       readonly model: RateLimitConfigModel;
-      /** Where the model's field stands in the text, or the innermost thing around it that does; for the problems of the validator. */
+      /**
+       * Where the model's field stands in the text, or the innermost thing around it that does; for
+       * the problems of the validator.
+       */
       readonly positionOf: (path: ConfigPath) => YamlPosition;
     }
   | { readonly ok: false; readonly error: ConfigError; readonly line?: number; readonly column?: number };
 
-/** Reads a rule file. `name` stands in front of every error text. Duplicates, units and other rules between fields are not checked here. */
+/**
+ * Reads a rule file. `name` stands in front of every error text. Duplicates, units and other rules
+ * between fields are not checked here.
+ */
 export function parseRuleFile(name: string, text: string): RuleFileResult {
   const steps = parseRuleFileInSteps(name, text);
   for (;;) {
@@ -54,7 +67,9 @@ export function* parseRuleFileInSteps(name: string, text: string): Generator<voi
     ...at,
   });
   if (text.length > RULE_FILE_MAX_LENGTH) {
-    return refuse(`error loading config file: it is longer than ${RULE_FILE_MAX_LENGTH} characters, current length is ${text.length}`);
+    return refuse(
+      `error loading config file: it is longer than ${RULE_FILE_MAX_LENGTH} characters, current length is ${text.length}`,
+    );
   }
   let root: YamlNode | undefined;
   try {
@@ -109,12 +124,15 @@ function readRateLimit(map: YamlMap, fields: FieldReader): RateLimitModel {
     requestsPerUnit: fields.uint32(of("requests_per_unit"), "requests_per_unit"),
     unlimited: fields.boolean(of("unlimited"), "unlimited"),
     name: fields.string(of("name"), "name"),
-    replaces: fields.list(of("replaces"), "replaces").map((replace) => ({ name: fields.string(fieldsOf(replace)("name"), "name") })),
+    replaces: fields
+      .list(of("replaces"), "replaces")
+      .map((replace) => ({ name: fields.string(fieldsOf(replace)("name"), "name") })),
   };
 }
 
 function fieldsOf(map: YamlMap | undefined): (name: string) => YamlNode | undefined {
-  return (name) => map?.entries.find((entry) => entry.key.meaning.type === "str" && entry.key.meaning.value === name)?.value;
+  return (name) =>
+    map?.entries.find((entry) => entry.key.meaning.type === "str" && entry.key.meaning.value === name)?.value;
 }
 
 function describeTypeProblems(problems: readonly TypeProblem[]): string {

@@ -89,12 +89,24 @@ describe("readYamlInSteps", () => {
     ["an anchor that holds itself", "a: &x [*x]\n", "yaml: line 1: anchor 'x' value contains itself"],
     ["a map as a key", "? {a: b}\n: c\n", "yaml: line 1: invalid map key: map[a:b]"],
     ["a merge of a text", "a: {<<: b}\n", "yaml: line 1: map merge requires map or sequence of maps as the value"],
-    ["a merge of a list with a text", "a: {<<: [b]}\n", "yaml: line 1: map merge requires map or sequence of maps as the value"],
+    [
+      "a merge of a list with a text",
+      "a: {<<: [b]}\n",
+      "yaml: line 1: map merge requires map or sequence of maps as the value",
+    ],
     ["a tag that does not fit", "a: !!int b\n", "yaml: line 1: cannot decode !!str `b` as a !!int"],
     ["a control character", "a: x\nb: \u0007\n", "yaml: line 2: control characters are not allowed"],
     ["a byte order mark in the middle", "a: x\ufeff\n", "yaml: line 1: control characters are not allowed"],
-    ["more levels than anybody needs", `${"[".repeat(300)}${"]".repeat(300)}`, "yaml: line 1: exceeded the maximum depth of 256"],
-    ["so many levels that the parser gives up", "[".repeat(50_000), "yaml: line 1: exceeded the maximum depth of nesting"],
+    [
+      "more levels than anybody needs",
+      `${"[".repeat(300)}${"]".repeat(300)}`,
+      "yaml: line 1: exceeded the maximum depth of 256",
+    ],
+    [
+      "so many levels that the parser gives up",
+      "[".repeat(50_000),
+      "yaml: line 1: exceeded the maximum depth of nesting",
+    ],
   ])("readYaml() refuses %s", (_what, text, expected) => {
     expect(errorOf(text)).toBe(expected);
   });

@@ -1,5 +1,6 @@
-// The first document of a YAML text as a tree with positions, read as Go's yaml.v2 reads it: YAML 1.1 scalars, the last of equal keys wins, anchors
-// and merge keys are expanded, what follows the first document is ignored. The syntax itself is the `yaml` package's; rules are rule-file.ts.
+// The first document of a YAML text as a tree with positions, read as Go's yaml.v2 reads it: YAML
+// 1.1 scalars, the last of equal keys wins, anchors and merge keys are expanded, what follows the
+// first document is ignored. The syntax itself is the `yaml` package's; rules are rule-file.ts.
 import {
   Composer,
   type Document,
@@ -17,7 +18,9 @@ import {
 
 import { formatScalar, resolveScalar, type ScalarMeaning } from "./yaml-scalar.ts";
 
-/** Deepest nesting of maps and lists. Rule files nest as deep as descriptors have entries, twice. */
+/**
+ * Deepest nesting of maps and lists. Rule files nest as deep as descriptors have entries, twice.
+ */
 const DEPTH_MAX = 256;
 
 /** Most nodes after aliases are expanded: a file of 4 MiB without aliases has fewer. */
@@ -26,7 +29,10 @@ const NODES_MAX = 4_000_000;
 /** Lexical units that are read in one step; a line of a rule file has about seven. */
 const LEXEMES_PER_STEP = 2000;
 
-/** The parser is recursive, so its own limit is the stack: thousands of levels, where DEPTH_MAX is not yet looked at. */
+/**
+ * The parser is recursive, so its own limit is the stack: thousands of levels, where DEPTH_MAX is
+ * not yet looked at.
+ */
 const TOO_DEEP = "exceeded the maximum depth of nesting";
 
 /** A place in the text, both counted from 1. */
@@ -35,7 +41,10 @@ export interface YamlPosition {
   readonly column: number;
 }
 
-/** A map, a list or a scalar. Aliases share the node of their anchor, so the tree is never larger than the text. */
+/**
+ * A map, a list or a scalar. Aliases share the node of their anchor, so the tree is never larger
+ * than the text.
+ */
 export type YamlNode = YamlMap | YamlList | YamlScalar;
 
 /** Keys with their values, each key once, in the order of first appearance. */
@@ -78,8 +87,9 @@ export class YamlError extends Error {
 }
 
 /**
- * The first document; undefined when the text holds none. Throws YamlError. It comes in steps of some milliseconds, nearly all of them: a megabyte takes
- * half a second, in which a server has other things to do, too.
+ * The first document; undefined when the text holds none. Throws YamlError. It comes in steps of
+ * some milliseconds, nearly all of them: a megabyte takes half a second, in which a server has
+ * other things to do, too.
  */
 export function* readYamlInSteps(text: string): Generator<void, YamlNode | undefined> {
   const lines = new LineCounter();
@@ -98,7 +108,13 @@ export function* readYamlInSteps(text: string): Generator<void, YamlNode | undef
 
 /** What the package's own parsers do with a text, up to the end of the first document. */
 function* parseInSteps(text: string, lines: LineCounter): Generator<void, Document.Parsed | undefined> {
-  const composer = new Composer({ schema: "failsafe", version: "1.1", uniqueKeys: false, merge: false, lineCounter: lines });
+  const composer = new Composer({
+    schema: "failsafe",
+    version: "1.1",
+    uniqueKeys: false,
+    merge: false,
+    lineCounter: lines,
+  });
   const parser = new Parser(lines.addNewLine);
   lines.addNewLine(0);
   let lexemes = 0;
@@ -144,9 +160,13 @@ function treeOf(document: Document.Parsed, text: string, lines: LineCounter): Ya
   const [error] = [...document.errors].sort((a, b) => a.pos[0] - b.pos[0]);
   if (error !== undefined) {
     if (error.code === "MISSING_CHAR" && error.message.startsWith("Missing closing")) {
-      throw new YamlError(`found unexpected end of stream (${error.message.toLowerCase()})`, positionOf(lines, text.length));
+      throw new YamlError(
+        `found unexpected end of stream (${error.message.toLowerCase()})`,
+        positionOf(lines, text.length),
+      );
     }
-    if (/call stack|stack overflow/i.test(error.message)) throw new YamlError(TOO_DEEP, positionOf(lines, error.pos[0]));
+    if (/call stack|stack overflow/i.test(error.message))
+      throw new YamlError(TOO_DEEP, positionOf(lines, error.pos[0]));
     const [firstLine = ""] = error.message.split("\n");
     throw new YamlError(firstLine.replace(/ at line \d+, column \d+:?$/, ""), positionOf(lines, error.pos[0]));
   }
@@ -220,7 +240,10 @@ class TreeBuilder {
   #resolveAlias(name: string, at: YamlPosition): YamlNode {
     const node = this.#anchors.get(name);
     if (node !== undefined) return node;
-    throw new YamlError(this.#anchors.has(name) ? `anchor '${name}' value contains itself` : `unknown anchor '${name}' referenced`, at);
+    throw new YamlError(
+      this.#anchors.has(name) ? `anchor '${name}' value contains itself` : `unknown anchor '${name}' referenced`,
+      at,
+    );
   }
 
   #sized<Built extends YamlMap | YamlList>(built: Built, children: readonly YamlNode[]): Built {
@@ -251,7 +274,10 @@ function isMergeKey(key: unknown): boolean {
   return isScalar(key) && key.source === "<<" && (key.type === Scalar.PLAIN || key.tag === "tag:yaml.org,2002:merge");
 }
 
-/** The entries that a merge brings, in an order in which the ones that win come last: in a list of maps the first wins. */
+/**
+ * The entries that a merge brings, in an order in which the ones that win come last: in a list of
+ * maps the first wins.
+ */
 function mergedEntries(value: YamlNode): readonly YamlEntry[] {
   if (value.kind === "map") return value.entries;
   if (value.kind === "list") {

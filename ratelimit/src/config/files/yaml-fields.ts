@@ -1,11 +1,15 @@
-// Reads typed fields out of a YAML tree as Go's yaml.v2 fills a struct: null leaves a field at zero, a scalar that is no text is text as written, and
-// every mismatch is remembered with its line. Which fields there are is rule-file.ts.
+// Reads typed fields out of a YAML tree as Go's yaml.v2 fills a struct: null leaves a field at
+// zero, a scalar that is no text is text as written, and every mismatch is remembered with its
+// line. Which fields there are is rule-file.ts.
 import type { KeyProblem } from "./allowed-keys.ts";
 import type { YamlMap, YamlNode, YamlPosition } from "./yaml-document.ts";
 
 const UINT32_MAX = 2n ** 32n - 1n;
 
-/** Longest text of a scalar that an error quotes whole; longer ones are cut to seven characters, as yaml.v2 does. */
+/**
+ * Longest text of a scalar that an error quotes whole; longer ones are cut to seven characters, as
+ * yaml.v2 does.
+ */
 const QUOTED_MAX = 10;
 
 /** A value that does not fit its field. */
@@ -38,7 +42,12 @@ export class FieldReader {
   /** A whole number from 0 to 4294967295. */
   uint32(node: YamlNode | undefined, field: string): number {
     if (node === undefined || isNull(node)) return 0;
-    if (node.kind === "scalar" && node.meaning.type === "int" && node.meaning.value >= 0n && node.meaning.value <= UINT32_MAX) {
+    if (
+      node.kind === "scalar" &&
+      node.meaning.type === "int" &&
+      node.meaning.value >= 0n &&
+      node.meaning.value <= UINT32_MAX
+    ) {
       return Number(node.meaning.value);
     }
     return this.#mismatch(node, `uint32 (${field} must be a whole number from 0 to ${UINT32_MAX})`, 0);

@@ -1,4 +1,5 @@
-// What a scalar of YAML 1.1 means, as Go's yaml.v2 reads it: existing rule files are written for that reader. Pure; knows nothing of rules.
+// What a scalar of YAML 1.1 means, as Go's yaml.v2 reads it: existing rule files are written for
+// that reader. Pure; knows nothing of rules.
 
 /** The meaning of a scalar. Integers are exact; those beyond 64 bits are floats. Dates are text. */
 export type ScalarMeaning =
@@ -28,8 +29,9 @@ const WORDS: ReadonlyMap<string, ScalarMeaning> = new Map<string, ScalarMeaning>
 ]);
 
 /**
- * The meaning of a scalar's text. `isPlain` is false for quoted and block scalars, which are text unless a tag says otherwise. Answers the reason as
- * a string when the tag and the text contradict each other.
+ * The meaning of a scalar's text. `isPlain` is false for quoted and block scalars, which are text
+ * unless a tag says otherwise. Answers the reason as a string when the tag and the text contradict
+ * each other.
  */
 export function resolveScalar(
   text: string,
@@ -83,7 +85,9 @@ function resolvePlain(text: string): ScalarMeaning {
   return { type: "str", value: text };
 }
 
-/** A leading 0 means octal, as it does in YAML 1.1 and in Go; 08 is no integer, and becomes a float. */
+/**
+ * A leading 0 means octal, as it does in YAML 1.1 and in Go; 08 is no integer, and becomes a float.
+ */
 function parseInteger(text: string): ScalarMeaning | undefined {
   const match = /^([+-]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)$/.exec(text);
   if (match === null) return undefined;

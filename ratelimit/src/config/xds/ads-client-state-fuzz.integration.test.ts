@@ -1,4 +1,5 @@
-// Broken resources by the hundred thousand: whatever the bytes of a RateLimitConfig are, they are an offer or a reason. A throw would end the process.
+// Broken resources by the hundred thousand: whatever the bytes of a RateLimitConfig are, they are
+// an offer or a reason. A throw would end the process.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
@@ -30,8 +31,17 @@ const GOOD = [
       name: "n",
       domain: "d",
       descriptors: [
-        { key: "a", value: "b*", shareThreshold: true, rateLimit: { unit: RateLimitUnit.WEEK, requestsPerUnit: 7, name: "x" } },
-        { key: "c", metadata: { a: [1, null, { b: "c" }] }, descriptors: [{ key: "d", descriptors: [{ key: "e", quotaMode: true }] }] },
+        {
+          key: "a",
+          value: "b*",
+          shareThreshold: true,
+          rateLimit: { unit: RateLimitUnit.WEEK, requestsPerUnit: 7, name: "x" },
+        },
+        {
+          key: "c",
+          metadata: { a: [1, null, { b: "c" }] },
+          descriptors: [{ key: "d", descriptors: [{ key: "e", quotaMode: true }] }],
+        },
       ],
     }),
   ),
@@ -39,13 +49,34 @@ const GOOD = [
     RateLimitConfigSchema,
     create(RateLimitConfigSchema, {
       domain: "d",
-      descriptors: [{ key: "k", rateLimit: { unlimited: true, replaces: [{ name: "y" }] }, valueToMetric: true, detailedMetric: true }],
+      descriptors: [
+        {
+          key: "k",
+          rateLimit: { unlimited: true, replaces: [{ name: "y" }] },
+          valueToMetric: true,
+          detailedMetric: true,
+        },
+      ],
     }),
   ),
 ].map((bytes) => Buffer.from(bytes));
 
 /** Tags of fields, lengths and numbers that mean something to a decoder. */
-const TOKENS = ["\x0a", "\x12", "\x1a", "\x22", "\x42", "\x08\x01", "\x10", "\x00", "\x7f", "\x0b\x0c", "\x1a\x00", "a*", "d"];
+const TOKENS = [
+  "\x0a",
+  "\x12",
+  "\x1a",
+  "\x22",
+  "\x42",
+  "\x08\x01",
+  "\x10",
+  "\x00",
+  "\x7f",
+  "\x0b\x0c",
+  "\x1a\x00",
+  "a*",
+  "d",
+];
 
 describe("readOffer", () => {
   it(`decodes or refuses ${INPUTS} broken resources (seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
@@ -64,7 +95,8 @@ describe("readOffer", () => {
   });
 
   it("refuses descriptors that are nested as deep as the bytes allow", () => {
-    // Field 4 of a descriptor is a list of descriptors; field 3 of the configuration too. Lengths are those of what is inside.
+    // Field 4 of a descriptor is a list of descriptors; field 3 of the configuration too. Lengths
+    // are those of what is inside.
     let bytes = Buffer.alloc(0);
     for (let depth = 0; depth < 20_000; depth++)
       bytes = Buffer.concat([Buffer.from([depth === 19_999 ? 0x1a : 0x22]), varint(bytes.length), bytes]);
@@ -86,7 +118,12 @@ function readAll(resource: Any): "good" | "refused" | "invalid" {
 }
 
 function responseOf(resource: Any): ReturnType<typeof create<typeof DiscoveryResponseSchema>> {
-  return create(DiscoveryResponseSchema, { versionInfo: "v", nonce: "n", typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, resources: [resource] });
+  return create(DiscoveryResponseSchema, {
+    versionInfo: "v",
+    nonce: "n",
+    typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
+    resources: [resource],
+  });
 }
 
 function varint(value: number): Buffer {

@@ -19,7 +19,9 @@ function config(name: string): Any {
   });
 }
 
-function response(fields: Partial<{ versionInfo: string; nonce: string; typeUrl: string; resources: Any[] }>): DiscoveryResponse {
+function response(
+  fields: Partial<{ versionInfo: string; nonce: string; typeUrl: string; resources: Any[] }>,
+): DiscoveryResponse {
   return create(DiscoveryResponseSchema, { versionInfo: "v1", nonce: "n1", typeUrl: TYPE_URL, ...fields });
 }
 
@@ -96,7 +98,11 @@ describe("readOffer", () => {
       anyPack(ResourceSchema, create(ResourceSchema, { name: "a" })),
       "it is a Resource that holds nothing",
     ],
-    ["of broken bytes", create(AnySchema, { typeUrl: TYPE_URL, value: Uint8Array.of(0x0a, 0x05, 0x41) }), "cannot be decoded: "],
+    [
+      "of broken bytes",
+      create(AnySchema, { typeUrl: TYPE_URL, value: Uint8Array.of(0x0a, 0x05, 0x41) }),
+      "cannot be decoded: ",
+    ],
     [
       "with a name that is no UTF-8",
       create(AnySchema, { typeUrl: TYPE_URL, value: Uint8Array.of(0x0a, 0x01, 0xff) }),

@@ -1,5 +1,6 @@
-// The protocol of an xDS client of one type, state of the world: what to ask first, what a response offers, how to acknowledge and how to refuse. Pure:
-// streams, timers and the rules themselves are elsewhere. Source: envoyproxy.io, "xDS REST and gRPC protocol".
+// The protocol of an xDS client of one type, state of the world: what to ask first, what a response
+// offers, how to acknowledge and how to refuse. Pure: streams, timers and the rules themselves are
+// elsewhere. Source: envoyproxy.io, "xDS REST and gRPC protocol".
 import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack, type Any } from "@bufbuild/protobuf/wkt";
 import { type DiscoveryResponse, ResourceSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
@@ -8,7 +9,10 @@ import { modelOfMessage } from "@weir/proto/rate-limit-config/message";
 import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
-/** Longest reason that goes to the server in a rejection, in characters: gRPC limits what a message may hold, and people read it. */
+/**
+ * Longest reason that goes to the server in a rejection, in characters: gRPC limits what a message
+ * may hold, and people read it.
+ */
 const REASON_MAX = 4096;
 
 /** What is remembered from stream to stream. */
@@ -25,7 +29,9 @@ export interface RequestContent {
   readonly errorMessage: string | undefined;
 }
 
-/** What a response offers: a whole configuration, an error in it, or something for another client. */
+/**
+ * What a response offers: a whole configuration, an error in it, or something for another client.
+ */
 export type Offer =
   | { readonly kind: "configs"; readonly configs: readonly RateLimitConfigModel[] }
   | { readonly kind: "invalid"; readonly reason: string }
@@ -34,15 +40,22 @@ export type Offer =
 /** The state before the first stream. */
 export const INITIAL_STATE: AdsClientState = { acceptedVersion: "" };
 
-/** The first request of a stream: the nonces of an older stream mean nothing on a new one, the version in force does. */
+/**
+ * The first request of a stream: the nonces of an older stream mean nothing on a new one, the
+ * version in force does.
+ */
 export function subscription(state: AdsClientState): RequestContent {
   return { versionInfo: state.acceptedVersion, responseNonce: "", errorMessage: undefined };
 }
 
-/** What a response offers. One resource that does not decode makes the whole invalid: a part of the configuration is not the configuration. */
+/**
+ * What a response offers. One resource that does not decode makes the whole invalid: a part of the
+ * configuration is not the configuration.
+ */
 export function readOffer(response: DiscoveryResponse): Offer {
   // Nothing else was asked for. Answering, even with a rejection, would subscribe to it.
-  if (response.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && response.typeUrl !== "") return { kind: "foreign", typeUrl: response.typeUrl };
+  if (response.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && response.typeUrl !== "")
+    return { kind: "foreign", typeUrl: response.typeUrl };
   const configs: RateLimitConfigModel[] = [];
   for (const [index, resource] of response.resources.entries()) {
     const config = readResource(resource);
@@ -53,9 +66,15 @@ export function readOffer(response: DiscoveryResponse): Offer {
 }
 
 /** The state and the request after a response was put in force. */
-export function acknowledge(response: DiscoveryResponse): { readonly state: AdsClientState; readonly request: RequestContent } {
+export function acknowledge(response: DiscoveryResponse): {
+  readonly state: AdsClientState;
+  readonly request: RequestContent;
+} {
   const { versionInfo, nonce } = response;
-  return { state: { acceptedVersion: versionInfo }, request: { versionInfo, responseNonce: nonce, errorMessage: undefined } };
+  return {
+    state: { acceptedVersion: versionInfo },
+    request: { versionInfo, responseNonce: nonce, errorMessage: undefined },
+  };
 }
 
 /** The request after a response was refused: names the version that stays in force. */
@@ -71,7 +90,8 @@ function readResource(resource: Any): RateLimitConfigModel | string {
     const wrapped = anyUnpack(resource, ResourceSchema);
     const inner = wrapped === undefined ? resource : wrapped.resource;
     if (inner === undefined) return "it is a Resource that holds nothing";
-    if (inner.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL) return `its type is ${inner.typeUrl}, expected is ${RATE_LIMIT_CONFIG_TYPE_URL}`;
+    if (inner.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL)
+      return `its type is ${inner.typeUrl}, expected is ${RATE_LIMIT_CONFIG_TYPE_URL}`;
     return modelOfMessage(fromBinary(RateLimitConfigSchema, inner.value));
   } catch (error) {
     // Whatever the decoder throws means that these bytes are no such message.

@@ -1,7 +1,15 @@
-// One connection to the configuration server with one stream on it. It moves messages; what they mean is ads-client-state.ts, what follows an end is
-// xds-source.ts.
+// One connection to the configuration server with one stream on it. It moves messages; what they
+// mean is ads-client-state.ts, what follows an end is xds-source.ts.
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type ChannelOptions, Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import {
+  type ChannelOptions,
+  Client,
+  type ClientDuplexStream,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from "@grpc/grpc-js";
 import { type Node, NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
@@ -21,10 +29,16 @@ import type { XdsOptions } from "./xds-options.ts";
 /** The status code in a rejection: INVALID_ARGUMENT. */
 const REJECTION_CODE = 3;
 
-/** How long a server may be silent before it is pinged, and then may take to answer, in milliseconds. Go servers end connections that ping more often than every five minutes. */
+/**
+ * How long a server may be silent before it is pinged, and then may take to answer, in
+ * milliseconds. Go servers end connections that ping more often than every five minutes.
+ */
 const KEEPALIVE = { timeMs: 310_000, timeoutMs: 20_000 };
 
-/** How long a connection may take until the server speaks HTTP/2, in milliseconds: gRPC's own minimum. grpc-js waits for ever. */
+/**
+ * How long a connection may take until the server speaks HTTP/2, in milliseconds: gRPC's own
+ * minimum. grpc-js waits for ever.
+ */
 const CONNECT_TIMEOUT_MS = 20_000;
 
 const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
@@ -51,7 +65,10 @@ export interface AdsStream {
 
 type Call = ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
-/** Connects, sends `first` and goes on until the stream ends. Fails with TLS_FILE_INVALID when the files are not usable. */
+/**
+ * Connects, sends `first` and goes on until the stream ends. Fails with TLS_FILE_INVALID when the
+ * files are not usable.
+ */
 export function openAdsStream(options: XdsOptions, first: RequestContent, listener: AdsStreamListener): AdsStream {
   return new GrpcAdsStream(options, first, listener);
 }
@@ -70,7 +87,8 @@ class GrpcAdsStream implements AdsStream {
     const { serverUrl, tls } = options;
     const channel = tls === undefined ? PLAIN_TEXT : openTlsChannel(serverUrl, tls.paths, tls.serverName);
     this.#client = new Client(serverUrl, channel.credentials, { ...channelOptions(options), ...channel.options });
-    const { path, requestSerialize, responseDeserialize } = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+    const { path, requestSerialize, responseDeserialize } =
+      serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
     this.#call.on("data", (response: DiscoveryResponse) => this.#listener?.received(response));
     // After an error comes no "end" that matters: the first of the two ends the stream.
@@ -81,8 +99,14 @@ class GrpcAdsStream implements AdsStream {
   }
 
   send({ versionInfo, responseNonce, errorMessage }: RequestContent): void {
-    const request = create(DiscoveryRequestSchema, { versionInfo, responseNonce, node: this.#node, typeUrl: RATE_LIMIT_CONFIG_TYPE_URL });
-    if (errorMessage !== undefined) request.errorDetail = create(StatusSchema, { code: REJECTION_CODE, message: errorMessage });
+    const request = create(DiscoveryRequestSchema, {
+      versionInfo,
+      responseNonce,
+      node: this.#node,
+      typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
+    });
+    if (errorMessage !== undefined)
+      request.errorDetail = create(StatusSchema, { code: REJECTION_CODE, message: errorMessage });
     this.#call.write(request);
   }
 
@@ -114,7 +138,8 @@ function reasonOf(error: ServiceError): string {
   if (error.code === status.RESOURCE_EXHAUSTED && error.details.includes("larger than max"))
     return `${reason}; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit`;
   // What a server without TLS sends is no TLS record.
-  if (error.details.includes("wrong version number")) return `${reason}; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS`;
+  if (error.details.includes("wrong version number"))
+    return `${reason}; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS`;
   return reason;
 }
 

@@ -1,4 +1,5 @@
-// A configuration server for tests, on real gRPC. It enforces the protocol on its clients: every request that breaks it is remembered as a violation.
+// A configuration server for tests, on real gRPC. It enforces the protocol on its clients: every
+// request that breaks it is remembered as a violation.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { Server, ServerCredentials, type ServerDuplexStream, type UntypedHandleCall } from "@grpc/grpc-js";
@@ -34,7 +35,10 @@ export function rateLimitConfig(domain: string, options: { readonly unit?: RateL
   return create(AnySchema, { typeUrl: TYPE_URL, value: toBinary(RateLimitConfigSchema, config) });
 }
 
-/** What the server knows of a stream: versions sent and not yet answered, by nonce in the order of sending, and the last one accepted. */
+/**
+ * What the server knows of a stream: versions sent and not yet answered, by nonce in the order of
+ * sending, and the last one accepted.
+ */
 interface StreamState {
   readonly unanswered: Map<string, string>;
   accepted: string | undefined;
@@ -74,7 +78,9 @@ export class FakeAdsServer {
       Buffer.isBuffer(message) ? message : method.responseSerialize(message);
     server.addService({ ...definition, streamAggregatedResources: { ...method, responseSerialize } }, handlers);
     this.port = await new Promise((resolve, reject) => {
-      server.bindAsync(`127.0.0.1:${this.port}`, credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
+      server.bindAsync(`127.0.0.1:${this.port}`, credentials, (error, port) =>
+        error === null ? resolve(port) : reject(error),
+      );
     });
     this.#server = server;
   }
@@ -115,7 +121,9 @@ export class FakeAdsServer {
     const deadline = AbortSignal.timeout(WAIT_MAX_MS);
     while (!condition()) {
       const aborted = new Promise<never>((_resolve, reject) => {
-        deadline.addEventListener("abort", () => reject(new Error(`waited in vain; clients said ${JSON.stringify(this.words)}`)));
+        deadline.addEventListener("abort", () =>
+          reject(new Error(`waited in vain; clients said ${JSON.stringify(this.words)}`)),
+        );
       });
       await Promise.race([this.#changed.promise, aborted]);
     }

@@ -1,4 +1,5 @@
-// A real go-control-plane server for tests, as a process of its own. It is told what to publish, and tells what clients said.
+// A real go-control-plane server for tests, as a process of its own. It is told what to publish,
+// and tells what clients said.
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
@@ -9,7 +10,9 @@ import { pauseProcess } from "@weir/testing/pause-process";
 
 const BUILD_SCRIPT = fileURLToPath(new URL("../../../oracle/ads-server/build.sh", import.meta.url));
 
-/** Longest time that Go may take to download and build the server the first time, in milliseconds. */
+/**
+ * Longest time that Go may take to download and build the server the first time, in milliseconds.
+ */
 const BUILD_TIMEOUT_MS = 300_000;
 
 /** How long a test waits for something to happen, in milliseconds. */
@@ -38,7 +41,10 @@ export interface ServerOptions {
   readonly clientCaPath?: string;
 }
 
-/** The path of the server's program, built if it is not there yet; undefined when there is no Go on this machine. */
+/**
+ * The path of the server's program, built if it is not there yet; undefined when there is no Go on
+ * this machine.
+ */
 export function buildGoServer(): string | undefined {
   const { status, stdout, stderr } = spawnSync("sh", [BUILD_SCRIPT], { encoding: "utf8", timeout: BUILD_TIMEOUT_MS });
   if (status === 0) return stdout.trim();
@@ -63,7 +69,10 @@ export class GoControlPlane {
   }
 
   /** Starts it and waits until it listens. */
-  static async open(program: string, { port = 0, certPath, keyPath, clientCaPath }: ServerOptions = {}): Promise<GoControlPlane> {
+  static async open(
+    program: string,
+    { port = 0, certPath, keyPath, clientCaPath }: ServerOptions = {},
+  ): Promise<GoControlPlane> {
     const flags = { address: `127.0.0.1:${port}`, cert: certPath, key: keyPath, "client-ca": clientCaPath };
     const args = Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`-${name}=${value}`]));
     const server = new GoControlPlane(spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] }));
@@ -104,13 +113,18 @@ export class GoControlPlane {
     await ended;
   }
 
-  /** Resolves when the condition holds; fails with what was told when it does not in time, or when the server ends before. */
+  /**
+   * Resolves when the condition holds; fails with what was told when it does not in time, or when
+   * the server ends before.
+   */
   async until(condition: (events: readonly ServerEvent[]) => boolean): Promise<void> {
     const deadline = AbortSignal.timeout(WAIT_MAX_MS);
     while (!condition(this.events)) {
       if (this.#child.exitCode !== null) throw new Error(`the server ended with ${this.#child.exitCode}`);
       const aborted = new Promise<never>((_resolve, reject) => {
-        deadline.addEventListener("abort", () => reject(new Error(`waited in vain; the server told ${JSON.stringify(this.events)}`)));
+        deadline.addEventListener("abort", () =>
+          reject(new Error(`waited in vain; the server told ${JSON.stringify(this.events)}`)),
+        );
       });
       await Promise.race([this.#changed.promise, aborted]);
     }

@@ -1,5 +1,12 @@
-// A configuration server for tests that breaks connections where it is told to: HTTP/2 frames and sockets by hand, below gRPC.
-import { createServer, type Http2Server, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+// A configuration server for tests that breaks connections where it is told to: HTTP/2 frames and
+// sockets by hand, below gRPC.
+import {
+  createServer,
+  type Http2Server,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -11,7 +18,9 @@ import {
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
 
-/** Length of what stands in front of each message of gRPC: whether it is compressed, and its length. */
+/**
+ * Length of what stands in front of each message of gRPC: whether it is compressed, and its length.
+ */
 const PREFIX_BYTES = 5;
 
 /** One stream of a client, with everything below it. */
@@ -61,7 +70,8 @@ export class RawAdsServer {
     this.#server.on("sessionError", () => undefined); // That is what the tests are about.
     this.#server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       const { session } = stream;
-      // The session shows its socket in a form that cannot be destroyed; the number of the port leads to the real one.
+      // The session shows its socket in a form that cannot be destroyed; the number of the port
+      // leads to the real one.
       const socket = [...this.#sockets].find(({ remotePort }) => remotePort === session?.socket.remotePort);
       if (session === undefined || socket === undefined || !isAdsCall(headers)) return;
       const raw = rawStreamOf(stream, session, socket);

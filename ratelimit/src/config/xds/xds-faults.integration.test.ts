@@ -1,4 +1,5 @@
-// What becomes of the client when connections break at every point of the exchange, and when a server floods it. Below gRPC, by hand.
+// What becomes of the client when connections break at every point of the exchange, and when a
+// server floods it. Below gRPC, by hand.
 import { constants } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
@@ -17,7 +18,10 @@ import { createXdsSource } from "./xds-source.ts";
 const ENDS: readonly (readonly [string, (stream: RawStream) => void])[] = [
   ["the stream is ended without trailers", ({ stream }) => stream.close(constants.NGHTTP2_NO_ERROR)],
   ["the stream is reset as cancelled (RST_STREAM)", ({ stream }) => stream.close(constants.NGHTTP2_CANCEL)],
-  ["the stream is reset with an internal error (RST_STREAM)", ({ stream }) => stream.close(constants.NGHTTP2_INTERNAL_ERROR)],
+  [
+    "the stream is reset with an internal error (RST_STREAM)",
+    ({ stream }) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+  ],
   ["the stream is refused (RST_STREAM)", ({ stream }) => stream.close(constants.NGHTTP2_REFUSED_STREAM)],
   [
     "the server goes away and closes (GOAWAY)",
@@ -90,7 +94,11 @@ describe("createXdsSource", () => {
   });
 
   async function start(port: number, overrides: Partial<XdsOptions> = {}): Promise<void> {
-    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     source = createXdsSource(
       { listener, random: () => 0, log },
       {
@@ -131,9 +139,13 @@ describe("createXdsSource", () => {
       await start(server.port);
       await listener.until(() => listener.domains().join() === "b");
       const acceptedBefore = listener.accepted.slice(0, -1);
-      // What the first stream brought was put in force as a whole or not at all, and the second is told which.
+      // What the first stream brought was put in force as a whole or not at all, and the second is
+      // told which.
       expect([[], ["a"]]).toContainEqual(acceptedBefore);
-      expect(server.streams[1]?.requests[0]).toMatchObject({ versionInfo: acceptedBefore.length === 0 ? "" : "v1", responseNonce: "" });
+      expect(server.streams[1]?.requests[0]).toMatchObject({
+        versionInfo: acceptedBefore.length === 0 ? "" : "v1",
+        responseNonce: "",
+      });
       expect(server.streams[1]?.requests[0]?.errorDetail).toBeUndefined();
       expect(listener.errors).toEqual([]);
     });
@@ -160,12 +172,15 @@ describe("createXdsSource", () => {
   });
 
   it("a connection that goes silent is noticed by pings", async () => {
-    // A ping that is late on a busy machine makes a stream more: what each is sent depends on the silence alone.
+    // A ping that is late on a busy machine makes a stream more: what each is sent depends on the
+    // silence alone.
     let isSilent = false;
     const server = await RawAdsServer.open(async ({ heard, respond, stream }) => {
       await heard(1);
       respond();
-      stream.write(isSilent ? responseFrame("v2", [rateLimitConfig("b")]) : responseFrame("v1", [rateLimitConfig("a")]));
+      stream.write(
+        isSilent ? responseFrame("v2", [rateLimitConfig("b")]) : responseFrame("v1", [rateLimitConfig("a")]),
+      );
     });
     closing.push(() => server.close());
     const sides: Socket[] = [];
@@ -184,7 +199,9 @@ describe("createXdsSource", () => {
     isSilent = true;
     for (const side of sides) side.unpipe().pause(); // Open at both ends, and nothing gets through.
     await listener.until(() => listener.domains().join() === "b");
-    expect(lines.find((line) => line["level"] === "warning")).toMatchObject({ "@message": "lost the configuration server, retrying" });
+    expect(lines.find((line) => line["level"] === "warning")).toMatchObject({
+      "@message": "lost the configuration server, retrying",
+    });
     expect(server.streams.at(-1)?.requests[0]).toMatchObject({ versionInfo: "v1", responseNonce: "" });
   });
 
@@ -192,12 +209,16 @@ describe("createXdsSource", () => {
     const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
       await heard(1);
       respond();
-      stream.write(number === 0 ? Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3]) : responseFrame("v1", [rateLimitConfig("a")]));
+      stream.write(
+        number === 0 ? Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3]) : responseFrame("v1", [rateLimitConfig("a")]),
+      );
     });
     closing.push(() => server.close());
     await start(server.port);
     await listener.until(() => listener.domains().join() === "a");
-    expect(lines.find((line) => line["level"] === "warning")?.["reason"]).toMatch(/RESOURCE_EXHAUSTED.*XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES/);
+    expect(lines.find((line) => line["level"] === "warning")?.["reason"]).toMatch(
+      /RESOURCE_EXHAUSTED.*XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES/,
+    );
   });
 
   it("a flood of responses is taken in order and each is acknowledged", async () => {
@@ -218,7 +239,8 @@ describe("createXdsSource", () => {
     server.publish("v0", [rateLimitConfig("good")]);
     await start(server.port);
     await server.until(() => server.words.length === 2);
-    for (let index = 1; index <= 500; index++) server.sendAll(`bad${index}`, [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })]);
+    for (let index = 1; index <= 500; index++)
+      server.sendAll(`bad${index}`, [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })]);
     await listener.until(() => listener.errors.length === 500);
     expect(listener.domains()).toEqual(["good"]);
     expect(lines.filter((line) => line["level"] === "error").length).toBeLessThan(20);
@@ -276,8 +298,18 @@ describe("createXdsSource", () => {
   });
 
   it.each([
-    { what: "a factor and a maximum", backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: false }, random: 0, waits: [20, 40, 50, 50] },
-    { what: "the least jitter", backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: true }, random: 0, waits: [10, 20, 25, 25] },
+    {
+      what: "a factor and a maximum",
+      backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: false },
+      random: 0,
+      waits: [20, 40, 50, 50],
+    },
+    {
+      what: "the least jitter",
+      backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: true },
+      random: 0,
+      waits: [10, 20, 25, 25],
+    },
     {
       what: "nearly the most jitter",
       backoff: { initialMs: 20, maxMs: 50, factor: 1, jitter: true },
@@ -287,7 +319,11 @@ describe("createXdsSource", () => {
   ])("waits after broken streams follow $what", async ({ backoff, random, waits }) => {
     const server = await openFake();
     server.onStream = (stream) => stream.end();
-    const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "warn",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     source = createXdsSource(
       { listener, random: () => random, log },
       {

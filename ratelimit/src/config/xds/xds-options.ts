@@ -15,11 +15,17 @@ export interface XdsOptions {
   readonly tls: XdsTlsOptions | undefined;
   /** XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES; undefined = the 4 MiB of gRPC. */
   readonly messageMaxBytes: number | undefined;
-  /** CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: first wait after a connection that could not be made, in milliseconds. */
+  /**
+   * CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: first wait after a connection that could not be
+   * made, in milliseconds.
+   */
   readonly connectRetryMs: number;
   /** For tests: how long a connection may take, in milliseconds, instead of CONNECT_TIMEOUT_MS. */
   readonly connectTimeoutMs?: number;
-  /** For tests: how long a server may be silent before it is pinged, and may then take to answer, instead of KEEPALIVE. */
+  /**
+   * For tests: how long a server may be silent before it is pinged, and may then take to answer,
+   * instead of KEEPALIVE.
+   */
   readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
   /** XDS_CLIENT_BACKOFF_*: waits after a stream that broke. */
   readonly backoff: XdsBackoffOptions;
@@ -27,9 +33,15 @@ export interface XdsOptions {
 
 /** TLS to the server. */
 export interface XdsTlsOptions {
-  /** CONFIG_GRPC_XDS_CLIENT_TLS_CERT, _KEY and CONFIG_GRPC_XDS_SERVER_TLS_CACERT; read again for each connection. */
+  /**
+   * CONFIG_GRPC_XDS_CLIENT_TLS_CERT, _KEY and CONFIG_GRPC_XDS_SERVER_TLS_CACERT; read again for
+   * each connection.
+   */
   readonly paths: TlsFilePaths;
-  /** CONFIG_GRPC_XDS_SERVER_TLS_SAN: the name that the server's certificate must be valid for; undefined = the host of the URL. */
+  /**
+   * CONFIG_GRPC_XDS_SERVER_TLS_SAN: the name that the server's certificate must be valid for;
+   * undefined = the host of the URL.
+   */
   readonly serverName: string | undefined;
 }
 

@@ -79,7 +79,11 @@ describe("createXdsSource", () => {
   });
 
   async function start(overrides: Partial<XdsOptions> = {}): Promise<void> {
-    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
     source = createXdsSource({ listener, random: () => 0, log }, options(server, overrides));
     await source.start();
   }
@@ -253,7 +257,9 @@ describe("createXdsSource", () => {
     server.publish("v1", [rateLimitConfig("a".repeat(2000))]);
     await start({ messageMaxBytes: 1000 });
     await waitFor(() => logged("warning").length >= 1);
-    expect(logged("warning")[0]?.["reason"]).toMatch(/^8 RESOURCE_EXHAUSTED: .*; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit$/);
+    expect(logged("warning")[0]?.["reason"]).toMatch(
+      /^8 RESOURCE_EXHAUSTED: .*; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit$/,
+    );
   });
 
   it("a server that offers again at once what was refused is not answered in a loop (go-control-plane's snapshot cache)", async () => {
@@ -301,7 +307,10 @@ describe("createXdsSource", () => {
 
   it("stop() ends the wait for a server that is away", async () => {
     server.close();
-    await start({ connectRetryMs: 1_000_000, backoff: { initialMs: 1_000_000, maxMs: 1_000_000, factor: 0, jitter: false } });
+    await start({
+      connectRetryMs: 1_000_000,
+      backoff: { initialMs: 1_000_000, maxMs: 1_000_000, factor: 0, jitter: false },
+    });
     await waitFor(() => logged("warning").length === 1);
     await source?.stop();
     expect(logged("warning")).toHaveLength(1);
@@ -329,7 +338,10 @@ describe("createXdsSource over TLS", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Opens a server with mutual TLS whose certificate names `control-plane.example`, and writes what a client needs into files of a folder. */
+  /**
+   * Opens a server with mutual TLS whose certificate names `control-plane.example`, and writes what
+   * a client needs into files of a folder.
+   */
   async function openServer(
     names: { dnsNames?: string[]; ipAddresses?: string[] } = { dnsNames: ["control-plane.example"] },
     target = folder,
@@ -343,10 +355,20 @@ describe("createXdsSource over TLS", () => {
       now,
       validDays: 1,
     });
-    const clientPair = await authority.issue({ commonName: "client", dnsNames: ["ratelimit.example"], usage: "client", now, validDays: 1 });
+    const clientPair = await authority.issue({
+      commonName: "client",
+      dnsNames: ["ratelimit.example"],
+      usage: "client",
+      now,
+      validDays: 1,
+    });
     const pair = { cert_chain: Buffer.from(serverPair.certPem), private_key: Buffer.from(serverPair.keyPem) };
     await server.open(ServerCredentials.createSsl(Buffer.from(authority.certPem), [pair], true));
-    const paths = { certPath: join(target, "cert.pem"), keyPath: join(target, "key.pem"), caPath: join(target, "ca.pem") };
+    const paths = {
+      certPath: join(target, "cert.pem"),
+      keyPath: join(target, "key.pem"),
+      caPath: join(target, "ca.pem"),
+    };
     await writeFile(paths.certPath, clientPair.certPem);
     await writeFile(paths.keyPath, clientPair.keyPem);
     await writeFile(paths.caPath, authority.certPem);
@@ -421,17 +443,23 @@ describe("createXdsSource over TLS", () => {
       format: "json",
       write: (line) => warnings.push((JSON.parse(line) as { reason: string }).reason),
     });
-    source = createXdsSource({ listener, random: () => 0, log }, options(server, { tls: { paths, serverName: "control-plane.example" } }));
+    source = createXdsSource(
+      { listener, random: () => 0, log },
+      options(server, { tls: { paths, serverName: "control-plane.example" } }),
+    );
     await source.start();
     await listener.until(() => listener.domains().join() === "a");
     server.close();
     server.publish("v2", [rateLimitConfig("b")]);
-    // The files that belong to the new authority wait elsewhere, so that no attempt of the client can find them before their time.
+    // The files that belong to the new authority wait elsewhere, so that no attempt of the client
+    // can find them before their time.
     const staging = join(folder, "staging");
     await mkdir(staging);
     const fresh = await openServer(undefined, staging);
     warnings.length = 0;
-    await expect.poll(() => warnings.filter((reason) => reason.includes("certificate")).length, { timeout: 40_000 }).toBeGreaterThan(1);
+    await expect
+      .poll(() => warnings.filter((reason) => reason.includes("certificate")).length, { timeout: 40_000 })
+      .toBeGreaterThan(1);
     expect(listener.domains()).toEqual(["a"]);
     for (const name of ["certPath", "keyPath", "caPath"] as const) await rename(fresh[name], paths[name]);
     await listener.until(() => listener.domains().join() === "b");
@@ -445,7 +473,13 @@ describe("createXdsSource over TLS", () => {
     // A certificate of nobody the server trusts.
     const now = new Date();
     const stranger = await createAuthority({ commonName: "stranger", now, validDays: 1 });
-    const pair = await stranger.issue({ commonName: "client", dnsNames: ["ratelimit.example"], usage: "client", now, validDays: 1 });
+    const pair = await stranger.issue({
+      commonName: "client",
+      dnsNames: ["ratelimit.example"],
+      usage: "client",
+      now,
+      validDays: 1,
+    });
     await writeFile(later.certPath, pair.certPem);
     await writeFile(later.keyPath, pair.keyPem);
     const warnings: string[] = [];

@@ -1,4 +1,5 @@
-// The configuration server as a source of configuration: keeps one stream open, puts what it offers in force, and comes back when it breaks.
+// The configuration server as a source of configuration: keeps one stream open, puts what it offers
+// in force, and comes back when it breaks.
 import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
@@ -6,17 +7,30 @@ import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/disc
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import { acknowledge, type AdsClientState, INITIAL_STATE, readOffer, refuse, subscription } from "./ads-client-state.ts";
+import {
+  acknowledge,
+  type AdsClientState,
+  INITIAL_STATE,
+  readOffer,
+  refuse,
+  subscription,
+} from "./ads-client-state.ts";
 import { type AdsStream, openAdsStream } from "./ads-stream.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
 /** Growth of the waits between attempts to connect, as in gRPC's own connection back-off. */
 const CONNECT_BACKOFF_FACTOR = 0.6;
 
-/** How long a rejection is held back when the server offers again what was just refused, in milliseconds: some answer each one with the same at once. */
+/**
+ * How long a rejection is held back when the server offers again what was just refused, in
+ * milliseconds: some answer each one with the same at once.
+ */
 const REPEATED_REFUSAL_PAUSE_MS = 1000;
 
-/** Refusals in a row that are told at once; a server that goes on inventing versions is answered at that pace, too. */
+/**
+ * Refusals in a row that are told at once; a server that goes on inventing versions is answered at
+ * that pace, too.
+ */
 const REFUSALS_AT_ONCE = 10;
 
 /** What the source needs. `random` gives numbers from 0 up to but not including 1. */
@@ -40,7 +54,9 @@ class XdsSource implements ConfigSource {
   #state: AdsClientState = INITIAL_STATE;
   #stream: AdsStream | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
-  /** The version that was refused last on this stream; undefined when what came last was accepted. */
+  /**
+   * The version that was refused last on this stream; undefined when what came last was accepted.
+   */
   #refusedVersion: string | undefined;
   /** Refusals on this stream since something was accepted. */
   #refusals = 0;
@@ -109,7 +125,9 @@ class XdsSource implements ConfigSource {
     if (this.#isStopped) return;
     clearTimeout(this.#refusalTimer);
     const retryInMs = Math.round((this.#isConnected ? this.#streamBackoff : this.#connectBackoff).nextMs());
-    const message = this.#isConnected ? "lost the configuration server, retrying" : "cannot connect to the configuration server, retrying";
+    const message = this.#isConnected
+      ? "lost the configuration server, retrying"
+      : "cannot connect to the configuration server, retrying";
     this.#deps.log.warn(message, { reason, retryInMs });
     this.#retryTimer = setTimeout(() => this.#open(), retryInMs);
   }
@@ -121,7 +139,9 @@ class XdsSource implements ConfigSource {
     if (offer.kind !== "foreign") clearTimeout(this.#refusalTimer); // What it would answer is out of date.
     switch (offer.kind) {
       case "foreign":
-        this.#deps.log.warn("the configuration server sent a type that nobody asked for, ignored", { typeUrl: offer.typeUrl });
+        this.#deps.log.warn("the configuration server sent a type that nobody asked for, ignored", {
+          typeUrl: offer.typeUrl,
+        });
         return;
       case "invalid": {
         const error = new ConfigError("CONFIG_INVALID", `configuration server: ${offer.reason}`);
@@ -140,7 +160,10 @@ class XdsSource implements ConfigSource {
         this.#refusedVersion = undefined;
         this.#refusals = 0;
         this.#stream?.send(request);
-        this.#deps.log.info("Successfully loaded new configuration", { version: response.versionInfo, resources: offer.configs.length });
+        this.#deps.log.info("Successfully loaded new configuration", {
+          version: response.versionInfo,
+          resources: offer.configs.length,
+        });
       }
     }
   }
@@ -158,7 +181,8 @@ class XdsSource implements ConfigSource {
         version: this.#state.acceptedVersion,
       });
     };
-    if (isRepeated || this.#refusals > REFUSALS_AT_ONCE) this.#refusalTimer = setTimeout(tell, REPEATED_REFUSAL_PAUSE_MS);
+    if (isRepeated || this.#refusals > REFUSALS_AT_ONCE)
+      this.#refusalTimer = setTimeout(tell, REPEATED_REFUSAL_PAUSE_MS);
     else tell();
   }
 }

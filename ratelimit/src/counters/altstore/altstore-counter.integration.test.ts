@@ -1,4 +1,5 @@
-// The altstore backend against real memcached servers: the common suite, what is stored, ways to connect, and every fault a node can have.
+// The altstore backend against real memcached servers: the common suite, what is stored, ways to
+// connect, and every fault a node can have.
 import { Resolver } from "node:dns/promises";
 import { connect as connectTcp, createServer as createTcpServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
@@ -11,12 +12,20 @@ import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts
 import { type AltstoreCounter, createAltstoreCounter } from "./altstore-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { type MemcachedServer, startMemcachedServer, startMemcachedSocketServer, until } from "./memcached-server.suite.ts";
+import {
+  type MemcachedServer,
+  startMemcachedServer,
+  startMemcachedSocketServer,
+  until,
+} from "./memcached-server.suite.ts";
 import { nodeIndex } from "./node-choice.ts";
 import type { AltstoreCounterOptions } from "./options.ts";
 import type { ResolveSrv } from "./srv-record.ts";
 
-/** The time limit of calls that meet no fault, in milliseconds: none of them may fail because the machine is busy. */
+/**
+ * The time limit of calls that meet no fault, in milliseconds: none of them may fail because the
+ * machine is busy.
+ */
 const PATIENT_MS = 30_000;
 
 /** The time limit of calls that nothing answers, and what a busy machine may add to it. */
@@ -24,7 +33,10 @@ const TIMEOUT_MS = 400;
 const SLACK_MS = 10_000;
 const HASTY = { timeoutMs: TIMEOUT_MS };
 
-/** The time for a start that must fail, in milliseconds: enough for one attempt to fail on a busy machine. */
+/**
+ * The time for a start that must fail, in milliseconds: enough for one attempt to fail on a busy
+ * machine.
+ */
 const START_MS = 2000;
 
 /** Longest wait for a condition, in milliseconds. */
@@ -84,7 +96,9 @@ async function time(counter: AltstoreCounter, batch: WaitingBatch) {
 
 /** A key of which node `index` of `count` has the counter. */
 function keyOn(index: number, of: number): string {
-  const key = Array.from({ length: 1000 }, (_, number) => `spread-${number}`).find((name) => nodeIndex(check(name).key, of) === index);
+  const key = Array.from({ length: 1000 }, (_, number) => `spread-${number}`).find(
+    (name) => nodeIndex(check(name).key, of) === index,
+  );
   if (key === undefined) throw new Error("No key found");
   return key;
 }
@@ -165,7 +179,10 @@ describe("count() on nodes", () => {
     { name: "a month with jitter", jitterMax: 300, draw: 0.999, windowSeconds: 2_592_000, ttl: 2_592_299 },
     { name: "a year", jitterMax: 300, draw: 0.5, windowSeconds: 31_536_000, ttl: 31_536_150 },
   ])("$name: count() lets a new key live $ttl s", async ({ jitterMax, draw, windowSeconds, ttl }) => {
-    const { counter } = await startCounter(addresses, { options: { expiryJitterMaxSeconds: jitterMax }, random: () => draw });
+    const { counter } = await startCounter(addresses, {
+      options: { expiryJitterMaxSeconds: jitterMax },
+      random: () => draw,
+    });
     const one = check(`ttl-${windowSeconds}`, 1, 4_000_000_200, windowSeconds);
     await count(counter, one);
     await counter.drain();
@@ -176,7 +193,8 @@ describe("count() on nodes", () => {
 
   it("case 136: count() loses nothing when two pods add the same new key", async () => {
     const pods = await Promise.all(Array.from({ length: 8 }, () => startCounter(addresses)));
-    for (let round = 0; round < 20; round++) await Promise.all(pods.map(({ counter }) => count(counter, check(`race-${round}`, 3))));
+    for (let round = 0; round < 20; round++)
+      await Promise.all(pods.map(({ counter }) => count(counter, check(`race-${round}`, 3))));
     await Promise.all(pods.map(({ counter }) => counter.drain()));
     const stored = Array.from({ length: 20 }, (_, round) => check(`race-${round}`).key);
     expect(await Promise.all(stored.map((key) => server(nodeIndex(key, 3)).get(key)))).toEqual(stored.map(() => "24"));
@@ -191,7 +209,11 @@ describe("count() on nodes", () => {
     const value = (name: string): number => statistics.counter(`ratelimit.memcache.${name}`).value;
     expect([value("keys_requested"), value("keys_found")]).toEqual([6, 2]);
     expect([value("multiget.__code=success"), value("multiget.__code=error")]).toEqual([2, 0]);
-    expect([value("increment.__code=success"), value("increment.__code=miss"), value("increment.__code=error")]).toEqual([2, 2, 0]);
+    expect([
+      value("increment.__code=success"),
+      value("increment.__code=miss"),
+      value("increment.__code=error"),
+    ]).toEqual([2, 2, 0]);
     expect([value("add.__code=success"), value("add.__code=not_stored"), value("add.__code=error")]).toEqual([2, 0, 0]);
   });
 
@@ -304,9 +326,11 @@ describe("count() when a node fails", () => {
     await counter.drain();
     expect(await server(1).get(alive.key)).toBe("6");
     const value = (name: string): number => statistics.counter(name).value;
-    expect([value("ratelimit.memcache.multiget.__code=error"), value("ratelimit.memcache.keys_found"), value("allowed")]).toEqual([
-      1, 0, 1,
-    ]);
+    expect([
+      value("ratelimit.memcache.multiget.__code=error"),
+      value("ratelimit.memcache.keys_found"),
+      value("allowed"),
+    ]).toEqual([1, 0, 1]);
     expect(value("ratelimit.memcache.increment.__code=error")).toBe(1);
     await fragile.start();
     await until(() => reachable.at(-1) === 3, DEADLINE_MS, "the node is back");
@@ -320,7 +344,11 @@ describe("count() when a node fails", () => {
     await until(() => reachable.at(-1) === 3, DEADLINE_MS, "all nodes are reachable");
     await fragile.kill();
     const dead = check(keyOn(0, 3));
-    await until(async () => (await time(counter, new WaitingBatch([dead]))).tookMs < 20, DEADLINE_MS, "calls are answered at once");
+    await until(
+      async () => (await time(counter, new WaitingBatch([dead]))).tookMs < 20,
+      DEADLINE_MS,
+      "calls are answered at once",
+    );
     await fragile.start();
   });
 
@@ -349,7 +377,11 @@ describe("count() when a node fails", () => {
       expect(tookMs).toBeGreaterThan(TIMEOUT_MS - 20);
       expect(tookMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
       await until(() => reachable.at(-1) === 2, DEADLINE_MS, "the silence is seen");
-      await until(async () => (await time(counter, new WaitingBatch([hanging]))).tookMs < 20, DEADLINE_MS, "calls no longer wait");
+      await until(
+        async () => (await time(counter, new WaitingBatch([hanging]))).tookMs < 20,
+        DEADLINE_MS,
+        "calls no longer wait",
+      );
     } finally {
       fragile.resume();
     }
@@ -387,7 +419,9 @@ describe("count() when a node fails", () => {
 });
 
 /** A node that presents itself well and then answers each chunk with what `reply` makes. */
-async function startFake(reply: (chunk: string) => Uint8Array | string): Promise<{ readonly address: string; readonly close: () => void }> {
+async function startFake(
+  reply: (chunk: string) => Uint8Array | string,
+): Promise<{ readonly address: string; readonly close: () => void }> {
   const sockets = new Set<Socket>();
   const fake = createTcpServer((socket) => {
     sockets.add(socket.on("error", () => undefined).on("close", () => sockets.delete(socket)));
@@ -466,38 +500,47 @@ describe("count() on a node that answers nonsense", () => {
     { where: "its first line", answer: "VALUE cut_40", whole: undefined },
     { where: "its value", answer: "VALUE KEY 0 2\r\n1", whole: undefined },
     { where: "what follows the value", answer: "VALUE KEY 0 2\r\n12\r\nEN", whole: [13] },
-  ])("count() is not waited for when the node goes away within $where, and counts again when it is back", async ({ answer, whole }) => {
-    let isCut = true;
-    const replyTo = (line: string): string => {
-      if (line === "version") return "VERSION 1\r\n";
-      return line.startsWith("get ") ? `VALUE ${line.slice(4)} 0 1\r\n4\r\nEND\r\n` : "5\r\n";
-    };
-    const fake = createTcpServer((socket) => {
-      socket
-        .on("error", () => undefined)
-        .on("data", (chunk) => {
-          for (const line of String(chunk).split("\r\n").slice(0, -1)) {
-            if (isCut && line.startsWith("get ")) socket.end(answer.replace("KEY", line.slice(4)));
-            else if (socket.writable) socket.write(replyTo(line));
-          }
-        });
-    });
-    await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
-    const address = `127.0.0.1:${(fake.address() as { port: number }).port}`;
-    const { counter } = await startCounter([address], { options: { unread: "failure" } });
-    const cut = await time(counter, new WaitingBatch([check("cut")]));
-    expect(cut.answer).toEqual(whole ?? expect.objectContaining({ code: "STORE_UNAVAILABLE", transient: true }));
-    expect(cut.tookMs).toBeLessThan(SLACK_MS);
-    isCut = false;
-    await until(async () => Array.isArray((await time(counter, new WaitingBatch([check("cut")]))).answer), DEADLINE_MS, "it counts again");
-    expect((await time(counter, new WaitingBatch([check("cut")]))).answer).toEqual([5]);
-    await counter.stop();
-    fake.close();
-  });
+  ])(
+    "count() is not waited for when the node goes away within $where, and counts again when it is back",
+    async ({ answer, whole }) => {
+      let isCut = true;
+      const replyTo = (line: string): string => {
+        if (line === "version") return "VERSION 1\r\n";
+        return line.startsWith("get ") ? `VALUE ${line.slice(4)} 0 1\r\n4\r\nEND\r\n` : "5\r\n";
+      };
+      const fake = createTcpServer((socket) => {
+        socket
+          .on("error", () => undefined)
+          .on("data", (chunk) => {
+            for (const line of String(chunk).split("\r\n").slice(0, -1)) {
+              if (isCut && line.startsWith("get ")) socket.end(answer.replace("KEY", line.slice(4)));
+              else if (socket.writable) socket.write(replyTo(line));
+            }
+          });
+      });
+      await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
+      const address = `127.0.0.1:${(fake.address() as { port: number }).port}`;
+      const { counter } = await startCounter([address], { options: { unread: "failure" } });
+      const cut = await time(counter, new WaitingBatch([check("cut")]));
+      expect(cut.answer).toEqual(whole ?? expect.objectContaining({ code: "STORE_UNAVAILABLE", transient: true }));
+      expect(cut.tookMs).toBeLessThan(SLACK_MS);
+      isCut = false;
+      await until(
+        async () => Array.isArray((await time(counter, new WaitingBatch([check("cut")]))).answer),
+        DEADLINE_MS,
+        "it counts again",
+      );
+      expect((await time(counter, new WaitingBatch([check("cut")]))).answer).toEqual([5]);
+      await counter.stop();
+      fake.close();
+    },
+  );
 
   it("count() says that it loses increments while the node answers errors, and counts on when it no longer does", async () => {
     let isBroken = true;
-    const fake = await startFake((text) => (text.startsWith("get") ? "END\r\n" : isBroken ? "SERVER_ERROR out of memory\r\n" : "5\r\n"));
+    const fake = await startFake((text) =>
+      text.startsWith("get") ? "END\r\n" : isBroken ? "SERVER_ERROR out of memory\r\n" : "5\r\n",
+    );
     const { counter, statistics } = await startCounter([fake.address]);
     await count(counter, check("refused"));
     await counter.drain();
@@ -553,7 +596,10 @@ describe("start() with SRV", () => {
   const nodes = { kind: "srv", record, refreshMs: 0 } as const;
 
   it("case 138: start() fails when the record cannot be found", async () => {
-    const { counter } = createCounter([], { options: { nodes }, resolveSrv: () => Promise.reject(new Error("querySrv ENOTFOUND")) });
+    const { counter } = createCounter([], {
+      options: { nodes },
+      resolveSrv: () => Promise.reject(new Error("querySrv ENOTFOUND")),
+    });
     await expect(counter.start()).rejects.toThrow(`Unable to fetch servers from SRV ${record}`);
   });
 
@@ -581,9 +627,14 @@ describe("start() with SRV", () => {
     await dns.start();
     const resolver = new Resolver({ timeout: 10_000, tries: 2 });
     resolver.setServers([dns.address]);
-    const target = (address: string | undefined): SrvRecord => ({ target: "localhost", port: Number(address?.split(":")[1]) });
+    const target = (address: string | undefined): SrvRecord => ({
+      target: "localhost",
+      port: Number(address?.split(":")[1]),
+    });
     const choices = { options: { nodes }, resolveSrv: (name: string) => resolver.resolveSrv(name) };
-    await expect(createCounter([], choices).counter.start()).rejects.toThrow(`Unable to fetch servers from SRV ${record}`);
+    await expect(createCounter([], choices).counter.start()).rejects.toThrow(
+      `Unable to fetch servers from SRV ${record}`,
+    );
     dns.records.set(record, [target(addresses[1]), target(addresses[0])]);
     const { counter } = await startCounter([], choices);
     const named = addresses.map((address) => address.replace("127.0.0.1", "localhost"));
@@ -618,16 +669,26 @@ describe("start() over TLS", () => {
   beforeAll(async () => {
     const now = new Date();
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-    const pair = await authority.issue({ commonName: "memcached", dnsNames: ["localhost"], usage: "server", now, validDays: 1 });
+    const pair = await authority.issue({
+      commonName: "memcached",
+      dnsNames: ["localhost"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
     const clientPair = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
     ca = Buffer.from(authority.certPem);
     client = { cert: Buffer.from(clientPair.certPem), key: Buffer.from(clientPair.keyPem) };
-    // A proxy ends it, because not every memcached is built with TLS, and this one can ask for the client's certificate.
-    const proxy = createTlsServer({ cert: pair.certPem, key: pair.keyPem, ca: authority.certPem, requestCert: true }, (socket) => {
-      const upstream = connectTcp(Number(addresses[0]?.split(":")[1]), "127.0.0.1");
-      for (const each of [socket, upstream]) each.on("error", () => undefined);
-      socket.pipe(upstream).pipe(socket);
-    });
+    // A proxy ends it, because not every memcached is built with TLS, and this one can ask for the
+    // client's certificate.
+    const proxy = createTlsServer(
+      { cert: pair.certPem, key: pair.keyPem, ca: authority.certPem, requestCert: true },
+      (socket) => {
+        const upstream = connectTcp(Number(addresses[0]?.split(":")[1]), "127.0.0.1");
+        for (const each of [socket, upstream]) each.on("error", () => undefined);
+        socket.pipe(upstream).pipe(socket);
+      },
+    );
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     ({ port } = proxy.address() as { port: number });
     close = () => void proxy.close();
@@ -645,14 +706,19 @@ describe("start() over TLS", () => {
     const tls = { material: () => ({ ...client, ca }), skipHostnameVerification: false };
     const failing = createCounter([`127.0.0.1:${port}`], { options: { tls, startMaxElapsedMs: START_MS } });
     await expect(failing.counter.start()).rejects.toThrow(/does not match certificate's altnames/);
-    const { counter } = await startCounter([`127.0.0.1:${port}`], { options: { tls: { ...tls, skipHostnameVerification: true } } });
+    const { counter } = await startCounter([`127.0.0.1:${port}`], {
+      options: { tls: { ...tls, skipHostnameVerification: true } },
+    });
     expect(await count(counter, check("tls-skip"))).toEqual([1]);
   });
 
   it.each([
     { name: "the chain is not trusted", material: () => client },
     { name: "the server wants a certificate of the client", material: () => ({ ca }) },
-    { name: "the certificates cannot be read", material: () => ({ cert: Buffer.from("nonsense"), key: Buffer.from("nonsense") }) },
+    {
+      name: "the certificates cannot be read",
+      material: () => ({ cert: Buffer.from("nonsense"), key: Buffer.from("nonsense") }),
+    },
   ])("start() fails when $name, though the host name is not verified", async ({ material }) => {
     const tls = { material, skipHostnameVerification: true };
     const { counter } = createCounter([`localhost:${port}`], { options: { tls, startMaxElapsedMs: START_MS } });

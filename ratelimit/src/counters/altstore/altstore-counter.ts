@@ -1,5 +1,6 @@
-// The altstore backend on memcached, as in the field: counts are read and predicted, callers are answered, and only then are the counters
-// incremented. So calls at the same instant may pass a limit together. Pods of both kinds can share the nodes.
+// The altstore backend on memcached, as in the field: counts are read and predicted, callers are
+// answered, and only then are the counters incremented. So calls at the same instant may pass a
+// limit together. Pods of both kinds can share the nodes.
 import type { Log } from "@weir/common/log/log";
 import type { StatisticsCounter, StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, Counter } from "../counter.ts";
@@ -14,14 +15,20 @@ import { connectionError, keyError, stoppingError } from "./store-errors.ts";
 import { findKeyProblem } from "./stored-value.ts";
 import { ThrottledLog } from "./throttled-log.ts";
 
-/** Longest wait at the stop for increments on their way, in time limits: up to three steps, and a connection before. */
+/**
+ * Longest wait at the stop for increments on their way, in time limits: up to three steps, and a
+ * connection before.
+ */
 const DRAIN_TIMEOUTS = 5;
 
 /** What the backend works with. */
 export interface AltstoreCounterDeps {
   readonly log: Log;
   readonly statistics: StatisticsStore;
-  /** Counts calls whose counts could not all be read and that were answered nevertheless, with `unread: "zero"`. */
+  /**
+   * Counts calls whose counts could not all be read and that were answered nevertheless, with
+   * `unread: "zero"`.
+   */
   readonly allowedFailures: StatisticsCounter;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -64,7 +71,12 @@ export class AltstoreCounter implements Counter, CallOwner {
     this.#options = options;
     this.#statistics = createAltstoreStatistics(deps.statistics);
     this.#faults = new ThrottledLog(deps.log, deps.clock);
-    const nodeDeps: NodeDeps = { ...deps, statistics: this.#statistics, faults: this.#faults, changed: () => this.#noteReachable() };
+    const nodeDeps: NodeDeps = {
+      ...deps,
+      statistics: this.#statistics,
+      faults: this.#faults,
+      changed: () => this.#noteReachable(),
+    };
     this.#nodes = new NodeList((address) => {
       const node = new MemcachedNode(address, nodeDeps, options);
       node.open();
@@ -77,7 +89,10 @@ export class AltstoreCounter implements Counter, CallOwner {
     return this.#nodes.addresses;
   }
 
-  /** Finds the nodes and waits until one of them answers: one that is away must not keep a pod from starting. */
+  /**
+   * Finds the nodes and waits until one of them answers: one that is away must not keep a pod from
+   * starting.
+   */
   async start(): Promise<void> {
     const { nodes, startMaxElapsedMs } = this.#options;
     const addresses = nodes.kind === "list" ? nodes.addresses : await lookUpNodes(nodes.record, this.#deps.resolveSrv);
@@ -86,7 +101,8 @@ export class AltstoreCounter implements Counter, CallOwner {
     try {
       await new Promise<void>((resolve, reject) => {
         this.#started = { resolve, reject };
-        if (startMaxElapsedMs > 0) timer = setTimeout(() => reject(this.#startError(startMaxElapsedMs)), startMaxElapsedMs);
+        if (startMaxElapsedMs > 0)
+          timer = setTimeout(() => reject(this.#startError(startMaxElapsedMs)), startMaxElapsedMs);
         this.#nodes.replace(addresses, stoppingError());
       });
     } catch (error) {
@@ -96,7 +112,8 @@ export class AltstoreCounter implements Counter, CallOwner {
       clearTimeout(timer);
       this.#started = undefined;
     }
-    if (nodes.kind === "srv" && nodes.refreshMs > 0) this.#refreshTimer = setInterval(() => void this.refresh(), nodes.refreshMs);
+    if (nodes.kind === "srv" && nodes.refreshMs > 0)
+      this.#refreshTimer = setInterval(() => void this.refresh(), nodes.refreshMs);
   }
 
   /** Fails what is waiting, awaits the increments on their way, and closes the connections. */
@@ -111,7 +128,9 @@ export class AltstoreCounter implements Counter, CallOwner {
       call.batch.failed(error);
     }
     let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, DRAIN_TIMEOUTS * this.#options.timeoutMs)));
+    const limit = new Promise<void>(
+      (resolve) => (timer = setTimeout(resolve, DRAIN_TIMEOUTS * this.#options.timeoutMs)),
+    );
     await Promise.race([this.#nodes.drain(), limit]);
     clearTimeout(timer);
     this.#nodes.close(error);
@@ -214,9 +233,13 @@ export class AltstoreCounter implements Counter, CallOwner {
 
   #lateError({ batch, dueMs }: Call): StoreError {
     if (dueMs === batch.deadlineMs)
-      return new StoreError("DEADLINE_EXCEEDED", "Cannot count on the alternative store: the caller's deadline passed", {
-        transient: true,
-      });
+      return new StoreError(
+        "DEADLINE_EXCEEDED",
+        "Cannot count on the alternative store: the caller's deadline passed",
+        {
+          transient: true,
+        },
+      );
     const message = `Cannot count on the alternative store: no answer within ${this.#options.timeoutMs} ms`;
     return new StoreError("STORE_TIMEOUT", message, { transient: true });
   }
@@ -233,7 +256,9 @@ export class AltstoreCounter implements Counter, CallOwner {
   }
 
   #startError(maxElapsedMs: number): StoreError {
-    const causes = [...this.#nodes.all].map(({ failure, address }) => failure?.message ?? `${address.text} has not answered`);
+    const causes = [...this.#nodes.all].map(
+      ({ failure, address }) => failure?.message ?? `${address.text} has not answered`,
+    );
     const message = `Timed out waiting for the alternative store after ${maxElapsedMs} ms: ${causes.join("; ")}`;
     return new StoreError("STORE_UNAVAILABLE", message, { transient: true });
   }

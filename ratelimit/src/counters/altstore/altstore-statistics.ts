@@ -1,4 +1,5 @@
-// The statistics of the backend, by the names of the field: what was asked of memcached and what it answered.
+// The statistics of the backend, by the names of the field: what was asked of memcached and what it
+// answered.
 import type { StatisticsCounter, StatisticsStore } from "../../statistics/statistics-store.ts";
 
 const SCOPE = "ratelimit.memcache";
@@ -8,9 +9,17 @@ export interface AltstoreStatistics {
   /** Calls whose counts were read: all of them, or not. */
   readonly multiget: { readonly success: StatisticsCounter; readonly error: StatisticsCounter };
   /** `incr` commands by answer; miss: there was no such key. */
-  readonly increment: { readonly success: StatisticsCounter; readonly miss: StatisticsCounter; readonly error: StatisticsCounter };
+  readonly increment: {
+    readonly success: StatisticsCounter;
+    readonly miss: StatisticsCounter;
+    readonly error: StatisticsCounter;
+  };
   /** `add` commands by answer; not_stored: somebody else was faster. */
-  readonly add: { readonly success: StatisticsCounter; readonly notStored: StatisticsCounter; readonly error: StatisticsCounter };
+  readonly add: {
+    readonly success: StatisticsCounter;
+    readonly notStored: StatisticsCounter;
+    readonly error: StatisticsCounter;
+  };
   /** Keys in those calls. */
   readonly keysRequested: StatisticsCounter;
   /** Keys that were there; not counted when a call's counts could not all be read. */
@@ -22,7 +31,11 @@ export function createAltstoreStatistics(store: StatisticsStore): AltstoreStatis
   const tagged = (name: string, code: string): StatisticsCounter => store.counter(`${SCOPE}.${name}.__code=${code}`);
   return {
     multiget: { success: tagged("multiget", "success"), error: tagged("multiget", "error") },
-    increment: { success: tagged("increment", "success"), miss: tagged("increment", "miss"), error: tagged("increment", "error") },
+    increment: {
+      success: tagged("increment", "success"),
+      miss: tagged("increment", "miss"),
+      error: tagged("increment", "error"),
+    },
     add: { success: tagged("add", "success"), notStored: tagged("add", "not_stored"), error: tagged("add", "error") },
     keysRequested: store.counter(`${SCOPE}.keys_requested`),
     keysFound: store.counter(`${SCOPE}.keys_found`),

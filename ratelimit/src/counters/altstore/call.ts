@@ -8,7 +8,10 @@ export interface CallOwner {
   finish(call: Call): void;
 }
 
-/** A call. Until its checks are read they count from zero, so that a call can be answered at any moment. */
+/**
+ * A call. Until its checks are read they count from zero, so that a call can be answered at any
+ * moment.
+ */
 export class Call {
   readonly batch: CountBatch;
   /** When it has to be answered, in milliseconds since the epoch. */

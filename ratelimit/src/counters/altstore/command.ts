@@ -1,4 +1,5 @@
-// What a connection knows of a command: its bytes, and that it is answered by items and one last line.
+// What a connection knows of a command: its bytes, and that it is answered by items and one last
+// line.
 import type { StoreError } from "../store-error.ts";
 
 /** A command on its way. */
@@ -17,7 +18,9 @@ export interface Command {
   lost(error: StoreError): void;
 }
 
-/** Whether the server says that it cannot do what it understood; the connection can be used further. */
+/**
+ * Whether the server says that it cannot do what it understood; the connection can be used further.
+ */
 export function isRefusal(line: string): boolean {
   return line.startsWith("SERVER_ERROR") || line.startsWith("CLIENT_ERROR");
 }

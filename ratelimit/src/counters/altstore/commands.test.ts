@@ -12,7 +12,10 @@ import { IncrementCommand } from "./increment-command.ts";
 const replyError = (line: string): StoreError => new StoreError("STORE_UNAVAILABLE", line);
 const LOST = new StoreError("STORE_TIMEOUT", "lost");
 
-/** An increment of `key_1200` by 1 in a window of a second that sends 101 as its expiry, with what becomes of it. */
+/**
+ * An increment of `key_1200` by 1 in a window of a second that sends 101 as its expiry, with what
+ * becomes of it.
+ */
 function increment() {
   const store = createStatisticsStore({ maxDynamicKeys: 1 });
   const told: string[] = [];
@@ -66,7 +69,11 @@ describe("IncrementCommand", () => {
     command.add(2);
     for (const line of ["NOT_FOUND", "NOT_STORED", "7  "]) expect(command.line(line)).toBeUndefined();
     expect(told).toEqual(["add key_1200 0 101 1\r\n3\r\n", "incr key_1200 3\r\n", "done"]);
-    expect(counted()).toEqual({ "increment.__code=miss": 1, "add.__code=not_stored": 1, "increment.__code=success": 1 });
+    expect(counted()).toEqual({
+      "increment.__code=miss": 1,
+      "add.__code=not_stored": 1,
+      "increment.__code=success": 1,
+    });
   });
 
   it("line() gives up when the key is gone once more", () => {
@@ -77,8 +84,14 @@ describe("IncrementCommand", () => {
   });
 
   it.each([
-    { lines: ["CLIENT_ERROR cannot increment or decrement non-numeric value"], counted: { "increment.__code=error": 1 } },
-    { lines: ["NOT_FOUND", "SERVER_ERROR out of memory"], counted: { "increment.__code=miss": 1, "add.__code=error": 1 } },
+    {
+      lines: ["CLIENT_ERROR cannot increment or decrement non-numeric value"],
+      counted: { "increment.__code=error": 1 },
+    },
+    {
+      lines: ["NOT_FOUND", "SERVER_ERROR out of memory"],
+      counted: { "increment.__code=miss": 1, "add.__code=error": 1 },
+    },
   ])("case 142: line() counts an error when the answers are $lines", ({ lines, counted }) => {
     const one = increment();
     for (const line of lines) expect(one.command.line(line)).toBeUndefined();
@@ -91,7 +104,10 @@ describe("IncrementCommand", () => {
     { lines: ["STORED"], problem: 'the answer to incr is "STORED"' },
     { lines: ["-1"], problem: 'the answer to incr is "-1"' },
     { lines: ["NOT_FOUND", "12"], problem: 'the answer to add is "12"' },
-    { lines: ["NOT_FOUND", "CLIENT_ERROR bad data chunk"], problem: 'the answer to add is "CLIENT_ERROR bad data chunk"' },
+    {
+      lines: ["NOT_FOUND", "CLIENT_ERROR bad data chunk"],
+      problem: 'the answer to add is "CLIENT_ERROR bad data chunk"',
+    },
   ])("line() says that $problem", ({ lines, problem }) => {
     const { command } = increment();
     expect(lines.map((line) => command.line(line)).at(-1)).toBe(problem);
@@ -115,10 +131,14 @@ function get() {
       call.batch.counted();
     },
   };
-  const batches = [new WaitingBatch([check("a", 2), check("b", 3)]), new WaitingBatch([check("b", 5), check("b", 7)])] as const;
+  const batches = [
+    new WaitingBatch([check("a", 2), check("b", 3)]),
+    new WaitingBatch([check("b", 5), check("b", 7)]),
+  ] as const;
   const calls = [new Call(owner, batches[0], Infinity), new Call(owner, batches[1], Infinity)] as const;
   const [a, b, again, third] = [...batches[0].checks, ...batches[1].checks];
-  if (a === undefined || b === undefined || again === undefined || third === undefined) throw new Error("Checks are missing");
+  if (a === undefined || b === undefined || again === undefined || third === undefined)
+    throw new Error("Checks are missing");
   const reads = [new KeyRead(a, calls[0]), new KeyRead(b, calls[0])] as const;
   reads[1].add(again, calls[1]);
   reads[1].add(third, calls[1]);
@@ -170,7 +190,10 @@ describe("GetCommand", () => {
 
   it("value() and line() settle each check at most once, whatever the server answers", () => {
     const answer = fc.oneof(
-      fc.record({ key: fc.constantFrom("a_4000000200", "b_4000000200", "c"), data: fc.constantFrom("1", "x", undefined) }),
+      fc.record({
+        key: fc.constantFrom("a_4000000200", "b_4000000200", "c"),
+        data: fc.constantFrom("1", "x", undefined),
+      }),
       fc.constantFrom("END", "SERVER_ERROR x", "ERROR", "1"),
     );
     fc.assert(

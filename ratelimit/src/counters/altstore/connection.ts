@@ -1,5 +1,6 @@
-// One connection to one node, from dialling to its end; never used again after that. Commands are answered in the order in which they were written.
-// Making the next connection is the matter of node.ts.
+// One connection to one node, from dialling to its end; never used again after that. Commands are
+// answered in the order in which they were written. Making the next connection is the matter of
+// node.ts.
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { clientContext } from "@weir/common/tls/client-context";
@@ -14,10 +15,16 @@ import { connectionError } from "./store-errors.ts";
 /** TCP keep-alive of idle connections, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Answered commands that stay in the list before it is cut; cutting costs as much as the list is long. */
+/**
+ * Answered commands that stay in the list before it is cut; cutting costs as much as the list is
+ * long.
+ */
 const ANSWERED_MAX = 1024;
 
-/** What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last, neither before the constructor has returned. */
+/**
+ * What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last,
+ * neither before the constructor has returned.
+ */
 export interface ConnectionListener {
   /** Commands may be written from now on. */
   ready(connection: Connection): void;
@@ -70,7 +77,8 @@ export class Connection implements ReplyListener {
   /** Writes commands in one piece. */
   write(commands: readonly Command[]): void {
     if (this.#error !== undefined || this.#socket === undefined) {
-      for (const command of commands) command.lost(this.#error ?? connectionError(this.#deps.address.text, new Error("not connected")));
+      for (const command of commands)
+        command.lost(this.#error ?? connectionError(this.#deps.address.text, new Error("not connected")));
       return;
     }
     const nowMs = this.#deps.clock();
@@ -119,7 +127,8 @@ export class Connection implements ReplyListener {
     this.#socket = socket;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    // The listener stays to the end: a TLS socket can fail twice, first over the name, then over the alert.
+    // The listener stays to the end: a TLS socket can fail twice, first over the name, then over
+    // the alert.
     socket.on("error", (cause) => this.close(cause));
     socket.on("close", () => this.close(new Error("the server closed the connection")));
     socket.once(tls === undefined ? "connect" : "secureConnect", () => this.#introduce());
@@ -138,7 +147,8 @@ export class Connection implements ReplyListener {
   }
 
   #arm(delayMs: number): void {
-    // Data that lies in the socket is read before the silence is judged: this process may have been the one that paused.
+    // Data that lies in the socket is read before the silence is judged: this process may have been
+    // the one that paused.
     this.#timer = setTimeout(() => setImmediate(this.#look), delayMs);
   }
 

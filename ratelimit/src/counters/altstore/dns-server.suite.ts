@@ -1,4 +1,5 @@
-// A small DNS server on UDP for tests: answers SRV questions from a table, and everything else that there is no such name. RFC 1035 and RFC 2782.
+// A small DNS server on UDP for tests: answers SRV questions from a table, and everything else that
+// there is no such name. RFC 1035 and RFC 2782.
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { once } from "node:events";
 
@@ -53,7 +54,11 @@ export class DnsServer {
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(records.length, 6);
     const question = message.subarray(HEADER_BYTES, end + 4);
-    this.#socket.send(Buffer.concat([header, question, ...records.map((record) => answerOf(name, record))]), from.port, from.address);
+    this.#socket.send(
+      Buffer.concat([header, question, ...records.map((record) => answerOf(name, record))]),
+      from.port,
+      from.address,
+    );
   }
 }
 
@@ -73,7 +78,10 @@ function answerOf(name: string, { target, port }: SrvRecord): Buffer {
 }
 
 function nameBytes(name: string): Buffer {
-  return Buffer.concat([...name.split(".").map((label) => Buffer.from([label.length, ...Buffer.from(label, "latin1")])), Buffer.of(0)]);
+  return Buffer.concat([
+    ...name.split(".").map((label) => Buffer.from([label.length, ...Buffer.from(label, "latin1")])),
+    Buffer.of(0),
+  ]);
 }
 
 function numbers(...values: readonly number[]): Buffer {

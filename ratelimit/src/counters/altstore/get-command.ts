@@ -42,7 +42,8 @@ export class KeyRead {
     this.#first.call.found += 1;
     let last = this.#first.call;
     for (const { call } of this.#more ?? []) {
-      // The checks of a call come one after the other, so a key that stands twice in a call is counted once.
+      // The checks of a call come one after the other, so a key that stands twice in a call is
+      // counted once.
       if (call !== last) call.found += 1;
       last = call;
     }

@@ -1,5 +1,6 @@
-// Adds to one key, in up to three steps: incr; when there is no such key, add; when somebody else has added it meanwhile, incr once more. Nobody waits
-// for it, and a step whose answer is lost is not sent again: it would count twice.
+// Adds to one key, in up to three steps: incr; when there is no such key, add; when somebody else
+// has added it meanwhile, incr once more. Nobody waits for it, and a step whose answer is lost is
+// not sent again: it would count twice.
 import type { StoreError } from "../store-error.ts";
 import type { AltstoreStatistics } from "./altstore-statistics.ts";
 import { type Command, isRefusal } from "./command.ts";
@@ -96,7 +97,8 @@ export class IncrementCommand implements Command {
     } else if (line.startsWith("SERVER_ERROR")) {
       this.lost(replyError(line));
     } else {
-      // After a CLIENT_ERROR the server may take the value for a command, and its answer for that of the next.
+      // After a CLIENT_ERROR the server may take the value for a command, and its answer for that
+      // of the next.
       return `the answer to add is ${excerpt(line)}`;
     }
     return undefined;

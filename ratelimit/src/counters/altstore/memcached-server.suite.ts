@@ -1,4 +1,5 @@
-// A real memcached for integration tests: on a reserved port of 127.0.0.1 or a unix socket, ended by its process id, with a plain client to look into it.
+// A real memcached for integration tests: on a reserved port of 127.0.0.1 or a unix socket, ended
+// by its process id, with a plain client to look into it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -34,7 +35,9 @@ export class MemcachedServer {
     const user = process.getuid?.() === 0 ? ["-u", "root"] : [];
     this.#process = spawn("memcached", [...user, ...this.#args, "-m", "64"], { stdio: "ignore" });
     const failed = once(this.#process, "error").then(([error]) => {
-      throw new Error("Cannot start memcached; install it with: apt-get install -y --no-install-recommends memcached", { cause: error });
+      throw new Error("Cannot start memcached; install it with: apt-get install -y --no-install-recommends memcached", {
+        cause: error,
+      });
     });
     const answers = (): Promise<boolean> =>
       this.ask("version").then(
@@ -122,7 +125,11 @@ export async function startMemcachedSocketServer(): Promise<MemcachedServer> {
 }
 
 /** Waits for a condition; fails after the deadline, naming it. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs: number, what: string): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  timeoutMs: number,
+  what: string,
+): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs;
   while (!(await condition())) {
     if (performance.now() > deadlineMs) throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`);

@@ -11,7 +11,9 @@ export type NodeAddress =
   | { readonly kind: "unix"; readonly path: string; readonly text: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly text: string };
 
-/** The address, or undefined when the word is none. What holds a "/" is the path of a unix socket. */
+/**
+ * The address, or undefined when the word is none. What holds a "/" is the path of a unix socket.
+ */
 export function parseNodeAddress(word: string): NodeAddress | undefined {
   if (word.includes("/")) return { kind: "unix", path: word, text: word };
   const groups = HOST_PORT.exec(word)?.groups;

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { nodeIndex } from "./node-choice.ts";
 
 describe("nodeIndex()", () => {
-  // CRC32 of "123456789" is 0xCBF43926 = 3421780262 (the check value of the algorithm); of "" 0; of "a" 0xE8B7BE43 = 3904355907;
-  // of "The quick brown fox jumps over the lazy dog" 0x414FA339 = 1095738169.
+  // CRC32 of "123456789" is 0xCBF43926 = 3421780262 (the check value of the algorithm); of "" 0; of
+  // "a" 0xE8B7BE43 = 3904355907; of "The quick brown fox jumps over the lazy dog" 0x414FA339 =
+  // 1095738169.
   it.each([
     { key: "123456789", count: 3, index: 2 },
     { key: "123456789", count: 5, index: 2 },

@@ -1,4 +1,5 @@
-// The nodes in the order that decides which key lives where. A new list replaces the old one in one step; nodes that are in both keep their connections.
+// The nodes in the order that decides which key lives where. A new list replaces the old one in one
+// step; nodes that are in both keep their connections.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { StoreError } from "../store-error.ts";
 import type { MemcachedNode } from "./node.ts";
@@ -44,12 +45,18 @@ export class NodeList {
     return count;
   }
 
-  /** Takes another list. Fails with STORE_ADDRESS_INVALID, and changes nothing, when a word in it is no address. */
+  /**
+   * Takes another list. Fails with STORE_ADDRESS_INVALID, and changes nothing, when a word in it is
+   * no address.
+   */
   replace(words: readonly string[], leavingError: StoreError): void {
     const addresses = words.map((word) => {
       const address = parseNodeAddress(word);
       if (address === undefined)
-        throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${word} as a node of the alternative store: it is not host:port`);
+        throw new ServiceError(
+          "STORE_ADDRESS_INVALID",
+          `Cannot use ${word} as a node of the alternative store: it is not host:port`,
+        );
       return address;
     });
     const before = this.#byAddress;

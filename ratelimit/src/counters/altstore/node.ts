@@ -1,5 +1,5 @@
-// One node: gathers the reads and increments of each event-loop turn, writes them to a connection that works, and keeps connections to it. It never
-// waits for a node that is known to be away.
+// One node: gathers the reads and increments of each event-loop turn, writes them to a connection
+// that works, and keeps connections to it. It never waits for a node that is known to be away.
 import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 
 import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
@@ -28,7 +28,10 @@ const GET_MAX_KEYS = 100;
 /** Keys under way on each connection from which on another one is opened. */
 const BUSY_KEYS = 500;
 
-/** Most keys that wait or are under way at a node, reads and increments each; a key has up to 250 bytes. */
+/**
+ * Most keys that wait or are under way at a node, reads and increments each; a key has up to 250
+ * bytes.
+ */
 const NODE_MAX_KEYS = 100_000;
 
 /** What a node works with. */
@@ -58,7 +61,10 @@ export class MemcachedNode implements ConnectionListener {
   readonly #connections = new Set<Connection>();
   #dialling: Connection | undefined;
   #redialTimer: NodeJS.Timeout | undefined;
-  /** Why nothing can be sent; undefined while a connection works, and while one is on its way for the first time after that. */
+  /**
+   * Why nothing can be sent; undefined while a connection works, and while one is on its way for
+   * the first time after that.
+   */
   #failure: StoreError | undefined;
   /** What the next flush writes. */
   #reads = new Map<string, KeyRead>();
@@ -77,12 +83,19 @@ export class MemcachedNode implements ConnectionListener {
     this.#deps = deps;
     this.#options = options;
     const { random, clock, statistics } = deps;
-    this.#backoff = createBackoff({ initialMs: REDIAL_INITIAL_MS, maxMs: REDIAL_MAX_MS, factor: 1, jitter: true, random });
+    this.#backoff = createBackoff({
+      initialMs: REDIAL_INITIAL_MS,
+      maxMs: REDIAL_MAX_MS,
+      factor: 1,
+      jitter: true,
+      random,
+    });
     this.#context = {
       statistics,
       replyError: (line: string) => replyError(address.text, line),
       notANumber: (key: string, data: string | undefined) => this.#tellValue(key, data),
-      expiryNumber: (windowSeconds: number) => expiryNumber(windowSeconds + Math.floor(random() * options.expiryJitterMaxSeconds), clock()),
+      expiryNumber: (windowSeconds: number) =>
+        expiryNumber(windowSeconds + Math.floor(random() * options.expiryJitterMaxSeconds), clock()),
       again: (command: IncrementCommand) => this.#sendAgain(command),
       finished: (error: StoreError | undefined) => this.#finishIncrement(error),
     };
@@ -103,7 +116,10 @@ export class MemcachedNode implements ConnectionListener {
     this.#dial();
   }
 
-  /** Reads the check for its call; at once unread when the node is away. Checks of a call come one after the other. */
+  /**
+   * Reads the check for its call; at once unread when the node is away. Checks of a call come one
+   * after the other.
+   */
   read(check: CountedCheck, call: Call): void {
     const present = this.#reads.get(check.key);
     if (present !== undefined) {
@@ -137,7 +153,9 @@ export class MemcachedNode implements ConnectionListener {
     this.#scheduleFlush();
   }
 
-  /** Resolves when no increment is on its way. None takes longer than a few times the time limit. */
+  /**
+   * Resolves when no increment is on its way. None takes longer than a few times the time limit.
+   */
   drain(): Promise<void> {
     if (this.#pendingIncrements === 0) return Promise.resolve();
     return new Promise((resolve) => this.#drained.push(resolve));
@@ -205,7 +223,10 @@ export class MemcachedNode implements ConnectionListener {
     setImmediate(this.#flush);
   }
 
-  /** Writes the turn: increments first, so that reads on the same connection see them. Without a connection everything waits for `ready`. */
+  /**
+   * Writes the turn: increments first, so that reads on the same connection see them. Without a
+   * connection everything waits for `ready`.
+   */
   #endTurn(): void {
     this.#isFlushScheduled = false;
     const connection = this.#pick();
@@ -221,11 +242,16 @@ export class MemcachedNode implements ConnectionListener {
     if (commands.length > 0) connection.write(commands);
   }
 
-  /** The connection with the least to do. When even that one is busy, another is opened for later turns. */
+  /**
+   * The connection with the least to do. When even that one is busy, another is opened for later
+   * turns.
+   */
   #pick(): Connection | undefined {
     let least: Connection | undefined;
-    for (const connection of this.#connections) if (least === undefined || connection.load < least.load) least = connection;
-    if (least !== undefined && least.load >= BUSY_KEYS && this.#connections.size < this.#options.maxConnections) this.#dial();
+    for (const connection of this.#connections)
+      if (least === undefined || connection.load < least.load) least = connection;
+    if (least !== undefined && least.load >= BUSY_KEYS && this.#connections.size < this.#options.maxConnections)
+      this.#dial();
     return least;
   }
 

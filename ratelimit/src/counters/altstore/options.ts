@@ -5,20 +5,28 @@ import type { TlsMaterial } from "@weir/common/tls/tls-files";
 export type NodeSource =
   | {
       readonly kind: "list";
-      /** ALTSTORE_HOST_PORT: host:port, or a path with a "/" for a unix socket. Order matters, and a node that stands twice gets two shares. */
+      /**
+       * ALTSTORE_HOST_PORT: host:port, or a path with a "/" for a unix socket. Order matters, and a
+       * node that stands twice gets two shares.
+       */
       readonly addresses: readonly string[];
     }
   | {
       readonly kind: "srv";
       /** ALTSTORE_SRV, such as `_memcache._tcp.example.org`. */
       readonly record: string;
-      /** ALTSTORE_SRV_REFRESH: time between lookups, in milliseconds; 0 = only at start. Default 0. */
+      /**
+       * ALTSTORE_SRV_REFRESH: time between lookups, in milliseconds; 0 = only at start. Default 0.
+       */
       readonly refreshMs: number;
     };
 
 /** TLS to the nodes. */
 export interface AltstoreTlsOptions {
-  /** Certificates as they are now, asked at each connect: ALTSTORE_TLS_CLIENT_CERT, _CLIENT_KEY, _CACERT. */
+  /**
+   * Certificates as they are now, asked at each connect: ALTSTORE_TLS_CLIENT_CERT, _CLIENT_KEY,
+   * _CACERT.
+   */
   readonly material: () => TlsMaterial;
   /** ALTSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: the chain is verified all the same. Default false. */
   readonly skipHostnameVerification: boolean;
@@ -28,22 +36,35 @@ export interface AltstoreTlsOptions {
 export interface NodeOptions {
   /** ALTSTORE_TLS with its files; undefined = plain text. */
   readonly tls: AltstoreTlsOptions | undefined;
-  /** ALTSTORE_MAX_IDLE_CONNS: most connections to a node. Each is shared by many calls; beyond the first they open when there is much to do. Default 2. */
+  /**
+   * ALTSTORE_MAX_IDLE_CONNS: most connections to a node. Each is shared by many calls; beyond the
+   * first they open when there is much to do. Default 2.
+   */
   readonly maxConnections: number;
-  /** ALTSTORE_TIMEOUT: longest wait for a connection, and for an answer, in milliseconds. Default 500. */
+  /**
+   * ALTSTORE_TIMEOUT: longest wait for a connection, and for an answer, in milliseconds. Default
+   * 500.
+   */
   readonly timeoutMs: number;
 }
 
 /** Settings of the backend. */
 export interface AltstoreCounterOptions extends NodeOptions {
   readonly nodes: NodeSource;
-  /** EXPIRATION_JITTER_MAX_SECONDS: a random number of seconds below this is added to each expiry; 0 = none. Default 300. */
+  /**
+   * EXPIRATION_JITTER_MAX_SECONDS: a random number of seconds below this is added to each expiry; 0
+   * = none. Default 300.
+   */
   readonly expiryJitterMaxSeconds: number;
   /**
-   * What a count that could not be read is: "zero" counts from nothing, so that one node's fault touches only its own counters (the field's way, for
-   * BACKEND_FAILURE_MODE=allow); "failure" fails the whole call.
+   * What a count that could not be read is: "zero" counts from nothing, so that one node's fault
+   * touches only its own counters (the field's way, for BACKEND_FAILURE_MODE=allow); "failure"
+   * fails the whole call.
    */
   readonly unread: "zero" | "failure";
-  /** KVSTORE_STARTUP_MAX_ELAPSED_TIME: longest wait at start for the first node to answer, in milliseconds; 0 = for ever. Default 0. */
+  /**
+   * KVSTORE_STARTUP_MAX_ELAPSED_TIME: longest wait at start for the first node to answer, in
+   * milliseconds; 0 = for ever. Default 0.
+   */
   readonly startMaxElapsedMs: number;
 }

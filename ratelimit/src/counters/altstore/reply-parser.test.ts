@@ -7,7 +7,10 @@ import { ReplyParser } from "./reply-parser.ts";
 const FUZZ = { seed: 11_211, numRuns: 500 };
 
 /** Pushes the chunks into a new parser and notes what it tells. */
-function parse(...chunks: readonly (string | Uint8Array)[]): { readonly told: readonly string[]; readonly problem: string | undefined } {
+function parse(...chunks: readonly (string | Uint8Array)[]): {
+  readonly told: readonly string[];
+  readonly problem: string | undefined;
+} {
   const told: string[] = [];
   const parser = new ReplyParser({
     value: (key, data) => void told.push(`${key}=${data}`),
@@ -75,9 +78,21 @@ describe("ReplyParser", () => {
     { name: "a line without end", bytes: "x".repeat(2000), problem: "a line is longer than 1024 bytes" },
     { name: "a line that is too long", bytes: `${"x".repeat(1025)}\r\n`, problem: "a line is longer than 1024 bytes" },
     { name: "an item without length", bytes: "VALUE a 0\r\n", problem: 'an item begins with "VALUE a 0"' },
-    { name: "an item with a negative length", bytes: "VALUE a 0 -1\r\n", problem: 'an item begins with "VALUE a 0 -1"' },
-    { name: "an item of more than a gibibyte", bytes: "VALUE a 0 9999999999\r\n", problem: 'an item begins with "VALUE a 0 9999999999"' },
-    { name: "a value that is longer than said", bytes: "VALUE a 0 1\r\n10\r\n", problem: 'the value of "a" does not end in CR LF' },
+    {
+      name: "an item with a negative length",
+      bytes: "VALUE a 0 -1\r\n",
+      problem: 'an item begins with "VALUE a 0 -1"',
+    },
+    {
+      name: "an item of more than a gibibyte",
+      bytes: "VALUE a 0 9999999999\r\n",
+      problem: 'an item begins with "VALUE a 0 9999999999"',
+    },
+    {
+      name: "a value that is longer than said",
+      bytes: "VALUE a 0 1\r\n10\r\n",
+      problem: 'the value of "a" does not end in CR LF',
+    },
     {
       name: "a long value that is longer than said",
       bytes: `VALUE a 0 70\r\n${"x".repeat(80)}\r\n`,
@@ -106,7 +121,16 @@ describe("ReplyParser", () => {
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc
-        .constantFrom("VALUE ", "a 0 1", "\r\n", "\n", "END\r\n", "VALUE k 0 2\r\n12\r\n", "VALUE k 0 99\r\n", "ERROR\r\n")
+        .constantFrom(
+          "VALUE ",
+          "a 0 1",
+          "\r\n",
+          "\n",
+          "END\r\n",
+          "VALUE k 0 2\r\n12\r\n",
+          "VALUE k 0 99\r\n",
+          "ERROR\r\n",
+        )
         .map((text) => Buffer.from(text)),
     );
     fc.assert(

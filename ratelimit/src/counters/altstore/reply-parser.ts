@@ -1,13 +1,20 @@
-// Takes the bytes of one connection apart: memcached's text protocol, strictly. It knows lines and values, but not which command they answer. What it
-// keeps between two chunks is bounded, whatever the server sends.
+// Takes the bytes of one connection apart: memcached's text protocol, strictly. It knows lines and
+// values, but not which command they answer. What it keeps between two chunks is bounded, whatever
+// the server sends.
 
 /** Longest line, in bytes without its end: a VALUE line has a key of 250, errors are a sentence. */
 const LINE_MAX_BYTES = 1024;
 
-/** Longest value that is looked at, in bytes. Counters are numbers of up to 20 digits; what is longer is skipped as it comes. */
+/**
+ * Longest value that is looked at, in bytes. Counters are numbers of up to 20 digits; what is
+ * longer is skipped as it comes.
+ */
 const VALUE_MAX_BYTES = 64;
 
-/** Largest item that a server can hold, in bytes (memcached -I allows up to 1 GiB). A larger length is nonsense. */
+/**
+ * Largest item that a server can hold, in bytes (memcached -I allows up to 1 GiB). A larger length
+ * is nonsense.
+ */
 const ITEM_MAX_BYTES = 2 ** 30;
 
 const CR = 0x0d;
@@ -16,7 +23,10 @@ const LF = 0x0a;
 /** `VALUE <key> <flags> <bytes>`, perhaps followed by a unique number that we never ask for. */
 const VALUE_LINE = /^VALUE ([^ ]+) (\d{1,10}) (\d{1,10})(?: \d{1,20})?$/;
 
-/** Hears what the bytes say. A returned text is what is wrong with it: the parser stops there for good and hands the text on. */
+/**
+ * Hears what the bytes say. A returned text is what is wrong with it: the parser stops there for
+ * good and hands the text on.
+ */
 export interface ReplyListener {
   /** An item of a get. `data` is undefined when the value is longer than a counter can be. */
   value(key: string, data: string | undefined): string | undefined;
@@ -44,7 +54,10 @@ export class ReplyParser {
     this.#listener = listener;
   }
 
-  /** Takes the next bytes. Returns what is wrong with them, from then on always the same; undefined = nothing. */
+  /**
+   * Takes the next bytes. Returns what is wrong with them, from then on always the same; undefined
+   * = nothing.
+   */
   push(chunk: Buffer): string | undefined {
     if (this.#problem !== undefined) return this.#problem;
     const bytes = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk]);
@@ -60,7 +73,10 @@ export class ReplyParser {
     return this.#problem;
   }
 
-  /** A method, because the field changes in the middle of a loop where the compiler does not expect it. */
+  /**
+   * A method, because the field changes in the middle of a loop where the compiler does not expect
+   * it.
+   */
   #isBroken(): boolean {
     return this.#problem !== undefined;
   }
@@ -94,7 +110,8 @@ export class ReplyParser {
   #takeData(item: OpenItem, bytes: Buffer, at: number): number | undefined {
     const available = bytes.length - at;
     const isLong = item.sizeBytes > VALUE_MAX_BYTES;
-    // Of a long value everything but the end of the line goes at once, so that nothing of it is kept.
+    // Of a long value everything but the end of the line goes at once, so that nothing of it is
+    // kept.
     if (isLong && item.remainingBytes > 2) {
       const skipped = Math.min(available, item.remainingBytes - 2);
       item.remainingBytes -= skipped;

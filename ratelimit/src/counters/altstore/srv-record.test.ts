@@ -5,7 +5,10 @@ import { lookUpNodes, nodesOfAnswers, parseSrvName } from "./srv-record.ts";
 describe("parseSrvName()", () => {
   it.each([
     { record: "_something._tcp.example.org.", parts: { service: "something", proto: "tcp", name: "example.org." } },
-    { record: "_memcache._tcp.mc.prod.svc.cluster.local", parts: { service: "memcache", proto: "tcp", name: "mc.prod.svc.cluster.local" } },
+    {
+      record: "_memcache._tcp.mc.prod.svc.cluster.local",
+      parts: { service: "memcache", proto: "tcp", name: "mc.prod.svc.cluster.local" },
+    },
   ])("case 140: parseSrvName() takes $record apart", ({ record, parts }) => {
     expect(parseSrvName(record)).toEqual({ ok: true, parts });
   });

@@ -1,5 +1,5 @@
-// Finds nodes by an SRV record: takes the name of the record apart and puts the answers in an order on which every pod agrees. How a name is
-// looked up is handed in.
+// Finds nodes by an SRV record: takes the name of the record apart and puts the answers in an order
+// on which every pod agrees. How a name is looked up is handed in.
 import { ServiceError } from "@weir/common/errors/service-error";
 
 /** `_service._proto.name`, as the field takes it apart. */
@@ -32,7 +32,10 @@ export function parseSrvName(
   return { ok: true, parts: { service, proto, name } };
 }
 
-/** The nodes as `target:port`, sorted as the field sorts them: as text, with the dot that ends a whole name in DNS. */
+/**
+ * The nodes as `target:port`, sorted as the field sorts them: as text, with the dot that ends a
+ * whole name in DNS.
+ */
 export function nodesOfAnswers(answers: readonly SrvAnswer[]): readonly string[] {
   return answers
     .map(({ name, port }) => {
@@ -43,7 +46,10 @@ export function nodesOfAnswers(answers: readonly SrvAnswer[]): readonly string[]
     .map(({ text }) => text);
 }
 
-/** Looks the nodes up. Fails with STORE_UNAVAILABLE when the record cannot be found or has no answer. */
+/**
+ * Looks the nodes up. Fails with STORE_UNAVAILABLE when the record cannot be found or has no
+ * answer.
+ */
 export async function lookUpNodes(record: string, resolveSrv: ResolveSrv): Promise<readonly string[]> {
   let answers: readonly SrvAnswer[];
   try {
@@ -56,5 +62,8 @@ export async function lookUpNodes(record: string, resolveSrv: ResolveSrv): Promi
 }
 
 function srvError(record: string, cause: unknown): ServiceError<"STORE_UNAVAILABLE"> {
-  return new ServiceError("STORE_UNAVAILABLE", `Unable to fetch servers from SRV ${record}`, { cause, transient: true });
+  return new ServiceError("STORE_UNAVAILABLE", `Unable to fetch servers from SRV ${record}`, {
+    cause,
+    transient: true,
+  });
 }

@@ -13,15 +13,22 @@ export function connectionError(address: string, cause: unknown): StoreError {
 
 /** The error of a command that the server refused; `line` is its answer. */
 export function replyError(address: string, line: string): StoreError {
-  return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${address}: the server answered ${excerpt(line)}`, { transient: true });
+  return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${address}: the server answered ${excerpt(line)}`, {
+    transient: true,
+  });
 }
 
 /** The error of a backend that is ending. */
 export function stoppingError(): StoreError {
-  return new StoreError("STORE_UNAVAILABLE", "Cannot count on the alternative store: the backend is stopping", { transient: true });
+  return new StoreError("STORE_UNAVAILABLE", "Cannot count on the alternative store: the backend is stopping", {
+    transient: true,
+  });
 }
 
 /** The error of a call with a key that memcached cannot hold; `problem` stands behind "the key". */
 export function keyError(key: string, problem: string): StoreError {
-  return new StoreError("STORE_KEY_INVALID", `Cannot count on the alternative store: the key ${problem}; it is ${excerpt(key)}`);
+  return new StoreError(
+    "STORE_KEY_INVALID",
+    `Cannot count on the alternative store: the key ${problem}; it is ${excerpt(key)}`,
+  );
 }

@@ -6,10 +6,16 @@ const KEY_MAX_BYTES = 250;
 /** Most bytes of UTF-8 for one UTF-16 unit. */
 const UNIT_MAX_BYTES = 3;
 
-/** Longest expiry that memcached takes as a length of time, in seconds (30 days); a larger number it reads as a date. */
+/**
+ * Longest expiry that memcached takes as a length of time, in seconds (30 days); a larger number it
+ * reads as a date.
+ */
 const RELATIVE_EXPIRY_MAX_SECONDS = 2_592_000;
 
-/** A number as `incr` stores it; after a shorter one has replaced a longer one there are spaces behind it. */
+/**
+ * A number as `incr` stores it; after a shorter one has replaced a longer one there are spaces
+ * behind it.
+ */
 const NUMBER = /^(\d{1,20}) *$/;
 
 /** Space, and below it the control characters. */
@@ -26,11 +32,14 @@ export function findKeyProblem(key: string): string | undefined {
     const unit = key.charCodeAt(index);
     if (unit <= SPACE || unit === DELETE) return "must hold no space and no control character";
   }
-  // Half a surrogate pair would be sent as U+FFFD, and the counter shared with every other such key.
+  // Half a surrogate pair would be sent as U+FFFD, and the counter shared with every other such
+  // key.
   return key.isWellFormed() ? undefined : "must be well-formed text";
 }
 
-/** The count in a stored value, no larger than the largest exact number; undefined when it is none. */
+/**
+ * The count in a stored value, no larger than the largest exact number; undefined when it is none.
+ */
 export function parseCount(data: string): number | undefined {
   const digits = NUMBER.exec(data)?.[1];
   return digits === undefined ? undefined : Math.min(Number(digits), Number.MAX_SAFE_INTEGER);

@@ -7,7 +7,10 @@ describe("ThrottledLog", () => {
   it("error() writes a message once in ten seconds and says how many lines it left out", () => {
     const lines: string[] = [];
     let nowMs = 1000;
-    const log = new ThrottledLog(createLog({ level: "error", format: "text", write: (line) => lines.push(line) }), () => nowMs);
+    const log = new ThrottledLog(
+      createLog({ level: "error", format: "text", write: (line) => lines.push(line) }),
+      () => nowMs,
+    );
     log.error("first", { number: 1 });
     log.error("second", { number: 2 });
     for (nowMs of [1000, 5000, 10_999]) log.error("first", { number: 3 });

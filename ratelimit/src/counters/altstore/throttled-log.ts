@@ -10,7 +10,10 @@ interface Said {
   suppressed: number;
 }
 
-/** A log for faults of single commands. Its messages are constant texts of this backend, so there are few. */
+/**
+ * A log for faults of single commands. Its messages are constant texts of this backend, so there
+ * are few.
+ */
 export class ThrottledLog {
   readonly #log: Log;
   readonly #clock: () => number;
@@ -21,7 +24,10 @@ export class ThrottledLog {
     this.#clock = clock;
   }
 
-  /** Writes an error, unless the same message was written a moment ago; `suppressed` in the next line says how often that was. */
+  /**
+   * Writes an error, unless the same message was written a moment ago; `suppressed` in the next
+   * line says how often that was.
+   */
   error(message: string, fields: LogFields): void {
     const nowMs = this.#clock();
     const said = this.#said.get(message) ?? { nextMs: -Infinity, suppressed: 0 };

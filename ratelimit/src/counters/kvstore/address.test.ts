@@ -39,11 +39,14 @@ describe("parseAddress()", () => {
     { url: "redis://user:pass@host:1", auth: "other", found: ["other"], database: 0 },
     { url: "host:1", auth: "pass", found: ["pass"], database: 0 },
     { url: "host:1", auth: "user:pa:ss", found: ["user", "pa:ss"], database: 0 },
-  ])("parseAddress() finds $found and database $database when the URL is $url and the auth $auth", ({ url, auth, found, database }) => {
-    const parsed = parse(url, "tcp", auth);
-    expect(parsed.ok && parsed.address.auth?.map((secret) => secret.reveal())).toEqual(found);
-    expect(parsed).toMatchObject({ ok: true, address: { database, text: "host:1" } });
-  });
+  ])(
+    "parseAddress() finds $found and database $database when the URL is $url and the auth $auth",
+    ({ url, auth, found, database }) => {
+      const parsed = parse(url, "tcp", auth);
+      expect(parsed.ok && parsed.address.auth?.map((secret) => secret.reveal())).toEqual(found);
+      expect(parsed).toMatchObject({ ok: true, address: { database, text: "host:1" } });
+    },
+  );
 
   it("parseAddress() asks for TLS when the scheme is rediss", () => {
     expect(parse("rediss://host:1")).toMatchObject({ ok: true, address: { isTls: true } });
@@ -91,7 +94,10 @@ describe("parseAddress()", () => {
       socketType: "tcp" as const,
       problem: "it must be redis://host:port, redis://user:password@host:port or either with /database",
     },
-  ])("parseAddress() says '$problem' when the URL is '$url' and the socket type $socketType", ({ url, socketType, problem }) => {
-    expect(parse(url, socketType)).toEqual({ ok: false, problem });
-  });
+  ])(
+    "parseAddress() says '$problem' when the URL is '$url' and the socket type $socketType",
+    ({ url, socketType, problem }) => {
+      expect(parse(url, socketType)).toEqual({ ok: false, problem });
+    },
+  );
 });

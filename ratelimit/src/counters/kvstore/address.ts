@@ -1,4 +1,5 @@
-// Where a server of a store is and how to introduce oneself there, from KVSTORE_URL, KVSTORE_SOCKET_TYPE and KVSTORE_AUTH. Pure: nothing is looked up.
+// Where a server of a store is and how to introduce oneself there, from KVSTORE_URL,
+// KVSTORE_SOCKET_TYPE and KVSTORE_AUTH. Pure: nothing is looked up.
 import { Secret } from "@weir/common/settings/secret";
 import type { KvstoreServerOptions } from "./options.ts";
 
@@ -8,7 +9,9 @@ const DEFAULT_PORT = 6379;
 /** Highest TCP port. */
 const PORT_MAX = 65_535;
 
-/** `redis://user:password@host:port/database`; the password may hold an "@", so the last one counts. */
+/**
+ * `redis://user:password@host:port/database`; the password may hold an "@", so the last one counts.
+ */
 const REDIS_URL = /^(?<scheme>rediss?):\/\/(?:(?<credentials>.*)@)?(?<place>[^@/?#]*)(?:\/(?<database>\d*))?$/i;
 
 /** The scheme of any URL. */
@@ -23,7 +26,8 @@ const HOST_PORT = /^(?:\[(?<six>[0-9a-fA-F:.%]+)\]|(?<host>[^:[\]/@\s]*))(?::(?<
 /** A server and what to say to it. */
 export interface KvstoreAddress {
   readonly target:
-    { readonly kind: "unix"; readonly path: string } | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+    | { readonly kind: "unix"; readonly path: string }
+    | { readonly kind: "tcp"; readonly host: string; readonly port: number };
   /** True when the URL itself asks for TLS (`rediss://`). */
   readonly isTls: boolean;
   /** Arguments of AUTH: a password, or a user and a password; undefined = none. */
@@ -34,7 +38,8 @@ export interface KvstoreAddress {
 }
 
 /** An address, or what is wrong with the settings: a text that holds no secret. */
-export type ParsedAddress = { readonly ok: true; readonly address: KvstoreAddress } | { readonly ok: false; readonly problem: string };
+export type ParsedAddress =
+  { readonly ok: true; readonly address: KvstoreAddress } | { readonly ok: false; readonly problem: string };
 
 /** The address of a single server. */
 export function parseAddress(options: Pick<KvstoreServerOptions, "socketType" | "url" | "auth">): ParsedAddress {
@@ -44,18 +49,27 @@ export function parseAddress(options: Pick<KvstoreServerOptions, "socketType" | 
   return parseTcpAddress(url, auth, DEFAULT_PORT);
 }
 
-/** The addresses of a list of servers, separated by commas: at least one. `auth` wins over the URLs; `defaultPort` is that of servers without one. */
+/**
+ * The addresses of a list of servers, separated by commas: at least one. `auth` wins over the URLs;
+ * `defaultPort` is that of servers without one.
+ */
 export function parseAddressList(
   list: string,
   auth: readonly Secret[] | undefined,
   defaultPort: number = DEFAULT_PORT,
-): { readonly ok: true; readonly addresses: readonly KvstoreAddress[] } | { readonly ok: false; readonly problem: string } {
+):
+  | { readonly ok: true; readonly addresses: readonly KvstoreAddress[] }
+  | { readonly ok: false; readonly problem: string } {
   const texts = list.split(",").map((text) => text.trim());
   if (texts.length > LIST_MAX) return { ok: false, problem: `it holds more than ${LIST_MAX} servers` };
   const addresses: KvstoreAddress[] = [];
   for (const text of texts) {
     const parsed = parseTcpAddress(text, auth, defaultPort);
-    if (!parsed.ok) return { ok: false, problem: `${parsed.problem}, for each server of the list; number ${addresses.length + 1} is not` };
+    if (!parsed.ok)
+      return {
+        ok: false,
+        problem: `${parsed.problem}, for each server of the list; number ${addresses.length + 1} is not`,
+      };
     addresses.push(parsed.address);
   }
   return { ok: true, addresses };
@@ -68,7 +82,10 @@ export function parseAuth(auth: Secret): readonly Secret[] {
   return at === -1 ? [auth] : [new Secret(text.slice(0, at)), new Secret(text.slice(at + 1))];
 }
 
-/** An address for a server that another one named. It is introduced to, and spoken to, as the setting's own servers are. */
+/**
+ * An address for a server that another one named. It is introduced to, and spoken to, as the
+ * setting's own servers are.
+ */
 export function addressOf(
   place: { readonly host: string; readonly port: number },
   like: Pick<KvstoreAddress, "isTls" | "auth" | "database">,
@@ -81,7 +98,10 @@ function parseTcpAddress(url: string, auth: readonly Secret[] | undefined, defau
   if (SCHEME.test(url)) return parseRedisUrl(url, auth, defaultPort);
   const place = parsePlace(url, defaultPort);
   if (place === undefined)
-    return { ok: false, problem: "it must be host:port or redis://user:password@host:port/database for the socket type tcp" };
+    return {
+      ok: false,
+      problem: "it must be host:port or redis://user:password@host:port/database for the socket type tcp",
+    };
   return { ok: true, address: addressOf(place, { isTls: false, auth, database: 0 }) };
 }
 
@@ -90,9 +110,13 @@ function parsePath(url: string, auth: readonly Secret[] | undefined): ParsedAddr
   if (path === "") return { ok: false, problem: "it must be the path of a unix socket, and it is empty" };
   if (/^[^/]*:\d+$/.test(path))
     return { ok: false, problem: "it must be the path of a unix socket; for host:port set the socket type to tcp" };
-  // Text before an "@" may be a password in an address that lacks its scheme, and a path shows in messages.
+  // Text before an "@" may be a password in an address that lacks its scheme, and a path shows in
+  // messages.
   if (/^[^./].*@/s.test(path))
-    return { ok: false, problem: 'it must be the path of a unix socket, which begins with "/" or "./" where it holds an "@"' };
+    return {
+      ok: false,
+      problem: 'it must be the path of a unix socket, which begins with "/" or "./" where it holds an "@"',
+    };
   return { ok: true, address: { target: { kind: "unix", path }, isTls: false, auth, database: 0, text: path } };
 }
 
@@ -100,11 +124,17 @@ function parseRedisUrl(url: string, auth: readonly Secret[] | undefined, default
   const groups = REDIS_URL.exec(url)?.groups;
   const place = groups === undefined ? undefined : parsePlace(groups["place"] ?? "", defaultPort);
   if (groups === undefined || place === undefined) {
-    return { ok: false, problem: "it must be redis://host:port, redis://user:password@host:port or either with /database" };
+    return {
+      ok: false,
+      problem: "it must be redis://host:port, redis://user:password@host:port or either with /database",
+    };
   }
   const credentials = groups["credentials"] === undefined ? undefined : parseUrlCredentials(groups["credentials"]);
   const isTls = groups["scheme"]?.toLowerCase() === "rediss";
-  return { ok: true, address: addressOf(place, { isTls, auth: auth ?? credentials, database: Number(groups["database"] ?? 0) }) };
+  return {
+    ok: true,
+    address: addressOf(place, { isTls, auth: auth ?? credentials, database: Number(groups["database"] ?? 0) }),
+  };
 }
 
 /** The same from a URL, where parts are percent-encoded and an empty user means none. */

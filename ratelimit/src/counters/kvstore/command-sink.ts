@@ -1,4 +1,5 @@
-// The commands that counting needs, and their replies, as the parts of this backend hand them to each other. What sends them is connection.ts.
+// The commands that counting needs, and their replies, as the parts of this backend hand them to
+// each other. What sends them is connection.ts.
 
 /** Takes commands in order; a pipeline of the client library. */
 export interface CommandSink {

@@ -1,5 +1,6 @@
-// One connection to one server by ioredis, from dialling to its end; never used again after that. This file and
-// socket-connector.ts alone talk to ioredis. Making the next connection is the matter of link.ts.
+// One connection to one server by ioredis, from dialling to its end; never used again after that.
+// This file and socket-connector.ts alone talk to ioredis. Making the next connection is the matter
+// of link.ts.
 import { isIP } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { clientContext } from "@weir/common/tls/client-context";
@@ -16,7 +17,9 @@ const KEEP_ALIVE_MS = 10_000;
 /** TLS that the address alone asks for. */
 const NO_FILES: TlsMaterial = {};
 
-/** What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last. */
+/**
+ * What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last.
+ */
 export interface ConnectionListener {
   /** Commands may be written from now on. */
   ready(): void;
@@ -33,7 +36,11 @@ export interface ConnectionChoices {
 
 /** Dials a server. The listener hears of it later than this function returns. */
 export function dial(
-  deps: { readonly address: KvstoreAddress; readonly tls: KvstoreTlsOptions | undefined; readonly listener: ConnectionListener },
+  deps: {
+    readonly address: KvstoreAddress;
+    readonly tls: KvstoreTlsOptions | undefined;
+    readonly listener: ConnectionListener;
+  },
   options: ConnectionChoices,
 ): Connection {
   return new Connection(deps.address, deps.tls, deps.listener, options);
@@ -49,18 +56,27 @@ export class Connection {
   #cause: unknown;
   #isClosed = false;
 
-  constructor(address: KvstoreAddress, tls: KvstoreTlsOptions | undefined, listener: ConnectionListener, choices: ConnectionChoices) {
+  constructor(
+    address: KvstoreAddress,
+    tls: KvstoreTlsOptions | undefined,
+    listener: ConnectionListener,
+    choices: ConnectionChoices,
+  ) {
     const { connectTimeoutMs, wantsPrimary } = choices;
     this.#address = address;
     this.#wantsPrimary = wantsPrimary;
     this.#listener = listener;
-    this.#timer = setTimeout(() => this.close(new Error(`no connection within ${connectTimeoutMs} ms`)), connectTimeoutMs);
+    this.#timer = setTimeout(
+      () => this.close(new Error(`no connection within ${connectTimeoutMs} ms`)),
+      connectTimeoutMs,
+    );
     this.#redis = new Redis({
       ...targetOptions(address),
       ...tlsOptions(address, tls),
       Connector: SocketConnector,
       lazyConnect: true,
-      // Reconnecting, waiting and time-outs are ours: an increment must never be sent twice, and a caller never waits without bound.
+      // Reconnecting, waiting and time-outs are ours: an increment must never be sent twice, and a
+      // caller never waits without bound.
       retryStrategy: null,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
@@ -74,24 +90,34 @@ export class Connection {
     this.#redis.on("ready", () => this.#introduce());
     this.#redis.on("end", () => this.#end());
     void this.#redis.connect((cause) => {
-      // A refused connection also emits "end"; a socket that could not even be made, as with an unreadable certificate, does not always.
+      // A refused connection also emits "end"; a socket that could not even be made, as with an
+      // unreadable certificate, does not always.
       if (cause !== undefined && cause !== null) this.close(cause);
     });
   }
 
-  /** Writes what `fill` puts into the sink in one piece. `settle` gets the replies in order, or only errors when the connection ends first. */
+  /**
+   * Writes what `fill` puts into the sink in one piece. `settle` gets the replies in order, or only
+   * errors when the connection ends first.
+   */
   write(fill: (sink: CommandSink) => void, settle: (replies: readonly Reply[]) => void): void {
     const pipeline = this.#redis.pipeline();
     fill(pipeline);
     void pipeline.exec((_error, replies) => settle(replies ?? []));
   }
 
-  /** Sends one command; fails with the server's error, or with that of the connection when it ends first. */
+  /**
+   * Sends one command; fails with the server's error, or with that of the connection when it ends
+   * first.
+   */
   query(command: string, ...args: string[]): Promise<unknown> {
     return this.#redis.call(command, ...args);
   }
 
-  /** Hears the messages of a channel from now on; nothing but `close` may be called afterwards. Fails as `query` does. */
+  /**
+   * Hears the messages of a channel from now on; nothing but `close` may be called afterwards.
+   * Fails as `query` does.
+   */
   async subscribe(channel: string, hear: (message: string) => void): Promise<void> {
     this.#redis.on("message", (_channel, message) => hear(message));
     await this.#redis.subscribe(channel);
@@ -104,7 +130,10 @@ export class Connection {
     this.#redis.disconnect();
   }
 
-  /** AUTH, SELECT, ROLE and PING in one piece; only a PONG, of a primary where one is wanted, makes a connection. */
+  /**
+   * AUTH, SELECT, ROLE and PING in one piece; only a PONG, of a primary where one is wanted, makes
+   * a connection.
+   */
   #introduce(): void {
     const { auth, database } = this.#address;
     const pipeline = this.#redis.pipeline();
@@ -120,7 +149,8 @@ export class Connection {
       // Only the text goes on: the library's error holds the command, and so the password.
       if (failure !== undefined && failure !== null) this.close(new Error(failure.message));
       else if (last !== "PONG") this.close(new Error(`the server answered PING with ${String(last)}`));
-      else if (role !== undefined && role !== "master") this.close(new Error(`the server is not a primary, its role is ${role}`));
+      else if (role !== undefined && role !== "master")
+        this.close(new Error(`the server is not a primary, its role is ${role}`));
       else this.#begin();
     });
   }
@@ -148,11 +178,15 @@ function targetOptions({ target }: KvstoreAddress): { path: string } | { host: s
   return target.kind === "unix" ? { path: target.path } : { host: target.host, port: target.port };
 }
 
-function tlsOptions({ target, isTls }: KvstoreAddress, tls: KvstoreTlsOptions | undefined): { tls?: ConnectionOptions } {
+function tlsOptions(
+  { target, isTls }: KvstoreAddress,
+  tls: KvstoreTlsOptions | undefined,
+): { tls?: ConnectionOptions } {
   if (tls === undefined && !isTls) return {};
   return {
     tls: {
-      // Made where the socket is: there, certificates that cannot be read are a connection that failed.
+      // Made where the socket is: there, certificates that cannot be read are a connection that
+      // failed.
       get secureContext() {
         return clientContext(tls?.material() ?? NO_FILES);
       },

@@ -1,5 +1,6 @@
-// The interface of deployment types: one server, a primary that sentinels name, or the nodes of a cluster. Each has a folder of its own, made of the
-// shared parts beside this file; kvstore-counter.ts works over two of them and knows neither.
+// The interface of deployment types: one server, a primary that sentinels name, or the nodes of a
+// cluster. Each has a folder of its own, made of the shared parts beside this file;
+// kvstore-counter.ts works over two of them and knows neither.
 import type { Log } from "@weir/common/log/log";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, CountedCheck } from "../counter.ts";
@@ -8,15 +9,23 @@ import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
 
 /** Where counters live: a server or several that act as one. */
 export interface Deployment {
-  /** Waits until it can count; with `maxElapsedMs` above 0 not longer than that. Fails with STORE_UNAVAILABLE, and is closed then. */
+  /**
+   * Waits until it can count; with `maxElapsedMs` above 0 not longer than that. Fails with
+   * STORE_UNAVAILABLE, and is closed then.
+   */
   start(maxElapsedMs: number): Promise<void>;
   /** Fails what is waiting and closes all connections. */
   close(): void;
   /** Why a check of this key cannot even wait, asked before anything of its call is added. */
   refusal(nowMs: number, key: string): StoreError | undefined;
-  /** Takes one check of a call to increment; the batch has been told how many checks are pending. Answers it in time, whatever the store does. */
+  /**
+   * Takes one check of a call to increment; the batch has been told how many checks are pending.
+   * Answers it in time, whatever the store does.
+   */
   add(check: CountedCheck, batch: CountBatch, nowMs: number): void;
-  /** The same for a check that only reads: `after` becomes what is stored, 0 when there is nothing. */
+  /**
+   * The same for a check that only reads: `after` becomes what is stored, 0 when there is nothing.
+   */
   read(check: CountedCheck, batch: CountBatch, nowMs: number): void;
 }
 
@@ -42,5 +51,8 @@ export interface DeploymentOptions {
   readonly scope: "redis_pool" | "redis_per_second_pool";
 }
 
-/** Makes a deployment; nothing is connected before `start`. Fails with STORE_ADDRESS_INVALID when the address cannot be read. */
+/**
+ * Makes a deployment; nothing is connected before `start`. Fails with STORE_ADDRESS_INVALID when
+ * the address cannot be read.
+ */
 export type CreateDeployment = (deps: DeploymentDeps, options: DeploymentOptions) => Deployment;

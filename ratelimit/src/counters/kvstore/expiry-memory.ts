@@ -1,7 +1,11 @@
-// Remembers for which keys this process has sent an expiry, so that it is sent once per key and window. Forgetting only costs one more EXPIRE, so the
-// memory is two maps: when the younger is full it becomes the older, and the older is forgotten.
+// Remembers for which keys this process has sent an expiry, so that it is sent once per key and
+// window. Forgetting only costs one more EXPIRE, so the memory is two maps: when the younger is
+// full it becomes the older, and the older is forgotten.
 
-/** Most keys in one of the two maps: about 20 MB of usual keys in both together, never more than 60 MB. */
+/**
+ * Most keys in one of the two maps: about 20 MB of usual keys in both together, never more than 60
+ * MB.
+ */
 const GENERATION_MAX_KEYS = 50_000;
 
 /** Longest key that is remembered, in UTF-16 units: a request may carry megabytes. */
@@ -19,8 +23,9 @@ export class ExpiryMemory {
   }
 
   /**
-   * Whether an expiry was sent that lets the key live through a window of this length. The unit of a limit is not in the key, so where two windows begin
-   * together a key that was to live for a minute may have to live for an hour.
+   * Whether an expiry was sent that lets the key live through a window of this length. The unit of
+   * a limit is not in the key, so where two windows begin together a key that was to live for a
+   * minute may have to live for an hour.
    */
   covers(key: string, windowSeconds: number): boolean {
     return (this.#young.get(key) ?? this.#old.get(key) ?? 0) >= windowSeconds;

@@ -1,4 +1,5 @@
-// When the schedule flushes: per event-loop turn, after a window of whole milliseconds, after one that is shorter than timers know, and at once.
+// When the schedule flushes: per event-loop turn, after a window of whole milliseconds, after one
+// that is shorter than timers know, and at once.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FlushSchedule } from "./flush-schedule.ts";
 

@@ -1,4 +1,5 @@
-// When gathered commands are flushed: at the end of the event-loop turn, or after KVSTORE_PIPELINE_WINDOW. It knows no commands.
+// When gathered commands are flushed: at the end of the event-loop turn, or after
+// KVSTORE_PIPELINE_WINDOW. It knows no commands.
 import type { PipelineOptions } from "./options.ts";
 
 /** Shortest delay of a timer, in milliseconds. */
@@ -24,7 +25,10 @@ export class FlushSchedule {
   #timer: NodeJS.Timeout | undefined;
   readonly #turnEnds = (): void => this.#endOfTurn();
 
-  constructor({ flush, nowMs = () => performance.now() }: FlushScheduleDeps, { windowMs }: Pick<PipelineOptions, "windowMs">) {
+  constructor(
+    { flush, nowMs = () => performance.now() }: FlushScheduleDeps,
+    { windowMs }: Pick<PipelineOptions, "windowMs">,
+  ) {
     this.#flush = flush;
     this.#nowMs = nowMs;
     this.#windowMs = windowMs;
@@ -57,7 +61,12 @@ export class FlushSchedule {
 
   #endOfTurn(): void {
     if (!this.#isScheduled) return; // Flushed already.
-    if (this.#windowMs > 0 && this.#windowMs < TIMER_MIN_MS && this.#hasNews && this.#nowMs() - this.#beganMs < this.#windowMs) {
+    if (
+      this.#windowMs > 0 &&
+      this.#windowMs < TIMER_MIN_MS &&
+      this.#hasNews &&
+      this.#nowMs() - this.#beganMs < this.#windowMs
+    ) {
       this.#hasNews = false;
       setImmediate(this.#turnEnds);
       return;

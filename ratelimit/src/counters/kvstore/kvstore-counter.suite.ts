@@ -1,4 +1,5 @@
-// Test equipment of the kvstore backend: options with short limits, counters that tell what they heard, and a look at how calls fail.
+// Test equipment of the kvstore backend: options with short limits, counters that tell what they
+// heard, and a look at how calls fail.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
@@ -11,7 +12,10 @@ import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
 /** KVSTORE_COMMAND_TIMEOUT of these tests, in milliseconds: short, so that faults show soon. */
 export const COMMAND_TIMEOUT_MS = 400;
 
-/** What a busy machine may add to a time limit, in milliseconds: together they are shorter than a connection may take. */
+/**
+ * What a busy machine may add to a time limit, in milliseconds: together they are shorter than a
+ * connection may take.
+ */
 export const SLACK_MS = 3000;
 
 /** Longest wait for a condition, in milliseconds. */

@@ -1,4 +1,5 @@
-// What the backend does with a call over its deployments, which are made up here: refusals, and failures while the call is handed over.
+// What the backend does with a call over its deployments, which are made up here: refusals, and
+// failures while the call is handed over.
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
@@ -45,7 +46,11 @@ class MadeUpDeployment implements Deployment {
   }
 }
 
-function createCounter(): { readonly counter: Counter; readonly main: MadeUpDeployment; readonly perSecond: MadeUpDeployment } {
+function createCounter(): {
+  readonly counter: Counter;
+  readonly main: MadeUpDeployment;
+  readonly perSecond: MadeUpDeployment;
+} {
   const [main, perSecond] = [new MadeUpDeployment(), new MadeUpDeployment()];
   const counter = createKvstoreCounter(
     {
@@ -68,21 +73,27 @@ function createCounter(): { readonly counter: Counter; readonly main: MadeUpDepl
 }
 
 describe("KvstoreCounter", () => {
-  it.each(["count", "read"] as const)("%s() hands no further check over when one of its call failed at once", async (method) => {
-    const { counter, main, perSecond } = createCounter();
-    const batch = new WaitingBatch([check("a"), check("fails"), check("b"), check("c", 1, 4_000_000_200, 1)]);
-    counter[method]?.(batch);
-    await expect(batch.counts).rejects.toThrow("failed at once");
-    expect([main.taken, perSecond.taken]).toEqual([["a_4000000200", "fails_4000000200"], []]);
-  });
+  it.each(["count", "read"] as const)(
+    "%s() hands no further check over when one of its call failed at once",
+    async (method) => {
+      const { counter, main, perSecond } = createCounter();
+      const batch = new WaitingBatch([check("a"), check("fails"), check("b"), check("c", 1, 4_000_000_200, 1)]);
+      counter[method]?.(batch);
+      await expect(batch.counts).rejects.toThrow("failed at once");
+      expect([main.taken, perSecond.taken]).toEqual([["a_4000000200", "fails_4000000200"], []]);
+    },
+  );
 
-  it.each(["count", "read"] as const)("%s() hands no check over when one of its call cannot even wait", async (method) => {
-    const { counter, main, perSecond } = createCounter();
-    const batch = new WaitingBatch([check("a"), check("c", 1, 4_000_000_200, 1), check("refused")]);
-    counter[method]?.(batch);
-    await expect(batch.counts).rejects.toThrow("refused");
-    expect([main.taken, perSecond.taken]).toEqual([[], []]);
-  });
+  it.each(["count", "read"] as const)(
+    "%s() hands no check over when one of its call cannot even wait",
+    async (method) => {
+      const { counter, main, perSecond } = createCounter();
+      const batch = new WaitingBatch([check("a"), check("c", 1, 4_000_000_200, 1), check("refused")]);
+      counter[method]?.(batch);
+      await expect(batch.counts).rejects.toThrow("refused");
+      expect([main.taken, perSecond.taken]).toEqual([[], []]);
+    },
+  );
 
   it("count() answers a call once when both deployments have counted their share", async () => {
     const { counter, main, perSecond } = createCounter();

@@ -1,5 +1,6 @@
-// The kvstore backend: INCRBY and EXPIRE as in the field, so that pods of both kinds can share a store. Counters of the unit SECOND may live in a
-// deployment of their own. It knows no deployment type.
+// The kvstore backend: INCRBY and EXPIRE as in the field, so that pods of both kinds can share a
+// store. Counters of the unit SECOND may live in a deployment of their own. It knows no deployment
+// type.
 import type { CountBatch, Counter } from "../counter.ts";
 import type { CreateDeployment, Deployment, DeploymentDeps } from "./deployment.ts";
 import type { KvstoreCounterOptions } from "./options.ts";
@@ -7,13 +8,19 @@ import type { KvstoreCounterOptions } from "./options.ts";
 /** Length of the windows that go to the per-second deployment. */
 const SECOND = 1;
 
-/** What the backend works with; `connections` hears the smaller number of working connections of the two deployments, at each change. */
+/**
+ * What the backend works with; `connections` hears the smaller number of working connections of the
+ * two deployments, at each change.
+ */
 export interface KvstoreCounterDeps extends DeploymentDeps {
   /** Makes the deployment of the type that the options name. */
   readonly createDeployment: CreateDeployment;
 }
 
-/** Creates the backend; nothing is connected before `start`. Fails with STORE_ADDRESS_INVALID when an address cannot be read. */
+/**
+ * Creates the backend; nothing is connected before `start`. Fails with STORE_ADDRESS_INVALID when
+ * an address cannot be read.
+ */
 export function createKvstoreCounter(deps: KvstoreCounterDeps, options: KvstoreCounterOptions): Counter {
   const { createDeployment, ...shared } = deps;
   const active = { main: 0, perSecond: options.perSecond === undefined ? Infinity : 0 };
@@ -29,7 +36,12 @@ export function createKvstoreCounter(deps: KvstoreCounterDeps, options: KvstoreC
     options.perSecond &&
     createDeployment(
       { ...shared, connections: (count) => report({ perSecond: count }) },
-      { server: options.perSecond, counter: options, urlSetting: "KVSTORE_PERSECOND_URL", scope: "redis_per_second_pool" },
+      {
+        server: options.perSecond,
+        counter: options,
+        urlSetting: "KVSTORE_PERSECOND_URL",
+        scope: "redis_per_second_pool",
+      },
     );
   return new KvstoreCounter(main, perSecond, deps.clock, options.startup.maxElapsedMs);
 }

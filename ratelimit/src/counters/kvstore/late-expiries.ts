@@ -1,8 +1,11 @@
-// Expiries that a server is to be sent after their increments: those that were refused or lost, or whose key was. They go ahead of its next turn.
+// Expiries that a server is to be sent after their increments: those that were refused or lost, or
+// whose key was. They go ahead of its next turn.
 import type { CommandSink } from "./command-sink.ts";
 import type { KeyExpiry } from "./turn.ts";
 
-/** Most that wait for a connection; beyond it the next increment of the key brings the expiry along. */
+/**
+ * Most that wait for a connection; beyond it the next increment of the key brings the expiry along.
+ */
 const WAITING_MAX = 100_000;
 
 /** What waits for one server. */
@@ -19,7 +22,10 @@ export class LateExpiries {
     if (this.#waiting.length < WAITING_MAX) this.#waiting.push({ expiry, isAsking });
   }
 
-  /** Writes all, and gives the number of commands. What they are answered is of no use: no memory says that these keys have an expiry. */
+  /**
+   * Writes all, and gives the number of commands. What they are answered is of no use: no memory
+   * says that these keys have an expiry.
+   */
   write(sink: CommandSink): number {
     const waiting = this.#waiting;
     if (waiting.length === 0) return 0; // So it is for nearly every turn.

@@ -9,7 +9,10 @@ import type { PoolStatistics } from "./pool-statistics.ts";
 const REDIAL_INITIAL_MS = 125;
 const REDIAL_MAX_MS = 4_000;
 
-/** The longest such wait where a primary is wanted: the server, a replica now, may be made the primary at any moment. */
+/**
+ * The longest such wait where a primary is wanted: the server, a replica now, may be made the
+ * primary at any moment.
+ */
 const REDIAL_PRIMARY_MAX_MS = 1_000;
 
 /** What a pool works with. */
@@ -37,7 +40,8 @@ export class LinkPool {
 
   constructor(deps: LinkPoolDeps, { server, startup, wantsPrimary }: LinkPoolOptions) {
     const { target, listener, random, statistics } = deps;
-    const backoff = (initialMs: number, maxMs: number) => createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random });
+    const backoff = (initialMs: number, maxMs: number) =>
+      createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random });
     this.#links = Array.from({ length: server.poolSize }, () => {
       const startBackoff = backoff(startup.initialMs, startup.maxMs);
       const redialBackoff = backoff(REDIAL_INITIAL_MS, wantsPrimary ? REDIAL_PRIMARY_MAX_MS : REDIAL_MAX_MS);

@@ -1,4 +1,5 @@
-// One place in the pool of a server: always on its way to a connection that works, with a back-off between attempts, until it is closed.
+// One place in the pool of a server: always on its way to a connection that works, with a back-off
+// between attempts, until it is closed.
 import type { Backoff } from "@weir/common/backoff/backoff";
 import { type Connection, type ConnectionListener, dial } from "./connection.ts";
 import { silenceError } from "../connection-errors.ts";
@@ -30,7 +31,10 @@ export interface LinkOptions {
 export interface LinkListener {
   /** Commands can be written now. */
   linkReady(link: Link): void;
-  /** A connection that worked is gone. What was written and not answered fails by itself; a new attempt is under way. */
+  /**
+   * A connection that worked is gone. What was written and not answered fails by itself; a new
+   * attempt is under way.
+   */
   linkLost(link: Link, cause: unknown): void;
   /** An attempt failed; the next one comes by itself. */
   linkFailed(link: Link, cause: unknown): void;
@@ -63,7 +67,10 @@ export class Link {
     if (this.#state.kind === "closed") this.#dial();
   }
 
-  /** Writes commands in one piece; only when ready. A reply that says the connection is of no use ends it. */
+  /**
+   * Writes commands in one piece; only when ready. A reply that says the connection is of no use
+   * ends it.
+   */
   write(fill: (sink: CommandSink) => void, settle: (replies: readonly Reply[]) => void): void {
     const state = this.#state;
     if (state.kind !== "ready") throw new Error(`A link was written to while it was ${state.kind}`);
@@ -76,7 +83,10 @@ export class Link {
     });
   }
 
-  /** Sends one command, only when ready; fails with STORE_UNAVAILABLE, or STORE_TIMEOUT. `text` is the server for messages. */
+  /**
+   * Sends one command, only when ready; fails with STORE_UNAVAILABLE, or STORE_TIMEOUT. `text` is
+   * the server for messages.
+   */
   query(
     { command, args }: { readonly command: string; readonly args: string[] },
     { timeoutMs, text }: { readonly timeoutMs: number; readonly text: string },

@@ -1,11 +1,15 @@
-// The turns of one server until they are answered: the one that gathers checks, those that wait for a link, and those that were written. Sees to it that
-// every call is answered in time. It writes nothing.
+// The turns of one server until they are answered: the one that gathers checks, those that wait for
+// a link, and those that were written. Sees to it that every call is answered in time. It writes
+// nothing.
 import { silenceError } from "../connection-errors.ts";
 import type { StoreError } from "../store-error.ts";
 import type { Link } from "./link.ts";
 import { Turn, type TurnContext } from "./turn.ts";
 
-/** The part of the time of a call for which a server may at least be silent, however long the call had waited before it was written. */
+/**
+ * The part of the time of a call for which a server may at least be silent, however long the call
+ * had waited before it was written.
+ */
 const SILENCE_SHARE = 0.5;
 
 /** A turn that was written and has no replies yet. */
@@ -123,11 +127,14 @@ export class PendingTurns {
     this.#timer = setTimeout(() => this.#giveUp(), Math.max(0, atMs - this.#deps.clock()));
   }
 
-  /** Answers the calls whose time is up, ends connections that are silent, and sets the timer anew. */
+  /**
+   * Answers the calls whose time is up, ends connections that are silent, and sets the timer anew.
+   */
   #giveUp(): void {
     this.#timerMs = Infinity;
     const nowMs = this.#deps.clock();
-    // A clock that stepped back says nothing about how long a turn has waited; the timer does: nobody waits for the clock to catch up.
+    // A clock that stepped back says nothing about how long a turn has waited; the timer does:
+    // nobody waits for the clock to catch up.
     const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
     let next = this.#giveUpFlights(nowMs, isPast);
     this.#giveUpWaiting(isPast);
@@ -150,7 +157,8 @@ export class PendingTurns {
       const endOfPatienceMs = flight.writtenMs + this.#timeoutMs * SILENCE_SHARE;
       if (nowMs >= endOfPatienceMs || nowMs < flight.writtenMs) {
         this.#flights.delete(flight);
-        // Its replies would come in the way of later ones; and a server that hangs is best left to a new connection.
+        // Its replies would come in the way of later ones; and a server that hangs is best left to
+        // a new connection.
         this.#deps.reset(flight.link, error);
       } else {
         // Its calls had waited long before it was written: that is not the server's silence.

@@ -1,4 +1,5 @@
-// The statistics of the connections of a deployment, which all its servers share, and the news of how many connections work.
+// The statistics of the connections of a deployment, which all its servers share, and the news of
+// how many connections work.
 import type { StatisticsCounter, StatisticsGauge } from "../../statistics/statistics-store.ts";
 import type { DeploymentDeps } from "./deployment.ts";
 

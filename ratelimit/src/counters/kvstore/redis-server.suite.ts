@@ -1,4 +1,5 @@
-// A real redis-server for integration tests: on a reserved port of 127.0.0.1 and a unix socket, in a folder of its own, ended by its process id.
+// A real redis-server for integration tests: on a reserved port of 127.0.0.1 and a unix socket, in
+// a folder of its own, ended by its process id.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -51,15 +52,32 @@ export class RedisServer {
   async start(): Promise<void> {
     const { tls, args = [] } = this.#options;
     const port = tls === undefined ? ["--port", `${this.port}`] : tlsArguments(this.port, tls);
-    const common = ["--bind", "127.0.0.1", "--unixsocket", this.socketPath, "--save", "", "--appendonly", "no", "--dir", this.folder];
+    const common = [
+      "--bind",
+      "127.0.0.1",
+      "--unixsocket",
+      this.socketPath,
+      "--save",
+      "",
+      "--appendonly",
+      "no",
+      "--dir",
+      this.folder,
+    ];
     this.#process = spawn("redis-server", [...port, ...common, ...args], { stdio: "ignore" });
     const failed = once(this.#process, "error").then(([error]) => {
-      throw new Error("Cannot start redis-server; install it with: apt-get install -y --no-install-recommends redis-server", {
-        cause: error,
-      });
+      throw new Error(
+        "Cannot start redis-server; install it with: apt-get install -y --no-install-recommends redis-server",
+        {
+          cause: error,
+        },
+      );
     });
     // The unix socket comes after the port, and is nobody else's.
-    await Promise.race([failed, until(() => accepts(this.socketPath), START_TIMEOUT_MS, `redis-server accepts on port ${this.port}`)]);
+    await Promise.race([
+      failed,
+      until(() => accepts(this.socketPath), START_TIMEOUT_MS, `redis-server accepts on port ${this.port}`),
+    ]);
   }
 
   /** Lets it neither read nor answer. */
@@ -97,7 +115,11 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
 }
 
 /** Waits for a condition; fails after the deadline, naming it. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs: number, what: string): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  timeoutMs: number,
+  what: string,
+): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs;
   while (!(await condition())) {
     if (performance.now() > deadlineMs) throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`);
@@ -105,8 +127,22 @@ export async function until(condition: () => boolean | Promise<boolean>, timeout
   }
 }
 
-function tlsArguments(port: number, tls: { readonly cert: string; readonly key: string; readonly ca: string }): string[] {
-  return ["--port", "0", "--tls-port", `${port}`, "--tls-cert-file", tls.cert, "--tls-key-file", tls.key, "--tls-ca-cert-file", tls.ca];
+function tlsArguments(
+  port: number,
+  tls: { readonly cert: string; readonly key: string; readonly ca: string },
+): string[] {
+  return [
+    "--port",
+    "0",
+    "--tls-port",
+    `${port}`,
+    "--tls-cert-file",
+    tls.cert,
+    "--tls-key-file",
+    tls.key,
+    "--tls-ca-cert-file",
+    tls.ca,
+  ];
 }
 
 function accepts(path: string): Promise<boolean> {

@@ -1,6 +1,7 @@
-// One server with its pool of links: gathers the increments of each event-loop turn, writes them to a link that is ready, and sees to it that every call
-// is answered in time, whatever the server does. Alone it is a deployment; deployments of several servers have one per address, and hear of what the
-// server refused and of its connections through `ServerEvents`.
+// One server with its pool of links: gathers the increments of each event-loop turn, writes them to
+// a link that is ready, and sees to it that every call is answered in time, whatever the server
+// does. Alone it is a deployment; deployments of several servers have one per address, and hear of
+// what the server refused and of its connections through `ServerEvents`.
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
 import { reasonOf } from "../connection-errors.ts";
@@ -20,25 +21,34 @@ import type { KeyExpiry, RefusedChecks, Turn, TurnContext } from "./turn.ts";
 /** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
 const WAITING_MAX_CHECKS = 100_000;
 
-/** Shortest time between two warnings of links that cannot connect for the same reason, in milliseconds: an absence may last, and a pool has many links. */
+/**
+ * Shortest time between two warnings of links that cannot connect for the same reason, in
+ * milliseconds: an absence may last, and a pool has many links.
+ */
 const WARNING_INTERVAL_MS = 10_000;
 
 /**
- * What a server tells the deployment that it is a part of. Everything is called from the event loop, never from inside a call to the server, except
- * `serverLost`, which also comes from inside `moveTo`.
+ * What a server tells the deployment that it is a part of. Everything is called from the event
+ * loop, never from inside a call to the server, except `serverLost`, which also comes from inside
+ * `moveTo`.
  */
 export interface ServerEvents {
   /**
-   * Whether a reply says that its command was not carried out and may be sent again, here later or elsewhere: MOVED, ASK, TRYAGAIN, CLUSTERDOWN,
-   * LOADING, READONLY, as the deployment can make use of. For such replies `refused` or `expiryMissing` comes; others fail their calls.
+   * Whether a reply says that its command was not carried out and may be sent again, here later or
+   * elsewhere: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, as the deployment can make use
+   * of. For such replies `refused` or `expiryMissing` comes; others fail their calls.
    */
   isRefusal(error: Error): boolean;
   /**
-   * Checks without an answer, which belong to the deployment now. It brings each of them, by `Turn.adopt`, into a turn that has the same `createdMs`,
-   * for its calls have waited since then, and gives that turn to `resend` of a server; or it fails them with `failChecks`.
+   * Checks without an answer, which belong to the deployment now. It brings each of them, by
+   * `Turn.adopt`, into a turn that has the same `createdMs`, for its calls have waited since then,
+   * and gives that turn to `resend` of a server; or it fails them with `failChecks`.
    */
   refused(server: KvstoreServer, checks: readonly RefusedChecks[], createdMs: number): void;
-  /** A key may have no expiry: the server had lost the key, refused EXPIRE alone, or was lost before it answered. `sendExpiry` sends it again. */
+  /**
+   * A key may have no expiry: the server had lost the key, refused EXPIRE alone, or was lost before
+   * it answered. `sendExpiry` sends it again.
+   */
   expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
   /** A connection works now. */
   serverReady(server: KvstoreServer): void;
@@ -78,7 +88,10 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
     const { random, statistics, expiries, clock } = deps;
     const target = (): KvstoreAddress => this.#address;
-    this.#pool = new LinkPool({ target, listener: this, random, statistics }, { server, startup: counter.startup, wantsPrimary });
+    this.#pool = new LinkPool(
+      { target, listener: this, random, statistics },
+      { server, startup: counter.startup, wantsPrimary },
+    );
     const jitterSeconds = counter.expiryJitterMaxSeconds;
     this.#context = {
       expiries,
@@ -109,14 +122,20 @@ export class KvstoreServer implements Deployment, LinkListener {
     return this.#pool.isReady;
   }
 
-  /** Begins to connect, without waiting for it; calls wait for the connection from now on, as in a short absence. */
+  /**
+   * Begins to connect, without waiting for it; calls wait for the connection from now on, as in a
+   * short absence.
+   */
   open(): void {
     if (this.#isClosed) return;
     if (this.#down?.sinceMs === -Infinity) this.#down = { sinceMs: this.#deps.clock(), cause: this.#down.cause };
     this.#pool.openAll();
   }
 
-  /** Gives all connections up and makes new ones, to another address. What was written and not answered fails; what waits goes to the new ones. */
+  /**
+   * Gives all connections up and makes new ones, to another address. What was written and not
+   * answered fails; what waits goes to the new ones.
+   */
   moveTo(address: KvstoreAddress, cause: unknown): void {
     if (this.#isClosed) return;
     this.#pool.hangUp(cause);
@@ -124,7 +143,10 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#pool.openAll();
   }
 
-  /** Takes a turn of checks that were refused here or elsewhere. Their time runs since its `createdMs`. */
+  /**
+   * Takes a turn of checks that were refused here or elsewhere. Their time runs since its
+   * `createdMs`.
+   */
   resend(turn: Turn): void {
     if (this.#isClosed) {
       turn.fail(this.#stoppingError(), this.#context);
@@ -134,14 +156,20 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#schedule.note();
   }
 
-  /** Sends the expiry of a key ahead of the next turn; with `isAsking` to a node that is taking over its slot. */
+  /**
+   * Sends the expiry of a key ahead of the next turn; with `isAsking` to a node that is taking over
+   * its slot.
+   */
   sendExpiry(expiry: KeyExpiry, isAsking = false): void {
     if (this.#isClosed) return;
     this.#expiries.add(expiry, isAsking);
     this.#schedule.note();
   }
 
-  /** Sends one command outside of all turns, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE, or STORE_TIMEOUT after the time a call may take. */
+  /**
+   * Sends one command outside of all turns, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE, or
+   * STORE_TIMEOUT after the time a call may take.
+   */
   async query(command: string, ...args: string[]): Promise<unknown> {
     const { text } = this.#address;
     const link = this.#pool.pick();
@@ -149,7 +177,10 @@ export class KvstoreServer implements Deployment, LinkListener {
     return await link.query({ command, args }, { timeoutMs: this.#timeoutMs, text });
   }
 
-  /** Waits for the first connection; with `maxElapsedMs` above 0 not longer than that. The other links open in the background. */
+  /**
+   * Waits for the first connection; with `maxElapsedMs` above 0 not longer than that. The other
+   * links open in the background.
+   */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#isClosed) throw this.#stoppingError();
     try {
@@ -177,8 +208,9 @@ export class KvstoreServer implements Deployment, LinkListener {
   }
 
   /**
-   * Why a call cannot even wait: the server has been away for longer than a call may take, or too many wait already. A short absence is bridged: calls
-   * wait for the connection as long as they would for an answer.
+   * Why a call cannot even wait: the server has been away for longer than a call may take, or too
+   * many wait already. A short absence is bridged: calls wait for the connection as long as they
+   * would for an answer.
    */
   refusal(nowMs: number): StoreError | undefined {
     if (this.#down === undefined) return undefined;
@@ -204,7 +236,8 @@ export class KvstoreServer implements Deployment, LinkListener {
   linkReady(): void {
     if (this.#down !== undefined) {
       this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
-      // A server that has taken the place of another one may have heard of an increment and not of the expiry that followed.
+      // A server that has taken the place of another one may have heard of an increment and not of
+      // the expiry that followed.
       if (this.#wasReady) this.#context.expiries.clear();
     }
     this.#wasReady = true;
@@ -220,7 +253,10 @@ export class KvstoreServer implements Deployment, LinkListener {
     this.#pending.failLink(link, error);
     if (!this.#pool.isReady) {
       this.#down = { sinceMs: this.#deps.clock(), cause };
-      this.#deps.log.warn("Lost the connection to the counter store", { address: this.#address.text, error: reasonOf(cause) });
+      this.#deps.log.warn("Lost the connection to the counter store", {
+        address: this.#address.text,
+        error: reasonOf(cause),
+      });
     }
     this.#pool.noteLost();
     this.#events?.serverLost(this, cause);
@@ -273,7 +309,8 @@ export class KvstoreServer implements Deployment, LinkListener {
 
   #land(flight: Flight, replies: readonly Reply[]): void {
     if (!this.#pending.land(flight)) {
-      // Given up before. An increment may have been carried out without its expiry; and perhaps nobody ever increments that key again.
+      // Given up before. An increment may have been carried out without its expiry; and perhaps
+      // nobody ever increments that key again.
       this.#sendLost(flight.turn.sentExpiries(this.#context));
       return;
     }
@@ -291,6 +328,8 @@ export class KvstoreServer implements Deployment, LinkListener {
   }
 
   #stoppingError(): StoreError {
-    return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#address.text}: the backend is stopping`, { transient: true });
+    return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#address.text}: the backend is stopping`, {
+      transient: true,
+    });
   }
 }

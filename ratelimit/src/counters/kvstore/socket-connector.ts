@@ -1,5 +1,6 @@
-// Opens the sockets of ioredis connections in the place of its own connector, for two reasons: a socket that fails twice (TLS does: first the name, then
-// the alert) must not end the process for want of a second listener, and a connection that is given up must be gone at once.
+// Opens the sockets of ioredis connections in the place of its own connector, for two reasons: a
+// socket that fails twice (TLS does: first the name, then the alert) must not end the process for
+// want of a second listener, and a connection that is given up must be gone at once.
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { AbstractConnector } from "ioredis";

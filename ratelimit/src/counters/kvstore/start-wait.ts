@@ -1,4 +1,5 @@
-// The wait at the start of a deployment: for the first success, for an end from outside, or until the time for it is over.
+// The wait at the start of a deployment: for the first success, for an end from outside, or until
+// the time for it is over.
 import { StoreError } from "../store-error.ts";
 
 /** What a wait goes by. */

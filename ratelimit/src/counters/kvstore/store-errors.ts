@@ -1,21 +1,34 @@
-// Makes errors of this backend from what ioredis and sockets throw, and says which replies mean that the connection itself is of no use.
+// Makes errors of this backend from what ioredis and sockets throw, and says which replies mean
+// that the connection itself is of no use.
 import { reasonOf } from "../connection-errors.ts";
 import { StoreError } from "../store-error.ts";
 
-/** Replies of a server that will refuse everything on this connection: a demoted primary, one that is loading, a lost login. */
+/**
+ * Replies of a server that will refuse everything on this connection: a demoted primary, one that
+ * is loading, a lost login.
+ */
 const USELESS_CONNECTION = /^(?:READONLY|LOADING|MASTERDOWN|NOAUTH|NOPERM|WRONGPASS)\b/;
 
 /** The error of a connection that cannot be made or was lost. */
 export function connectionError(address: string, cause: unknown): StoreError {
-  return new StoreError("STORE_UNAVAILABLE", `Cannot reach the counter store ${address}: ${reasonOf(cause)}`, { cause, transient: true });
+  return new StoreError("STORE_UNAVAILABLE", `Cannot reach the counter store ${address}: ${reasonOf(cause)}`, {
+    cause,
+    transient: true,
+  });
 }
 
 /** The error of a command that the server refused. */
 export function replyError(address: string, cause: unknown): StoreError {
-  return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${address}: ${reasonOf(cause)}`, { cause, transient: true });
+  return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${address}: ${reasonOf(cause)}`, {
+    cause,
+    transient: true,
+  });
 }
 
-/** Whether a reply means that the connection should be made anew, perhaps to another server behind the same name. */
+/**
+ * Whether a reply means that the connection should be made anew, perhaps to another server behind
+ * the same name.
+ */
 export function isUselessConnection(cause: unknown): boolean {
   return cause instanceof Error && USELESS_CONNECTION.test(cause.message);
 }

@@ -1,5 +1,5 @@
-// A proxy in front of a real store for faults that the store itself cannot be made to have: slow replies, and replies and
-// commands that are cut off in the middle.
+// A proxy in front of a real store for faults that the store itself cannot be made to have: slow
+// replies, and replies and commands that are cut off in the middle.
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
@@ -14,7 +14,9 @@ export type ReplyFate =
 /** A proxy under test. */
 export class StoreProxy {
   fate: ReplyFate = { kind: "pass" };
-  /** The next piece that holds this text reaches the store only up to it; then the connection ends. */
+  /**
+   * The next piece that holds this text reaches the store only up to it; then the connection ends.
+   */
   cutRequestAt: string | undefined;
   /** What clients have sent in one piece each, since the proxy began. */
   readonly pieces: string[] = [];

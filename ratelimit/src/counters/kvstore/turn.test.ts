@@ -107,7 +107,10 @@ describe("Turn", () => {
     const turn = new Turn(0, 1000);
     add(turn, new WaitingBatch([check("a", 2), check("b", 2)]));
     turn.write(new NotedCommands(), context);
-    expect(turn.settle([value(2), value(3)], context)).toEqual({ expiries: [{ key: "a_4000000200", seconds: 67 }], refused: [] });
+    expect(turn.settle([value(2), value(3)], context)).toEqual({
+      expiries: [{ key: "a_4000000200", seconds: 67 }],
+      refused: [],
+    });
     // What is asked for may be lost on its way: the next increment brings the expiry along again.
     expect(["a", "b"].map((key) => context.expiries.covers(`${key}_4000000200`, 60))).toEqual([false, true]);
   });
@@ -137,7 +140,11 @@ describe("Turn", () => {
     turn.write(new NotedCommands(), context);
     const failure: Reply = [new Error("OOM"), undefined];
     turn.settle([failure, value(1), value(1), failure, value(1), value(1)], context);
-    expect(["a", "b", "c"].map((key) => context.expiries.covers(`${key}_4000000200`, 60))).toEqual([false, false, true]);
+    expect(["a", "b", "c"].map((key) => context.expiries.covers(`${key}_4000000200`, 60))).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
   it("settle() fails a call once when two of its keys fail, and lets others pass", async () => {
@@ -216,7 +223,12 @@ describe("Turn with reads", () => {
     const context = createContext();
     const sink = new NotedCommands();
     turn.write(sink, context);
-    expect(sink.lines).toEqual(["GET a_4000000200", "GET b_4000000200", "INCRBY c_4000000200 2", "EXPIRE c_4000000200 67"]);
+    expect(sink.lines).toEqual([
+      "GET a_4000000200",
+      "GET b_4000000200",
+      "INCRBY c_4000000200 2",
+      "EXPIRE c_4000000200 67",
+    ]);
     expect([turn.size, turn.commands]).toEqual([4, 3]);
     turn.settle([[null, "12"], [null, null], value(2), value(1)], context);
     expect(await Promise.all([first.counts, second.counts, counting.counts])).toEqual([[12, 0], [12], [2]]);

@@ -1,5 +1,6 @@
-// The checks of one event-loop turn on their way to one server: merged by key, written together, and shared out again when the replies are in. It knows
-// the order of commands and replies, but no connection.
+// The checks of one event-loop turn on their way to one server: merged by key, written together,
+// and shared out again when the replies are in. It knows the order of commands and replies, but no
+// connection.
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
 import type { CommandSink, Reply } from "./command-sink.ts";
@@ -13,7 +14,10 @@ export interface TurnContext {
   readonly expirySeconds: (windowSeconds: number) => number;
   /** Makes an error of a reply; the address is in its message. */
   readonly replyError: (cause: unknown) => StoreError;
-  /** Whether a reply says that its command was not carried out and may be sent again, here later or elsewhere. Absent = none does. */
+  /**
+   * Whether a reply says that its command was not carried out and may be sent again, here later or
+   * elsewhere. Absent = none does.
+   */
   readonly isRefusal?: (error: Error) => boolean;
 }
 
@@ -67,7 +71,9 @@ export interface Leftovers {
 export class Turn {
   /** When its first call came, in milliseconds since the epoch. */
   readonly createdMs: number;
-  /** Whether an ASKING goes before each command: a cluster node sent the checks here for this once. */
+  /**
+   * Whether an ASKING goes before each command: a cluster node sent the checks here for this once.
+   */
   readonly isAsking: boolean;
   /** The earliest moment at which one of its calls has to be answered. */
   nextDeadlineMs: number;
@@ -86,7 +92,9 @@ export class Turn {
     this.isAsking = isAsking;
   }
 
-  /** Number of commands that answer its checks; an expiry is not counted apart from its increment. */
+  /**
+   * Number of commands that answer its checks; an expiry is not counted apart from its increment.
+   */
   get commands(): number {
     return this.#increments.size + (this.#reads?.size ?? 0);
   }
@@ -96,7 +104,10 @@ export class Turn {
     this.#putIncrement({ check, addend: check.addend, batch }, check.windowSeconds);
   }
 
-  /** Adds one check that only reads. It sees the increments that came before it in this turn, and those alone. */
+  /**
+   * Adds one check that only reads. It sees the increments that came before it in this turn, and
+   * those alone.
+   */
   read(check: CountedCheck, batch: CountBatch): void {
     const counted = this.#increments.get(check.key);
     const pending = { check, addend: 0, batch };
@@ -116,7 +127,10 @@ export class Turn {
     }
   }
 
-  /** Writes GET per key that is read, then INCRBY per key, in order of first arrival, each followed by EXPIRE unless this process has sent one before. */
+  /**
+   * Writes GET per key that is read, then INCRBY per key, in order of first arrival, each followed
+   * by EXPIRE unless this process has sent one before.
+   */
   write(sink: CommandSink, context: TurnContext): void {
     if (this.#reads !== undefined) {
       for (const key of this.#reads.keys()) {
@@ -166,22 +180,32 @@ export class Turn {
           // Until an increment brings it along again: the one that is asked for here may be lost.
           context.expiries.delete(increments.key);
           const seconds = context.expirySeconds(increments.windowSeconds);
-          (expiries ??= []).push({ key: increments.key, seconds, ...(expiryError !== null && { refusal: expiryError }) });
+          (expiries ??= []).push({
+            key: increments.key,
+            seconds,
+            ...(expiryError !== null && { refusal: expiryError }),
+          });
         }
         shareOut(increments, value);
       }
     }
-    return expiries === undefined && refused === undefined ? NOTHING_LEFT : { expiries: expiries ?? [], refused: refused ?? [] };
+    return expiries === undefined && refused === undefined
+      ? NOTHING_LEFT
+      : { expiries: expiries ?? [], refused: refused ?? [] };
   }
 
   /** Fails every call that has no answer yet. */
   fail(error: StoreError, context: TurnContext): void {
     this.isFailed = true;
-    for (const increments of this.#increments.values()) if (increments.sendsExpiry) context.expiries.delete(increments.key);
+    for (const increments of this.#increments.values())
+      if (increments.sendsExpiry) context.expiries.delete(increments.key);
     for (const batch of this.#batches) failBatch(batch, error);
   }
 
-  /** The expiries that `write` sent. Without replies nobody knows whether they were carried out, or the increments before them. */
+  /**
+   * The expiries that `write` sent. Without replies nobody knows whether they were carried out, or
+   * the increments before them.
+   */
   sentExpiries(context: TurnContext): readonly KeyExpiry[] {
     const sent: KeyExpiry[] = [];
     for (const { key, windowSeconds, sendsExpiry } of this.#increments.values()) {
@@ -208,7 +232,16 @@ export class Turn {
     this.#note(batch);
     const present = this.#increments.get(key);
     if (present !== undefined) join(present, pending, windowSeconds);
-    else this.#increments.set(key, { key, isRead: false, windowSeconds, sum: addend, first: pending, more: undefined, sendsExpiry: false });
+    else
+      this.#increments.set(key, {
+        key,
+        isRead: false,
+        windowSeconds,
+        sum: addend,
+        first: pending,
+        more: undefined,
+        sendsExpiry: false,
+      });
   }
 
   #putRead(pending: PendingCheck): void {
@@ -217,14 +250,24 @@ export class Turn {
     this.#reads ??= new Map();
     const present = this.#reads.get(key);
     if (present !== undefined) join(present, pending, windowSeconds);
-    else this.#reads.set(key, { key, isRead: true, windowSeconds, sum: 0, first: pending, more: undefined, sendsExpiry: false });
+    else
+      this.#reads.set(key, {
+        key,
+        isRead: true,
+        windowSeconds,
+        sum: 0,
+        first: pending,
+        more: undefined,
+        sendsExpiry: false,
+      });
   }
 
   #note(batch: CountBatch): void {
     this.size += 1;
     if (this.#batches[this.#batches.length - 1] === batch) return;
     this.#batches.push(batch);
-    if (batch.deadlineMs !== undefined && batch.deadlineMs < this.nextDeadlineMs) this.nextDeadlineMs = batch.deadlineMs;
+    if (batch.deadlineMs !== undefined && batch.deadlineMs < this.nextDeadlineMs)
+      this.nextDeadlineMs = batch.deadlineMs;
   }
 }
 
@@ -238,10 +281,14 @@ export function failChecks(checks: KeyChecks, error: StoreError): void {
   if (checks.more !== undefined) for (const { batch } of checks.more) failBatch(batch, error);
 }
 
-/** Whether the key has no expiry now: the one that was sent was refused by a server that is not the right one, or the server had lost the key since. */
+/**
+ * Whether the key has no expiry now: the one that was sent was refused by a server that is not the
+ * right one, or the server had lost the key since.
+ */
 function needsExpiry(increments: KeyChecks, count: number, expiryError: Error | null, context: TurnContext): boolean {
   if (expiryError !== null) return context.isRefusal?.(expiryError) === true;
-  // A count equal to the increment means that the key was new: evicted, flushed or failed over since its expiry was sent.
+  // A count equal to the increment means that the key was new: evicted, flushed or failed over
+  // since its expiry was sent.
   return !increments.sendsExpiry && count === increments.sum;
 }
 

@@ -3,9 +3,13 @@ import { describe, expect, it } from "vitest";
 import { check, count, describeCounter, read, WaitingBatch } from "../counter.suite.ts";
 import { createMemoryCounter } from "./memory-counter.ts";
 
-describeCounter("memory", () => Promise.resolve({ counter: createMemoryCounter({ maxKeys: 1_000_000 }), close: () => Promise.resolve() }), {
-  canRead: true,
-});
+describeCounter(
+  "memory",
+  () => Promise.resolve({ counter: createMemoryCounter({ maxKeys: 1_000_000 }), close: () => Promise.resolve() }),
+  {
+    canRead: true,
+  },
+);
 
 describe("createMemoryCounter()", () => {
   it("count() answers before it returns", () => {
@@ -53,7 +57,9 @@ describe("createMemoryCounter()", () => {
   it("count() keeps keys apart that are too long to be held as they are", async () => {
     const counter = createMemoryCounter({ maxKeys: 3 });
     const long = "x".repeat(1_000_000);
-    expect(await count(counter, check(`a${long}`), check(`b${long}`), check(`a${long}`), check(`a${long}y`))).toEqual([1, 1, 2, 1]);
+    expect(await count(counter, check(`a${long}`), check(`b${long}`), check(`a${long}`), check(`a${long}y`))).toEqual([
+      1, 1, 2, 1,
+    ]);
   });
 
   it("count() still knows the previous window when the clock steps back by one", async () => {

@@ -1,17 +1,22 @@
-// Counters inside the process: exact, gone when it ends, and seen by no other replica. For one replica and for trying things out. Memory is bounded
-// by a number of keys, and windows that ended are dropped whole: no key has a timer.
+// Counters inside the process: exact, gone when it ends, and seen by no other replica. For one
+// replica and for trying things out. Memory is bounded by a number of keys, and windows that ended
+// are dropped whole: no key has a timer.
 import { hash } from "node:crypto";
 import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
 
-/** Longest key that is held as it is, in UTF-16 units; of a longer one, which a request may make of megabytes, its digest. */
+/**
+ * Longest key that is held as it is, in UTF-16 units; of a longer one, which a request may make of
+ * megabytes, its digest.
+ */
 const KEY_MAX_LENGTH = 256;
 
 /** Settings of the memory backend. */
 export interface MemoryCounterOptions {
   /**
-   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each and never more than 700. A full table refuses new keys (STORE_FULL) and goes on
-   * counting the known ones: forgetting a count would let callers through who are over their limit. Default 1000000.
+   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each and never more than 700. A
+   * full table refuses new keys (STORE_FULL) and goes on counting the known ones: forgetting a
+   * count would let callers through who are over their limit. Default 1000000.
    */
   readonly maxKeys: number;
 }
@@ -28,13 +33,19 @@ interface Cell {
   count: number;
 }
 
-/** The windows of one length. The previous one stays until the next turn, for calls that began before it and for clocks that step back. */
+/**
+ * The windows of one length. The previous one stays until the next turn, for calls that began
+ * before it and for clocks that step back.
+ */
 interface Track {
   current: Window;
   previous: Window | undefined;
 }
 
-/** Creates the memory backend. `clock` gives milliseconds since the epoch; it is asked only when the table is full. */
+/**
+ * Creates the memory backend. `clock` gives milliseconds since the epoch; it is asked only when the
+ * table is full.
+ */
 export function createMemoryCounter(options: MemoryCounterOptions, clock: () => number = Date.now): Counter {
   return new MemoryCounter(options.maxKeys, clock);
 }
@@ -68,7 +79,10 @@ class MemoryCounter implements Counter {
     batch.counted();
   }
 
-  /** Adds to a counter and writes the sum to the check; false when the key is new and the table full. */
+  /**
+   * Adds to a counter and writes the sum to the check; false when the key is new and the table
+   * full.
+   */
   #increment(check: CountedCheck): boolean {
     const { counts } = this.#windowOf(check);
     const key = heldKey(check.key);
@@ -110,14 +124,16 @@ class MemoryCounter implements Counter {
 
   #size(): number {
     let size = 0;
-    for (const { current, previous } of this.#tracks.values()) size += current.counts.size + (previous?.counts.size ?? 0);
+    for (const { current, previous } of this.#tracks.values())
+      size += current.counts.size + (previous?.counts.size ?? 0);
     return size;
   }
 
   /** Drops windows that ended before the moment. */
   #dropEnded(nowSeconds: number): void {
     for (const [windowSeconds, track] of this.#tracks) {
-      if (track.previous !== undefined && track.previous.startSeconds + windowSeconds <= nowSeconds) track.previous = undefined;
+      if (track.previous !== undefined && track.previous.startSeconds + windowSeconds <= nowSeconds)
+        track.previous = undefined;
       if (track.current.startSeconds + windowSeconds <= nowSeconds) this.#tracks.delete(windowSeconds);
     }
   }

@@ -1,4 +1,5 @@
-// The built-in mapping: the file in the documentation, and where statistics go that have no entry of their own.
+// The built-in mapping: the file in the documentation, and where statistics go that have no entry
+// of their own.
 import { readFileSync } from "node:fs";
 
 import { describe, expect, it } from "vitest";
@@ -24,7 +25,12 @@ describe("createDefaultMapping()", () => {
 
   it.each([
     { name: "ratelimit.redis_pool.cx_total", family: "ratelimit_redis_pool_cx_total", labels: [], scale: 1 },
-    { name: "ratelimit.redis_pool.cx_local_close", family: "ratelimit_redis_pool_cx_local_close_total", labels: [], scale: 1 },
+    {
+      name: "ratelimit.redis_pool.cx_local_close",
+      family: "ratelimit_redis_pool_cx_local_close_total",
+      labels: [],
+      scale: 1,
+    },
     {
       name: "ratelimit.service.backend_failure.deny",
       family: "ratelimit_service_backend_failure_total",
@@ -38,7 +44,12 @@ describe("createDefaultMapping()", () => {
       scale: 1,
     },
     { name: "ratelimit.node.cpu_milliseconds", family: "ratelimit_node_cpu_seconds_total", labels: [], scale: 0.001 },
-    { name: "ratelimit.service.global_shadow_mode", family: "ratelimit_service_global_shadow_mode", labels: [], scale: 1 },
+    {
+      name: "ratelimit.service.global_shadow_mode",
+      family: "ratelimit_service_global_shadow_mode",
+      labels: [],
+      scale: 1,
+    },
     { name: "runtime.load_failures", family: "runtime_load_failures_total", labels: [], scale: 1 },
     { name: "anything.else", family: "anything_else_total", labels: [], scale: 1 },
     {

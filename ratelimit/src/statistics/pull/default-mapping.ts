@@ -1,5 +1,7 @@
-// The built-in mapping as the text of a mapping file, which anybody may copy, change and give to us or to statsd_exporter: metric names and labels of
-// the specification, with every pattern anchored at both ends, so that no statistic is added to another. Other counters get the ending that counters have.
+// The built-in mapping as the text of a mapping file, which anybody may copy, change and give to us
+// or to statsd_exporter: metric names and labels of the specification, with every pattern anchored
+// at both ends, so that no statistic is added to another. Other counters get the ending that
+// counters have.
 import type { Mapping } from "./mapping.ts";
 import { parseMapping } from "./mapping-file.ts";
 
@@ -9,13 +11,24 @@ const TO_SECONDS = "0.001";
 /** The first group of a pattern, fenced off from what follows it in a template. */
 const FIRST_GROUP = "$".concat("{1}");
 
-/** Counters of rules with their help; those of the specification keep its names, which have no ending. */
+/**
+ * Counters of rules with their help; those of the specification keep its names, which have no
+ * ending.
+ */
 const RULE_COUNTERS = [
-  { statistic: "near_limit", metric: "near_limit", help: "Hits of a rule above the near-limit ratio and within its limit" },
+  {
+    statistic: "near_limit",
+    metric: "near_limit",
+    help: "Hits of a rule above the near-limit ratio and within its limit",
+  },
   { statistic: "over_limit", metric: "over_limit", help: "Hits of a rule above its limit" },
   { statistic: "total_hits", metric: "total_hits", help: "Hits of a rule" },
   { statistic: "within_limit", metric: "within_limit", help: "Hits of a rule within its limit" },
-  { statistic: "shadow_mode", metric: "shadow_mode", help: "Hits of a rule above its limit that its shadow mode let pass" },
+  {
+    statistic: "shadow_mode",
+    metric: "shadow_mode",
+    help: "Hits of a rule above its limit that its shadow mode let pass",
+  },
   {
     statistic: "over_limit_with_local_cache",
     metric: "over_limit_with_local_cache_total",
@@ -28,19 +41,29 @@ const LOCAL_CACHE_GAUGES = [
   { statistic: "entryCount", metric: "entries", help: "Keys in the local cache" },
   { statistic: "evacuateCount", metric: "evacuations", help: "Keys that made room for others in the local cache" },
   { statistic: "expiredCount", metric: "expirations", help: "Keys whose time was over in the local cache" },
-  { statistic: "averageAccessTime", metric: "average_access_time", help: "Average time of the last access to a key of the local cache" },
+  {
+    statistic: "averageAccessTime",
+    metric: "average_access_time",
+    help: "Average time of the last access to a key of the local cache",
+  },
   { statistic: "hitCount", metric: "hits", help: "Keys that were found in the local cache" },
   { statistic: "missCount", metric: "misses", help: "Keys that were not found in the local cache" },
   { statistic: "lookupCount", metric: "lookups", help: "Keys that were looked for in the local cache" },
   { statistic: "overwriteCount", metric: "overwrites", help: "Keys that were written again to the local cache" },
 ] as const;
 
-/** The built-in mapping. With `isMilliseconds` response times keep that unit under the same name, as PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS asks. */
+/**
+ * The built-in mapping. With `isMilliseconds` response times keep that unit under the same name, as
+ * PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS asks.
+ */
 export function createDefaultMapping(options: { readonly isMilliseconds: boolean }): Mapping {
   return parseMapping(defaultMappingText(options), "of this program");
 }
 
-/** The text of the built-in mapping. Durations come in milliseconds here; statsd_exporter makes seconds of them by itself and needs no scale. */
+/**
+ * The text of the built-in mapping. Durations come in milliseconds here; statsd_exporter makes
+ * seconds of them by itself and needs no scale.
+ */
 export function defaultMappingText({ isMilliseconds }: { readonly isMilliseconds: boolean }): string {
   const entries = [...ruleEntries(), ...serviceEntries(isMilliseconds), ...localCacheEntries(), ...otherCounters()];
   return `defaults:\n  match_type: regex\n\nmappings:\n${entries.join("")}`;
@@ -54,7 +77,11 @@ function ruleEntries(): readonly string[] {
       const name = `ratelimit_service_rate_limit_${metric}`;
       return [
         counter(String.raw`${scope}([^.]*)\.([^.]*)\.${statistic}$`, { name, labels: ["domain", "key1"], help }),
-        counter(String.raw`${scope}([^.]*)\.([^.]*)\.([^.]*)(?:\..*)?\.${statistic}$`, { name, labels: ["domain", "key1", "key2"], help }),
+        counter(String.raw`${scope}([^.]*)\.([^.]*)\.([^.]*)(?:\..*)?\.${statistic}$`, {
+          name,
+          labels: ["domain", "key1", "key2"],
+          help,
+        }),
       ];
     }),
     counter(String.raw`${scope}(.*)\.domain_not_found$`, {
@@ -109,11 +136,20 @@ function localCacheEntries(): readonly string[] {
   );
 }
 
-/** What every counter needs that has no entry: the ending, and seconds where milliseconds are counted. */
+/**
+ * What every counter needs that has no entry: the ending, and seconds where milliseconds are
+ * counted.
+ */
 function otherCounters(): readonly string[] {
   return [
-    counter(String.raw`^(ratelimit\.memcache\.[^.]+)\.__code=([^.]+)$`, { name: `${FIRST_GROUP}_total`, labelTemplates: { code: "$2" } }),
-    counter(String.raw`^(ratelimit\.node\.[^.]+)_milliseconds$`, { name: `${FIRST_GROUP}_seconds_total`, more: [`scale: ${TO_SECONDS}`] }),
+    counter(String.raw`^(ratelimit\.memcache\.[^.]+)\.__code=([^.]+)$`, {
+      name: `${FIRST_GROUP}_total`,
+      labelTemplates: { code: "$2" },
+    }),
+    counter(String.raw`^(ratelimit\.node\.[^.]+)_milliseconds$`, {
+      name: `${FIRST_GROUP}_seconds_total`,
+      more: [`scale: ${TO_SECONDS}`],
+    }),
     // An equals sign is in names with tags only; those are looked for again without them.
     counter("^([^=]+?)(?:[._]total)?$", { name: `${FIRST_GROUP}_total` }),
   ];

@@ -1,4 +1,5 @@
-// The text format of Prometheus, version 0.0.4: families with help and type, series with labels. Pure text; what is in it comes from snapshot.ts.
+// The text format of Prometheus, version 0.0.4: families with help and type, series with labels.
+// Pure text; what is in it comes from snapshot.ts.
 
 /** Content type of the format. */
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -18,14 +19,21 @@ export interface Family {
 /** A number, or durations; bucket counts are cumulative and stand in the order of their bounds. */
 export type SeriesValue =
   | number
-  | { readonly sum: number; readonly count: number; readonly buckets: readonly { readonly bound: number; readonly count: number }[] };
+  | {
+      readonly sum: number;
+      readonly count: number;
+      readonly buckets: readonly { readonly bound: number; readonly count: number }[];
+    };
 
 /** Labels as they stand between braces. */
 export function labelsText(labels: readonly (readonly [name: string, value: string])[]): string {
   return labels.map(([name, value]) => `${name}="${escapeValue(value)}"`).join(",");
 }
 
-/** A family in the text format, ready to be joined with others; in pieces, because it may have a hundred thousand series. */
+/**
+ * A family in the text format, ready to be joined with others; in pieces, because it may have a
+ * hundred thousand series.
+ */
 export function* renderFamily({ name, help, type, series }: Family): Generator<string> {
   let text = `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}\n# TYPE ${name} ${type}\n`;
   let count = 0;
@@ -38,11 +46,17 @@ export function* renderFamily({ name, help, type, series }: Family): Generator<s
   yield text;
 }
 
-function renderDurations(name: string, type: Family["type"], labels: string, value: Exclude<SeriesValue, number>): string {
+function renderDurations(
+  name: string,
+  type: Family["type"],
+  labels: string,
+  value: Exclude<SeriesValue, number>,
+): string {
   let text = "";
   if (type === "histogram") {
     const separator = labels === "" ? "" : ",";
-    for (const { bound, count } of value.buckets) text += line(`${name}_bucket`, `${labels}${separator}le="${bound}"`, count);
+    for (const { bound, count } of value.buckets)
+      text += line(`${name}_bucket`, `${labels}${separator}le="${bound}"`, count);
     text += line(`${name}_bucket`, `${labels}${separator}le="+Inf"`, value.count);
   }
   return text + line(`${name}_sum`, labels, value.sum) + line(`${name}_count`, labels, value.count);

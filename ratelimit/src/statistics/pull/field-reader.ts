@@ -1,4 +1,5 @@
-// Reads the fields of a parsed YAML map one by one: wrong types and fields that nobody asked for become problems that name their place.
+// Reads the fields of a parsed YAML map one by one: wrong types and fields that nobody asked for
+// become problems that name their place.
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,9 +16,13 @@ export class FieldReader {
     this.#problems = problems;
   }
 
-  /** A reader of the value, if that is a map; else a problem. `path` is "" at the top and ends in a dot below. */
+  /**
+   * A reader of the value, if that is a map; else a problem. `path` is "" at the top and ends in a
+   * dot below.
+   */
   static open(value: unknown, path: string, problems: string[]): FieldReader | undefined {
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return new FieldReader(value as Fields, path, problems);
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return new FieldReader(value as Fields, path, problems);
     problems.push(`${path === "" ? "the file" : path.slice(0, -1)} must be a map`);
     return undefined;
   }
@@ -72,7 +77,8 @@ export class FieldReader {
     const value = this.#take(name);
     if (value === undefined) return undefined;
     const found = choices.find((choice) => choice === value);
-    if (found === undefined) this.problem(name, `must be one of ${choices.join(", ")}, current value is ${JSON.stringify(value)}`);
+    if (found === undefined)
+      this.problem(name, `must be one of ${choices.join(", ")}, current value is ${JSON.stringify(value)}`);
     return found;
   }
 
@@ -88,7 +94,8 @@ export class FieldReader {
   numbers(name: string): readonly number[] | undefined {
     const value = this.#take(name);
     if (value === undefined) return undefined;
-    if (Array.isArray(value) && value.every((item) => typeof item === "number" && Number.isFinite(item))) return value as number[];
+    if (Array.isArray(value) && value.every((item) => typeof item === "number" && Number.isFinite(item)))
+      return value as number[];
     this.problem(name, `must be a list of numbers, current value is ${JSON.stringify(value)}`);
     return undefined;
   }
@@ -109,7 +116,8 @@ export class FieldReader {
 
   /** Notes a problem for every field that nobody asked for. */
   done(): void {
-    for (const name of Object.keys(this.#fields)) if (!this.#read.has(name)) this.problem(name, "is not a field of a mapping");
+    for (const name of Object.keys(this.#fields))
+      if (!this.#read.has(name)) this.problem(name, "is not a field of a mapping");
   }
 
   /** The value of a field; null counts as absent. */

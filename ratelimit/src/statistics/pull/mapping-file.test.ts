@@ -42,7 +42,11 @@ describe("parseMapping()", () => {
   const mapping = parseMapping(FILE, "mapping.yaml");
 
   it("mapName() takes a glob before a regular expression that stands above it", () => {
-    expect(mapName(mapping, "app.a.count", "counter")).toMatchObject({ family: "app_count", labels: [["part", "a"]], scale: 1 });
+    expect(mapName(mapping, "app.a.count", "counter")).toMatchObject({
+      family: "app_count",
+      labels: [["part", "a"]],
+      scale: 1,
+    });
   });
 
   it("mapName() goes on to regular expressions when the kind does not fit, and leaves groups empty that do not exist", () => {
@@ -139,7 +143,10 @@ describe("parseMapping()", () => {
       problem: 'mappings[0].match_type must be one of glob, regex, current value is "exact"',
     },
     { text: "mappings: [{match: x, name: x, buckets: [2, 1]}]", problem: "mappings[0].buckets must grow" },
-    { text: "mappings: [{match: x, name: x, scale: big}]", problem: 'mappings[0].scale must be a number, current value is "big"' },
+    {
+      text: "mappings: [{match: x, name: x, scale: big}]",
+      problem: 'mappings[0].scale must be a number, current value is "big"',
+    },
     { text: "defaults: {buckets: [a]}", problem: 'defaults.buckets must be a list of numbers, current value is ["a"]' },
     { text: "mapings: []", problem: "mapings is not a field of a mapping" },
   ])("parseMapping() says '$problem' when the file is '$text'", ({ text, problem }) => {

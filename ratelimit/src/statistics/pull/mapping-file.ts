@@ -1,5 +1,6 @@
-// Reads a mapping from YAML in the format of statsd_exporter. Reading the file itself is main's matter; every problem is told at once, and unknown fields
-// are problems, for a misspelt one would be silently without effect.
+// Reads a mapping from YAML in the format of statsd_exporter. Reading the file itself is main's
+// matter; every problem is told at once, and unknown fields are problems, for a misspelt one would
+// be silently without effect.
 import { ServiceError } from "@weir/common/errors/service-error";
 import { parseDocument } from "yaml";
 import { compileGoPattern } from "../go-pattern.ts";
@@ -9,17 +10,28 @@ import { type Mapping, type MappingEntry, parseTemplate, type StatisticKind, typ
 /** Upper bounds of histograms for which the file names none. */
 const FALLBACK_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Fields that are understood and need nothing done: series live as long as their statistics, summaries have sum and count only. */
+/**
+ * Fields that are understood and need nothing done: series live as long as their statistics,
+ * summaries have sum and count only.
+ */
 const WITHOUT_EFFECT = ["ttl", "quantiles", "summary_options"] as const;
 
-/** What statsd_exporter takes for a glob: parts that are a star or a word, the first of which begins with no digit. */
+/**
+ * What statsd_exporter takes for a glob: parts that are a star or a word, the first of which begins
+ * with no digit.
+ */
 const GLOB = /^(?:\*|[A-Za-z_][\w-]*)(?:\.(?:\*|\w[\w-]*))*$/;
 
 /** What it takes for the name of a metric, which may hold groups, and of a label. */
 const METRIC_NAME = /^(?:[A-Za-z_]|\$\{?\d+\}?)(?:\w|\$\{?\d+\}?)*$/;
 const LABEL_NAME = /^[A-Za-z_]\w+$/;
 
-const KINDS: Readonly<Record<string, StatisticKind>> = { counter: "counter", gauge: "gauge", timer: "timer", observer: "timer" };
+const KINDS: Readonly<Record<string, StatisticKind>> = {
+  counter: "counter",
+  gauge: "gauge",
+  timer: "timer",
+  observer: "timer",
+};
 
 /** How entries behave that do not say it themselves. */
 interface Defaults {
@@ -29,11 +41,15 @@ interface Defaults {
   readonly buckets: readonly number[];
 }
 
-/** The mapping of a file. Durations come in milliseconds and are multiplied by `scale`. Fails with STATISTICS_MAPPING_INVALID. */
+/**
+ * The mapping of a file. Durations come in milliseconds and are multiplied by `scale`. Fails with
+ * STATISTICS_MAPPING_INVALID.
+ */
 export function parseMapping(text: string, file: string): Mapping {
   const document = parseDocument(text, { prettyErrors: true });
   const problems: string[] = document.errors.map(({ message }) => message.split("\n")[0] ?? message);
-  const mapping = problems.length === 0 ? readMapping(document.toJS({ maxAliasCount: 100 }) ?? {}, problems) : undefined;
+  const mapping =
+    problems.length === 0 ? readMapping(document.toJS({ maxAliasCount: 100 }) ?? {}, problems) : undefined;
   if (mapping === undefined || problems.length > 0) {
     throw new ServiceError("STATISTICS_MAPPING_INVALID", `Cannot use the mapping file ${file}: ${problems.join("; ")}`);
   }
@@ -50,7 +66,10 @@ function readMapping(value: unknown, problems: string[]): Mapping | undefined {
   const globs = entries.filter((entry) => entry.isGlob);
   if (!defaults.isGlobOrdered) globs.sort((a, b) => compareGlobs(a.match, b.match));
   const others = entries.filter((entry) => !entry.isGlob);
-  return { entries: [...globs, ...others].map(({ entry }) => entry), unmappedTimer: timerOptions(defaults.timer, defaults.buckets, 1) };
+  return {
+    entries: [...globs, ...others].map(({ entry }) => entry),
+    unmappedTimer: timerOptions(defaults.timer, defaults.buckets, 1),
+  };
 }
 
 /** The more specific glob first: of two parts at the same place a word goes before a star. */
@@ -88,7 +107,8 @@ function readEntry(fields: FieldReader, defaults: Defaults): ReadEntry {
   const pattern = compilePattern(match, isGlob, fields);
   const isDrop = fields.oneOf("action", ["map", "drop"]) === "drop";
   const name = fields.text("name");
-  if (!isDrop && (name === undefined || !METRIC_NAME.test(name))) fields.problem("name", "must be the name of a metric");
+  if (!isDrop && (name === undefined || !METRIC_NAME.test(name)))
+    fields.problem("name", "must be the name of a metric");
   const scale = fields.number("scale") ?? 1;
   const timerType = readTimerType(fields) ?? defaults.timer;
   if (fields.has("histogram_options") && fields.has("summary_options")) {
@@ -111,7 +131,10 @@ function readEntry(fields: FieldReader, defaults: Defaults): ReadEntry {
   return { isGlob, match, entry: { pattern, kind: kind === undefined ? undefined : KINDS[kind], action } };
 }
 
-/** A `*` of a glob stands for one part of a name; regular expressions, in Go's syntax, match anywhere. */
+/**
+ * A `*` of a glob stands for one part of a name; regular expressions, in Go's syntax, match
+ * anywhere.
+ */
 function compilePattern(match: string, isGlob: boolean, fields: FieldReader): RegExp {
   if (match === "" || (isGlob && !GLOB.test(match))) {
     fields.problem("match", "must be a pattern");

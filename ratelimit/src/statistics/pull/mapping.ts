@@ -1,16 +1,22 @@
-// From dotted statistic names to metrics with labels. A mapping is a list of entries of which the first that matches counts; the built-in one is in
-// default-mapping.ts, how one is read from a file in mapping-file.ts. Names, templates and labels behave as in statsd_exporter.
+// From dotted statistic names to metrics with labels. A mapping is a list of entries of which the
+// first that matches counts; the built-in one is in default-mapping.ts, how one is read from a file
+// in mapping-file.ts. Names, templates and labels behave as in statsd_exporter.
 
 /** Tags at the end of a name, as gostats writes them. */
 const TAGS = /(?:\.__[^.=]+=[^.]*)+$/;
 
-/** Characters that no name of a metric may hold; of several dashes only the first leaves a trace. */
+/**
+ * Characters that no name of a metric may hold; of several dashes only the first leaves a trace.
+ */
 const UNSAFE = /-+|[^A-Za-z0-9_]/gu;
 
 /** `$$`, `$name` or `${name}`; a name that is a number means a group by its place. */
 const TEMPLATE = /\$(?:(\$)|(\w+)|\{(\w+)\})/g;
 
-/** A text with places for groups of a match: plain parts, and what stands between them, the name or number of a group. */
+/**
+ * A text with places for groups of a match: plain parts, and what stands between them, the name or
+ * number of a group.
+ */
 export interface Template {
   readonly parts: readonly string[];
   readonly groups: readonly string[];
@@ -41,7 +47,9 @@ export interface MappingEntry {
       };
 }
 
-/** How durations are shown. Recorded in milliseconds; `scale` makes the unit of the metric of them. */
+/**
+ * How durations are shown. Recorded in milliseconds; `scale` makes the unit of the metric of them.
+ */
 export type TimerOptions =
   | { readonly kind: "histogram"; readonly buckets: readonly number[]; readonly scale: number }
   | { readonly kind: "summary"; readonly scale: number };
@@ -68,22 +76,35 @@ type Labels = ReadonlyMap<string, string>;
 const NO_LABELS: Labels = new Map();
 
 /**
- * Where a name is shown, with the extra labels of every series; undefined when it is dropped. Entries are tried on the name as it is, then on what is left of it
- * without its tags, which become labels; a name that nothing matches becomes a metric of its own.
+ * Where a name is shown, with the extra labels of every series; undefined when it is dropped.
+ * Entries are tried on the name as it is, then on what is left of it without its tags, which become
+ * labels; a name that nothing matches becomes a metric of its own.
  */
-export function mapName(mapping: Mapping, name: string, kind: StatisticKind, extra: Labels = NO_LABELS): MappedName | undefined {
+export function mapName(
+  mapping: Mapping,
+  name: string,
+  kind: StatisticKind,
+  extra: Labels = NO_LABELS,
+): MappedName | undefined {
   const whole = findEntry(mapping, name, kind);
   if (whole !== undefined) return show(whole, name, extra);
   const { base, tags } = splitTags(name);
   const labels = new Map([...extra, ...tags]);
   const found = tags.size === 0 ? undefined : findEntry(mapping, base, kind);
   if (found !== undefined) return show(found, base, labels);
-  return { family: sanitizeName(base), labels: [...labels], help: `The statistic ${base}`, scale: 1, timer: mapping.unmappedTimer };
+  return {
+    family: sanitizeName(base),
+    labels: [...labels],
+    help: `The statistic ${base}`,
+    scale: 1,
+    timer: mapping.unmappedTimer,
+  };
 }
 
 /**
- * Reads a template as Go's regexp.Expand does: `$1` or `${1}` stands for the first group, `$$` for a dollar, and a group that there is not for nothing. The
- * longest name counts, so `$1_total` asks for a group "1_total", which there is not.
+ * Reads a template as Go's regexp.Expand does: `$1` or `${1}` stands for the first group, `$$` for
+ * a dollar, and a group that there is not for nothing. The longest name counts, so `$1_total` asks
+ * for a group "1_total", which there is not.
  */
 export function parseTemplate(text: string): Template {
   const parts: string[] = [];
@@ -104,7 +125,10 @@ export function parseTemplate(text: string): Template {
   return { parts: [...parts, plain + text.slice(end)], groups };
 }
 
-/** A valid name of a metric or label: every other character is an underscore, and a leading digit gets one in front. */
+/**
+ * A valid name of a metric or label: every other character is an underscore, and a leading digit
+ * gets one in front.
+ */
 export function sanitizeName(name: string): string {
   const clean = name.replaceAll(UNSAFE, "_");
   return /^[0-9]/.test(clean) || clean === "" ? `_${clean}` : clean;

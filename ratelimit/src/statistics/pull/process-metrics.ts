@@ -1,7 +1,15 @@
-// Metrics of the process itself: CPU, memory, files, event loop, garbage collection. They are prom-client's, less those that break its own rules.
+// Metrics of the process itself: CPU, memory, files, event loop, garbage collection. They are
+// prom-client's, less those that break its own rules.
 
-/** Gauges whose names end in `_total`, which is for counters only; `promtool check metrics` objects to them. */
-const MISNAMED = ["nodejs_active_resources_total", "nodejs_active_handles_total", "nodejs_active_requests_total"] as const;
+/**
+ * Gauges whose names end in `_total`, which is for counters only; `promtool check metrics` objects
+ * to them.
+ */
+const MISNAMED = [
+  "nodejs_active_resources_total",
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+] as const;
 
 /** Metrics of the process in the text format. */
 export interface ProcessMetrics {
@@ -11,7 +19,10 @@ export interface ProcessMetrics {
   close(): void;
 }
 
-/** Begins to observe the process. The package is loaded only now, because only pull statistics need it. `extraLabels` stand on every series (EXTRA_TAGS). */
+/**
+ * Begins to observe the process. The package is loaded only now, because only pull statistics need
+ * it. `extraLabels` stand on every series (EXTRA_TAGS).
+ */
 export async function observeProcess(extraLabels: ReadonlyMap<string, string>): Promise<ProcessMetrics> {
   const { collectDefaultMetrics, Registry } = await import("prom-client");
   const registry = new Registry();

@@ -8,19 +8,30 @@ import { createDefaultMapping } from "./default-mapping.ts";
 import { sanitizeName } from "./mapping.ts";
 import { createPullSink } from "./pull-sink.ts";
 
-function createSink(store: StatisticsStore, path = "/metrics", port = 0, extraTags = new Map<string, string>()): StatisticsSink {
+function createSink(
+  store: StatisticsStore,
+  path = "/metrics",
+  port = 0,
+  extraTags = new Map<string, string>(),
+): StatisticsSink {
   return createPullSink(
     { store, mapping: createDefaultMapping({ isMilliseconds: false }), log: silentLog() },
     { host: "127.0.0.1", port, path, extraTags },
   );
 }
 
-async function scrape(sink: StatisticsSink, path = "/metrics"): Promise<{ status: number; type: string | null; text: string }> {
+async function scrape(
+  sink: StatisticsSink,
+  path = "/metrics",
+): Promise<{ status: number; type: string | null; text: string }> {
   const response = await fetch(`http://${sink.address() ?? ""}${path}`);
   return { status: response.status, type: response.headers.get("content-type"), text: await response.text() };
 }
 
-/** The value of a line whose name and labels are given; of the series of a rule when it is a rule's name. */
+/**
+ * The value of a line whose name and labels are given; of the series of a rule when it is a rule's
+ * name.
+ */
 function valueIn(text: string, name: string): number | undefined {
   const rule = /^ratelimit\.service\.rate_limit\.([^.]+)\.([^.]+)\.([^.]+)$/.exec(name);
   const plain = sanitizeName(name);
@@ -57,7 +68,10 @@ describe("createPullSink()", () => {
 
   it("start() answers scrapes in the text format on the path of the setting and nowhere else", async () => {
     const sink = await start(createStatisticsStore({ maxDynamicKeys: 1 }), "/other");
-    expect(await scrape(sink, "/other")).toMatchObject({ status: 200, type: "text/plain; version=0.0.4; charset=utf-8" });
+    expect(await scrape(sink, "/other")).toMatchObject({
+      status: 200,
+      type: "text/plain; version=0.0.4; charset=utf-8",
+    });
     expect((await scrape(sink, "/metrics")).status).toBe(404);
     expect((await scrape(sink, "/debug/pprof/")).status).toBe(404);
   });
@@ -81,7 +95,10 @@ describe("createPullSink()", () => {
     ]) {
       expect(text).toMatch(new RegExp(`^${name} [0-9.e+-]+$`, "m"));
     }
-    const types = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, type]) => ({ name: name ?? "", type: type ?? "" }));
+    const types = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, type]) => ({
+      name: name ?? "",
+      type: type ?? "",
+    }));
     expect(new Set(types.map(({ name }) => name)).size).toBe(types.length);
     for (const { name, type } of types) {
       expect(text).toContain(`# HELP ${name} `);

@@ -1,4 +1,5 @@
-// Pull statistics: answers scrapes of Prometheus with what is so at that moment. Nothing is kept between scrapes but the buckets of durations.
+// Pull statistics: answers scrapes of Prometheus with what is so at that moment. Nothing is kept
+// between scrapes but the buckets of durations.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createAdminServer } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
@@ -45,7 +46,13 @@ class PullSink implements StatisticsSink {
     this.#snapshots = openSnapshots({ store, mapping }, { extraLabels: this.#extraLabels });
     this.#server = createAdminServer(
       { log },
-      { host: host === "" ? "0.0.0.0" : host, port, setting: "PULLSTATS_ADDR", what: "pull statistics", connectionsMax: CONNECTIONS_MAX },
+      {
+        host: host === "" ? "0.0.0.0" : host,
+        port,
+        setting: "PULLSTATS_ADDR",
+        what: "pull statistics",
+        connectionsMax: CONNECTIONS_MAX,
+      },
     );
     this.#server.route({
       path,

@@ -68,7 +68,9 @@ describe("collect() by the built-in mapping", () => {
     const { store, text } = open();
     store.rule("d.k1.k2").overLimitWithLocalCache = 5;
     expect(text("ratelimit_service_rate_limit_over_limit")).toContain('{domain="d",key1="k1",key2="k2"} 0\n');
-    expect(text("ratelimit_service_rate_limit_over_limit_with_local_cache_total")).toContain('{domain="d",key1="k1",key2="k2"} 5\n');
+    expect(text("ratelimit_service_rate_limit_over_limit_with_local_cache_total")).toContain(
+      '{domain="d",key1="k1",key2="k2"} 5\n',
+    );
   });
 
   it.each([
@@ -85,11 +87,13 @@ describe("collect() by the built-in mapping", () => {
         "# HELP ratelimit_service_response_time_seconds Time from a call to its answer, by gRPC method",
         "# TYPE ratelimit_service_response_time_seconds histogram",
         ...["0.005", "0.01", "0.025", "0.05", "0.1", "0.25"].map(
-          (bound) => `ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="${bound}"} ${low}`,
+          (bound) =>
+            `ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="${bound}"} ${low}`,
         ),
         `ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="0.5"} 1`,
         ...["1", "2.5", "5", "10"].map(
-          (bound) => `ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="${bound}"} ${second}`,
+          (bound) =>
+            `ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="${bound}"} ${second}`,
         ),
         'ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="+Inf"} 2',
         `ratelimit_service_response_time_seconds_sum{grpc_method="ShouldRateLimit"} ${sum}`,
@@ -113,8 +117,12 @@ describe("collect() by the built-in mapping", () => {
     const { store, text } = open();
     store.counter("ratelimit.memcache.increment.__code=success").add(5);
     store.counter("ratelimit.memcache.increment.__code=miss").add(2);
-    expect(text("ratelimit_memcache_increment_total")).toContain('\nratelimit_memcache_increment_total{code="success"} 5\n');
-    expect(text("ratelimit_memcache_increment_total")).toContain('\nratelimit_memcache_increment_total{code="miss"} 2\n');
+    expect(text("ratelimit_memcache_increment_total")).toContain(
+      '\nratelimit_memcache_increment_total{code="success"} 5\n',
+    );
+    expect(text("ratelimit_memcache_increment_total")).toContain(
+      '\nratelimit_memcache_increment_total{code="miss"} 2\n',
+    );
   });
 
   it("collect() shows an unmapped timer as sum and count", () => {
@@ -130,7 +138,9 @@ describe("collect() by the built-in mapping", () => {
     store.rule("d.k");
     store.timer("ratelimit_server.ShouldRateLimit.response_time");
     for (const name of ["total_hits", "over_limit", "near_limit", "within_limit", "shadow_mode"]) {
-      expect(text(`ratelimit_service_rate_limit_${name}`)).toContain(`ratelimit_service_rate_limit_${name}{domain="d",key1="k"} 0\n`);
+      expect(text(`ratelimit_service_rate_limit_${name}`)).toContain(
+        `ratelimit_service_rate_limit_${name}{domain="d",key1="k"} 0\n`,
+      );
     }
     expect(text("ratelimit_service_response_time_seconds")).toContain('_count{grpc_method="ShouldRateLimit"} 0\n');
   });
@@ -169,7 +179,9 @@ describe("collect() by the built-in mapping", () => {
   it("collect() escapes label values", () => {
     const { store, text } = open({ tag: 'quote" slash\\ line\n' });
     store.rule('d.k_"\\');
-    expect(text("ratelimit_service_rate_limit_total_hits")).toContain('{domain="d",key1="k_\\"\\\\",tag="quote\\" slash\\\\ line\\n"} 0\n');
+    expect(text("ratelimit_service_rate_limit_total_hits")).toContain(
+      '{domain="d",key1="k_\\"\\\\",tag="quote\\" slash\\\\ line\\n"} 0\n',
+    );
   });
 
   it("collect() prefers a label of the mapping to an extra one of the same name", () => {

@@ -1,6 +1,12 @@
-// What a scrape shows: the statistics of the store, gathered into families. Statistics that are mapped to one series are added up. Durations are sorted
-// into buckets when they are recorded, everything else is read when it is asked for, in steps between which decisions go on.
-import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, type StatisticsTimer } from "../statistics-store.ts";
+// What a scrape shows: the statistics of the store, gathered into families. Statistics that are
+// mapped to one series are added up. Durations are sorted into buckets when they are recorded,
+// everything else is read when it is asked for, in steps between which decisions go on.
+import {
+  RULE_STATISTICS,
+  type RuleStatistics,
+  type StatisticsStore,
+  type StatisticsTimer,
+} from "../statistics-store.ts";
 import { type Family, labelsText, type SeriesValue } from "./exposition.ts";
 import { type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
 
@@ -45,7 +51,10 @@ class Durations {
   }
 }
 
-/** A view of a store through a mapping. Create it before anything is recorded: durations recorded earlier are not in its histograms. */
+/**
+ * A view of a store through a mapping. Create it before anything is recorded: durations recorded
+ * earlier are not in its histograms.
+ */
 export interface Snapshots {
   /** The families, sorted by name; each step is one of the store's walk. */
   collect(): Generator<undefined, readonly Family[]>;
@@ -77,7 +86,10 @@ class StoreSnapshots implements Snapshots {
   readonly #unsubscribe: () => void;
   /** The six targets of a rule are found once; rules may be many and scrapes frequent. */
   readonly #ruleTargets = new WeakMap<RuleStatistics, readonly (Target | undefined)[]>();
-  readonly #timerTargets = new WeakMap<StatisticsTimer, { readonly target: Target; readonly durations: Durations } | null>();
+  readonly #timerTargets = new WeakMap<
+    StatisticsTimer,
+    { readonly target: Target; readonly durations: Durations } | null
+  >();
   /** Durations by family and labels: several timers may share them. */
   readonly #durations = new Map<string, Durations>();
 
@@ -93,13 +105,15 @@ class StoreSnapshots implements Snapshots {
     const addNumber = (target: Target | undefined, type: Kind, value: number): void => {
       const series = target && familyOf(families, target, type)?.series;
       const present = series?.get(target?.labels ?? "");
-      if (target !== undefined) series?.set(target.labels, value * target.scale + (typeof present === "number" ? present : 0));
+      if (target !== undefined)
+        series?.set(target.labels, value * target.scale + (typeof present === "number" ? present : 0));
     };
     yield* this.#store.walk({
       counter: (name, value) => addNumber(this.#target(name, "counter"), "counter", value),
       rule: (statistics) => {
         const targets = this.#targetsOfRule(statistics);
-        for (const [index, { field }] of RULE_STATISTICS.entries()) addNumber(targets[index], "counter", statistics[field]);
+        for (const [index, { field }] of RULE_STATISTICS.entries())
+          addNumber(targets[index], "counter", statistics[field]);
       },
       gauge: (name, value) => addNumber(this.#target(name, "gauge"), "gauge", value),
       timer: (timer) => {
@@ -120,9 +134,12 @@ class StoreSnapshots implements Snapshots {
     let targets = this.#ruleTargets.get(statistics);
     if (targets === undefined) {
       const found = RULE_STATISTICS.map(({ name }) => this.#target(`${statistics.prefix}.${name}`, "counter"));
-      // Their labels are mostly the same text, which is then kept once: there may be a hundred thousand rules.
+      // Their labels are mostly the same text, which is then kept once: there may be a hundred
+      // thousand rules.
       const labels = found[0]?.labels;
-      targets = found.map((target) => (target !== undefined && target.labels === labels ? { ...target, labels } : target));
+      targets = found.map((target) =>
+        target !== undefined && target.labels === labels ? { ...target, labels } : target,
+      );
       this.#ruleTargets.set(statistics, targets);
     }
     return targets;
@@ -152,7 +169,10 @@ class StoreSnapshots implements Snapshots {
   }
 }
 
-/** The family of a target; undefined when its name is taken by a family of another type, which cannot be shown then. */
+/**
+ * The family of a target; undefined when its name is taken by a family of another type, which
+ * cannot be shown then.
+ */
 function familyOf(families: Map<string, GatheredFamily>, target: Target, type: Kind): GatheredFamily | undefined {
   const family = families.get(target.family);
   if (family !== undefined) return family.type === type ? family : undefined;

@@ -26,7 +26,12 @@ describe("createDifferences()", () => {
     store.gauge("g").set(5);
     store.rule("d.k").totalHits += 4;
     store.rule("d.k").shadowMode += 1;
-    const first = ["c +2", "ratelimit.service.rate_limit.d.k.total_hits +4", "ratelimit.service.rate_limit.d.k.shadow_mode +1", "g = 5"];
+    const first = [
+      "c +2",
+      "ratelimit.service.rate_limit.d.k.total_hits +4",
+      "ratelimit.service.rate_limit.d.k.shadow_mode +1",
+      "g = 5",
+    ];
     expect(collect(differences)).toEqual(first);
     expect(collect(differences)).toEqual(["g = 5"]);
     store.counter("c").add(3);

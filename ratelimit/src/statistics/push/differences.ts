@@ -1,4 +1,5 @@
-// What has changed in a store since it was last asked. Each sink has its own; the store knows nothing of them, so counting costs nothing more.
+// What has changed in a store since it was last asked. Each sink has its own; the store knows
+// nothing of them, so counting costs nothing more.
 import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, WALK_STEP } from "../statistics-store.ts";
 
 /** Hears what a flush sends. */
@@ -12,8 +13,9 @@ export interface DifferenceVisitor {
 /** The growth of every counter between one call and the next. */
 export interface Differences {
   /**
-   * Tells what grew since the last collection (the first time: since the process started), and every gauge; in the steps of the store's walk. What was
-   * not told because nobody asked on is told the next time. One collection at a time.
+   * Tells what grew since the last collection (the first time: since the process started), and
+   * every gauge; in the steps of the store's walk. What was not told because nobody asked on is
+   * told the next time. One collection at a time.
    */
   collect(visitor: DifferenceVisitor): Generator<undefined, void>;
 }
@@ -35,7 +37,10 @@ interface Told {
 class StoreDifferences implements Differences {
   readonly #store: StatisticsStore;
   readonly #counters = new Map<string, number>();
-  /** Rules that have counted something; no larger than the rules of the store and those that left since the last call. */
+  /**
+   * Rules that have counted something; no larger than the rules of the store and those that left
+   * since the last call.
+   */
   readonly #rules = new Map<RuleStatistics, Told>();
   #round = 0;
 
@@ -56,7 +61,8 @@ class StoreDifferences implements Differences {
       gauge: (name, value) => visitor.gauge(name, value),
       timer: () => undefined,
     });
-    // A rule that left the store may have counted since the last call, and calls that still hold it may count a little longer.
+    // A rule that left the store may have counted since the last call, and calls that still hold it
+    // may count a little longer.
     let seen = 0;
     for (const [statistics, { round }] of this.#rules) {
       if (round !== this.#round && !this.#tellRule(statistics, round, visitor)) this.#rules.delete(statistics);

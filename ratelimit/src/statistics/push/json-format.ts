@@ -9,8 +9,13 @@ export function createJsonFormat(
 ): LineFormat {
   const tagged = createTagger(options.extraTags);
   const line = (message: string, type: string, value: number, name?: string): string => {
-    const json = JSON.stringify({ ...(name === undefined ? {} : { name: tagged(name) }), type, value: value.toFixed(6) });
-    // By hand: the reference writes the time with all six decimals, which JSON.stringify would drop.
+    const json = JSON.stringify({
+      ...(name === undefined ? {} : { name: tagged(name) }),
+      type,
+      value: value.toFixed(6),
+    });
+    // By hand: the reference writes the time with all six decimals, which JSON.stringify would
+    // drop.
     const ts = (deps.nowMs() / 1000).toFixed(6);
     return `{"level":"debug","ts":${ts},"logger":"gostats.loggingsink","msg":${JSON.stringify(message)},"json":${json}}\n`;
   };

@@ -1,4 +1,5 @@
-// How one statistic is written; implemented once per kind of receiver. Where the lines go is a matter of the channel.
+// How one statistic is written; implemented once per kind of receiver. Where the lines go is a
+// matter of the channel.
 
 /** Writes statistics as lines, each with its line end. */
 export interface LineFormat {

@@ -42,7 +42,9 @@ describe("createStatsdFormat()", () => {
   });
 
   it("createStatsdFormat() writes durations in ms and nothing at the end", () => {
-    expect(format.timer("ratelimit_server.ShouldRateLimit.response_time", 3)).toBe("ratelimit_server.ShouldRateLimit.response_time:3|ms\n");
+    expect(format.timer("ratelimit_server.ShouldRateLimit.response_time", 3)).toBe(
+      "ratelimit_server.ShouldRateLimit.response_time:3|ms\n",
+    );
     expect(format.flushed()).toBe("");
   });
 
@@ -51,8 +53,12 @@ describe("createStatsdFormat()", () => {
     expect(withTags.counter("ratelimit.service.rate_limit.d.k.total_hits", 1)).toBe(
       "ratelimit.service.rate_limit.d.k.total_hits.__a=b.__foo=bar:1|c\n",
     );
-    expect(withTags.gauge("ratelimit.redis_pool.cx_active", 2)).toBe("ratelimit.redis_pool.cx_active.__a=b.__foo=bar:2|g\n");
-    expect(withTags.timer("ratelimit_server.Check.response_time", 0)).toBe("ratelimit_server.Check.response_time.__a=b.__foo=bar:0|ms\n");
+    expect(withTags.gauge("ratelimit.redis_pool.cx_active", 2)).toBe(
+      "ratelimit.redis_pool.cx_active.__a=b.__foo=bar:2|g\n",
+    );
+    expect(withTags.timer("ratelimit_server.Check.response_time", 0)).toBe(
+      "ratelimit_server.Check.response_time.__a=b.__foo=bar:0|ms\n",
+    );
   });
 });
 
@@ -86,13 +92,19 @@ describe("createTaggedFormat()", () => {
   });
 
   it("createTaggedFormat() writes global tags first, then those of the name, then those of the mogrifier", () => {
-    const format = tagged({ extraTags: TAGS, globalTags: ["env:prod"], mogrifiers: [mogrifier("^(x)\\.y$", "$1", "of:$1")] });
+    const format = tagged({
+      extraTags: TAGS,
+      globalTags: ["env:prod"],
+      mogrifiers: [mogrifier("^(x)\\.y$", "$1", "of:$1")],
+    });
     expect(format.counter("x.y", 1)).toBe("x:1|c|#env:prod,a:b,foo:bar,of:x\n");
   });
 
   it("case 186: createTaggedFormat() rewrites a rule's name into tags", () => {
     const pattern = "^ratelimit\\.service\\.rate_limit\\.(.*)\\.(.*)\\.(.*)$";
-    const format = tagged({ mogrifiers: [mogrifier(pattern, "ratelimit.service.rate_limit.$3", "domain:$1,descriptor:$2")] });
+    const format = tagged({
+      mogrifiers: [mogrifier(pattern, "ratelimit.service.rate_limit.$3", "domain:$1,descriptor:$2")],
+    });
     expect(format.counter("ratelimit.service.rate_limit.mongo_cps.database_users.within_limit", 4)).toBe(
       "ratelimit.service.rate_limit.within_limit:4|c|#domain:mongo_cps,descriptor:database_users\n",
     );

@@ -26,10 +26,24 @@ describe("mogrify()", () => {
       input: INPUT,
       gives: ["r.within_limit", "domain:mongo_cps", "descriptor:database_users"],
     },
-    { what: "a group that is not there", pattern: RULE, name: "r.$5", tags: "x:$4", input: INPUT, gives: ["r.$5", "x:$4"] },
+    {
+      what: "a group that is not there",
+      pattern: RULE,
+      name: "r.$5",
+      tags: "x:$4",
+      input: INPUT,
+      gives: ["r.$5", "x:$4"],
+    },
     { what: "the whole match", pattern: "b+", name: "[$0]", tags: "", input: "abbc", gives: ["[bb]"] },
     { what: "digits as far as they go", pattern: "(b)", name: "$11-$1x", tags: "", input: "abc", gives: ["$11-bx"] },
-    { what: "a group that took no part", pattern: "a(x)?", name: "<$1>", tags: "t:$1", input: "abc", gives: ["<>", "t:"] },
+    {
+      what: "a group that took no part",
+      pattern: "a(x)?",
+      name: "<$1>",
+      tags: "t:$1",
+      input: "abc",
+      gives: ["<>", "t:"],
+    },
     { what: "a name that does not match", pattern: "^z", name: "y", tags: "a:b", input: "abc", gives: ["abc"] },
     { what: "a dollar alone", pattern: "a", name: "$$a$", tags: "", input: "abc", gives: ["$$a$"] },
     { what: "equal keys", pattern: "a", name: "n", tags: "k:1,k:2", input: "a", gives: ["n", "k:2"] },
@@ -56,16 +70,28 @@ describe("mogrify()", () => {
       // The second group stops at a line end, and the match must reach the end of the name.
       const isMatched = dot !== -1 && !name.slice(dot).includes("\n");
       const [head, rest] = [name.slice(0, dot), name.slice(dot + 1)];
-      expect(mogrify([mogrifier], name)).toEqual(isMatched ? { name: `${rest}.${head}.$3`, tags: [`first:${head}`] } : { name, tags: [] });
+      expect(mogrify([mogrifier], name)).toEqual(
+        isMatched ? { name: `${rest}.${head}.$3`, tags: [`first:${head}`] } : { name, tags: [] },
+      );
     }
   });
 });
 
 describe("parseMogrifier()", () => {
   it.each([
-    { what: "no pattern", texts: texts(undefined, "n"), setting: "PATTERN", message: "no PATTERN specified for mogrifier M" },
+    {
+      what: "no pattern",
+      texts: texts(undefined, "n"),
+      setting: "PATTERN",
+      message: "no PATTERN specified for mogrifier M",
+    },
     { what: "no name", texts: texts("p"), setting: "NAME", message: "no NAME specified for mogrifier M" },
-    { what: "no key", texts: texts("p", "n", ":5"), setting: "TAGS", message: 'no key specified for tag ":5" for mogrifier M' },
+    {
+      what: "no key",
+      texts: texts("p", "n", ":5"),
+      setting: "TAGS",
+      message: 'no key specified for tag ":5" for mogrifier M',
+    },
     {
       what: "no value",
       texts: texts("p", "n", "descriptor:"),

@@ -1,4 +1,5 @@
-// Mogrifiers: rules that rewrite a statistic name into another name and tags. The settings name them; the first that matches counts.
+// Mogrifiers: rules that rewrite a statistic name into another name and tags. The settings name
+// them; the first that matches counts.
 import { compileGoPattern } from "../go-pattern.ts";
 
 /** One rule. */
@@ -26,7 +27,8 @@ export interface MogrifierProblem {
 
 /** A mogrifier, or everything that is wrong with it. */
 export type MogrifierResult =
-  { readonly ok: true; readonly mogrifier: Mogrifier } | { readonly ok: false; readonly problems: readonly MogrifierProblem[] };
+  | { readonly ok: true; readonly mogrifier: Mogrifier }
+  | { readonly ok: false; readonly problems: readonly MogrifierProblem[] };
 
 /** Reads the mogrifier that the settings call `id`. */
 export function parseMogrifier(id: string, texts: MogrifierTexts): MogrifierResult {
@@ -46,12 +48,21 @@ export function parseMogrifier(id: string, texts: MogrifierTexts): MogrifierResu
   return { ok: true, mogrifier: { pattern, name: texts.NAME, tags } };
 }
 
-/** The name and the tags `key:value` that the first matching mogrifier makes of a name; the name itself when none matches. */
-export function mogrify(mogrifiers: readonly Mogrifier[], name: string): { readonly name: string; readonly tags: readonly string[] } {
+/**
+ * The name and the tags `key:value` that the first matching mogrifier makes of a name; the name
+ * itself when none matches.
+ */
+export function mogrify(
+  mogrifiers: readonly Mogrifier[],
+  name: string,
+): { readonly name: string; readonly tags: readonly string[] } {
   for (const mogrifier of mogrifiers) {
     const match = mogrifier.pattern.exec(name);
     if (match === null) continue;
-    return { name: fill(mogrifier.name, match), tags: mogrifier.tags.map(([key, template]) => `${key}:${fill(template, match)}`) };
+    return {
+      name: fill(mogrifier.name, match),
+      tags: mogrifier.tags.map(([key, template]) => `${key}:${fill(template, match)}`),
+    };
   }
   return { name, tags: [] };
 }
@@ -63,7 +74,9 @@ function parseTags(id: string, text: string, problem: (message: string) => void)
     const parts = item.split(":").map((part) => part.trim());
     const [key, template] = parts;
     if (parts.length !== 2 || key === undefined || template === undefined) {
-      problem(`invalid map item ${JSON.stringify(item)} for mogrifier ${id}: a tag is key:value with exactly one colon`);
+      problem(
+        `invalid map item ${JSON.stringify(item)} for mogrifier ${id}: a tag is key:value with exactly one colon`,
+      );
     } else if (key === "") {
       problem(`no key specified for tag ${JSON.stringify(item)} for mogrifier ${id}`);
     } else if (template === "") {
@@ -75,7 +88,10 @@ function parseTags(id: string, text: string, problem: (message: string) => void)
   return Array.from(tags);
 }
 
-/** Puts the groups of a match into a template. A group that the pattern does not have stays as it is written. */
+/**
+ * Puts the groups of a match into a template. A group that the pattern does not have stays as it is
+ * written.
+ */
 function fill(template: string, match: RegExpExecArray): string {
   return template.replaceAll(/\$(\d+)/g, (whole, digits: string) => {
     const index = Number(digits);

@@ -1,5 +1,6 @@
-// Lines to standard output, where whatever collects the logs of the process finds them. Past `process.stdout`: that one makes the whole process wait for
-// a reader that is slow, and ends it when the reader has gone.
+// Lines to standard output, where whatever collects the logs of the process finds them. Past
+// `process.stdout`: that one makes the whole process wait for a reader that is slow, and ends it
+// when the reader has gone.
 import { write } from "node:fs";
 import type { Log } from "@weir/common/log/log";
 import type { LineChannel } from "./line-channel.ts";
@@ -13,7 +14,10 @@ const PACKET_MAX_BYTES = 65_536;
 const CLOSE_MAX_MS = 1000;
 
 /** Creates the channel to a file descriptor; 1 is standard output. */
-export function createOutputChannel(deps: { readonly log: Log }, options: { readonly fileDescriptor: number }): LineChannel {
+export function createOutputChannel(
+  deps: { readonly log: Log },
+  options: { readonly fileDescriptor: number },
+): LineChannel {
   return new OutputChannel(deps.log, options.fileDescriptor);
 }
 
@@ -74,7 +78,10 @@ class OutputChannel implements LineChannel {
     this.#writeAll(Buffer.from(packet.text));
   }
 
-  /** The system may take less than it is given. What it refuses is dropped: whoever reads may be gone for good. */
+  /**
+   * The system may take less than it is given. What it refuses is dropped: whoever reads may be
+   * gone for good.
+   */
   #writeAll(bytes: Buffer): void {
     write(this.#fileDescriptor, bytes, (error, written) => {
       if (error === null && written < bytes.length) {

@@ -16,7 +16,13 @@ describe("PacketQueue", () => {
     queue.add("longer than a packet\n", 2);
     queue.add("x\n", 1);
     queue.endPacket();
-    expect(takeAll(queue)).toEqual(["abc\nabc\n", "abc\né\n", "longer than a packet\n", "longer than a packet\n", "x\n"]);
+    expect(takeAll(queue)).toEqual([
+      "abc\nabc\n",
+      "abc\né\n",
+      "longer than a packet\n",
+      "longer than a packet\n",
+      "x\n",
+    ]);
     expect(queue.isEmpty).toBe(true);
   });
 

@@ -1,6 +1,9 @@
-// Packs lines into packets and keeps those that wait to be sent, up to a bound. Lines are never cut.
+// Packs lines into packets and keeps those that wait to be sent, up to a bound. Lines are never
+// cut.
 
-/** Most bytes that wait; what comes on top is dropped. The reference's queue holds about as much. */
+/**
+ * Most bytes that wait; what comes on top is dropped. The reference's queue holds about as much.
+ */
 const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
 
 /** Lines that go out together. */

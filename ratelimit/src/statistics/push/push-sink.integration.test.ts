@@ -1,4 +1,5 @@
-// Push statistics to real servers: the common suite over every format and channel, and servers that are away, come back, or never read.
+// Push statistics to real servers: the common suite over every format and channel, and servers that
+// are away, come back, or never read.
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -45,7 +46,11 @@ describeSink("StatsD over TCP", async (store) => {
 describeSink("StatsD over UDP", async (store) => {
   const receiver = await openUdpReceiver();
   const channel = createUdpChannel({ log }, { host: "localhost", port: receiver.port });
-  return opened(createPushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS), receiver, /^localhost:\d+$/);
+  return opened(
+    createPushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS),
+    receiver,
+    /^localhost:\d+$/,
+  );
 });
 
 describeSink("DogStatsD over UDP", async (store) => {
@@ -116,7 +121,8 @@ describe("createPushSink()", () => {
     const statistics = store();
     const channel = createUdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
     await start(createPushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
-    for (let count = 0; count < 1000; count++) statistics.timer("ratelimit_server.ShouldRateLimit.response_time").record(count % 3);
+    for (let count = 0; count < 1000; count++)
+      statistics.timer("ratelimit_server.ShouldRateLimit.response_time").record(count % 3);
     await expect.poll(() => receiver.lines.length, WAIT).toBe(1000);
     expect(receiver.largestBytes()).toBeLessThanOrEqual(1432);
     expect(receiver.largestBytes()).toBeGreaterThan(1300);
@@ -133,7 +139,9 @@ describe("createPushSink()", () => {
     statistics.counter("c").add(1);
     for (let tries = 0; tries < 5; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
     await sink.stop?.();
-    expect(lines).toEqual([expect.stringMatching(/level=warn.*cannot send statistics.*127\.0\.0\.1:\d+.*ECONNREFUSED/)]);
+    expect(lines).toEqual([
+      expect.stringMatching(/level=warn.*cannot send statistics.*127\.0\.0\.1:\d+.*ECONNREFUSED/),
+    ]);
   });
 
   it("start() delivers what was counted while the server was away, whole, when it comes back", async () => {
@@ -166,7 +174,11 @@ describe("createPushSink()", () => {
     ends.push(() => receiver.close());
     const { heard, lines } = heardLog();
     const statistics = store();
-    const sink = overTcp(statistics, { host: "127.0.0.1", port: receiver.port, writeTimeoutMs: 100, reconnectMs: 60_000 }, heard);
+    const sink = overTcp(
+      statistics,
+      { host: "127.0.0.1", port: receiver.port, writeTimeoutMs: 100, reconnectMs: 60_000 },
+      heard,
+    );
     await sink.start?.();
     await expect.poll(() => lines.length, WAIT).toBe(1);
     // 100 MB of durations against the buffers of the system and 4 MiB of queue.
@@ -199,7 +211,9 @@ describe("createPushSink()", () => {
     const { heard, lines } = heardLog();
     const statistics = store();
     const channel = createOutputChannel({ log: heard }, { fileDescriptor: openSync("/dev/full", "w") });
-    await start(createPushSink({ store: statistics, format: createJsonFormat({ nowMs: Date.now }, NO_TAGS), channel }, OPTIONS));
+    await start(
+      createPushSink({ store: statistics, format: createJsonFormat({ nowMs: Date.now }, NO_TAGS), channel }, OPTIONS),
+    );
     await expect.poll(() => lines.length, WAIT).toBe(1);
     statistics.counter("c").add(1);
     for (let tries = 0; tries < 3; tries++) await new Promise((resolve) => setTimeout(resolve, FLUSH_INTERVAL_MS));
@@ -240,7 +254,8 @@ describe("createPushSink()", () => {
     const channel = createUdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
     await start(createPushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
     await expect.poll(() => new Set(receiver.lines).size, WAIT).toBe(1000);
-    for (const line of receiver.lines) expect(line).toMatch(/^ratelimit\.service\.rate_limit\.domain\.key_\d+\.near_limit:1\|c$/);
+    for (const line of receiver.lines)
+      expect(line).toMatch(/^ratelimit\.service\.rate_limit\.domain\.key_\d+\.near_limit:1\|c$/);
     expect(receiver.largestBytes()).toBeLessThanOrEqual(1432);
     expect(receiver.largestBytes()).toBeGreaterThan(1300);
   });

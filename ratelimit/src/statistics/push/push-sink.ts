@@ -1,5 +1,6 @@
-// Push statistics: sends at an interval what has changed, and durations about as they come. What a line looks like is the format's matter, where it
-// goes the channel's. Nothing here waits for a server: as long as there is none, counters keep what they have for the first flush that can go.
+// Push statistics: sends at an interval what has changed, and durations about as they come. What a
+// line looks like is the format's matter, where it goes the channel's. Nothing here waits for a
+// server: as long as there is none, counters keep what they have for the first flush that can go.
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 
 import type { StatisticsSink } from "../statistics-sink.ts";
@@ -12,7 +13,10 @@ import { openTimings, type Timings } from "./timings.ts";
 /** Durations and begun packets wait at most this long, in milliseconds, as in the reference. */
 const BATCH_MAX_MS = 1000;
 
-/** How long a flush waits at a time for a channel that has no room, in milliseconds, and how often at most. */
+/**
+ * How long a flush waits at a time for a channel that has no room, in milliseconds, and how often
+ * at most.
+ */
 const ROOM_WAIT_MS = 10;
 const ROOM_WAITS_MAX = 100;
 
@@ -83,7 +87,9 @@ class PushSink implements StatisticsSink {
     channel.flush();
   }
 
-  /** A flush that is still being written is not overtaken: the next one tells what came together. */
+  /**
+   * A flush that is still being written is not overtaken: the next one tells what came together.
+   */
   #flushSoon(): void {
     this.#running ??= this.#flush().finally(() => (this.#running = undefined));
   }
@@ -95,7 +101,8 @@ class PushSink implements StatisticsSink {
       counter: (name, difference) => channel.write(format.counter(name, difference), 1),
       gauge: (name, value) => channel.write(format.gauge(name, value), 1),
     });
-    // Between two steps decisions have their turn, and the channel sends. What was not told yet when there is no way on waits for the next flush.
+    // Between two steps decisions have their turn, and the channel sends. What was not told yet
+    // when there is no way on waits for the next flush.
     while (steps.next().done !== true) {
       await nextTurn();
       if (!(await this.#hasRoom())) return;
@@ -108,7 +115,8 @@ class PushSink implements StatisticsSink {
   /** Whether more can be written, after a while of waiting if need be. */
   async #hasRoom(): Promise<boolean> {
     const { channel } = this.#deps;
-    for (let waits = 0; !channel.hasRoom() && waits < ROOM_WAITS_MAX && channel.isReady(); waits++) await pause(ROOM_WAIT_MS);
+    for (let waits = 0; !channel.hasRoom() && waits < ROOM_WAITS_MAX && channel.isReady(); waits++)
+      await pause(ROOM_WAIT_MS);
     return channel.isReady() && channel.hasRoom();
   }
 }

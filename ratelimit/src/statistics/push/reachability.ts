@@ -1,4 +1,5 @@
-// Tells the log whether a statistics server can be reached: one line per change, however often it is tried.
+// Tells the log whether a statistics server can be reached: one line per change, however often it
+// is tried.
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
@@ -26,7 +27,10 @@ export class Reachability {
   lost(error: unknown): void {
     if (this.#state === "lost") return;
     this.#state = "lost";
-    this.#log.warn("cannot send statistics, trying on; counters are kept meanwhile", { to: this.#address, error: describeError(error) });
+    this.#log.warn("cannot send statistics, trying on; counters are kept meanwhile", {
+      to: this.#address,
+      error: describeError(error),
+    });
   }
 
   /** It is there, but takes less than there is to send; told once until it is lost. */

@@ -35,7 +35,10 @@ export async function openUdpReceiver(): Promise<Receiver> {
 /** Pause of a slow server after everything that it reads, in milliseconds. */
 const SLOW_PAUSE_MS = 5;
 
-/** Opens a TCP server, on any port unless one is named. One that is deaf accepts connections and never reads; one that is slow pauses after each reading. */
+/**
+ * Opens a TCP server, on any port unless one is named. One that is deaf accepts connections and
+ * never reads; one that is slow pauses after each reading.
+ */
 export async function openTcpReceiver({ port = 0, isDeaf = false, isSlow = false } = {}): Promise<Receiver> {
   const lines: string[] = [];
   const sockets = new Set<Socket>();
@@ -68,7 +71,10 @@ export async function openTcpReceiver({ port = 0, isDeaf = false, isSlow = false
   };
 }
 
-/** What StatsD lines say of a statistic: the sum of a counter, the last value of a gauge, the number of a timer's durations. */
+/**
+ * What StatsD lines say of a statistic: the sum of a counter, the last value of a gauge, the number
+ * of a timer's durations.
+ */
 export function valueInLines(lines: readonly string[], name: string): number | undefined {
   const found = lines.flatMap((line) => {
     const match = /^(.*?):([^|]*)\|(c|g|ms)(?:\|#.*)?$/.exec(line);

@@ -13,7 +13,10 @@ export function createStatsdFormat(options: { readonly extraTags: ReadonlyMap<st
   };
 }
 
-/** Whole numbers plainly, others with six decimals. A sign would make a change of a gauge's value of it, so there is nothing below 0. */
+/**
+ * Whole numbers plainly, others with six decimals. A sign would make a change of a gauge's value of
+ * it, so there is nothing below 0.
+ */
 function writeNumber(value: number): string {
   const positive = Math.max(0, value);
   return Number.isInteger(positive) ? String(positive) : positive.toFixed(6);

@@ -1,11 +1,15 @@
-// Lines as a DogStatsD server reads them: the tags that stand in names, and those that mogrifiers make, become tags of the wire.
+// Lines as a DogStatsD server reads them: the tags that stand in names, and those that mogrifiers
+// make, become tags of the wire.
 import type { Log } from "@weir/common/log/log";
 
 import { createTagger, TAG_START } from "../extra-tags.ts";
 import type { LineFormat } from "./line-format.ts";
 import { type Mogrifier, mogrify } from "./mogrifier.ts";
 
-/** Most names whose form on the wire is remembered; beyond it all are forgotten and found again. Names leave when rules do, so there is a limit. */
+/**
+ * Most names whose form on the wire is remembered; beyond it all are forgotten and found again.
+ * Names leave when rules do, so there is a limit.
+ */
 const KNOWN_NAMES_MAX = 100_000;
 
 /** What would end a name, a tag or a line on this wire. */
@@ -64,7 +68,10 @@ function writeName(name: string, { globalTags, mogrifiers }: TaggedFormatOptions
   });
   const mogrified = mogrify(mogrifiers, plain);
   const tags = [...globalTags, ...own, ...mogrified.tags].map((tag) => tag.replaceAll(UNSAFE_IN_TAG, "_"));
-  return { prefix: mogrified.name.replaceAll(UNSAFE_IN_NAME, "_"), suffix: tags.length === 0 ? "" : `|#${tags.join(",")}` };
+  return {
+    prefix: mogrified.name.replaceAll(UNSAFE_IN_NAME, "_"),
+    suffix: tags.length === 0 ? "" : `|#${tags.join(",")}`,
+  };
 }
 
 /** The name and the texts of its tags. */

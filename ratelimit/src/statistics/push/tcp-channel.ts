@@ -1,5 +1,6 @@
-// Lines to a server over TCP. The connection is made again whenever it is lost; a server that is away or does not read costs the queue's bound of memory
-// and nothing else. What a lost connection had not finished sending is given up: sent twice, it would be counted twice.
+// Lines to a server over TCP. The connection is made again whenever it is lost; a server that is
+// away or does not read costs the queue's bound of memory and nothing else. What a lost connection
+// had not finished sending is given up: sent twice, it would be counted twice.
 import { connect, type Socket } from "node:net";
 import type { Log } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
@@ -10,7 +11,10 @@ import { Reachability } from "./reachability.ts";
 /** Bytes that are written at once, as the reference's buffer. */
 const PACKET_MAX_BYTES = 65_536;
 
-/** Longest wait for a connection, for a write, and before the next attempt, in milliseconds; the reference's numbers. */
+/**
+ * Longest wait for a connection, for a write, and before the next attempt, in milliseconds; the
+ * reference's numbers.
+ */
 const CONNECT_TIMEOUT_MS = 1500;
 const WRITE_TIMEOUT_MS = 1000;
 const RECONNECT_MS = 3000;
@@ -58,7 +62,10 @@ class TcpChannel implements LineChannel {
     const { host, port } = this.#options;
     const socket = connect({ host, port, noDelay: true });
     let reason: unknown = new Error("the server closed the connection");
-    const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`)), CONNECT_TIMEOUT_MS);
+    const timer = setTimeout(
+      () => socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`)),
+      CONNECT_TIMEOUT_MS,
+    );
     this.#state = { kind: "connecting", socket };
     socket.on("connect", () => {
       clearTimeout(timer);
@@ -122,7 +129,10 @@ class TcpChannel implements LineChannel {
       return;
     }
     const limitMs = this.#options.writeTimeoutMs ?? WRITE_TIMEOUT_MS;
-    state.writeTimer = setTimeout(() => state.socket.destroy(new Error(`the server took nothing for ${limitMs} ms`)), limitMs);
+    state.writeTimer = setTimeout(
+      () => state.socket.destroy(new Error(`the server took nothing for ${limitMs} ms`)),
+      limitMs,
+    );
     state.socket.write(packet.text, (error) => {
       clearTimeout(state.writeTimer);
       if (error !== undefined && error !== null) return; // "close" follows.

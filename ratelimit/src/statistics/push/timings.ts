@@ -1,10 +1,17 @@
-// Durations between two sendings, in whole milliseconds and grouped by value: recording one is an addition, and a second of them takes little memory.
+// Durations between two sendings, in whole milliseconds and grouped by value: recording one is an
+// addition, and a second of them takes little memory.
 import type { StatisticsStore, StatisticsTimer } from "../statistics-store.ts";
 
-/** Most durations that one timer keeps for the next sending; about as much as the queue of a channel takes. Later ones are dropped. */
+/**
+ * Most durations that one timer keeps for the next sending; about as much as the queue of a channel
+ * takes. Later ones are dropped.
+ */
 const DURATIONS_MAX = 100_000;
 
-/** Durations below this many milliseconds have a count each; longer ones, which are rare, are kept one by one. */
+/**
+ * Durations below this many milliseconds have a count each; longer ones, which are rare, are kept
+ * one by one.
+ */
 const COUNTED_BELOW_MS = 1024;
 
 /** Durations that wait to be sent. */

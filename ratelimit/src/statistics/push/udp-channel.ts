@@ -1,4 +1,5 @@
-// Lines to a server over UDP, in packets that fit into one frame of a usual network. Nobody tells whether anything arrives.
+// Lines to a server over UDP, in packets that fit into one frame of a usual network. Nobody tells
+// whether anything arrives.
 import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -8,13 +9,22 @@ import type { LineChannel } from "./line-channel.ts";
 import { PacketQueue } from "./packet-queue.ts";
 import { Reachability } from "./reachability.ts";
 
-/** Bytes of a packet: what an Ethernet frame carries less headers and room for tunnels, as the reference's. */
+/**
+ * Bytes of a packet: what an Ethernet frame carries less headers and room for tunnels, as the
+ * reference's.
+ */
 const PACKET_MAX_BYTES = 1432;
 
-/** Packets that leave before other work has its turn; more at once would also overrun the buffers of the receiver. */
+/**
+ * Packets that leave before other work has its turn; more at once would also overrun the buffers of
+ * the receiver.
+ */
 const PACKETS_PER_TURN = 32;
 
-/** A name is looked up again after so long, in milliseconds: its server may have moved. Also the wait after a lookup that failed. */
+/**
+ * A name is looked up again after so long, in milliseconds: its server may have moved. Also the
+ * wait after a lookup that failed.
+ */
 const RESOLVED_FOR_MS = 30_000;
 const RESOLVE_RETRY_MS = 3000;
 
@@ -98,11 +108,15 @@ class UdpChannel implements LineChannel {
     this.#target = undefined;
   }
 
-  /** Looks the name up, now and from time to time; while that fails, the last known address stands. Never rejects. */
+  /**
+   * Looks the name up, now and from time to time; while that fails, the last known address stands.
+   * Never rejects.
+   */
   async #resolve(): Promise<void> {
     let waitMs = RESOLVED_FOR_MS;
     try {
-      // IPv4 first, as Go's dialling of UDP: most receivers on "localhost" listen on 127.0.0.1 only.
+      // IPv4 first, as Go's dialling of UDP: most receivers on "localhost" listen on 127.0.0.1
+      // only.
       const { address, family } = await lookup(this.#options.host, { order: "ipv4first" });
       if (!this.#isClosed) this.#aim(address, family);
     } catch (error) {

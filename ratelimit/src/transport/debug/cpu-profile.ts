@@ -24,7 +24,10 @@ export interface CpuProfileFacts {
   readonly takenAtMs: number;
 }
 
-/** The profile, gzipped: samples and nanoseconds of CPU, by the lines of functions. Time without work is left out. */
+/**
+ * The profile, gzipped: samples and nanoseconds of CPU, by the lines of functions. Time without
+ * work is left out.
+ */
 export function convertCpuProfile(profile: Profiler.Profile, { intervalUs, takenAtMs }: CpuProfileFacts): Buffer {
   const builder = new ProfileBuilder({
     kinds: [
@@ -56,7 +59,10 @@ function treeOf(nodes: readonly Profiler.ProfileNode[]): ReadonlyMap<number, See
   return seen;
 }
 
-/** A sample stands for the time until the next one. V8 sorts them, but times may still step back by a little. */
+/**
+ * A sample stands for the time until the next one. V8 sorts them, but times may still step back by
+ * a little.
+ */
 function countSamples(profile: Profiler.Profile, seen: ReadonlyMap<number, Seen>): void {
   const { samples = [], timeDeltas = [], startTime, endTime } = profile;
   let atUs = startTime;
@@ -69,7 +75,10 @@ function countSamples(profile: Profiler.Profile, seen: ReadonlyMap<number, Seen>
   }
 }
 
-/** One for each line that was seen running; what V8 gives no line for counts at the function's first. */
+/**
+ * One for each line that was seen running; what V8 gives no line for counts at the function's
+ * first.
+ */
 function addSamples(builder: ProfileBuilder, { node, parent, samples, microseconds }: Seen): void {
   const callers = stackOf(builder, parent);
   const perSample = (microseconds * NANOSECONDS_PER_MICROSECOND) / samples;

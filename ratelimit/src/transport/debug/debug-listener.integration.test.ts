@@ -26,7 +26,13 @@ describe("createDebugListener", () => {
     store = createStatisticsStore({ maxDynamicKeys: 10 });
     health = createHealth({ withConfig: false, withActiveConnection: false });
     rules = undefined;
-    const deps = { rules: () => rules, statistics: store, extraTags: new Map<string, string>(), health, log: silentLog() };
+    const deps = {
+      rules: () => rules,
+      statistics: store,
+      extraTags: new Map<string, string>(),
+      health,
+      log: silentLog(),
+    };
     listener = createDebugListener(deps, { host: "127.0.0.1", port: 0, profiling: { forEveryone: false } });
     await listener.start();
   });
@@ -70,7 +76,9 @@ describe("createDebugListener", () => {
     const statistics = createServiceStatistics(store);
     statistics.configLoadSuccess.add(2);
     expect(await get("/stats")).toContain("\nratelimit.service.config_load_success: 2\n");
-    expect(JSON.parse((await get("/stats?format=json")).slice(4))).toMatchObject({ "ratelimit.service.config_load_success": 2 });
+    expect(JSON.parse((await get("/stats?format=json")).slice(4))).toMatchObject({
+      "ratelimit.service.config_load_success": 2,
+    });
   });
 
   it("/healthcheck follows the health of the process", async () => {

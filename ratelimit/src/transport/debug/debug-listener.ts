@@ -1,5 +1,5 @@
-// The debug listener: what an operator may look at in a running process. It opens before everything else, so that a process which waits for its
-// configuration can be looked into.
+// The debug listener: what an operator may look at in a running process. It opens before everything
+// else, so that a process which waits for its configuration can be looked into.
 import { type AdminRoute, type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 
@@ -57,7 +57,9 @@ export function createDebugListener(deps: DebugListenerDeps, options: DebugListe
     async start() {
       await server.start();
       // Nobody waits for it: whoever asks for a heap profile right now gets what is there.
-      profiles.start().catch((error: unknown) => deps.log.warn("allocations cannot be sampled, heap profiles are empty", { error }));
+      profiles
+        .start()
+        .catch((error: unknown) => deps.log.warn("allocations cannot be sampled, heap profiles are empty", { error }));
     },
     async stop() {
       await server.stop();
@@ -68,7 +70,10 @@ export function createDebugListener(deps: DebugListenerDeps, options: DebugListe
   };
 }
 
-/** The dump may be megabytes: sent to a few at a time, no faster than they read, so that clients cannot fill the memory with it. */
+/**
+ * The dump may be megabytes: sent to a few at a time, no faster than they read, so that clients
+ * cannot fill the memory with it.
+ */
 function createRulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
   const responses = createPacedResponses();
   return {

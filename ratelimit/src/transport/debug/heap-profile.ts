@@ -1,4 +1,5 @@
-// A sampled heap profile of V8 as one that `go tool pprof` reads: who allocated what is still in use. Sampling is heap-sampler.ts' matter.
+// A sampled heap profile of V8 as one that `go tool pprof` reads: who allocated what is still in
+// use. Sampling is heap-sampler.ts' matter.
 import { type CallFrame, type LocationId, ProfileBuilder } from "./profile-builder.ts";
 
 const ROOT = "(root)";
@@ -29,7 +30,10 @@ export interface HeapProfileFacts {
   readonly durationMs: number;
 }
 
-/** The profile, gzipped: objects and bytes in use. With `before`, an earlier one, what was added and freed since then. */
+/**
+ * The profile, gzipped: objects and bytes in use. With `before`, an earlier one, what was added and
+ * freed since then.
+ */
 export function convertHeapProfile(
   profile: SampledHeap,
   { intervalBytes, takenAtMs, durationMs }: HeapProfileFacts,
@@ -55,14 +59,18 @@ function addProfile(
   { intervalBytes, sign }: { readonly intervalBytes: number; readonly sign: 1 | -1 },
 ): void {
   const objects = new Map<number, number>();
-  for (const { nodeId, size } of samples) objects.set(nodeId, (objects.get(nodeId) ?? 0) + objectsIn(size, intervalBytes));
-  const waiting: { readonly node: SampledNode; readonly callers: readonly LocationId[] }[] = [{ node: head, callers: [] }];
+  for (const { nodeId, size } of samples)
+    objects.set(nodeId, (objects.get(nodeId) ?? 0) + objectsIn(size, intervalBytes));
+  const waiting: { readonly node: SampledNode; readonly callers: readonly LocationId[] }[] = [
+    { node: head, callers: [] },
+  ];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { node, callers } = next;
     const stack = node.callFrame.functionName === ROOT ? callers : [builder.location(node.callFrame), ...callers];
     if (node.selfSize > 0) {
       // What the root itself allocated was allocated by no function.
-      const shown = stack.length > 0 ? stack : [builder.location({ functionName: "(native)", url: "", lineNumber: -1 })];
+      const shown =
+        stack.length > 0 ? stack : [builder.location({ functionName: "(native)", url: "", lineNumber: -1 })];
       builder.add(shown, [sign * (objects.get(node.id) ?? 1), sign * Math.round(node.selfSize)]);
     }
     for (const child of node.children) waiting.push({ node: child, callers: stack });
@@ -70,16 +78,19 @@ function addProfile(
 }
 
 /**
- * How many objects a sample stands for. V8 tells only the bytes: the size of the sampled object times round(1 / (1 − e^(−size / interval))), which for
- * objects far smaller than the interval is the interval plus at most one object. So the object is the smallest aligned divisor of the bytes that is not
- * smaller than what goes beyond the interval; where the interval is a multiple of the size, as of most sizes that occur, that is exact.
+ * How many objects a sample stands for. V8 tells only the bytes: the size of the sampled object
+ * times round(1 / (1 − e^(−size / interval))), which for objects far smaller than the interval is
+ * the interval plus at most one object. So the object is the smallest aligned divisor of the bytes
+ * that is not smaller than what goes beyond the interval; where the interval is a multiple of the
+ * size, as of most sizes that occur, that is exact.
  */
 export function objectsIn(sampleBytes: number, intervalBytes: number): number {
   if (sampleBytes < intervalBytes) return 1;
   const first = Math.max(ALIGNMENT_BYTES, Math.ceil((sampleBytes - intervalBytes) / ALIGNMENT_BYTES) * ALIGNMENT_BYTES);
   for (let sizeBytes = first; sizeBytes <= sampleBytes / 2; sizeBytes += ALIGNMENT_BYTES) {
     const objects = sampleBytes / sizeBytes;
-    if (Number.isInteger(objects) && Math.round(1 / -Math.expm1(-sizeBytes / intervalBytes)) === objects) return objects;
+    if (Number.isInteger(objects) && Math.round(1 / -Math.expm1(-sizeBytes / intervalBytes)) === objects)
+      return objects;
   }
   return 1;
 }

@@ -1,12 +1,12 @@
-// Samples allocations for as long as it runs, so that a heap profile can say at any time which code holds memory. At its interval it costs a decision
-// a few tenths of a percent.
+// Samples allocations for as long as it runs, so that a heap profile can say at any time which code
+// holds memory. At its interval it costs a decision a few tenths of a percent.
 import type { Session } from "node:inspector/promises";
 
 import type { SampledHeap } from "./heap-profile.ts";
 
 /**
- * Mean distance of two samples, in bytes: about twice that of Go. It is a multiple of most sizes that objects have (2^8 · 3^2 · 5 · 7 · 13), which
- * lets heap-profile.ts tell how many there are.
+ * Mean distance of two samples, in bytes: about twice that of Go. It is a multiple of most sizes
+ * that objects have (2^8 · 3^2 · 5 · 7 · 13), which lets heap-profile.ts tell how many there are.
  */
 export const SAMPLING_INTERVAL_BYTES = 1_048_320;
 
@@ -31,7 +31,10 @@ export function createHeapSampler(): HeapSampler {
       const inspector = await import("node:inspector/promises");
       session = new inspector.Session();
       session.connect();
-      await session.post("HeapProfiler.startSampling", { samplingInterval: SAMPLING_INTERVAL_BYTES, stackDepth: STACK_DEPTH });
+      await session.post("HeapProfiler.startSampling", {
+        samplingInterval: SAMPLING_INTERVAL_BYTES,
+        stackDepth: STACK_DEPTH,
+      });
     },
     stop() {
       session?.disconnect();

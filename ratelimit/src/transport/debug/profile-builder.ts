@@ -1,5 +1,5 @@
-// Puts together a profile in the form that `go tool pprof` reads: stacks of functions with values, and every text once. What the values mean is known
-// to cpu-profile.ts and heap-profile.ts.
+// Puts together a profile in the form that `go tool pprof` reads: stacks of functions with values,
+// and every text once. What the values mean is known to cpu-profile.ts and heap-profile.ts.
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
@@ -36,7 +36,9 @@ export interface ProfileFacts {
 /** A place in a stack. */
 export type LocationId = bigint;
 
-type Init<Field extends "sample" | "location" | "function"> = NonNullable<MessageInitShape<typeof ProfileSchema>[Field]>[number];
+type Init<Field extends "sample" | "location" | "function"> = NonNullable<
+  MessageInitShape<typeof ProfileSchema>[Field]
+>[number];
 
 /** Collects stacks with their values. */
 export class ProfileBuilder {
@@ -52,7 +54,10 @@ export class ProfileBuilder {
     this.#facts = facts;
   }
 
-  /** The place of a function in stacks; `line` counts from 1, and without it the function's first line stands for it. */
+  /**
+   * The place of a function in stacks; `line` counts from 1, and without it the function's first
+   * line stands for it.
+   */
   location(frame: CallFrame, line?: number): LocationId {
     const functionId = this.#function(frame);
     const shown = line ?? frame.lineNumber + 1;
@@ -65,7 +70,10 @@ export class ProfileBuilder {
     return id;
   }
 
-  /** Adds values to a stack, whose innermost place comes first. Values are whole numbers, one for each kind. */
+  /**
+   * Adds values to a stack, whose innermost place comes first. Values are whole numbers, one for
+   * each kind.
+   */
   add(stack: readonly LocationId[], values: readonly number[]): void {
     this.#samples.push({ locationId: [...stack], value: values.map((value) => BigInt(value)) });
   }
@@ -77,7 +85,9 @@ export class ProfileBuilder {
     const profile = create(ProfileSchema, {
       sampleType: types,
       sample: this.#samples,
-      mapping: [{ id: MAPPING_ID, filename: this.#text(PROGRAM), hasFunctions: true, hasFilenames: true, hasLineNumbers: true }],
+      mapping: [
+        { id: MAPPING_ID, filename: this.#text(PROGRAM), hasFunctions: true, hasFilenames: true, hasLineNumbers: true },
+      ],
       location: this.#locations,
       function: this.#functions,
       timeNanos: nanoseconds(takenAtMs),

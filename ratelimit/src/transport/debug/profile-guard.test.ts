@@ -12,7 +12,9 @@ describe("findRefusal()", () => {
     ["::ffff:127.0.0.1", "LOCALHOST"],
     ["127.0.0.1", undefined],
   ])("findRefusal() lets %s have them when it asks for %s", (remoteAddress, host) => {
-    expect(findRefusal({ headers: { ...(host !== undefined && { host }) }, socket: { remoteAddress } })).toBeUndefined();
+    expect(
+      findRefusal({ headers: { ...(host !== undefined && { host }) }, socket: { remoteAddress } }),
+    ).toBeUndefined();
   });
 
   it.each([
@@ -31,7 +33,12 @@ describe("findRefusal()", () => {
       { host: "rebound.example:6070" },
       `${RULE}; ask for it by 127.0.0.1, [::1] or localhost`,
     ],
-    ["a name that only begins like it", "127.0.0.1", { host: "127.0.0.1.example" }, `${RULE}; ask for it by 127.0.0.1, [::1] or localhost`],
+    [
+      "a name that only begins like it",
+      "127.0.0.1",
+      { host: "127.0.0.1.example" },
+      `${RULE}; ask for it by 127.0.0.1, [::1] or localhost`,
+    ],
   ])("findRefusal() refuses %s", (_what, remoteAddress, headers, refusal) => {
     expect(findRefusal({ headers, socket: { remoteAddress } })).toBe(refusal);
   });

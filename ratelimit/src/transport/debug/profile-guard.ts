@@ -1,4 +1,5 @@
-// Who may have profiles: they hold secrets, so only peers on the same machine unless a setting says otherwise. It knows nothing of what a profile is.
+// Who may have profiles: they hold secrets, so only peers on the same machine unless a setting says
+// otherwise. It knows nothing of what a profile is.
 import type { IncomingMessage } from "node:http";
 
 /** What a proxy adds to requests that it passes on: their peer is the proxy, not who asks. */
@@ -14,7 +15,8 @@ export function findRefusal(
   if (!isLoopback(socket.remoteAddress)) return RULE;
   const proxy = PROXY_HEADERS.find((name) => headers[name] !== undefined);
   if (proxy !== undefined) return `${RULE}; this request came through a proxy, it has the header ${proxy}`;
-  // A web page can have its own name lead to this machine, and then asks as if it were its own server.
+  // A web page can have its own name lead to this machine, and then asks as if it were its own
+  // server.
   if (!isLocalName(headers.host)) return `${RULE}; ask for it by 127.0.0.1, [::1] or localhost`;
   return undefined;
 }

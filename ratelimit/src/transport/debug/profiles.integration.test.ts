@@ -1,4 +1,5 @@
-// Profiles of this very process, read by those they are for: the real `go tool pprof`, and what Chrome DevTools wants of its files.
+// Profiles of this very process, read by those they are for: the real `go tool pprof`, and what
+// Chrome DevTools wants of its files.
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -101,7 +102,10 @@ async function watching(): Promise<void> {
   await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), WAIT).toBe("200");
 }
 
-/** Asks for a profile and resolves when the question is on its way: what is asked after that comes later. The answer is a promise of its own. */
+/**
+ * Asks for a profile and resolves when the question is on its way: what is asked after that comes
+ * later. The answer is a promise of its own.
+ */
 async function begin(path: string): Promise<{ readonly answer: Promise<Buffer>; readonly cancel: () => void }> {
   const request = httpRequest(url(path));
   const answer = new Promise<Buffer>((resolve, reject) => {
@@ -164,18 +168,25 @@ describe("/debug/pprof/profile", () => {
     await watching();
   });
 
-  it.each(["0", "301", "-1", "1.5", "x", "", "1e2"])("refuses to take %j seconds, in words that go tool pprof shows", async (seconds) => {
-    const response = await fetch(url(`profile?seconds=${seconds}`));
-    expect([response.status, response.headers.get("x-go-pprof"), await response.text()]).toEqual([
-      400,
-      "1",
-      `seconds must be a whole number from 1 to 300, current value is ${JSON.stringify(seconds)}\n`,
-    ]);
-  });
+  it.each(["0", "301", "-1", "1.5", "x", "", "1e2"])(
+    "refuses to take %j seconds, in words that go tool pprof shows",
+    async (seconds) => {
+      const response = await fetch(url(`profile?seconds=${seconds}`));
+      expect([response.status, response.headers.get("x-go-pprof"), await response.text()]).toEqual([
+        400,
+        "1",
+        `seconds must be a whole number from 1 to 300, current value is ${JSON.stringify(seconds)}\n`,
+      ]);
+    },
+  );
 
   it("refuses another format", async () => {
-    expect(await get("profile?format=svg")).toBe('400 format must be one of pprof, cpuprofile, current value is "svg"\n');
-    expect(await get("heap?format=svg")).toBe('400 format must be one of pprof, heapprofile, heapsnapshot, current value is "svg"\n');
+    expect(await get("profile?format=svg")).toBe(
+      '400 format must be one of pprof, cpuprofile, current value is "svg"\n',
+    );
+    expect(await get("heap?format=svg")).toBe(
+      '400 format must be one of pprof, heapprofile, heapsnapshot, current value is "svg"\n',
+    );
   });
 });
 
@@ -246,7 +257,9 @@ describe("/debug/pprof/heap", () => {
 
 describe("/debug/pprof/", () => {
   it("lists what there is", async () => {
-    expect(await get("")).toMatch(/^200 \/debug\/pprof\/heap: .*format=heapsnapshot.*\n\/debug\/pprof\/profile: .*format=cpuprofile.*\n$/);
+    expect(await get("")).toMatch(
+      /^200 \/debug\/pprof\/heap: .*format=heapsnapshot.*\n\/debug\/pprof\/profile: .*format=cpuprofile.*\n$/,
+    );
   });
 
   it.each(["goroutine", "trace", "allocs", "block", "mutex", "threadcreate", "symbol", "cmdline"])(

@@ -1,4 +1,5 @@
-// What becomes of V8's profiles, on small ones made by hand. What `go tool pprof` makes of the result is profiles.integration.test.ts.
+// What becomes of V8's profiles, on small ones made by hand. What `go tool pprof` makes of the
+// result is profiles.integration.test.ts.
 import { gunzipSync } from "node:zlib";
 
 import { fromBinary } from "@bufbuild/protobuf";
@@ -59,10 +60,27 @@ describe("convertCpuProfile()", () => {
   });
 
   it("convertCpuProfile() says what the values are, when and how long", () => {
-    const { sampleType, periodType, period, timeNanos, durationNanos, stringTable, function: functions, mapping } = profile;
+    const {
+      sampleType,
+      periodType,
+      period,
+      timeNanos,
+      durationNanos,
+      stringTable,
+      function: functions,
+      mapping,
+    } = profile;
     const text = (index: bigint | undefined): string | undefined => stringTable[Number(index)];
-    expect(sampleType.map(({ type, unit }) => `${text(type) ?? ""}/${text(unit) ?? ""}`)).toEqual(["samples/count", "cpu/nanoseconds"]);
-    expect([text(periodType?.type), period, timeNanos, durationNanos]).toEqual(["cpu", 1_000_000n, 1_700_000_000_000_000_000n, 8_000_000n]);
+    expect(sampleType.map(({ type, unit }) => `${text(type) ?? ""}/${text(unit) ?? ""}`)).toEqual([
+      "samples/count",
+      "cpu/nanoseconds",
+    ]);
+    expect([text(periodType?.type), period, timeNanos, durationNanos]).toEqual([
+      "cpu",
+      1_000_000n,
+      1_700_000_000_000_000_000n,
+      8_000_000n,
+    ]);
     expect(stringTable[0]).toBe("");
     expect([text(functions[0]?.filename), functions[0]?.startLine, text(mapping[0]?.filename)]).toEqual([
       "/app/a b.js",

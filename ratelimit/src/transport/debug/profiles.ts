@@ -1,5 +1,5 @@
-// The paths below /debug/pprof/: where the CPU goes and what is on the heap, for `go tool pprof` and for Chrome DevTools. Profiles cost something to
-// make, so they are made one at a time.
+// The paths below /debug/pprof/: where the CPU goes and what is on the heap, for `go tool pprof`
+// and for Chrome DevTools. Profiles cost something to make, so they are made one at a time.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +17,10 @@ const SECONDS_MAX = 300;
 /** Time between two samples of a CPU profile, in microseconds: V8's own default. */
 const CPU_INTERVAL_US = 1000;
 
-/** How long a client may take nothing of a profile, in milliseconds: it is megabytes, a snapshot twice the heap, and nobody else can have one meanwhile. */
+/**
+ * How long a client may take nothing of a profile, in milliseconds: it is megabytes, a snapshot
+ * twice the heap, and nobody else can have one meanwhile.
+ */
 const CLIENT_TIMEOUT_MS = 30_000;
 
 const INDEX_PATH = "/debug/pprof/";
@@ -84,7 +87,8 @@ function indexRoute(endpoints: readonly Endpoint[]): AdminRoute {
     handle(request, response) {
       const name = urlOf(request).pathname.slice(INDEX_PATH.length);
       if (name === "") respondText(response, 200, index);
-      else refuse(response, 404, `there is no profile ${JSON.stringify(name.slice(0, 100))}${reasonOf(name)}\n${index}`);
+      else
+        refuse(response, 404, `there is no profile ${JSON.stringify(name.slice(0, 100))}${reasonOf(name)}\n${index}`);
     },
   };
 }
@@ -187,7 +191,10 @@ async function waitFor(response: ServerResponse, seconds: number): Promise<void>
   response.off("close", abort);
 }
 
-/** The format that is asked for, the first unless said otherwise; undefined when the request was refused. */
+/**
+ * The format that is asked for, the first unless said otherwise; undefined when the request was
+ * refused.
+ */
 function readChoice<Choice extends string>(
   response: ServerResponse,
   query: URLSearchParams,
@@ -195,7 +202,8 @@ function readChoice<Choice extends string>(
 ): Choice | undefined {
   const text = query.get("format");
   const choice = text === null ? choices[0] : choices.find((value) => value === text);
-  if (choice === undefined) refuse(response, 400, `format must be one of ${choices.join(", ")}, current value is ${shown(text ?? "")}`);
+  if (choice === undefined)
+    refuse(response, 400, `format must be one of ${choices.join(", ")}, current value is ${shown(text ?? "")}`);
   return choice;
 }
 

@@ -1,4 +1,5 @@
-// /stats over HTTP: its formats, and that a process with many statistics goes on with other work while it answers.
+// /stats over HTTP: its formats, and that a process with many statistics goes on with other work
+// while it answers.
 import { silentLog } from "@weir/common/log/log";
 import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -13,7 +14,10 @@ describe("createStatsRoute()", () => {
 
   beforeEach(async () => {
     store = createStatisticsStore({ maxDynamicKeys: 20_000 });
-    server = createAdminServer({ log: silentLog() }, { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug" });
+    server = createAdminServer(
+      { log: silentLog() },
+      { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug" },
+    );
     server.route(createStatsRoute({ statistics: store, extraTags: new Map([["team", "x"]]) }));
     await server.start();
     url = `http://127.0.0.1:${server.address()?.port ?? 0}/stats`;
@@ -26,10 +30,14 @@ describe("createStatsRoute()", () => {
     store.gauge("a").set(1.5);
     const text = await fetch(url);
     expect(text.headers.get("content-type")).toBe("text/plain; charset=utf-8");
-    expect(await text.text()).toBe("a.__team=x: 1.5\nb.__team=x: 2\nratelimit.service.stats_keys_dropped.__team=x: 0\n");
+    expect(await text.text()).toBe(
+      "a.__team=x: 1.5\nb.__team=x: 2\nratelimit.service.stats_keys_dropped.__team=x: 0\n",
+    );
     const json = await fetch(`${url}?format=json`);
     expect(json.headers.get("content-type")).toBe("application/json");
-    expect(await json.text()).toBe('{"a.__team=x":1.5,"b.__team=x":2,"ratelimit.service.stats_keys_dropped.__team=x":0}\n');
+    expect(await json.text()).toBe(
+      '{"a.__team=x":1.5,"b.__team=x":2,"ratelimit.service.stats_keys_dropped.__team=x":0}\n',
+    );
     const head = await fetch(url, { method: "HEAD" });
     expect([head.status, await head.text()]).toEqual([200, ""]);
   });
@@ -46,7 +54,8 @@ describe("createStatsRoute()", () => {
     const text = await (await fetch(url)).text();
     isDone = true;
     expect(text.split("\n")).toHaveLength(120_002);
-    // Two hundred to read a hundred rules each, 235 to sort, 234 in each of eight rounds to merge, 241 to write.
+    // Two hundred to read a hundred rules each, 235 to sort, 234 in each of eight rounds to merge,
+    // 241 to write.
     expect(turns).toBeGreaterThan(2000);
   });
 });

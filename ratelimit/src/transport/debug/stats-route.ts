@@ -1,4 +1,5 @@
-// /stats of the debug listener: every statistic, sent in steps so that a process with many of them goes on deciding meanwhile.
+// /stats of the debug listener: every statistic, sent in steps so that a process with many of them
+// goes on deciding meanwhile.
 import type { AdminRoute } from "@weir/common/admin/admin-server";
 
 import { createPacedResponses } from "../../statistics/paced-response.ts";

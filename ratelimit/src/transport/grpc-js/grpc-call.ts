@@ -40,7 +40,9 @@ export class GrpcCall implements DecisionCall {
 
   /** The caller's headers, for its place in a trace. */
   headers(): TraceHeaders {
-    return Object.fromEntries(Object.entries(this.#call.metadata.getMap()).map(([name, value]) => [name, value.toString()]));
+    return Object.fromEntries(
+      Object.entries(this.#call.metadata.getMap()).map(([name, value]) => [name, value.toString()]),
+    );
   }
 
   decided(decision: Decision): void {

@@ -1,4 +1,5 @@
-// What gRPC clients send too much of, and certificates that are nearly right: each is refused, and the others never notice.
+// What gRPC clients send too much of, and certificates that are nearly right: each is refused, and
+// the others never notice.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect as http2Connect, constants, type IncomingHttpHeaders } from "node:http2";
 import { tmpdir } from "node:os";
@@ -97,7 +98,12 @@ describe("the gRPC listener and too much", () => {
       ask(client, padded(4 * 1024 * 1024)),
       ask(client, GOOD),
     ]);
-    expect(answers).toEqual(["RESOURCE_EXHAUSTED: Received message larger than max (4194305 vs 4194304)", "OK", "OK", "OK"]);
+    expect(answers).toEqual([
+      "RESOURCE_EXHAUSTED: Received message larger than max (4194305 vs 4194304)",
+      "OK",
+      "OK",
+      "OK",
+    ]);
   });
 
   it("a header over its limit is refused, and other clients go on", async () => {
@@ -155,13 +161,23 @@ describe("the gRPC listener and certificates of clients", () => {
     folder = await mkdtemp(join(tmpdir(), "weir-grpc-limits-"));
     closers.push(() => void rm(folder, { recursive: true, force: true }));
     authority = await createAuthority({ commonName: "first", now, validDays: 1 });
-    const pair = await authority.issue({ commonName: "server", dnsNames: ["localhost"], usage: "server", now, validDays: 1 });
+    const pair = await authority.issue({
+      commonName: "server",
+      dnsNames: ["localhost"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
     await Promise.all([
       writeFile(join(folder, "cert.pem"), pair.certPem),
       writeFile(join(folder, "key.pem"), pair.keyPem),
       writeFile(join(folder, "ca.pem"), authority.certPem),
     ]);
-    const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem"), caPath: join(folder, "ca.pem") };
+    const paths = {
+      certPath: join(folder, "cert.pem"),
+      keyPath: join(folder, "key.pem"),
+      caPath: join(folder, "ca.pem"),
+    };
     files = openTlsFiles(paths, { log: silentLog() }, { pollIntervalMs: 50 });
     files.start();
     return start({ files, clientName });
@@ -172,8 +188,15 @@ describe("the gRPC listener and certificates of clients", () => {
     names: { readonly commonName: string; readonly dnsNames?: readonly string[]; readonly uris?: readonly string[] },
   ): Promise<string> {
     const pair = await authority.issue({ ...names, usage: "client", now, validDays: 1 });
-    const channel = credentials.createSsl(Buffer.from(authority.certPem), Buffer.from(pair.keyPem), Buffer.from(pair.certPem));
-    const client = new Client(target, channel, { "grpc.ssl_target_name_override": "localhost", "grpc.use_local_subchannel_pool": 1 });
+    const channel = credentials.createSsl(
+      Buffer.from(authority.certPem),
+      Buffer.from(pair.keyPem),
+      Buffer.from(pair.certPem),
+    );
+    const client = new Client(target, channel, {
+      "grpc.ssl_target_name_override": "localhost",
+      "grpc.use_local_subchannel_pool": 1,
+    });
     closers.push(() => client.close());
     return (await ask(client, GOOD)).split(":")[0] ?? "";
   }
@@ -191,7 +214,13 @@ describe("the gRPC listener and certificates of clients", () => {
   it("a client of the old authority is refused once the authority was replaced, also when it resumes its session (case 201)", async () => {
     const target = await startSecure(undefined);
     const [host = "", port = ""] = target.split(":");
-    const old = await authority.issue({ commonName: "x", dnsNames: ["envoy.weir.example"], usage: "client", now, validDays: 1 });
+    const old = await authority.issue({
+      commonName: "x",
+      dnsNames: ["envoy.weir.example"],
+      usage: "client",
+      now,
+      validDays: 1,
+    });
     const options = {
       host,
       port: Number(port),
@@ -211,7 +240,9 @@ describe("the gRPC listener and certificates of clients", () => {
           socket.destroy();
         };
         socket.on("session", (bytes: Buffer) => (ticket = bytes));
-        socket.on("secureConnect", () => socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", "latin1"));
+        socket.on("secureConnect", () =>
+          socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", "latin1"),
+        );
         socket.on("data", () => setTimeout(() => end(true), 50));
         socket.on("error", () => end(false));
         socket.on("close", () => end(false));

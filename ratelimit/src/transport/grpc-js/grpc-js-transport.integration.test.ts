@@ -83,10 +83,18 @@ function ask(client: Client, request: ClientRequest, timeoutMs = 30_000): Promis
   const { path, requestSerialize, responseDeserialize } = shouldRateLimit;
   return new Promise((resolve) => {
     const options = { deadline: Date.now() + timeoutMs };
-    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, message, new Metadata(), options, (error, response) => {
-      if (error !== null) resolve(refusalOf(error));
-      else resolve(response === undefined ? { kind: "broken" } : { kind: "decision", response });
-    });
+    client.makeUnaryRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      message,
+      new Metadata(),
+      options,
+      (error, response) => {
+        if (error !== null) resolve(refusalOf(error));
+        else resolve(response === undefined ? { kind: "broken" } : { kind: "decision", response });
+      },
+    );
   });
 }
 
@@ -165,7 +173,13 @@ describe("createGrpcJsTransport", () => {
     const { client, decider } = await start();
     const { path, requestSerialize, responseDeserialize } = shouldRateLimit;
     await new Promise((resolve) => {
-      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, create(RateLimitRequestSchema, PLAIN_REQUEST), resolve);
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        create(RateLimitRequestSchema, PLAIN_REQUEST),
+        resolve,
+      );
     });
     expect(decider.calls[0]?.call.deadlineMs).toBeUndefined();
   });
@@ -206,8 +220,12 @@ describe("createGrpcJsTransport", () => {
     health.set("start", true);
     const { path, requestSerialize, responseDeserialize } = listMethod;
     const answer = await new Promise((resolve) => {
-      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, create(HealthListRequestSchema), (error, response) =>
-        resolve(error ?? response?.statuses),
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        create(HealthListRequestSchema),
+        (error, response) => resolve(error ?? response?.statuses),
       );
     });
     expect(answer).toMatchObject({
@@ -226,7 +244,9 @@ describe("createGrpcJsTransport", () => {
 
   it("Watch tells each change, SERVICE_UNKNOWN for other names, and ends when the server drains", async () => {
     const { client, health, transport: opened } = await start();
-    const watch = (service: string): { seen: number[]; ended: Promise<number>; stream: ClientReadableStream<HealthCheckResponse> } => {
+    const watch = (
+      service: string,
+    ): { seen: number[]; ended: Promise<number>; stream: ClientReadableStream<HealthCheckResponse> } => {
       const { path, requestSerialize, responseDeserialize } = watchMethod;
       const stream = client.makeServerStreamRequest(
         path,
@@ -236,7 +256,11 @@ describe("createGrpcJsTransport", () => {
       );
       const seen: number[] = [];
       stream.on("data", (response: HealthCheckResponse) => seen.push(response.status));
-      return { seen, stream, ended: new Promise((resolve) => stream.on("error", (error: GrpcError) => resolve(error.code))) };
+      return {
+        seen,
+        stream,
+        ended: new Promise((resolve) => stream.on("error", (error: GrpcError) => resolve(error.code))),
+      };
     };
     const known = watch("ratelimit");
     const unknown = watch("x");
@@ -355,14 +379,24 @@ describe("createGrpcJsTransport over TLS", () => {
   });
 
   async function writeServerPair(name: string): Promise<void> {
-    const pair = await authority.issue({ commonName: name, dnsNames: [name, "localhost"], usage: "server", now, validDays: 1 });
+    const pair = await authority.issue({
+      commonName: name,
+      dnsNames: [name, "localhost"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
     await writeFile(join(folder, "key.next"), pair.keyPem);
     await writeFile(join(folder, "cert.next"), pair.certPem);
     await rename(join(folder, "key.next"), join(folder, "key.pem"));
     await rename(join(folder, "cert.next"), join(folder, "cert.pem"));
   }
 
-  async function start(options: { withClients: boolean; clientName?: string; handshakeTimeoutMs?: number }): Promise<Opened> {
+  async function start(options: {
+    withClients: boolean;
+    clientName?: string;
+    handshakeTimeoutMs?: number;
+  }): Promise<Opened> {
     const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
     files = openTlsFiles(
       options.withClients ? { ...paths, caPath: join(folder, "ca.pem") } : paths,
@@ -392,7 +426,9 @@ describe("createGrpcJsTransport over TLS", () => {
         ? undefined
         : await authority.issue({ commonName: "client", dnsNames: [dnsName], usage: "client", now, validDays: 1 });
     const channel =
-      pair === undefined ? credentials.createSsl(ca) : credentials.createSsl(ca, Buffer.from(pair.keyPem), Buffer.from(pair.certPem));
+      pair === undefined
+        ? credentials.createSsl(ca)
+        : credentials.createSsl(ca, Buffer.from(pair.keyPem), Buffer.from(pair.certPem));
     const options = { "grpc.ssl_target_name_override": "localhost", "grpc.use_local_subchannel_pool": 1 };
     const client = new Client(opened?.target ?? "", channel, options);
     clients.push(client);
@@ -403,10 +439,13 @@ describe("createGrpcJsTransport over TLS", () => {
   function shownName(target: string): Promise<string> {
     const [host = "", port = ""] = target.split(":");
     return new Promise((resolve, reject) => {
-      const socket = tlsConnect({ host, port: Number(port), ca: authority.certPem, servername: "localhost", ALPNProtocols: ["h2"] }, () => {
-        resolve(String(socket.getPeerCertificate().subject.CN));
-        socket.destroy();
-      });
+      const socket = tlsConnect(
+        { host, port: Number(port), ca: authority.certPem, servername: "localhost", ALPNProtocols: ["h2"] },
+        () => {
+          resolve(String(socket.getPeerCertificate().subject.CN));
+          socket.destroy();
+        },
+      );
       socket.on("error", reject);
     });
   }
@@ -429,16 +468,32 @@ describe("createGrpcJsTransport over TLS", () => {
   it("asks clients for a certificate of the authority, and for the name where one is set (case 202)", async () => {
     await start({ withClients: true, clientName: "envoy.example" });
     expect((await ask(await clientWith("envoy.example"), PLAIN_REQUEST)).kind).toBe("decision");
-    expect(await ask(await clientWith("other.example"), PLAIN_REQUEST)).toMatchObject({ kind: "refused", status: "UNAVAILABLE" });
-    expect(await ask(await clientWith(undefined), PLAIN_REQUEST)).toMatchObject({ kind: "refused", status: "UNAVAILABLE" });
+    expect(await ask(await clientWith("other.example"), PLAIN_REQUEST)).toMatchObject({
+      kind: "refused",
+      status: "UNAVAILABLE",
+    });
+    expect(await ask(await clientWith(undefined), PLAIN_REQUEST)).toMatchObject({
+      kind: "refused",
+      status: "UNAVAILABLE",
+    });
     expect(opened?.decider.calls).toHaveLength(1);
   });
 
   it("refuses a client certificate of another authority", async () => {
     await start({ withClients: true });
     const other = await createAuthority({ commonName: "other", now, validDays: 1 });
-    const pair = await other.issue({ commonName: "client", dnsNames: ["envoy.example"], usage: "client", now, validDays: 1 });
-    const channel = credentials.createSsl(Buffer.from(authority.certPem), Buffer.from(pair.keyPem), Buffer.from(pair.certPem));
+    const pair = await other.issue({
+      commonName: "client",
+      dnsNames: ["envoy.example"],
+      usage: "client",
+      now,
+      validDays: 1,
+    });
+    const channel = credentials.createSsl(
+      Buffer.from(authority.certPem),
+      Buffer.from(pair.keyPem),
+      Buffer.from(pair.certPem),
+    );
     const client = new Client(opened?.target ?? "", channel, { "grpc.ssl_target_name_override": "localhost" });
     clients.push(client);
     expect(await ask(client, PLAIN_REQUEST)).toMatchObject({ kind: "refused", status: "UNAVAILABLE" });

@@ -1,17 +1,27 @@
-// gRPC over the library @grpc/grpc-js: ShouldRateLimit, health and reflection. It decides nothing; requests go to the decider as they were decoded.
+// gRPC over the library @grpc/grpc-js: ShouldRateLimit, health and reflection. It decides nothing;
+// requests go to the decider as they were decoded.
 import type { Socket } from "node:net";
 
 import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
-import { type RateLimitRequest, type RateLimitResponse, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import {
+  type RateLimitRequest,
+  type RateLimitResponse,
+  RateLimitService,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import type { Decider } from "../../decide/decider.ts";
 import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
-import { type ConnectionListener, createConnectionListener, type ListenerAddress, type ListenerTls } from "../connection-listener.ts";
+import {
+  type ConnectionListener,
+  createConnectionListener,
+  type ListenerAddress,
+  type ListenerTls,
+} from "../connection-listener.ts";
 import { decideTraced } from "../traced-call.ts";
 import type { Transport } from "../transport.ts";
 import { GrpcCall } from "./grpc-call.ts";
@@ -24,13 +34,17 @@ const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 /** Most calls that one connection may have open; Envoy keeps one connection per worker thread. */
 const STREAMS_MAX = 100_000;
 
-/** When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default is two hours, which holds what is dead for long. */
+/**
+ * When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default is two
+ * hours, which holds what is dead for long.
+ */
 const KEEPALIVE_TIME_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 /**
- * A connection on which nothing came for so long is dead: not even a ping was answered. The library sees to it by itself, but for connections that Node 26
- * loses track of: when the client of a TLS connection resets it while an answer is being written, neither session nor socket may ever end.
+ * A connection on which nothing came for so long is dead: not even a ping was answered. The library
+ * sees to it by itself, but for connections that Node 26 loses track of: when the client of a TLS
+ * connection resets it while an answer is being written, neither session nor socket may ever end.
  */
 const SILENT_MAX_MS = KEEPALIVE_TIME_MS + KEEPALIVE_TIMEOUT_MS;
 const SILENCE_CHECK_MS = SILENT_MAX_MS / 2;
@@ -52,9 +66,15 @@ export interface GrpcTransportDeps {
 export interface GrpcTransportOptions {
   readonly address: ListenerAddress;
   readonly tls: ListenerTls | undefined;
-  /** GRPC_MAX_CONNECTION_AGE: when a connection is told to go away, plus or minus a tenth; 0 = never. Default 24 hours. */
+  /**
+   * GRPC_MAX_CONNECTION_AGE: when a connection is told to go away, plus or minus a tenth; 0 =
+   * never. Default 24 hours.
+   */
   readonly connectionAgeMaxMs: number;
-  /** GRPC_MAX_CONNECTION_AGE_GRACE: how long its running calls have then; 0 = no limit. Default 1 hour. */
+  /**
+   * GRPC_MAX_CONNECTION_AGE_GRACE: how long its running calls have then; 0 = no limit. Default 1
+   * hour.
+   */
   readonly connectionAgeGraceMs: number;
 }
 
@@ -86,8 +106,10 @@ class GrpcJsTransport implements Transport {
     this.#health = createHealthHandlers(deps);
     this.#server.addService(serviceDefinition(HealthService), this.#health.handlers);
     this.#server.addService(serviceDefinition(RateLimitService), { shouldRateLimit: createShouldRateLimit(deps) });
-    for (const definition of this.#reflection.definitions) this.#server.addService(definition, this.#reflection.handlers);
-    // Connections are opened here and injected: the library checks no client names and tells badly why it cannot listen.
+    for (const definition of this.#reflection.definitions)
+      this.#server.addService(definition, this.#reflection.handlers);
+    // Connections are opened here and injected: the library checks no client names and tells badly
+    // why it cannot listen.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     const { address, tls } = options;
     const listenerOptions = { address, tls, what: "gRPC", portSetting: "GRPC_PORT", pathSetting: "GRPC_UDS" };
@@ -118,7 +140,8 @@ class GrpcJsTransport implements Transport {
     const drained = this.drain();
     this.#server.forceShutdown();
     for (const socket of this.#sockets.keys()) socket.destroy();
-    // A session whose client vanished in the middle of a message never tells the library that it has ended. It has when its connection is gone.
+    // A session whose client vanished in the middle of a message never tells the library that it
+    // has ended. It has when its connection is gone.
     await Promise.race([drained, this.#untilEmpty()]);
     clearInterval(this.#silenceTimer);
   }
@@ -143,7 +166,9 @@ class GrpcJsTransport implements Transport {
         seen.bytesRead = socket.bytesRead;
         seen.atMs = nowMs;
       } else if (nowMs - seen.atMs > SILENT_MAX_MS) {
-        this.#log.debug("nothing came over a gRPC connection, not even the answer to a ping; it is closed", { forMs: SILENT_MAX_MS });
+        this.#log.debug("nothing came over a gRPC connection, not even the answer to a ping; it is closed", {
+          forMs: SILENT_MAX_MS,
+        });
         socket.destroy();
       }
     }

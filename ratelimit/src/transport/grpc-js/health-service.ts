@@ -1,4 +1,5 @@
-// The gRPC health service over grpc-js. Every name it knows follows the health of the process as a whole.
+// The gRPC health service over grpc-js. Every name it knows follows the health of the process as a
+// whole.
 import { create } from "@bufbuild/protobuf";
 import { type handleServerStreamingCall, type handleUnaryCall, type ServerWritableStream, status } from "@grpc/grpc-js";
 import {
@@ -14,7 +15,10 @@ import {
 import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
 
-/** The names that can be asked for: the server as a whole, the reference's name for it, and the service's full name. */
+/**
+ * The names that can be asked for: the server as a whole, the reference's name for it, and the
+ * service's full name.
+ */
 const SERVICES: readonly string[] = ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"];
 
 /** Most streams that watch at a time: an Envoy or a probe holds one each. */
@@ -75,7 +79,10 @@ function counted<Request, Response>(
   };
 }
 
-/** The streams that watch. A name that is not known is told so and watched all the same, as the protocol asks: it could become known. */
+/**
+ * The streams that watch. A name that is not known is told so and watched all the same, as the
+ * protocol asks: it could become known.
+ */
 class Watches {
   readonly #health: Health;
   /** Each with whether its name is known. */

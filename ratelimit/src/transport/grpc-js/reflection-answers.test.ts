@@ -12,13 +12,17 @@ import { answerReflection } from "./reflection-answers.ts";
 type Question = MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"];
 
 function ask(messageRequest: NonNullable<Question> | undefined, host = ""): ServerReflectionResponse {
-  const request = create(ServerReflectionRequestSchema, messageRequest === undefined ? { host } : { host, messageRequest });
+  const request = create(
+    ServerReflectionRequestSchema,
+    messageRequest === undefined ? { host } : { host, messageRequest },
+  );
   return fromBinary(ServerReflectionResponseSchema, answerReflection(toBinary(ServerReflectionRequestSchema, request)));
 }
 
 /** The names of the files in the answer, or the error. */
 function filesIn({ messageResponse }: ServerReflectionResponse): readonly string[] | string {
-  if (messageResponse.case === "errorResponse") return `${messageResponse.value.errorCode} ${messageResponse.value.errorMessage}`;
+  if (messageResponse.case === "errorResponse")
+    return `${messageResponse.value.errorCode} ${messageResponse.value.errorMessage}`;
   if (messageResponse.case !== "fileDescriptorResponse") throw new TypeError(`not files: ${messageResponse.case}`);
   return messageResponse.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).name);
 }
@@ -29,7 +33,9 @@ const HEALTH = "grpc/health/v1/health.proto";
 describe("answerReflection()", () => {
   it("answerReflection() lists every service of the listener", () => {
     const { messageResponse } = ask({ case: "listServices", value: "" });
-    expect(messageResponse.case === "listServicesResponse" && messageResponse.value.service.map(({ name }) => name)).toEqual([
+    expect(
+      messageResponse.case === "listServicesResponse" && messageResponse.value.service.map(({ name }) => name),
+    ).toEqual([
       "envoy.service.ratelimit.v3.RateLimitService",
       "grpc.health.v1.Health",
       "grpc.reflection.v1.ServerReflection",
@@ -60,7 +66,11 @@ describe("answerReflection()", () => {
     ["a nested enum", "grpc.health.v1.HealthCheckResponse.ServingStatus", HEALTH],
     ["a value of a nested enum", "grpc.health.v1.HealthCheckResponse.SERVING", HEALTH],
     ["a value of an enum of a package", "envoy.type.v3.WEEK", "envoy/type/v3/ratelimit_unit.proto"],
-    ["a oneof", "grpc.reflection.v1alpha.ServerReflectionRequest.message_request", "grpc/reflection/v1alpha/reflection.proto"],
+    [
+      "a oneof",
+      "grpc.reflection.v1alpha.ServerReflectionRequest.message_request",
+      "grpc/reflection/v1alpha/reflection.proto",
+    ],
     ["an imported message", "google.protobuf.Duration", "google/protobuf/duration.proto"],
   ])("answerReflection() finds the file of %s", (_what, symbol, file) => {
     expect(filesIn(ask({ case: "fileContainingSymbol", value: symbol }))[0]).toBe(file);
@@ -83,7 +93,11 @@ describe("answerReflection()", () => {
     ],
     ["the extensions of a message", { case: "allExtensionNumbersOfType", value: "a.B" }, '5 there is no message "a.B"'],
     ["nothing", undefined, "3 the request asks nothing"],
-    ["a name that is long", { case: "fileByFilename", value: "x".repeat(5000) }, `5 there is no file "${"x".repeat(200)}"`],
+    [
+      "a name that is long",
+      { case: "fileByFilename", value: "x".repeat(5000) },
+      `5 there is no file "${"x".repeat(200)}"`,
+    ],
   ])("answerReflection() says that there is no such thing when asked for %s", (_what, question, error) => {
     expect(filesIn(ask(question))).toBe(error);
   });

@@ -1,5 +1,5 @@
-// The answers of the reflection service, from the descriptors inside the generated code. Loaded when somebody first asks. Versions v1 and v1alpha
-// have the same bytes, so one answers both.
+// The answers of the reflection service, from the descriptors inside the generated code. Loaded
+// when somebody first asks. Versions v1 and v1alpha have the same bytes, so one answers both.
 import { create, createRegistry, type DescFile, fromBinary, type Registry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { file_envoy_service_ratelimit_v3_rls } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
@@ -52,7 +52,10 @@ function answerOf({ messageRequest }: ServerReflectionRequest): Answer {
     case "fileByFilename":
       return fileAnswer(files.get(messageRequest.value), `there is no file ${quoted(messageRequest.value)}`);
     case "fileContainingSymbol":
-      return fileAnswer(fileOfSymbol(registry, messageRequest.value), `there is no symbol ${quoted(messageRequest.value)}`);
+      return fileAnswer(
+        fileOfSymbol(registry, messageRequest.value),
+        `there is no symbol ${quoted(messageRequest.value)}`,
+      );
     case "fileContainingExtension":
       return refusal(NOT_FOUND, `there is no extension of ${quoted(messageRequest.value.containingType)}`);
     case "allExtensionNumbersOfType":
@@ -71,7 +74,10 @@ function answerOf({ messageRequest }: ServerReflectionRequest): Answer {
 
 function listing(): Answer {
   const names = ROOTS.flatMap((file) => file.services.map((service) => service.typeName)).sort();
-  return { case: "listServicesResponse", value: create(ListServiceResponseSchema, { service: names.map((name) => ({ name })) }) };
+  return {
+    case: "listServicesResponse",
+    value: create(ListServiceResponseSchema, { service: names.map((name) => ({ name })) }),
+  };
 }
 
 /** The file with everything that it imports, so that one answer is all that a client needs. */
@@ -90,7 +96,10 @@ function refusal(errorCode: number, errorMessage: string): Answer {
   return { case: "errorResponse", value: create(ErrorResponseSchema, { errorCode, errorMessage }) };
 }
 
-/** The file that declares a type or a service, or a member of one: a method, field, oneof or enum value. */
+/**
+ * The file that declares a type or a service, or a member of one: a method, field, oneof or enum
+ * value.
+ */
 function fileOfSymbol(types: Registry, name: string): DescFile | undefined {
   const own = types.get(name);
   if (own !== undefined) return own.file;
@@ -98,14 +107,16 @@ function fileOfSymbol(types: Registry, name: string): DescFile | undefined {
   const [scope, member] = [name.slice(0, Math.max(0, dot)), name.slice(dot + 1)];
   for (const type of types) {
     // A value of an enum is named beside its enum, not in it.
-    if (type.kind === "enum" && scopeOf(type.typeName) === scope && type.values.some((value) => value.name === member)) return type.file;
+    if (type.kind === "enum" && scopeOf(type.typeName) === scope && type.values.some((value) => value.name === member))
+      return type.file;
   }
   const parent = types.get(scope);
   switch (parent?.kind) {
     case "service":
       return parent.methods.some((method) => method.name === member) ? parent.file : undefined;
     case "message":
-      return parent.fields.some((field) => field.name === member) || parent.oneofs.some((oneof) => oneof.name === member)
+      return parent.fields.some((field) => field.name === member) ||
+        parent.oneofs.some((oneof) => oneof.name === member)
         ? parent.file
         : undefined;
     default:

@@ -1,5 +1,6 @@
-// gRPC reflection over grpc-js, versions v1 and v1alpha: lets grpcurl and its like call the service without its .proto files. What is answered is
-// reflection-answers.ts, loaded when somebody first asks.
+// gRPC reflection over grpc-js, versions v1 and v1alpha: lets grpcurl and its like call the service
+// without its .proto files. What is answered is reflection-answers.ts, loaded when somebody first
+// asks.
 import { type handleBidiStreamingCall, type ServerDuplexStream, type ServiceDefinition, status } from "@grpc/grpc-js";
 
 /** Both versions; clients try the first and fall back to the other. */

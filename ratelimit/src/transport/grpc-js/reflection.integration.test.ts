@@ -1,4 +1,5 @@
-// Reflection as its users see it: a real grpcurl that has none of our .proto files, and raw streams where it is too polite.
+// Reflection as its users see it: a real grpcurl that has none of our .proto files, and raw streams
+// where it is too polite.
 import { spawn } from "node:child_process";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +7,10 @@ import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
-import { ServerReflectionRequestSchema, ServerReflectionResponseSchema } from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
+import {
+  ServerReflectionRequestSchema,
+  ServerReflectionResponseSchema,
+} from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createHealth } from "../../health/health.ts";
@@ -19,7 +23,13 @@ import { createGrpcJsTransport } from "./grpc-js-transport.ts";
 const GRPCURL_VERSION = "1.9.4";
 
 /** Where the set-up of the tests builds it. */
-const GRPCURL = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "weir", `grpcurl-${GRPCURL_VERSION}`, "bin", "grpcurl");
+const GRPCURL = join(
+  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
+  "weir",
+  `grpcurl-${GRPCURL_VERSION}`,
+  "bin",
+  "grpcurl",
+);
 
 const HOUR_MS = 3_600_000;
 
@@ -81,9 +91,9 @@ describe("reflection, asked by grpcurl", () => {
     expect((await grpcurl(address(), "describe", "envoy.service.ratelimit.v3.RateLimitRequest")).output).toContain(
       "repeated .envoy.extensions.common.ratelimit.v3.RateLimitDescriptor descriptors = 2;",
     );
-    expect((await grpcurl(address(), "describe", "envoy.service.ratelimit.v3.RateLimitRequest.domain")).output).toContain(
-      "string domain = 1;",
-    );
+    expect(
+      (await grpcurl(address(), "describe", "envoy.service.ratelimit.v3.RateLimitRequest.domain")).output,
+    ).toContain("string domain = 1;");
     expect(await grpcurl(address(), "describe", "envoy.Nothing")).toEqual({
       code: 1,
       output: 'Failed to resolve symbol "envoy.Nothing": Symbol not found: envoy.Nothing\n',
@@ -92,9 +102,17 @@ describe("reflection, asked by grpcurl", () => {
 
   it("grpcurl calls ShouldRateLimit and the health service without their .proto files", async () => {
     const request = '{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}';
-    const limited = await grpcurl("-d", request, address(), "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit");
+    const limited = await grpcurl(
+      "-d",
+      request,
+      address(),
+      "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+    );
     expect(JSON.parse(limited.output)).toEqual({ overallCode: "OK", statuses: [{ code: "OK" }] });
-    expect(decider.calls[0]?.request).toMatchObject({ domain: "d", descriptors: [{ entries: [{ key: "k", value: "v" }] }] });
+    expect(decider.calls[0]?.request).toMatchObject({
+      domain: "d",
+      descriptors: [{ entries: [{ key: "k", value: "v" }] }],
+    });
     const health = await grpcurl(address(), "grpc.health.v1.Health/Check");
     expect(JSON.parse(health.output)).toEqual({ status: "SERVING" });
   });
@@ -115,7 +133,11 @@ describe("reflection streams", () => {
     const client = new Client(address(), credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
     clients.push(client);
     const asIs = (bytes: Buffer): Buffer => bytes;
-    const stream = client.makeBidiStreamRequest(`/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`, asIs, asIs);
+    const stream = client.makeBidiStreamRequest(
+      `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+      asIs,
+      asIs,
+    );
     const answers: Buffer[] = [];
     stream.on("data", (bytes: Buffer) => answers.push(bytes));
     const ended = new Promise<number>((resolve) => {
@@ -126,18 +148,25 @@ describe("reflection streams", () => {
   }
 
   function bytesOf(filename: string): Buffer {
-    const request = create(ServerReflectionRequestSchema, { messageRequest: { case: "fileByFilename", value: filename } });
+    const request = create(ServerReflectionRequestSchema, {
+      messageRequest: { case: "fileByFilename", value: filename },
+    });
     return Buffer.from(toBinary(ServerReflectionRequestSchema, request));
   }
 
-  it.each(["v1", "v1alpha"] as const)("a stream of version %s answers each request in order and ends with the client", async (version) => {
-    const { stream, answers, ended } = open(version);
-    for (const name of ["a", "b", "c"]) stream.write(bytesOf(name));
-    stream.end();
-    expect(await ended).toBe(status.OK);
-    const names = answers.map((bytes) => fromBinary(ServerReflectionResponseSchema, bytes).originalRequest?.messageRequest.value);
-    expect(names).toEqual(["a", "b", "c"]);
-  });
+  it.each(["v1", "v1alpha"] as const)(
+    "a stream of version %s answers each request in order and ends with the client",
+    async (version) => {
+      const { stream, answers, ended } = open(version);
+      for (const name of ["a", "b", "c"]) stream.write(bytesOf(name));
+      stream.end();
+      expect(await ended).toBe(status.OK);
+      const names = answers.map(
+        (bytes) => fromBinary(ServerReflectionResponseSchema, bytes).originalRequest?.messageRequest.value,
+      );
+      expect(names).toEqual(["a", "b", "c"]);
+    },
+  );
 
   it("a stream that carries no request ends with INTERNAL, and the others go on", async () => {
     const bad = open("v1");

@@ -1,4 +1,5 @@
-// What HTTP clients send wrong, too much or too slowly, byte by byte: each gets a clear answer, and the others never notice.
+// What HTTP clients send wrong, too much or too slowly, byte by byte: each gets a clear answer, and
+// the others never notice.
 import { connect, type Socket } from "node:net";
 
 import { silentLog } from "@weir/common/log/log";
@@ -16,7 +17,10 @@ const GOOD_ANSWER = '{"overallCode":"OK","statuses":[{"code":"OK"}]}';
 /** Longest wait for an answer, in milliseconds. */
 const ANSWER = { timeout: 60_000, interval: 5 };
 
-/** Short enough for a test to wait for, and so long that no whole request comes too late on a busy machine. */
+/**
+ * Short enough for a test to wait for, and so long that no whole request comes too late on a busy
+ * machine.
+ */
 const SHORT_TIMEOUTS = { headersTimeout: 1000, requestTimeout: 2000, connectionsCheckingInterval: 50 };
 
 let transport: Transport;
@@ -131,7 +135,8 @@ describe("the HTTP listener and odd requests", () => {
     await start();
     const { socket, seen } = open();
     socket.write(`${GOOD}GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n${GOOD}GET /x HTTP/1.1\r\nHost: x\r\n\r\n`);
-    const statuses = (): readonly string[] => [...seen.text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = ""]) => status);
+    const statuses = (): readonly string[] =>
+      [...seen.text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = ""]) => status);
     await expect.poll(statuses, ANSWER).toEqual(["200", "500", "200", "404"]);
   });
 
@@ -162,7 +167,9 @@ describe("the HTTP listener and odd requests", () => {
   it("a body in chunks is taken together", async () => {
     await start();
     const { socket, seen } = open();
-    const chunks = [BODY.slice(0, 7), BODY.slice(7)].map((piece) => `${piece.length.toString(16)};x=y\r\n${piece}\r\n`).join("");
+    const chunks = [BODY.slice(0, 7), BODY.slice(7)]
+      .map((piece) => `${piece.length.toString(16)};x=y\r\n${piece}\r\n`)
+      .join("");
     socket.write(`POST /json HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
     await expect.poll(() => seen.text, ANSWER).toContain(GOOD_ANSWER);
   });
@@ -170,21 +177,28 @@ describe("the HTTP listener and odd requests", () => {
   it("Expect: 100-continue is told to go on, unless the body would be refused", async () => {
     await start();
     const patient = open();
-    patient.socket.write(`POST /json HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`);
+    patient.socket.write(
+      `POST /json HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`,
+    );
     await expect.poll(() => patient.seen.text, ANSWER).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     patient.socket.write(BODY);
     await expect.poll(() => patient.seen.text, ANSWER).toContain(GOOD_ANSWER);
-    expect(await refusalOf("POST /json HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1048577\r\n\r\n")).toBe(
+    expect(
+      await refusalOf("POST /json HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1048577\r\n\r\n"),
+    ).toBe(
       '413 Payload Too Large {"code":"RESOURCE_EXHAUSTED","message":"the body must not be longer than 1048576 bytes"}',
     );
   });
 
-  it.each(["GET", "PUT", "DELETE", "OPTIONS", "PATCH"])("%s with a body is decided, as in the reference (case 170)", async (method) => {
-    await start();
-    const { socket, seen } = open();
-    socket.write(GOOD.replace("POST", method));
-    await expect.poll(() => seen.text, ANSWER).toContain(GOOD_ANSWER);
-  });
+  it.each(["GET", "PUT", "DELETE", "OPTIONS", "PATCH"])(
+    "%s with a body is decided, as in the reference (case 170)",
+    async (method) => {
+      await start();
+      const { socket, seen } = open();
+      socket.write(GOOD.replace("POST", method));
+      await expect.poll(() => seen.text, ANSWER).toContain(GOOD_ANSWER);
+    },
+  );
 
   it("HEAD is answered without a body", async () => {
     await start();
@@ -227,7 +241,10 @@ describe("the HTTP listener and odd requests", () => {
     for (const { socket } of flood.slice(0, 100))
       for (let chunk = 0; chunk < 17; chunk++) socket.write(`10000\r\n${"x".repeat(65_536)}\r\n`);
     await expect
-      .poll(() => flood.slice(0, 20).every(({ seen }) => seen.text.startsWith("HTTP/1.1 413 ") || seen.isClosed), ANSWER)
+      .poll(
+        () => flood.slice(0, 20).every(({ seen }) => seen.text.startsWith("HTTP/1.1 413 ") || seen.isClosed),
+        ANSWER,
+      )
       .toBe(true);
     await assertOthersAreServed();
   });

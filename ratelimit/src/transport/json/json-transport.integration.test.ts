@@ -3,7 +3,10 @@ import { connect } from "node:net";
 
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { silentLog } from "@weir/common/log/log";
-import { RateLimitRequestSchema, RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import {
+  RateLimitRequestSchema,
+  RateLimitResponseSchema,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { DecideError } from "../../decide/decide-error.ts";
@@ -15,7 +18,10 @@ import { createJsonTransport } from "./json-transport.ts";
 
 async function open(decider: Decider): Promise<{ transport: Transport; health: Health; url: string }> {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
-  const transport = createJsonTransport({ decider, tracing: NO_TRACING, health, log: silentLog() }, { host: "127.0.0.1", port: 0 });
+  const transport = createJsonTransport(
+    { decider, tracing: NO_TRACING, health, log: silentLog() },
+    { host: "127.0.0.1", port: 0 },
+  );
   await transport.start();
   return { transport, health, url: `http://${transport.address() ?? ""}` };
 }
@@ -73,7 +79,14 @@ describe("createJsonTransport", () => {
     decider.answer = {
       ...PLAIN_OK,
       overallCode: 2,
-      statuses: [{ code: 2, currentLimit: { requestsPerUnit: 1, unit: 2, name: "" }, limitRemaining: 0, durationUntilResetSeconds: 35 }],
+      statuses: [
+        {
+          code: 2,
+          currentLimit: { requestsPerUnit: 1, unit: 2, name: "" },
+          limitRemaining: 0,
+          durationUntilResetSeconds: 35,
+        },
+      ],
       headers: [{ key: "RateLimit-Limit", value: "1" }],
     };
     const { url } = await start(decider);
@@ -81,7 +94,9 @@ describe("createJsonTransport", () => {
     expect(response.status).toBe(429);
     expect(await response.json()).toEqual({
       overallCode: "OVER_LIMIT",
-      statuses: [{ code: "OVER_LIMIT", currentLimit: { requestsPerUnit: 1, unit: "MINUTE" }, durationUntilReset: "35s" }],
+      statuses: [
+        { code: "OVER_LIMIT", currentLimit: { requestsPerUnit: 1, unit: "MINUTE" }, durationUntilReset: "35s" },
+      ],
       responseHeadersToAdd: [{ key: "RateLimit-Limit", value: "1" }],
     });
   });
@@ -90,11 +105,16 @@ describe("createJsonTransport", () => {
     const decider = new ScriptedDecider();
     decider.answer = {
       ...PLAIN_OK,
-      statuses: [{ code: 1, currentLimit: undefined, limitRemaining: 4294967295, durationUntilResetSeconds: undefined }],
+      statuses: [
+        { code: 1, currentLimit: undefined, limitRemaining: 4294967295, durationUntilResetSeconds: undefined },
+      ],
     };
     const { url } = await start(decider);
     const response = await fetch(`${url}/json`, { method: "POST", body: BODY });
-    expect(await response.json()).toEqual({ overallCode: "OK", statuses: [{ code: "OK", limitRemaining: 4294967295 }] });
+    expect(await response.json()).toEqual({
+      overallCode: "OK",
+      statuses: [{ code: "OK", limitRemaining: 4294967295 }],
+    });
   });
 
   it.each([
@@ -117,13 +137,20 @@ describe("createJsonTransport", () => {
     const { url } = await start(decider);
     const response = await fetch(`${url}/json`, { method: "POST", body: '{"domains":"d"}' });
     expect(response.status).toBe(400);
-    expect(await response.json()).toEqual({ code: "INVALID_ARGUMENT", message: expect.stringContaining('"domains" is unknown') });
+    expect(await response.json()).toEqual({
+      code: "INVALID_ARGUMENT",
+      message: expect.stringContaining('"domains" is unknown'),
+    });
     expect(decider.calls).toHaveLength(0);
   });
 
   it("/json does not look at method and content type, as the reference", async () => {
     const { url } = await start();
-    const response = await fetch(`${url}/json?x=y`, { method: "PUT", body: BODY, headers: { "content-type": "text/plain" } });
+    const response = await fetch(`${url}/json?x=y`, {
+      method: "PUT",
+      body: BODY,
+      headers: { "content-type": "text/plain" },
+    });
     expect(response.status).toBe(200);
     expect((await fetch(`${url}/json`)).status).toBe(400);
   });
@@ -133,16 +160,20 @@ describe("createJsonTransport", () => {
     ["found out", { "transfer-encoding": "chunked" }],
   ])("/json answers 413 when a body over 1 MiB is %s, and closes the connection", async (_what, headers) => {
     const { url } = await start();
-    const answer = await new Promise<{ status: number | undefined; connection: string | undefined; body: string }>((resolve, reject) => {
-      const request = httpRequest(`${url}/json`, { method: "POST", headers }, (response) => {
-        let body = "";
-        response.setEncoding("utf8");
-        response.on("data", (chunk: string) => (body += chunk));
-        response.on("end", () => resolve({ status: response.statusCode, connection: response.headers.connection, body }));
-      });
-      request.on("error", reject);
-      request.write(Buffer.alloc(1024 * 1024 + 1, " "));
-    });
+    const answer = await new Promise<{ status: number | undefined; connection: string | undefined; body: string }>(
+      (resolve, reject) => {
+        const request = httpRequest(`${url}/json`, { method: "POST", headers }, (response) => {
+          let body = "";
+          response.setEncoding("utf8");
+          response.on("data", (chunk: string) => (body += chunk));
+          response.on("end", () =>
+            resolve({ status: response.statusCode, connection: response.headers.connection, body }),
+          );
+        });
+        request.on("error", reject);
+        request.write(Buffer.alloc(1024 * 1024 + 1, " "));
+      },
+    );
     expect(answer).toEqual({
       status: 413,
       connection: "close",

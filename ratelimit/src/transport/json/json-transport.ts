@@ -1,5 +1,5 @@
-// HTTP/1.1: the decision as JSON on /json, and the health of the process on /healthcheck. What a body means is request-body.ts, what is answered
-// json-call.ts.
+// HTTP/1.1: the decision as JSON on /json, and the health of the process on /healthcheck. What a
+// body means is request-body.ts, what is answered json-call.ts.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 
@@ -20,11 +20,24 @@ import type { Transport } from "../transport.ts";
 import { JsonCall, respondError } from "./json-call.ts";
 import { BodyReader, isTooLong, parseRequestBody } from "./request-body.ts";
 
-/** How long a client may take for its headers, for its whole request, and between two requests, and how often that is looked at, in milliseconds. */
-const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 5000 } as const;
+/**
+ * How long a client may take for its headers, for its whole request, and between two requests, and
+ * how often that is looked at, in milliseconds.
+ */
+const TIMEOUTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5000,
+} as const;
 
 /** The gRPC names of what Node refuses by itself. */
-const REFUSAL_CODE = { 400: "INVALID_ARGUMENT", 408: "DEADLINE_EXCEEDED", 413: "RESOURCE_EXHAUSTED", 431: "RESOURCE_EXHAUSTED" } as const;
+const REFUSAL_CODE = {
+  400: "INVALID_ARGUMENT",
+  408: "DEADLINE_EXCEEDED",
+  413: "RESOURCE_EXHAUSTED",
+  431: "RESOURCE_EXHAUSTED",
+} as const;
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
@@ -42,7 +55,11 @@ export interface JsonTransportOptions {
   readonly host: string;
   readonly port: number;
   /** For tests: instead of TIMEOUTS. */
-  readonly timeouts?: { readonly headersTimeout: number; readonly requestTimeout: number; readonly connectionsCheckingInterval: number };
+  readonly timeouts?: {
+    readonly headersTimeout: number;
+    readonly requestTimeout: number;
+    readonly connectionsCheckingInterval: number;
+  };
 }
 
 /** Makes the transport. */
@@ -73,7 +90,9 @@ class JsonTransport implements Transport {
       if (!isTooLong(request)) response.writeContinue(); // Of a body that is refused, nothing need be sent.
       this.#handle(request, response);
     });
-    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(socket, findHttpRefusal(error)));
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) =>
+      this.#refuse(socket, findHttpRefusal(error)),
+    );
   }
 
   address(): string | undefined {
@@ -89,7 +108,8 @@ class JsonTransport implements Transport {
       if (this.#server.listening) this.#server.close(() => resolve());
       else resolve();
       this.#server.closeIdleConnections();
-      // A connection that is kept after its answer would keep the server open until its client tires of it.
+      // A connection that is kept after its answer would keep the server open until its client
+      // tires of it.
       for (const response of this.#responses) if (!response.headersSent) response.setHeader("Connection", "close");
     });
     return this.#drained;

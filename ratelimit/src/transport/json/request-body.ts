@@ -1,4 +1,5 @@
-// The body of a /json request: read within bounds, and parsed as strict proto3 JSON (both spellings of field names, unknown fields refused).
+// The body of a /json request: read within bounds, and parsed as strict proto3 JSON (both spellings
+// of field names, unknown fields refused).
 import type { IncomingMessage } from "node:http";
 
 import { fromJsonString } from "@bufbuild/protobuf";
@@ -7,7 +8,10 @@ import { type RateLimitRequest, RateLimitRequestSchema } from "@weir/proto/gener
 /** Longest body, in bytes. */
 const BODY_MAX_BYTES = 1024 * 1024;
 
-/** Most bytes of bodies that have not come to their end, of all requests together: slow clients must not fill the memory. */
+/**
+ * Most bytes of bodies that have not come to their end, of all requests together: slow clients must
+ * not fill the memory.
+ */
 const UNFINISHED_MAX_BYTES = 64 * 1024 * 1024;
 
 /** Longest reason that an answer quotes from the parser, in characters. */
@@ -24,14 +28,18 @@ export type Body =
   | { readonly kind: "aborted" };
 
 /** A request, or in words why the body is none. */
-export type ParsedBody = { readonly ok: true; readonly request: RateLimitRequest } | { readonly ok: false; readonly message: string };
+export type ParsedBody =
+  { readonly ok: true; readonly request: RateLimitRequest } | { readonly ok: false; readonly message: string };
 
 /** Whether the request announces a body that will be refused. */
 export function isTooLong(request: IncomingMessage): boolean {
   return Number(request.headers["content-length"]) > BODY_MAX_BYTES;
 }
 
-/** Reads bodies. One that is too long is not read to its end; its connection closes after the answer. */
+/**
+ * Reads bodies. One that is too long is not read to its end; its connection closes after the
+ * answer.
+ */
 export class BodyReader {
   readonly #unfinishedMaxBytes: number;
   #unfinishedBytes = 0;

@@ -1,4 +1,5 @@
-// Test equipment: certificates of a cluster under test, whose nodes are servers and clients of each other, and of those who count in it.
+// Test equipment: certificates of a cluster under test, whose nodes are servers and clients of each
+// other, and of those who count in it.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +22,13 @@ export async function createClusterCertificates(): Promise<ClusterCertificates> 
   const folder = await mkdtemp(join(tmpdir(), "weir-cluster-tls-"));
   const now = new Date();
   const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-  const node = await authority.issue({ commonName: "redis", ipAddresses: ["127.0.0.1"], usage: "server", now, validDays: 1 });
+  const node = await authority.issue({
+    commonName: "redis",
+    ipAddresses: ["127.0.0.1"],
+    usage: "server",
+    now,
+    validDays: 1,
+  });
   const weir = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
   const paths = { cert: join(folder, "node.pem"), key: join(folder, "node.key"), ca: join(folder, "ca.pem") };
   const clientPaths = { cert: join(folder, "client.pem"), key: join(folder, "client.key"), ca: paths.ca };

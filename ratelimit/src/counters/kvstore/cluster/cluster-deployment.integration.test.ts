@@ -1,5 +1,6 @@
-// The kvstore backend on a real Redis cluster: the common suite, credentials and TLS, what goes where, and how a call is sent in groups. Slots that move
-// and nodes that fail are in tests of their own.
+// The kvstore backend on a real Redis cluster: the common suite, credentials and TLS, what goes
+// where, and how a call is sent in groups. Slots that move and nodes that fail are in tests of
+// their own.
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
@@ -67,7 +68,11 @@ describe("count() on a cluster", () => {
     const { counter } = await counters.start(shared.url, {
       server: { pipeline: { windowMs: 3000, limit: 2 } },
     });
-    const [first, second, other] = [shared.keyOn(0, "window", SUFFIX), shared.keyOn(0, "limit", SUFFIX), shared.keyOn(1, "window", SUFFIX)];
+    const [first, second, other] = [
+      shared.keyOn(0, "window", SUFFIX),
+      shared.keyOn(0, "limit", SUFFIX),
+      shared.keyOn(1, "window", SUFFIX),
+    ];
     const alone = new WaitingBatch([check(other)]);
     counter.count(alone);
     expect(await Promise.all([count(counter, check(first)), count(counter, check(second))])).toEqual([[1], [1]]);
@@ -90,18 +95,23 @@ describe("count() on a cluster", () => {
   });
 
   it("start() counts the connections to all nodes together", async () => {
-    const { counter, statistics, active } = await counters.start(shared.node(0).server.url, { server: { poolSize: 2 } });
+    const { counter, statistics, active } = await counters.start(shared.node(0).server.url, {
+      server: { poolSize: 2 },
+    });
     const gauge = statistics.gauge("ratelimit.redis_pool.cx_active");
     await until(() => gauge.value === 6, DEADLINE_MS, "two connections stand to each node");
     expect([statistics.counter("ratelimit.redis_pool.cx_total").value, active.at(-1)]).toEqual([6, 6]);
     await counter.stop?.();
-    expect([gauge.value, active.at(-1), statistics.counter("ratelimit.redis_pool.cx_local_close").value]).toEqual([0, 0, 6]);
+    expect([gauge.value, active.at(-1), statistics.counter("ratelimit.redis_pool.cx_local_close").value]).toEqual([
+      0, 0, 6,
+    ]);
   });
 
   it("case 91: count() uses a single per-second server beside a cluster", async () => {
     const perSecond = await startRedisServer();
     const pairs = new TestedCounters(
-      (deps, options) => (options.scope === "redis_pool" ? createClusterDeployment(deps, options) : createOneServer(deps, options)),
+      (deps, options) =>
+        options.scope === "redis_pool" ? createClusterDeployment(deps, options) : createOneServer(deps, options),
       PATIENT,
     );
     const client = new Redis(perSecond.port, "127.0.0.1");

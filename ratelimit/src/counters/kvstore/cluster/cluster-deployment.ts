@@ -1,5 +1,7 @@
-// The deployment type "cluster": a server per node, each check to the node that has the slot of its key, and where a node sends it on, there. The map of
-// slots is learnt from any node and follows the cluster. A command that may have been carried out is never sent twice: only those are that a node refused.
+// The deployment type "cluster": a server per node, each check to the node that has the slot of its
+// key, and where a node sends it on, there. The map of slots is learnt from any node and follows
+// the cluster. A command that may have been carried out is never sent twice: only those are that a
+// node refused.
 import { createBackoff } from "@weir/common/backoff/backoff";
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
@@ -24,19 +26,29 @@ import type { SlotRange } from "./topology.ts";
 import { TopologyRefresh } from "./topology-refresh.ts";
 import { TopologySource } from "./topology-source.ts";
 
-/** Waits between attempts to reach a node for the first time, in milliseconds: as for one that was lost, since the service has started long ago, perhaps. */
+/**
+ * Waits between attempts to reach a node for the first time, in milliseconds: as for one that was
+ * lost, since the service has started long ago, perhaps.
+ */
 const NODE_STARTUP = { initialMs: 125, maxMs: 4_000, maxElapsedMs: 0 };
 
-/** How long a node without slots is kept after its last use, in milliseconds: a slot that is on its way to it brings single questions. */
+/**
+ * How long a node without slots is kept after its last use, in milliseconds: a slot that is on its
+ * way to it brings single questions.
+ */
 const NODE_KEEP_MS = 15_000;
 
-/** How often a check is sent on at once; after that it waits a moment each time, so that nodes that send to each other are not kept busy. */
+/**
+ * How often a check is sent on at once; after that it waits a moment each time, so that nodes that
+ * send to each other are not kept busy.
+ */
 const HOPS_MAX = 5;
 
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when an address cannot be read. */
 export function createClusterDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
   const parsed = parseSeeds(options.server);
-  if (!parsed.ok) throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${options.urlSetting}: ${parsed.problem}`);
+  if (!parsed.ok)
+    throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${options.urlSetting}: ${parsed.problem}`);
   return new ClusterDeployment(deps, options, parsed.seeds);
 }
 
@@ -55,7 +67,10 @@ class ClusterDeployment implements Deployment, ServerEvents {
   readonly #hops = new WeakMap<CountedCheck, number>();
   /** The call to which checks are being added, when it may need more than one node. */
   #call: GroupedCall | undefined;
-  /** The key asked about last and its slot: the key of a call of one check is asked about twice in a row, and its slot is the dearest part of it. */
+  /**
+   * The key asked about last and its slot: the key of a call of one check is asked about twice in a
+   * row, and its slot is the dearest part of it.
+   */
   #lastKey = "";
   #lastSlot = 0;
   /** Why the topology could not be learnt the last time. */
@@ -77,7 +92,8 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#expiries = shared.expiries;
     const nodeOptions = { server, counter: { ...counter, startup: NODE_STARTUP } };
     this.#nodes = new ClusterNodes({
-      createServer: (endpoint) => new KvstoreServer(shared, { ...nodeOptions, address: nodeAddress(seeds, endpoint) }, this),
+      createServer: (endpoint) =>
+        new KvstoreServer(shared, { ...nodeOptions, address: nodeAddress(seeds, endpoint) }, this),
       clock,
       // In that time everything that was sent to a node has been answered or given up.
       keepMs: Math.max(NODE_KEEP_MS, 2 * this.#timeoutMs),
@@ -95,7 +111,10 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#callOptions = { ...limits, parallelism: this.#parallelism };
   }
 
-  /** Waits for the map of slots and the first connection; with `maxElapsedMs` above 0 not longer than that. */
+  /**
+   * Waits for the map of slots and the first connection; with `maxElapsedMs` above 0 not longer
+   * than that.
+   */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#closed !== undefined) throw this.#closed;
     const reason = (): StoreError => this.#trouble ?? connectionError(this.#text, new Error("not connected yet"));
@@ -111,7 +130,9 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   close(): void {
-    const error = new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#text}: the backend is stopping`, { transient: true });
+    const error = new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#text}: the backend is stopping`, {
+      transient: true,
+    });
     this.#closed = error;
     this.#startWait.fail(error);
     this.#refresh.close();
@@ -196,7 +217,11 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   /** Gives a check to the node that has its slot; where none is known, it waits for one. */
-  #send(check: CountedCheck, batch: CountBatch, { isRead, nowMs }: { readonly isRead: boolean; readonly nowMs: number }): void {
+  #send(
+    check: CountedCheck,
+    batch: CountBatch,
+    { isRead, nowMs }: { readonly isRead: boolean; readonly nowMs: number },
+  ): void {
     const slot = this.#slotOf(check.key);
     const node = this.#map.ownerOf(slot);
     if (node === undefined) {
@@ -235,7 +260,8 @@ class ClusterDeployment implements Deployment, ServerEvents {
     if (redirection.kind !== "ask") this.#refresh.soon();
     if (redirection.kind === "later") return undefined;
     const node = this.#closed === undefined ? this.#nodes.at(redirection.endpoint) : undefined;
-    if (node !== undefined && redirection.kind === "moved" && redirection.slot === hashSlot(key)) this.#map.assign(redirection.slot, node);
+    if (node !== undefined && redirection.kind === "moved" && redirection.slot === hashSlot(key))
+      this.#map.assign(redirection.slot, node);
     return node;
   }
 
@@ -295,5 +321,13 @@ class ClusterDeployment implements Deployment, ServerEvents {
 function checksOf(check: CountedCheck, batch: CountBatch, isRead: boolean): KeyChecks {
   const { key, windowSeconds } = check;
   const addend = isRead ? 0 : check.addend;
-  return { key, isRead, windowSeconds, sum: addend, first: { check, addend, batch }, more: undefined, sendsExpiry: false };
+  return {
+    key,
+    isRead,
+    windowSeconds,
+    sum: addend,
+    first: { check, addend, batch },
+    more: undefined,
+    sendsExpiry: false,
+  };
 }

@@ -1,9 +1,17 @@
-// Nodes of a real cluster that hang, die, come back or are replaced, and a cluster that is down: calls are answered within their bound, other slots go
-// on, and everything recovers by itself.
+// Nodes of a real cluster that hang, die, come back or are replaced, and a cluster that is down:
+// calls are answered within their bound, other slots go on, and everything recovers by itself.
 import { afterEach, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
-import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SHORT_START, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import {
+  COMMAND_TIMEOUT_MS,
+  DEADLINE_MS,
+  PATIENT,
+  SHORT_START,
+  SLACK_MS,
+  TestedCounters,
+  timeFailure,
+} from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
@@ -12,7 +20,10 @@ import { type ClusterOptions, type ClusterServers, startCluster } from "./cluste
 /** What the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
-/** For nodes that hang: the others must not find out, for then they would say that the cluster is down. */
+/**
+ * For nodes that hang: the others must not find out, for then they would say that the cluster is
+ * down.
+ */
 const UNNOTICED: ClusterOptions = { args: ["--cluster-node-timeout", "120000"] };
 
 const counters = new TestedCounters(createClusterDeployment);
@@ -40,7 +51,11 @@ function succeeds(counter: Counter, name: string): Promise<boolean> {
 }
 
 /** Insists that a call fails, and within its bound. */
-async function expectFailure(counter: Counter, batch: WaitingBatch, shape: Readonly<Record<string, unknown>>): Promise<void> {
+async function expectFailure(
+  counter: Counter,
+  batch: WaitingBatch,
+  shape: Readonly<Record<string, unknown>>,
+): Promise<void> {
   const { error, tookMs } = await timeFailure(counter, batch);
   expect(error).toMatchObject(shape);
   expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
@@ -50,7 +65,11 @@ describe("a node that hangs", () => {
   it("count() fails only for its slots, within the time limit, and works again when it goes on", async () => {
     const servers = await open(UNNOTICED);
     const { counter, active } = await counters.start(servers.url);
-    const [hung, fine, other] = [0, 1, 2].map((index) => servers.keyOn(index, "hang", SUFFIX)) as [string, string, string];
+    const [hung, fine, other] = [0, 1, 2].map((index) => servers.keyOn(index, "hang", SUFFIX)) as [
+      string,
+      string,
+      string,
+    ];
     expect(await count(counter, check(hung), check(fine), check(other))).toEqual([1, 1, 1]);
     await servers.node(0).server.pause();
     try {
@@ -115,7 +134,8 @@ describe("a node that dies", () => {
     expect(await count(counter, check(dead), check(fine))).toEqual([1, 1]);
     await servers.node(2).server.kill();
     await until(() => active.at(-1) === 2, DEADLINE_MS, "the loss is seen");
-    const refused = async (): Promise<boolean> => (await timeFailure(counter, new WaitingBatch([check(dead)]))).tookMs < 20;
+    const refused = async (): Promise<boolean> =>
+      (await timeFailure(counter, new WaitingBatch([check(dead)]))).tookMs < 20;
     await until(refused, DEADLINE_MS, "calls fail at once while the node is away");
     for (let times = 2; times < 20; times++) expect(await count(counter, check(fine))).toEqual([times]);
     await servers.node(2).server.start();
@@ -127,7 +147,8 @@ describe("a node that dies", () => {
     const servers = await open({ args: ["--cluster-require-full-coverage", "no"] });
     const replica = await servers.joinEmpty();
     await servers.replicate(replica, servers.node(0));
-    // Patient, for a call that is given up because the machine is busy may have been carried out all the same.
+    // Patient, for a call that is given up because the machine is busy may have been carried out
+    // all the same.
     const { counter } = await counters.start(servers.url, { options: PATIENT });
     const name = servers.keyOn(0, "replaced", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
@@ -136,13 +157,18 @@ describe("a node that dies", () => {
     await servers.node(0).client.wait(1, 5000);
     await servers.node(0).server.kill();
     await until(() => succeeds(counter, name), 2 * DEADLINE_MS, "the replica counts");
-    // One call after the other: all that failed were not carried out, and the count goes on from what the replica has.
+    // One call after the other: all that failed were not carried out, and the count goes on from
+    // what the replica has.
     const [after] = await count(counter, check(name));
     expect(after).toBe(3);
     expect(await replica.client.get(`${name}${SUFFIX}`)).toBe("3");
     await until(async () => (await replica.client.ttl(`${name}${SUFFIX}`)) > 0, DEADLINE_MS, "the key expires");
     await servers.node(0).server.start(); // Comes back as a replica of the former one, which sends on what it is asked.
-    await until(async () => String(await servers.node(0).client.role().catch(String)).startsWith("slave"), DEADLINE_MS, "it is a replica");
+    await until(
+      async () => String(await servers.node(0).client.role().catch(String)).startsWith("slave"),
+      DEADLINE_MS,
+      "it is a replica",
+    );
     expect(await count(counter, check(name))).toEqual([4]);
   });
 });
@@ -154,7 +180,8 @@ describe("a cluster that is down", () => {
     const name = servers.keyOn(0, "down", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
     await servers.node(2).server.kill();
-    const isDown = async (): Promise<boolean> => (await servers.node(0).client.cluster("INFO")).includes("cluster_state:fail");
+    const isDown = async (): Promise<boolean> =>
+      (await servers.node(0).client.cluster("INFO")).includes("cluster_state:fail");
     await until(isDown, DEADLINE_MS, "the cluster is down");
     const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check(name)]));
     expect(error).toMatchObject({
@@ -176,7 +203,8 @@ describe("a cluster that is down", () => {
     const name = servers.keyOn(0, "bridge", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
     await servers.node(2).server.kill();
-    const isDown = async (): Promise<boolean> => (await servers.node(0).client.cluster("INFO")).includes("cluster_state:fail");
+    const isDown = async (): Promise<boolean> =>
+      (await servers.node(0).client.cluster("INFO")).includes("cluster_state:fail");
     await until(isDown, DEADLINE_MS, "the cluster is down");
     const waiting = [count(counter, check(name)), count(counter, check(name))];
     await servers.node(2).server.start();
@@ -190,7 +218,10 @@ describe("a cluster that is down", () => {
     await Promise.all(servers.nodes.map(({ client }) => client.cluster("DELSLOTS", slot)));
     const { counter } = await counters.start(servers.url);
     const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check(name)]));
-    expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", message: `Cannot count on ${servers.url}: slot ${slot} has no node` });
+    expect(error).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: `Cannot count on ${servers.url}: slot ${slot} has no node`,
+    });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
     await servers.node(1).client.cluster("ADDSLOTS", slot);
     await until(() => succeeds(counter, name), DEADLINE_MS, "the slot is counted on");
@@ -200,7 +231,9 @@ describe("a cluster that is down", () => {
 describe("start() and stop() of a cluster", () => {
   it("start() succeeds when only one of the configured nodes can be reached", async () => {
     const servers = await open();
-    const { counter } = await counters.start(`127.0.0.1:${await reservePort()},${servers.node(1).server.url},127.0.0.1:1`);
+    const { counter } = await counters.start(
+      `127.0.0.1:${await reservePort()},${servers.node(1).server.url},127.0.0.1:1`,
+    );
     expect(await count(counter, check(servers.keyOn(0, "reached", SUFFIX)))).toEqual([1]);
   });
 
@@ -210,7 +243,9 @@ describe("start() and stop() of a cluster", () => {
     await expect(counter.start?.()).rejects.toThrow(
       `Timed out waiting for the counter store ${address} after 2000 ms: Cannot reach the counter store ${address}: connection refused`,
     );
-    await expectFailure(counter, new WaitingBatch([check("stopped")]), { message: `Cannot count on ${address}: the backend is stopping` });
+    await expectFailure(counter, new WaitingBatch([check("stopped")]), {
+      message: `Cannot count on ${address}: the backend is stopping`,
+    });
   });
 
   it("start() fails with the server's words when it is no cluster", async () => {
@@ -222,7 +257,9 @@ describe("start() and stop() of a cluster", () => {
   it("start() waits for nodes that come late", async () => {
     const servers = await open();
     for (const { server } of servers.nodes) await server.kill();
-    const { counter } = counters.create(servers.url, { options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } } });
+    const { counter } = counters.create(servers.url, {
+      options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } },
+    });
     const started = counter.start?.();
     await expectFailure(counter, new WaitingBatch([check("early")]), { code: "STORE_UNAVAILABLE" });
     for (const { server } of servers.nodes) await server.start();
@@ -260,7 +297,9 @@ describe("start() and stop() of a cluster", () => {
       const onItsWay = timeFailure(counter, new WaitingBatch([check(hung), check(fine)]));
       await counter.stop?.();
       expect((await onItsWay).error).toMatchObject({ code: "STORE_UNAVAILABLE" });
-      expect((await timeFailure(counter)).error).toMatchObject({ message: `Cannot count on ${servers.url}: the backend is stopping` });
+      expect((await timeFailure(counter)).error).toMatchObject({
+        message: `Cannot count on ${servers.url}: the backend is stopping`,
+      });
     } finally {
       servers.node(0).server.resume();
     }

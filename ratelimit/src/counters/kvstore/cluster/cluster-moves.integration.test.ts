@@ -1,4 +1,5 @@
-// Slots that move between the nodes of a real cluster while counting goes on: redirections are followed, and no increment is lost or doubled.
+// Slots that move between the nodes of a real cluster while counting goes on: redirections are
+// followed, and no increment is lost or doubled.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
@@ -120,16 +121,23 @@ describe("count() while a slot is moving", () => {
     const keys = [0, 1, 2, 0, 1, 2].map((index, number) => keyOf(index, `traffic${number}`));
     const answers = new Map<string, number[]>(keys.map(({ name }) => [name, []]));
     let isMoving = true;
-    /** Several callers, each of which counts on with all keys, in calls of two keys on different nodes. */
+    /**
+     * Several callers, each of which counts on with all keys, in calls of two keys on different
+     * nodes.
+     */
     const callers = Array.from({ length: 8 }, async (_, caller) => {
       for (let round = caller; isMoving; round++) {
-        const pair = [keys[round % keys.length], keys[(round + 1) % keys.length]].flatMap((key) => (key === undefined ? [] : [key.name]));
+        const pair = [keys[round % keys.length], keys[(round + 1) % keys.length]].flatMap((key) =>
+          key === undefined ? [] : [key.name],
+        );
         const counts = await count(counter, ...pair.map((name) => check(name)));
         pair.forEach((name, index) => answers.get(name)?.push(counts[index] ?? Number.NaN));
       }
     });
     const redirections = async (): Promise<number> => {
-      const numbers = await Promise.all(cluster.nodes.map(async (node) => (await errors(node, "ASK")) + (await errors(node, "MOVED"))));
+      const numbers = await Promise.all(
+        cluster.nodes.map(async (node) => (await errors(node, "ASK")) + (await errors(node, "MOVED"))),
+      );
       return numbers.reduce((sum, number) => sum + number, 0);
     };
     const before = await redirections();

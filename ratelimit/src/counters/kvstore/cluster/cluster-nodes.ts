@@ -1,5 +1,5 @@
-// The nodes of a cluster to which connections stand or are made: one server each, from the moment at which the cluster names it until it has had neither
-// slots nor questions for a while.
+// The nodes of a cluster to which connections stand or are made: one server each, from the moment
+// at which the cluster names it until it has had neither slots nor questions for a while.
 import type { KvstoreServer } from "../server.ts";
 import { type ClusterEndpoint, endpointText } from "./endpoint.ts";
 
@@ -42,7 +42,10 @@ export class ClusterNodes {
     return Array.from(this.#nodes.values(), ({ server }) => server).filter((server) => server.isReady);
   }
 
-  /** The node at the endpoint, which is used now; it begins to connect if it is new. Undefined when there are too many. */
+  /**
+   * The node at the endpoint, which is used now; it begins to connect if it is new. Undefined when
+   * there are too many.
+   */
   at(endpoint: ClusterEndpoint): ClusterNode | undefined {
     const text = endpointText(endpoint);
     const usedMs = this.#deps.clock();

@@ -1,9 +1,18 @@
-// The cluster deployment against nodes that follow a script: redirections that go in circles or nowhere, refusals that pass, answers that cannot be read,
-// and proof that nothing which may have been carried out is sent again.
+// The cluster deployment against nodes that follow a script: redirections that go in circles or
+// nowhere, refusals that pass, answers that cannot be read, and proof that nothing which may have
+// been carried out is sent again.
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
-import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SHORT_START, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import {
+  COMMAND_TIMEOUT_MS,
+  DEADLINE_MS,
+  PATIENT,
+  SHORT_START,
+  SLACK_MS,
+  TestedCounters,
+  timeFailure,
+} from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
@@ -28,7 +37,10 @@ afterEach(async () => {
   for (const node of nodes.splice(0)) await node.close();
 });
 
-/** Answers CLUSTER SLOTS with the node itself, which has everything, EXPIRE with success, and the rest by the test's script. */
+/**
+ * Answers CLUSTER SLOTS with the node itself, which has everything, EXPIRE with success, and the
+ * rest by the test's script.
+ */
 function alone(script: Script): Script {
   return (words, node) => {
     if (words[0] === "CLUSTER") return slotsReply([[0, 16_383, "127.0.0.1", node.port]]);
@@ -54,7 +66,10 @@ describe("refusals that pass", () => {
     const node = await open(alone(inTurn(`-${refusal}\r\n`, ":7\r\n")));
     const { counter } = await counters.start(node.url, { options: PATIENT });
     expect(await count(counter, check("key", 7))).toEqual([7]);
-    expect(node.commands.filter((command) => command.startsWith("INCRBY"))).toEqual([`INCRBY ${KEY} 7`, `INCRBY ${KEY} 7`]);
+    expect(node.commands.filter((command) => command.startsWith("INCRBY"))).toEqual([
+      `INCRBY ${KEY} 7`,
+      `INCRBY ${KEY} 7`,
+    ]);
   });
 
   it("count() fails with the node's words when they do not pass", async () => {
@@ -77,7 +92,9 @@ describe("refusals that pass", () => {
 
 describe("redirections", () => {
   it("count() sends ASKING before each command to the node that ASK names, and comes back the next time", async () => {
-    const target = await open((words) => (words[0] === "INCRBY" ? ":5\r\n" : words[0] === "EXPIRE" ? ":1\r\n" : "+OK\r\n"));
+    const target = await open((words) =>
+      words[0] === "INCRBY" ? ":5\r\n" : words[0] === "EXPIRE" ? ":1\r\n" : "+OK\r\n",
+    );
     const source = await open((words, { port }) =>
       words[0] === "CLUSTER" ? slotsReply([[0, 16_383, "127.0.0.1", port]]) : `-ASK ${SLOT} ${target.url}\r\n`,
     );
@@ -93,18 +110,21 @@ describe("redirections", () => {
   it.each([
     { kind: "ASK", sent: ["ASKING", `EXPIRE ${KEY} 60`] },
     { kind: "MOVED", sent: [`EXPIRE ${KEY} 60`] },
-  ])("count() sends the expiry to the node that $kind names when the key went there behind its increment", async ({ kind, sent }) => {
-    const target = await open((words) => (words[0] === "EXPIRE" ? ":1\r\n" : "+OK\r\n"));
-    const source = await open((words, { port }) => {
-      if (words[0] === "CLUSTER") return slotsReply([[0, 16_383, "127.0.0.1", port]]);
-      return words[0] === "INCRBY" ? ":5\r\n" : `-${kind} ${SLOT} ${target.url}\r\n`;
-    });
-    const { counter } = await counters.start(source.url, { options: PATIENT });
-    expect(await count(counter, check("key"))).toEqual([5]);
-    await until(() => target.count("EXPIRE") > 0, DEADLINE_MS, "the key expires");
-    expect(target.commands.slice(0, sent.length)).toEqual(sent);
-    expect(source.count("INCRBY")).toBe(1);
-  });
+  ])(
+    "count() sends the expiry to the node that $kind names when the key went there behind its increment",
+    async ({ kind, sent }) => {
+      const target = await open((words) => (words[0] === "EXPIRE" ? ":1\r\n" : "+OK\r\n"));
+      const source = await open((words, { port }) => {
+        if (words[0] === "CLUSTER") return slotsReply([[0, 16_383, "127.0.0.1", port]]);
+        return words[0] === "INCRBY" ? ":5\r\n" : `-${kind} ${SLOT} ${target.url}\r\n`;
+      });
+      const { counter } = await counters.start(source.url, { options: PATIENT });
+      expect(await count(counter, check("key"))).toEqual([5]);
+      await until(() => target.count("EXPIRE") > 0, DEADLINE_MS, "the key expires");
+      expect(target.commands.slice(0, sent.length)).toEqual(sent);
+      expect(source.count("INCRBY")).toBe(1);
+    },
+  );
 
   it("count() takes the node that was asked when MOVED names no host", async () => {
     const other = await open((words) => (words[0] === "INCRBY" ? ":3\r\n" : ":1\r\n"));
@@ -160,7 +180,11 @@ describe("an increment that may have been carried out", () => {
     hasFailedOver = true; // As the next question about the topology finds.
     expect((await failure).error).toMatchObject({ code: "STORE_TIMEOUT" });
     expect(other.count("INCRBY")).toBe(0);
-    await until(async () => (await timeFailure(counter, new WaitingBatch([check("next")]))).error === undefined, DEADLINE_MS, "it counts");
+    await until(
+      async () => (await timeFailure(counter, new WaitingBatch([check("next")]))).error === undefined,
+      DEADLINE_MS,
+      "it counts",
+    );
     expect(node.commands.filter((command) => command === `INCRBY ${KEY} 1`)).toHaveLength(1);
     expect(other.commands.filter((command) => command === `INCRBY ${KEY} 1`)).toHaveLength(0);
   });

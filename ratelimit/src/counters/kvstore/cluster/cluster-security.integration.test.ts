@@ -1,4 +1,5 @@
-// A real cluster that wants a password, TLS, or both with client certificates: they hold for the configured node and for all that are learnt from it.
+// A real cluster that wants a password, TLS, or both with client certificates: they hold for the
+// configured node and for all that are learnt from it.
 import { Secret } from "@weir/common/settings/secret";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
@@ -29,7 +30,10 @@ beforeAll(async () => {
   certificates = await createClusterCertificates();
   const { client, options } = certificates;
   tls = { material: () => client, skipHostnameVerification: false };
-  [locked, encrypted] = await Promise.all([startCluster({ password: PASSWORD }), startCluster({ password: PASSWORD, ...options })]);
+  [locked, encrypted] = await Promise.all([
+    startCluster({ password: PASSWORD }),
+    startCluster({ password: PASSWORD, ...options }),
+  ]);
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
@@ -52,7 +56,11 @@ describe("start() with credentials of a cluster", () => {
   it.each([
     { how: "a password", url: (address: string) => address, auth: PASSWORD },
     { how: "a user and a password", url: (address: string) => address, auth: `default:${PASSWORD}` },
-    { how: "a URL with a password", url: (address: string) => `redis://:${encodeURIComponent(PASSWORD)}@${address}`, auth: undefined },
+    {
+      how: "a URL with a password",
+      url: (address: string) => `redis://:${encodeURIComponent(PASSWORD)}@${address}`,
+      auth: undefined,
+    },
   ])("case 120: start() succeeds on all nodes when given $how", async ({ how, url, auth }) => {
     const { counter, active } = await counters.start(url(locked.node(0).server.url), {
       server: { auth: auth === undefined ? undefined : new Secret(auth) },
@@ -94,7 +102,9 @@ describe("start() of a cluster over TLS", () => {
   });
 
   it("start() succeeds when the URLs ask for TLS and the files are set", async () => {
-    const url = encrypted.nodes.map(({ server }) => `rediss://:${encodeURIComponent(PASSWORD)}@${server.url}`).join(",");
+    const url = encrypted.nodes
+      .map(({ server }) => `rediss://:${encodeURIComponent(PASSWORD)}@${server.url}`)
+      .join(",");
     const { counter } = await counters.start(url, { server: { tls } });
     expect(await count(counter, check(encrypted.keyOn(1, "rediss", SUFFIX)))).toEqual([1]);
   });

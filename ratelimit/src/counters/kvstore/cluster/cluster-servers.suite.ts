@@ -1,5 +1,5 @@
-// A real cluster of redis-server processes for integration tests: three primaries on 127.0.0.1 that share the slots evenly, and slots that are moved
-// step by step, as a reshard does.
+// A real cluster of redis-server processes for integration tests: three primaries on 127.0.0.1 that
+// share the slots evenly, and slots that are moved step by step, as a reshard does.
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -67,7 +67,10 @@ export class ClusterServers {
     return node;
   }
 
-  /** A key of the given name whose slot was given to that node when the cluster was made; `suffix` is what tests append to each key. */
+  /**
+   * A key of the given name whose slot was given to that node when the cluster was made; `suffix`
+   * is what tests append to each key.
+   */
   keyOn(index: number, name: string, suffix = ""): string {
     const [first, last] = rangeOf(index, this.#options.nodes ?? 3);
     for (let at = 0; ; at++) {
@@ -89,7 +92,8 @@ export class ClusterServers {
   /** Makes a node without slots the replica of another, and waits until it has its data. */
   async replicate(replica: ClusterNode, primary: ClusterNode): Promise<void> {
     await replica.client.cluster("REPLICATE", primary.id);
-    const isLinked = async (): Promise<boolean> => (await replica.client.info("replication")).includes("master_link_status:up");
+    const isLinked = async (): Promise<boolean> =>
+      (await replica.client.info("replication")).includes("master_link_status:up");
     await until(isLinked, AGREE_TIMEOUT_MS, "the replica has the data of its primary");
     await this.agree();
   }
@@ -115,13 +119,27 @@ export class ClusterServers {
     for (;;) {
       const keys = await from.client.cluster("GETKEYSINSLOT", slot, MIGRATE_KEYS);
       if (keys.length === 0) return;
-      await from.client.call("MIGRATE", "127.0.0.1", to.server.port, "", 0, MIGRATE_TIMEOUT_MS, ...auth, "KEYS", ...keys);
+      await from.client.call(
+        "MIGRATE",
+        "127.0.0.1",
+        to.server.port,
+        "",
+        0,
+        MIGRATE_TIMEOUT_MS,
+        ...auth,
+        "KEYS",
+        ...keys,
+      );
     }
   }
 
-  /** Ends the move: the slot is the target's. The target hears of it first, as the specification asks. */
+  /**
+   * Ends the move: the slot is the target's. The target hears of it first, as the specification
+   * asks.
+   */
   async endMove(slot: number, to: ClusterNode): Promise<void> {
-    for (const { client } of [to, ...this.nodes.filter((node) => node !== to)]) await client.cluster("SETSLOT", slot, "NODE", to.id);
+    for (const { client } of [to, ...this.nodes.filter((node) => node !== to)])
+      await client.cluster("SETSLOT", slot, "NODE", to.id);
   }
 
   /** Moves a slot with all its keys. */
@@ -132,14 +150,19 @@ export class ClusterServers {
   }
 
   /**
-   * Waits until the nodes say that the cluster is well, and the same of which node has which slots since when. Moves to another target begin only then:
-   * a node that has not heard of the latest one may take a slot back.
+   * Waits until the nodes say that the cluster is well, and the same of which node has which slots
+   * since when. Moves to another target begin only then: a node that has not heard of the latest
+   * one may take a slot back.
    */
   async agree(nodes: readonly ClusterNode[] = this.nodes): Promise<void> {
     await until(
       async () => {
         const infos = await Promise.all(nodes.map(({ client }) => client.cluster("INFO").catch(String)));
-        if (!infos.every((info) => info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${this.nodes.length}`)))
+        if (
+          !infos.every(
+            (info) => info.includes("cluster_state:ok") && info.includes(`cluster_known_nodes:${this.nodes.length}`),
+          )
+        )
           return false;
         const views = await Promise.all(nodes.map(({ client }) => client.cluster("NODES").catch(String)));
         return new Set(views.map((view) => ownershipIn(String(view)))).size === 1;

@@ -1,5 +1,5 @@
-// Where a node of a cluster can be reached, as the cluster itself says: in its list of slots and in redirections. Not what an operator writes into a
-// setting: that is address.ts.
+// Where a node of a cluster can be reached, as the cluster itself says: in its list of slots and in
+// redirections. Not what an operator writes into a setting: that is address.ts.
 
 /** Highest TCP port. */
 const PORT_MAX = 65_535;
@@ -16,7 +16,10 @@ export interface ClusterEndpoint {
   readonly port: number;
 }
 
-/** The endpoint of `host:port`; the host ends at the last colon, for one of version 6 stands without brackets here. */
+/**
+ * The endpoint of `host:port`; the host ends at the last colon, for one of version 6 stands without
+ * brackets here.
+ */
 export function parseEndpoint(text: string, askedHost: string): ClusterEndpoint | undefined {
   const at = text.lastIndexOf(":");
   if (at === -1) return undefined;
@@ -25,8 +28,9 @@ export function parseEndpoint(text: string, askedHost: string): ClusterEndpoint 
 }
 
 /**
- * The endpoint, or undefined when host and port make none. A node that does not know its own address leaves the host empty: then it is the one that was
- * asked (Redis documentation, CLUSTER SLOTS). One whose name is not known yet writes "?".
+ * The endpoint, or undefined when host and port make none. A node that does not know its own
+ * address leaves the host empty: then it is the one that was asked (Redis documentation, CLUSTER
+ * SLOTS). One whose name is not known yet writes "?".
  */
 export function createEndpoint(host: unknown, port: unknown, askedHost: string): ClusterEndpoint | undefined {
   if (typeof port !== "number" || !Number.isInteger(port) || port < 1 || port > PORT_MAX) return undefined;

@@ -1,4 +1,5 @@
-// Groups of one call: how many are under way at a time, what is not sent after a failure, and whose deadline it was.
+// Groups of one call: how many are under way at a time, what is not sent after a failure, and whose
+// deadline it was.
 import { describe, expect, it } from "vitest";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { check, WaitingBatch } from "../../counter.suite.ts";

@@ -1,13 +1,21 @@
-// One call whose checks go to several nodes: a group per node, of which only so many are under way at a time. When one fails, those behind it are not
-// sent (KVSTORE_CLUSTER_PIPELINE_PARALLELISM). It knows no server; sending is what it is handed.
+// One call whose checks go to several nodes: a group per node, of which only so many are under way
+// at a time. When one fails, those behind it are not sent (KVSTORE_CLUSTER_PIPELINE_PARALLELISM).
+// It knows no server; sending is what it is handed.
 import { silenceError } from "../../connection-errors.ts";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import type { StoreError } from "../../store-error.ts";
 
 /** What a call needs of its deployment. */
 export interface GroupedCallDeps {
-  /** Sends a check of a group to the node that has its slot now; the group is its batch, and `nowMs` milliseconds since the epoch. */
-  readonly send: (check: CountedCheck, group: CountBatch, how: { readonly isRead: boolean; readonly nowMs: number }) => void;
+  /**
+   * Sends a check of a group to the node that has its slot now; the group is its batch, and `nowMs`
+   * milliseconds since the epoch.
+   */
+  readonly send: (
+    check: CountedCheck,
+    group: CountBatch,
+    how: { readonly isRead: boolean; readonly nowMs: number },
+  ) => void;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -53,7 +61,10 @@ export class GroupedCall {
     return this.#groups.length > 0 && this.#unanswered === 0;
   }
 
-  /** Adds a check that goes to the node, whatever stands for it. Groups stand in the order in which their nodes were seen first. */
+  /**
+   * Adds a check that goes to the node, whatever stands for it. Groups stand in the order in which
+   * their nodes were seen first.
+   */
   add(check: CountedCheck, node: unknown): void {
     let group = this.#groups.find((each) => each.node === node);
     if (group === undefined) {
@@ -67,7 +78,8 @@ export class GroupedCall {
     }
     group.checks.push(check);
     group.pending += 1;
-    // Not later than the call came: its node is to say why it fails, before the time of the call as a whole is over.
+    // Not later than the call came: its node is to say why it fails, before the time of the call as
+    // a whole is over.
     if (group.isSent) this.#deps.send(check, group, { isRead: this.isRead, nowMs: this.createdMs });
   }
 

@@ -1,4 +1,5 @@
-// Slots of keys: the values of the Redis cluster specification, hash tags, and a second implementation bit by bit.
+// Slots of keys: the values of the Redis cluster specification, hash tags, and a second
+// implementation bit by bit.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hashSlot } from "./hash-slot.ts";
@@ -50,7 +51,9 @@ describe("hashSlot()", () => {
   });
 
   it("hashSlot() agrees with the definition of the CRC when keys are any texts", () => {
-    const braces = fc.array(fc.constantFrom("{", "}", "a", "ä", "\ud800", "_"), { maxLength: 12 }).map((parts) => parts.join(""));
+    const braces = fc
+      .array(fc.constantFrom("{", "}", "a", "ä", "\ud800", "_"), { maxLength: 12 })
+      .map((parts) => parts.join(""));
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.string(), braces), (key) => {
         expect(hashSlot(key)).toBe(slotBitByBit(key));

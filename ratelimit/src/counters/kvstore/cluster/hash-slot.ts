@@ -1,5 +1,6 @@
-// Which of the 16384 hash slots of a cluster a key belongs to: CRC16 of the key, or of its hash tag, as the Redis cluster specification lays down. Which
-// node has a slot is the matter of slot-map.ts.
+// Which of the 16384 hash slots of a cluster a key belongs to: CRC16 of the key, or of its hash
+// tag, as the Redis cluster specification lays down. Which node has a slot is the matter of
+// slot-map.ts.
 
 /** Number of slots of every cluster: Redis cluster specification, "Key distribution model". */
 export const SLOT_COUNT = 16_384;
@@ -18,8 +19,8 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 const ASCII_MAX = 0x7f;
 
 /**
- * The slot of a key, 0 to 16383. Where the key holds a "{" with a "}" behind it and something between them, only what is between the first "{" and the
- * first "}" behind it counts.
+ * The slot of a key, 0 to 16383. Where the key holds a "{" with a "}" behind it and something
+ * between them, only what is between the first "{" and the first "}" behind it counts.
  */
 export function hashSlot(key: string): number {
   const open = key.indexOf("{");

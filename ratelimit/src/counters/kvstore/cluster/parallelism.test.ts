@@ -1,4 +1,5 @@
-// The arithmetic of KVSTORE_CLUSTER_PIPELINE_PARALLELISM. A negative number stops the start, where the settings are read.
+// The arithmetic of KVSTORE_CLUSTER_PIPELINE_PARALLELISM. A negative number stops the start, where
+// the settings are read.
 import { describe, expect, it } from "vitest";
 import { effectiveParallelism } from "./parallelism.ts";
 

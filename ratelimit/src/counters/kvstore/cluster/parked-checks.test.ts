@@ -1,4 +1,5 @@
-// Checks that wait for a node: sent again after 100 ms, for as long as their calls may take, and not more of them than fit.
+// Checks that wait for a node: sent again after 100 ms, for as long as their calls may take, and
+// not more of them than fit.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
@@ -17,7 +18,15 @@ function keyChecks(batch: WaitingBatch): KeyChecks {
   if (first === undefined) throw new Error("A batch has at least one check");
   const { key, windowSeconds, addend } = first;
   batch.pending = batch.checks.length;
-  return { key, isRead: false, windowSeconds, sum: addend, first: { check: first, addend, batch }, more: undefined, sendsExpiry: false };
+  return {
+    key,
+    isRead: false,
+    windowSeconds,
+    sum: addend,
+    first: { check: first, addend, batch },
+    more: undefined,
+    sendsExpiry: false,
+  };
 }
 
 describe("ParkedChecks", () => {

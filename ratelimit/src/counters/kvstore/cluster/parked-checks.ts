@@ -1,5 +1,6 @@
-// Checks that no node can carry out right now: they are sent again after a moment, for as long as their calls may take. It holds a bounded number, and
-// knows no server; sending again is what it is handed.
+// Checks that no node can carry out right now: they are sent again after a moment, for as long as
+// their calls may take. It holds a bounded number, and knows no server; sending again is what it is
+// handed.
 import type { StoreError } from "../../store-error.ts";
 import { replyError } from "../store-errors.ts";
 import { failChecks, type KeyChecks, Turn } from "../turn.ts";
@@ -56,7 +57,10 @@ export class ParkedChecks {
     return this.#size;
   }
 
-  /** Takes checks that came at `createdMs`; `cause` is what their calls fail with when nothing changes in time. */
+  /**
+   * Takes checks that came at `createdMs`; `cause` is what their calls fail with when nothing
+   * changes in time.
+   */
   add(checks: readonly KeyChecks[], createdMs: number, cause: Error): void {
     const error = this.#closed ?? (this.#size >= MAX_CHECKS ? replyError(this.#options.text, cause) : undefined);
     if (error !== undefined) {
@@ -96,7 +100,8 @@ export class ParkedChecks {
     this.#timerMs = Infinity;
     for (const parked of this.#parked) {
       const { turn, checks, cause, dueMs } = parked;
-      // A clock that stepped back says nothing about how long they have waited: nobody waits for it to catch up.
+      // A clock that stepped back says nothing about how long they have waited: nobody waits for it
+      // to catch up.
       if (nowMs >= turn.createdMs + timeoutMs || nowMs < turn.createdMs) {
         for (const each of checks) failChecks(each, replyError(text, cause));
         continue;

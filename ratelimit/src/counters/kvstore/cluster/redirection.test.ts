@@ -82,7 +82,9 @@ describe("parseRedirection()", () => {
           const found = parseRedirection(text, "asked.example");
           if (found === undefined || found.kind === "later") return true;
           const { slot, endpoint } = found;
-          return slot < 16_384 && endpoint.port > 0 && endpoint.port < 65_536 && /^[\w.:%-]{1,255}$/.test(endpoint.host);
+          return (
+            slot < 16_384 && endpoint.port > 0 && endpoint.port < 65_536 && /^[\w.:%-]{1,255}$/.test(endpoint.host)
+          );
         }),
         { numRuns: 20_000, seed: 3999 },
       );

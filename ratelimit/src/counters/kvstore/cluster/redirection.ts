@@ -1,5 +1,5 @@
-// Replies by which a node of a cluster says that a command was not executed, and what to do instead. Pure; following them is the matter of
-// cluster-deployment.ts.
+// Replies by which a node of a cluster says that a command was not executed, and what to do
+// instead. Pure; following them is the matter of cluster-deployment.ts.
 import { parseEndpoint } from "./endpoint.ts";
 import type { ClusterEndpoint } from "./endpoint.ts";
 import { SLOT_COUNT } from "./hash-slot.ts";
@@ -7,7 +7,10 @@ import { SLOT_COUNT } from "./hash-slot.ts";
 /** What a node asks for instead of executing a command. */
 export type Redirection =
   | {
-      /** "moved": the slot belongs to that node for good. "ask": this once, that node has to be asked with ASKING. */
+      /**
+       * "moved": the slot belongs to that node for good. "ask": this once, that node has to be
+       * asked with ASKING.
+       */
       readonly kind: "moved" | "ask";
       readonly slot: number;
       readonly endpoint: ClusterEndpoint;
@@ -19,12 +22,16 @@ export type Redirection =
 const ELSEWHERE = /^(?<kind>MOVED|ASK) (?<slot>\d{1,5}) (?<endpoint>\S*)$/;
 
 /**
- * Replies of a node that did not execute the command and may do so soon: keys of one command on two nodes, a cluster without a majority or with a hole, a
- * node that is not a primary any more, one that is reading its data.
+ * Replies of a node that did not execute the command and may do so soon: keys of one command on two
+ * nodes, a cluster without a majority or with a hole, a node that is not a primary any more, one
+ * that is reading its data.
  */
 const LATER = /^(?:TRYAGAIN|CLUSTERDOWN|MASTERDOWN|READONLY|LOADING)\b/;
 
-/** What the text of an error reply asks for; undefined when it is an error of the command itself. `askedHost` is the host that sent it. */
+/**
+ * What the text of an error reply asks for; undefined when it is an error of the command itself.
+ * `askedHost` is the host that sent it.
+ */
 export function parseRedirection(text: string, askedHost: string): Redirection | undefined {
   if (LATER.test(text)) return { kind: "later" };
   const groups = ELSEWHERE.exec(text)?.groups;

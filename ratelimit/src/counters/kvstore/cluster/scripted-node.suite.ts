@@ -1,4 +1,5 @@
-// A node of a cluster that answers what a test tells it to, for what real ones do only by chance: it speaks the wire protocol, and notes every command.
+// A node of a cluster that answers what a test tells it to, for what real ones do only by chance:
+// it speaks the wire protocol, and notes every command.
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 
@@ -80,7 +81,9 @@ export class ScriptedNode {
 }
 
 /** A reply to CLUSTER SLOTS by which each node has a part of the slots. */
-export function slotsReply(ranges: readonly (readonly [first: number, last: number, host: string, port: number])[]): string {
+export function slotsReply(
+  ranges: readonly (readonly [first: number, last: number, host: string, port: number])[],
+): string {
   const entry = ([first, last, host, port]: (typeof ranges)[number]): string =>
     `*3\r\n:${first}\r\n:${last}\r\n*3\r\n$${host.length}\r\n${host}\r\n:${port}\r\n$2\r\nid\r\n`;
   return `*${ranges.length}\r\n${ranges.map(entry).join("")}`;

@@ -33,7 +33,10 @@ describe("parseSeeds()", () => {
 
   it("parseSeeds() says what is wrong without showing a password", () => {
     expect(parse("a:7000,,b:7001")).toMatchObject({ ok: false });
-    expect(parse("redis://:secret@a:99999")).toMatchObject({ ok: false, problem: expect.not.stringContaining("secret") as string });
+    expect(parse("redis://:secret@a:99999")).toMatchObject({
+      ok: false,
+      problem: expect.not.stringContaining("secret") as string,
+    });
     expect(parse("redis://:secret@a:7000/3")).toEqual({ ok: false, problem: "a cluster has no database but 0" });
   });
 });
@@ -45,13 +48,16 @@ describe("nodeAddress()", () => {
     { url: "a:7000,redis://u:p@b:7001", auth: undefined, found: ["u", "p"], isTls: false },
     { url: "redis://u:p@a:7000", auth: "other", found: ["other"], isTls: false },
     { url: "rediss://a:7000,rediss://b:7001", auth: undefined, found: undefined, isTls: true },
-  ])("nodeAddress() introduces itself with $found when the list is $url and the auth $auth", ({ url, auth, found, isTls }) => {
-    expect(learnt(url, auth)).toEqual({
-      target: { kind: "tcp", host: "10.0.0.9", port: 7009 },
-      isTls,
-      auth: found,
-      database: 0,
-      text: "10.0.0.9:7009",
-    });
-  });
+  ])(
+    "nodeAddress() introduces itself with $found when the list is $url and the auth $auth",
+    ({ url, auth, found, isTls }) => {
+      expect(learnt(url, auth)).toEqual({
+        target: { kind: "tcp", host: "10.0.0.9", port: 7009 },
+        isTls,
+        auth: found,
+        database: 0,
+        text: "10.0.0.9:7009",
+      });
+    },
+  );
 });

@@ -1,4 +1,5 @@
-// The nodes that the settings name: where the rest of the cluster is learnt from, and how to introduce oneself to all of them.
+// The nodes that the settings name: where the rest of the cluster is learnt from, and how to
+// introduce oneself to all of them.
 import { addressOf, type KvstoreAddress, parseAddressList, parseAuth } from "../address.ts";
 import type { KvstoreServerOptions } from "../options.ts";
 import type { ClusterEndpoint } from "./endpoint.ts";
@@ -18,13 +19,17 @@ export function parseSeeds(
   if (!parsed.ok) return parsed;
   const [first, ...others] = parsed.addresses;
   if (first === undefined) return { ok: false, problem: "it must name at least one node" };
-  if (parsed.addresses.some(({ database }) => database !== 0)) return { ok: false, problem: "a cluster has no database but 0" };
-  return { ok: true, seeds: { addresses: [first, ...others], text: parsed.addresses.map(({ text }) => text).join(",") } };
+  if (parsed.addresses.some(({ database }) => database !== 0))
+    return { ok: false, problem: "a cluster has no database but 0" };
+  return {
+    ok: true,
+    seeds: { addresses: [first, ...others], text: parsed.addresses.map(({ text }) => text).join(",") },
+  };
 }
 
 /**
- * The address of a node that the cluster told of. It takes the credentials of the first configured node that has some, and TLS when the first URL asks
- * for it.
+ * The address of a node that the cluster told of. It takes the credentials of the first configured
+ * node that has some, and TLS when the first URL asks for it.
  */
 export function nodeAddress({ addresses }: Seeds, endpoint: ClusterEndpoint): KvstoreAddress {
   const auth = addresses.find((address) => address.auth !== undefined)?.auth;

@@ -5,7 +5,12 @@ import { SlotMap } from "./slot-map.ts";
 describe("SlotMap", () => {
   it("ownerOf() knows nothing when nothing was told", () => {
     const map = new SlotMap<string>();
-    expect([map.ownerOf(0), map.ownerOf(16_383), map.isComplete, map.nodes().size]).toEqual([undefined, undefined, false, 0]);
+    expect([map.ownerOf(0), map.ownerOf(16_383), map.isComplete, map.nodes().size]).toEqual([
+      undefined,
+      undefined,
+      false,
+      0,
+    ]);
   });
 
   it("replace() gives each slot its node when a node has several ranges", () => {

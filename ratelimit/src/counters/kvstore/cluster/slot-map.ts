@@ -1,4 +1,5 @@
-// Which node has each slot, as far as known. Nodes are whatever its owner makes of endpoints; keys are the matter of hash-slot.ts.
+// Which node has each slot, as far as known. Nodes are whatever its owner makes of endpoints; keys
+// are the matter of hash-slot.ts.
 import { SLOT_COUNT } from "./hash-slot.ts";
 
 /** A range of slots and the node that has them. */

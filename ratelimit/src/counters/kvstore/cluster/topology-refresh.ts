@@ -1,5 +1,5 @@
-// When the topology is asked for: regularly, soon after something has changed, and never more often than a cluster bears from each of its clients. One
-// question is under way at a time.
+// When the topology is asked for: regularly, soon after something has changed, and never more often
+// than a cluster bears from each of its clients. One question is under way at a time.
 import type { Backoff } from "@weir/common/backoff/backoff";
 
 /** Wait between two questions while all is well, in milliseconds: the field's. */

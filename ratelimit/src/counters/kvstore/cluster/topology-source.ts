@@ -1,5 +1,6 @@
-// Asks for the topology: nodes to which connections stand already, else the configured ones, each by a connection of its own that is closed again. When
-// to ask is the matter of topology-refresh.ts.
+// Asks for the topology: nodes to which connections stand already, else the configured ones, each
+// by a connection of its own that is closed again. When to ask is the matter of
+// topology-refresh.ts.
 import type { KvstoreAddress } from "../address.ts";
 import { type Connection, dial } from "../connection.ts";
 import type { KvstoreServerOptions } from "../options.ts";
@@ -31,7 +32,10 @@ export class TopologySource {
     this.#server = server;
   }
 
-  /** The ranges of the cluster, at least one; `ready` are the nodes to which a connection stands. Fails with the error of the last attempt. */
+  /**
+   * The ranges of the cluster, at least one; `ready` are the nodes to which a connection stands.
+   * Fails with the error of the last attempt.
+   */
   async ask(ready: readonly KvstoreServer[]): Promise<readonly SlotRange[]> {
     for (let tries = 0; tries < Math.min(ASKED_MAX, ready.length); tries++) {
       this.#turn += 1;
@@ -50,7 +54,10 @@ export class TopologySource {
     for (const connection of this.#connections) connection.close(new Error("closed"));
   }
 
-  /** Asks all configured nodes at once and takes the first answer, so that one which is silent delays nothing. */
+  /**
+   * Asks all configured nodes at once and takes the first answer, so that one which is silent
+   * delays nothing.
+   */
   async #askSeeds(): Promise<readonly SlotRange[]> {
     try {
       return await Promise.any(this.#seeds.addresses.map((address) => this.#askSeed(address)));
@@ -66,7 +73,10 @@ export class TopologySource {
       const listener = {
         ready: () => {
           // The time for connecting bounds the answer, too.
-          const timer = setTimeout(() => connection.close(new Error(`no answer within ${connectTimeoutMs} ms`)), connectTimeoutMs);
+          const timer = setTimeout(
+            () => connection.close(new Error(`no answer within ${connectTimeoutMs} ms`)),
+            connectTimeoutMs,
+          );
           const done = (): void => {
             clearTimeout(timer);
             connection.close(new Error("closed"));
@@ -94,11 +104,15 @@ export class TopologySource {
   }
 }
 
-async function askSlots(ask: Ask, context: Parameters<typeof parseSlotsReply>[1]): Promise<readonly SlotRange[] | undefined> {
+async function askSlots(
+  ask: Ask,
+  context: Parameters<typeof parseSlotsReply>[1],
+): Promise<readonly SlotRange[] | undefined> {
   try {
     return parseSlotsReply(await ask("CLUSTER", "SLOTS"), context);
   } catch (error) {
-    // CLUSTER SLOTS is deprecated since version 7; a server that has removed it knows CLUSTER SHARDS.
+    // CLUSTER SLOTS is deprecated since version 7; a server that has removed it knows CLUSTER
+    // SHARDS.
     if (!(error instanceof Error) || !UNKNOWN_COMMAND.test(reasonText(error))) throw error;
     return parseShardsReply(await ask("CLUSTER", "SHARDS"), context);
   }

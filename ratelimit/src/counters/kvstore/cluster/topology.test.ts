@@ -1,4 +1,5 @@
-// Replies to CLUSTER SLOTS and CLUSTER SHARDS: those of real servers, those of servers that do not know their name, and garbage.
+// Replies to CLUSTER SLOTS and CLUSTER SHARDS: those of real servers, those of servers that do not
+// know their name, and garbage.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseShardsReply, parseSlotsReply, type SlotRange } from "./topology.ts";
@@ -19,7 +20,15 @@ function shard(slots: readonly unknown[], ...nodes: readonly unknown[]): unknown
 }
 
 function node(port: number, fields: Readonly<Record<string, unknown>> = {}): unknown {
-  const all = { id: "c84a71e9", port, ip: "127.0.0.1", endpoint: "127.0.0.1", role: "master", "replication-offset": 0, health: "online" };
+  const all = {
+    id: "c84a71e9",
+    port,
+    ip: "127.0.0.1",
+    endpoint: "127.0.0.1",
+    role: "master",
+    "replication-offset": 0,
+    health: "online",
+  };
   return Object.entries({ ...all, ...fields }).flat();
 }
 
@@ -29,7 +38,10 @@ function at(first: number, last: number, host: string, port: number): SlotRange 
 
 describe("parseSlotsReply()", () => {
   it("parseSlotsReply() finds the primary of each range when replicas and metadata are there, too", () => {
-    expect(parseSlotsReply(SLOTS_REPLY, CONTEXT)).toEqual([at(0, 5460, "127.0.0.1", 30_001), at(5461, 16_383, "127.0.0.1", 30_002)]);
+    expect(parseSlotsReply(SLOTS_REPLY, CONTEXT)).toEqual([
+      at(0, 5460, "127.0.0.1", 30_001),
+      at(5461, 16_383, "127.0.0.1", 30_002),
+    ]);
   });
 
   it("parseSlotsReply() finds several ranges of a node and leaves holes", () => {
@@ -161,7 +173,12 @@ describe("garbage from a server", () => {
         fc.oneof(fc.nat(20_000), scalar),
         fc.oneof(reply, fc.tuple(scalar, fc.nat(70_000), scalar, reply)),
       ),
-      fc.tuple(fc.constant("slots"), fc.array(fc.oneof(fc.nat(20_000), scalar)), fc.constant("nodes"), fc.array(fc.array(scalar))),
+      fc.tuple(
+        fc.constant("slots"),
+        fc.array(fc.oneof(fc.nat(20_000), scalar)),
+        fc.constant("nodes"),
+        fc.array(fc.array(scalar)),
+      ),
     ),
     { maxLength: 6 },
   );
@@ -176,7 +193,12 @@ describe("garbage from a server", () => {
         fc.property(fc.oneof(reply, nearly), (value) =>
           (parse(value, CONTEXT) ?? []).every(
             ({ first, last, endpoint: { host, port } }) =>
-              first >= 0 && first <= last && last < 16_384 && /^[\w.:%-]{1,255}$/.test(host) && port > 0 && port < 65_536,
+              first >= 0 &&
+              first <= last &&
+              last < 16_384 &&
+              /^[\w.:%-]{1,255}$/.test(host) &&
+              port > 0 &&
+              port < 65_536,
           ),
         ),
         { numRuns: 20_000, seed: 7000 },

@@ -1,5 +1,6 @@
-// What a node says of the whole cluster: which primary has which slots. Reads the replies to CLUSTER SLOTS and CLUSTER SHARDS, which come from a foreign
-// program and may hold anything; nothing here throws or asks.
+// What a node says of the whole cluster: which primary has which slots. Reads the replies to
+// CLUSTER SLOTS and CLUSTER SHARDS, which come from a foreign program and may hold anything;
+// nothing here throws or asks.
 import { type ClusterEndpoint, createEndpoint } from "./endpoint.ts";
 import { SLOT_COUNT } from "./hash-slot.ts";
 
@@ -17,15 +18,18 @@ export interface SlotRange {
   readonly endpoint: ClusterEndpoint;
 }
 
-/** Who asks: the host that answered, for nodes that do not know their own, and whether it was asked over TLS. */
+/**
+ * Who asks: the host that answered, for nodes that do not know their own, and whether it was asked
+ * over TLS.
+ */
 export interface TopologyContext {
   readonly askedHost: string;
   readonly isTls: boolean;
 }
 
 /**
- * The ranges in a reply to CLUSTER SLOTS; undefined when it is none. Ranges whose node cannot be reached under any name known by now are left out, which
- * leaves a hole.
+ * The ranges in a reply to CLUSTER SLOTS; undefined when it is none. Ranges whose node cannot be
+ * reached under any name known by now are left out, which leaves a hole.
  */
 export function parseSlotsReply(reply: unknown, { askedHost }: TopologyContext): readonly SlotRange[] | undefined {
   if (!isList(reply) || reply.length > RANGES_MAX) return undefined;

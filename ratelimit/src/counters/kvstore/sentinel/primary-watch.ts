@@ -1,8 +1,12 @@
-// When the sentinels are asked for the primary, and in which order: regularly, at once when something has changed, and again and again while the primary
-// is away. It knows no connection; what an answer means is the matter of its owner.
+// When the sentinels are asked for the primary, and in which order: regularly, at once when
+// something has changed, and again and again while the primary is away. It knows no connection;
+// what an answer means is the matter of its owner.
 import type { Backoff } from "@weir/common/backoff/backoff";
 
-/** Wait between two questions while all is well, in milliseconds. News comes by subscription; this is for news that got lost. */
+/**
+ * Wait between two questions while all is well, in milliseconds. News comes by subscription; this
+ * is for news that got lost.
+ */
 const REGULAR_MS = 5_000;
 
 /** The same while the primary is away: a new one is found so soon after its promotion. */
@@ -54,7 +58,10 @@ export class PrimaryWatch<Sentinel, Answer> {
     this.#ask();
   }
 
-  /** Asks soon, because the answer may have changed; `sentinel` is the first to be asked, for it brought the news. */
+  /**
+   * Asks soon, because the answer may have changed; `sentinel` is the first to be asked, for it
+   * brought the news.
+   */
   soon(sentinel?: Sentinel): void {
     if (sentinel !== undefined) this.#first = Math.max(0, this.#sentinels.indexOf(sentinel));
     if (this.#isWanted) return;
@@ -103,7 +110,10 @@ export class PrimaryWatch<Sentinel, Answer> {
     return waitMs * (1 - JITTER * this.#deps.random());
   }
 
-  /** Asks one after the other until one answers; each next one when the one before has failed, or is silent for a while. */
+  /**
+   * Asks one after the other until one answers; each next one when the one before has failed, or is
+   * silent for a while.
+   */
   #askInTurn(): Promise<Answer> {
     const { length } = this.#sentinels;
     const first = this.#first % length;

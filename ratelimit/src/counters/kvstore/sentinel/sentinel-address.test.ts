@@ -3,7 +3,8 @@ import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
 import { parseSentinelAddress } from "./sentinel-address.ts";
 
-const FORMAT = "Expected master name and a list of urls for the sentinels, in the format: <redis master name>,<sentinel1>,...,<sentineln>";
+const FORMAT =
+  "Expected master name and a list of urls for the sentinels, in the format: <redis master name>,<sentinel1>,...,<sentineln>";
 
 function parse(url: string, auth?: string, sentinelAuth?: string) {
   return parseSentinelAddress({
@@ -34,7 +35,10 @@ describe("parseSentinelAddress()", () => {
     const parsed = parse("mymaster,s1:1,redis://:other@s2:2", "user:se:cret", "sesame");
     if (!parsed.ok) throw new Error(parsed.problem);
     expect(parsed.address.auth?.map((secret) => secret.reveal())).toEqual(["user", "se:cret"]);
-    expect(parsed.address.sentinels.map(({ auth }) => auth?.map((secret) => secret.reveal()))).toEqual([["sesame"], ["sesame"]]);
+    expect(parsed.address.sentinels.map(({ auth }) => auth?.map((secret) => secret.reveal()))).toEqual([
+      ["sesame"],
+      ["sesame"],
+    ]);
   });
 
   it("case 127: parseSentinelAddress() leaves the name of the primary in messages and takes all credentials out", () => {

@@ -1,4 +1,5 @@
-// What KVSTORE_URL means for the type sentinel: the name of the primary, and where the sentinels are that know it. Pure: nobody is asked.
+// What KVSTORE_URL means for the type sentinel: the name of the primary, and where the sentinels
+// are that know it. Pure: nobody is asked.
 import type { Secret } from "@weir/common/settings/secret";
 import { type KvstoreAddress, parseAddressList, parseAuth } from "../address.ts";
 import type { KvstoreServerOptions } from "../options.ts";

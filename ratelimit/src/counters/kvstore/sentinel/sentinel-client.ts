@@ -1,12 +1,16 @@
-// One sentinel: asks it where the primary is, by a connection of its own that is closed again, and hears from it when the primary has changed, by a
-// connection that stands. Whom to ask and when is the matter of primary-watch.ts.
+// One sentinel: asks it where the primary is, by a connection of its own that is closed again, and
+// hears from it when the primary has changed, by a connection that stands. Whom to ask and when is
+// the matter of primary-watch.ts.
 import type { Backoff } from "@weir/common/backoff/backoff";
 import type { KvstoreAddress } from "../address.ts";
 import { type Connection, dial } from "../connection.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 import { connectionError } from "../store-errors.ts";
 
-/** What sentinels publish when a primary has been replaced: its name, its old host and port, its new host and port. */
+/**
+ * What sentinels publish when a primary has been replaced: its name, its old host and port, its new
+ * host and port.
+ */
 const SWITCH_CHANNEL = "+switch-master";
 
 /** Highest TCP port. */

@@ -1,4 +1,5 @@
-// The kvstore backend behind real sentinels: the common suite, fail-overs in the test, sentinels that are away, credentials and TLS.
+// The kvstore backend behind real sentinels: the common suite, fail-overs in the test, sentinels
+// that are away, credentials and TLS.
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
@@ -27,7 +28,10 @@ import { PRIMARY_NAME, type SentinelServers, startSentinelServers } from "./sent
 /** Longest wait for a fail-over on a busy machine, in milliseconds. */
 const FAIL_OVER_MS = 60_000;
 
-/** Longest start with a silent sentinel in front, in milliseconds: less than it would take to give that one up. */
+/**
+ * Longest start with a silent sentinel in front, in milliseconds: less than it would take to give
+ * that one up.
+ */
 const SILENCE_MAX_MS = 1500;
 
 /** Longest time of a test with a fail-over. */
@@ -64,12 +68,18 @@ class Counting {
   }
 }
 
-/** A sentinel that answers everything with one text, which stands for its reply to the question for the primary. */
-async function startScriptedSentinel(reply: (command: string) => string): Promise<{ readonly url: string; readonly server: Server }> {
+/**
+ * A sentinel that answers everything with one text, which stands for its reply to the question for
+ * the primary.
+ */
+async function startScriptedSentinel(
+  reply: (command: string) => string,
+): Promise<{ readonly url: string; readonly server: Server }> {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.on("data", (data) => {
-      for (const command of data.toString().split(/(?=\*\d+\r\n)/)) socket.write(/ping/i.test(command) ? "+PONG\r\n" : reply(command));
+      for (const command of data.toString().split(/(?=\*\d+\r\n)/))
+        socket.write(/ping/i.test(command) ? "+PONG\r\n" : reply(command));
     });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -136,31 +146,35 @@ describe("SentinelDeployment", () => {
     await stack.agree();
   });
 
-  it("count() follows a planned fail-over without a failed call but those that were on their way", { timeout: TEST_MS }, async () => {
-    const { counter } = await counters.start(stack.url, { options: PATIENT });
-    const before = await stack.primary();
-    const run = new Counting(counter, "planned");
-    const [sentinel] = stack.sentinels;
-    if (sentinel === undefined) throw new Error("no sentinel");
-    await until(() => run.succeeded > 10, FAIL_OVER_MS, "counting has begun");
-    await until(
-      () => stack.ask(sentinel, "FAILOVER", PRIMARY_NAME).then(Boolean, () => false),
-      FAIL_OVER_MS,
-      "the sentinel begins a fail-over",
-    );
-    await until(async () => (await stack.roleOf(before)) === "slave", FAIL_OVER_MS, "the old primary is a replica");
-    const switched = run.succeeded;
-    await until(() => run.succeeded > switched + 50, FAIL_OVER_MS, "counting goes on");
-    await run.stop();
-    // One call is on its way at a time, and its connection is cut at most once by each side.
-    expect(run.failed).toBeLessThanOrEqual(2);
-    const client = stack.client(await stack.primary());
-    const stored = Number(await client.get("planned_4000000200"));
-    client.disconnect();
-    // Nothing was counted twice; what the old primary had not yet passed on is lost.
-    expect(stored).toBeLessThanOrEqual(run.succeeded + run.failed);
-    await stack.agree();
-  });
+  it(
+    "count() follows a planned fail-over without a failed call but those that were on their way",
+    { timeout: TEST_MS },
+    async () => {
+      const { counter } = await counters.start(stack.url, { options: PATIENT });
+      const before = await stack.primary();
+      const run = new Counting(counter, "planned");
+      const [sentinel] = stack.sentinels;
+      if (sentinel === undefined) throw new Error("no sentinel");
+      await until(() => run.succeeded > 10, FAIL_OVER_MS, "counting has begun");
+      await until(
+        () => stack.ask(sentinel, "FAILOVER", PRIMARY_NAME).then(Boolean, () => false),
+        FAIL_OVER_MS,
+        "the sentinel begins a fail-over",
+      );
+      await until(async () => (await stack.roleOf(before)) === "slave", FAIL_OVER_MS, "the old primary is a replica");
+      const switched = run.succeeded;
+      await until(() => run.succeeded > switched + 50, FAIL_OVER_MS, "counting goes on");
+      await run.stop();
+      // One call is on its way at a time, and its connection is cut at most once by each side.
+      expect(run.failed).toBeLessThanOrEqual(2);
+      const client = stack.client(await stack.primary());
+      const stored = Number(await client.get("planned_4000000200"));
+      client.disconnect();
+      // Nothing was counted twice; what the old primary had not yet passed on is lost.
+      expect(stored).toBeLessThanOrEqual(run.succeeded + run.failed);
+      await stack.agree();
+    },
+  );
 
   it("count() goes on at the new primary when the primary is killed", { timeout: TEST_MS }, async () => {
     const { counter, active, statistics } = await counters.start(stack.url);
@@ -196,11 +210,21 @@ describe("SentinelDeployment with credentials and TLS", () => {
   beforeAll(async () => {
     const now = new Date();
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-    const pair = await authority.issue({ commonName: "redis", dnsNames: ["redis.example.org"], usage: "server", now, validDays: 1 });
+    const pair = await authority.issue({
+      commonName: "redis",
+      dnsNames: ["redis.example.org"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
     ca = Buffer.from(authority.certPem);
     folder = await startRedisServer();
     await folder.kill();
-    const files = { cert: join(folder.folder, "cert.pem"), key: join(folder.folder, "key.pem"), ca: join(folder.folder, "ca.pem") };
+    const files = {
+      cert: join(folder.folder, "cert.pem"),
+      key: join(folder.folder, "key.pem"),
+      ca: join(folder.folder, "ca.pem"),
+    };
     await writeFile(files.cert, pair.certPem);
     await writeFile(files.key, pair.keyPem);
     await writeFile(files.ca, authority.certPem);
@@ -216,16 +240,24 @@ describe("SentinelDeployment with credentials and TLS", () => {
   it.each([
     { auth: "default:pass:word", sentinelAuth: "sesame" },
     { auth: "default:pass:word", sentinelAuth: "default:sesame" },
-  ])("case 123: start() takes $sentinelAuth for the sentinels beside $auth for the store", async ({ auth, sentinelAuth }) => {
-    const { counter } = await counters.start(stack.url, {
-      server: { auth: new Secret(auth), sentinelAuth: new Secret(sentinelAuth), tls: tls() },
-      options: PATIENT,
-    });
-    expect(await count(counter, check(`login-${sentinelAuth}`))).toEqual([1]);
-  });
+  ])(
+    "case 123: start() takes $sentinelAuth for the sentinels beside $auth for the store",
+    async ({ auth, sentinelAuth }) => {
+      const { counter } = await counters.start(stack.url, {
+        server: { auth: new Secret(auth), sentinelAuth: new Secret(sentinelAuth), tls: tls() },
+        options: PATIENT,
+      });
+      expect(await count(counter, check(`login-${sentinelAuth}`))).toEqual([1]);
+    },
+  );
 
   it.each([
-    { what: "no password for the sentinels", sentinelAuth: undefined, auth: "default:pass:word", text: /NOAUTH Authentication required/ },
+    {
+      what: "no password for the sentinels",
+      sentinelAuth: undefined,
+      auth: "default:pass:word",
+      text: /NOAUTH Authentication required/,
+    },
     { what: "a wrong one for the sentinels", sentinelAuth: "open", auth: "default:pass:word", text: /WRONGPASS/ },
     { what: "none for the store", sentinelAuth: "sesame", auth: undefined, text: /NOAUTH Authentication required/ },
   ])("case 123: start() fails when given $what", async ({ sentinelAuth, auth, text }) => {
@@ -271,7 +303,11 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
 
   it.each([
     { what: "does not know the primary", reply: "*-1\r\n", text: "the sentinel knows no primary of the name mymaster" },
-    { what: "answers nonsense", reply: "*2\r\n$0\r\n\r\n$1\r\nx\r\n", text: "the sentinel's answer is not the address of a primary" },
+    {
+      what: "answers nonsense",
+      reply: "*2\r\n$0\r\n\r\n$1\r\nx\r\n",
+      text: "the sentinel's answer is not the address of a primary",
+    },
     { what: "answers with an error", reply: "-ERR busy\r\n", text: "ERR busy" },
   ])("start() fails with '$text' when the sentinel $what", async ({ reply, text }) => {
     const { url, server } = await startScriptedSentinel(() => reply);
@@ -353,7 +389,11 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
         options: PATIENT,
       });
       expect(await count(counter, check("pair", 1, 4_000_000_200, 1), check("pair"))).toEqual([1, 2]);
-      await until(() => statistics.gauge("ratelimit.redis_per_second_pool.cx_active").value === 2, FAIL_OVER_MS, "both connections stand");
+      await until(
+        () => statistics.gauge("ratelimit.redis_per_second_pool.cx_active").value === 2,
+        FAIL_OVER_MS,
+        "both connections stand",
+      );
       expect(statistics.gauge("ratelimit.redis_pool.cx_active").value).toBe(1);
     } finally {
       scripted.server.close();

@@ -1,5 +1,6 @@
-// The deployment type "sentinel": one server, the primary, at the address that sentinels name; it moves where they say. An increment is never sent twice:
-// only those are sent again that a server refused because it is no primary (any more).
+// The deployment type "sentinel": one server, the primary, at the address that sentinels name; it
+// moves where they say. An increment is never sent twice: only those are sent again that a server
+// refused because it is no primary (any more).
 import { createBackoff } from "@weir/common/backoff/backoff";
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
@@ -20,7 +21,9 @@ import { type PrimaryPlace, SentinelClient } from "./sentinel-client.ts";
 const SUBSCRIBE_INITIAL_MS = 250;
 const SUBSCRIBE_MAX_MS = 5_000;
 
-/** Longest wait for a sentinel, however long KVSTORE_TIMEOUT is, in milliseconds: others may know. */
+/**
+ * Longest wait for a sentinel, however long KVSTORE_TIMEOUT is, in milliseconds: others may know.
+ */
 const SENTINEL_TIMEOUT_MAX_MS = 2_000;
 
 /** Replies of a server that is no primary, or not yet: the command was not carried out. */
@@ -29,7 +32,8 @@ const NOT_PRIMARY = /^(?:READONLY|LOADING|MASTERDOWN)\b/;
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when the address cannot be read. */
 export function createSentinelDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
   const parsed = parseSentinelAddress(options.server);
-  if (!parsed.ok) throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${options.urlSetting}: ${parsed.problem}`);
+  if (!parsed.ok)
+    throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${options.urlSetting}: ${parsed.problem}`);
   return new SentinelDeployment(deps, options, parsed.address);
 }
 
@@ -63,9 +67,18 @@ class SentinelDeployment implements Deployment, ServerEvents {
     );
     const timeoutMs = Math.min(server.connectTimeoutMs, SENTINEL_TIMEOUT_MAX_MS);
     this.#sentinels = address.sentinels.map((sentinel) => {
-      const backoff = createBackoff({ initialMs: SUBSCRIBE_INITIAL_MS, maxMs: SUBSCRIBE_MAX_MS, factor: 1, jitter: true, random });
+      const backoff = createBackoff({
+        initialMs: SUBSCRIBE_INITIAL_MS,
+        maxMs: SUBSCRIBE_MAX_MS,
+        factor: 1,
+        jitter: true,
+        random,
+      });
       const changed = (client: SentinelClient): void => this.#watch.soon(client);
-      return new SentinelClient({ address: sentinel, tls: server.tls, backoff, changed }, { primaryName: address.primaryName, timeoutMs });
+      return new SentinelClient(
+        { address: sentinel, tls: server.tls, backoff, changed },
+        { primaryName: address.primaryName, timeoutMs },
+      );
     });
     this.#watch = new PrimaryWatch(
       {
@@ -118,7 +131,8 @@ class SentinelDeployment implements Deployment, ServerEvents {
   }
 
   refused(server: KvstoreServer, refused: readonly RefusedChecks[], createdMs: number): void {
-    // The link closes after such a reply, so the checks wait for the next primary, within their time.
+    // The link closes after such a reply, so the checks wait for the next primary, within their
+    // time.
     const turn = new Turn(createdMs, this.#timeoutMs);
     for (const { checks } of refused) turn.adopt(checks);
     server.resend(turn);
@@ -148,7 +162,8 @@ class SentinelDeployment implements Deployment, ServerEvents {
     const address = addressOf(place, { isTls: false, auth, database: 0 });
     const before = this.#server.address.text;
     if (this.#isPrimaryKnown && address.text === before) return;
-    if (this.#isPrimaryKnown) this.#log.warn("The sentinels name another primary", { name: primaryName, before, address: address.text });
+    if (this.#isPrimaryKnown)
+      this.#log.warn("The sentinels name another primary", { name: primaryName, before, address: address.text });
     this.#isPrimaryKnown = true;
     this.#server.moveTo(address, new Error(`the sentinels name ${address.text} as the primary now`));
   }

@@ -1,4 +1,5 @@
-// A real primary with replicas and sentinels for integration tests: redis-server processes on reserved ports of 127.0.0.1, ended by their process ids.
+// A real primary with replicas and sentinels for integration tests: redis-server processes on
+// reserved ports of 127.0.0.1, ended by their process ids.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -11,7 +12,10 @@ import { type RedisServer, startRedisServer, until } from "../redis-server.suite
 /** What the sentinels call the primary. */
 export const PRIMARY_NAME = "mymaster";
 
-/** Longest wait for the sentinels to know everything, in milliseconds: they tell each other every two seconds, and look around every ten. */
+/**
+ * Longest wait for the sentinels to know everything, in milliseconds: they tell each other every
+ * two seconds, and look around every ten.
+ */
 const AGREE_TIMEOUT_MS = 40_000;
 
 /** What is started. */
@@ -59,7 +63,11 @@ export class SentinelServers {
   readonly #options: SentinelServersOptions;
 
   constructor(
-    parts: { readonly servers: readonly RedisServer[]; readonly sentinels: readonly SentinelServer[]; readonly folder: string },
+    parts: {
+      readonly servers: readonly RedisServer[];
+      readonly sentinels: readonly SentinelServer[];
+      readonly folder: string;
+    },
     options: SentinelServersOptions,
   ) {
     this.servers = parts.servers;
@@ -164,7 +172,11 @@ export async function startSentinelServers(options: SentinelServersOptions = {})
   const sentinels: SentinelServer[] = [];
   const started = new SentinelServers({ servers, sentinels, folder }, options);
   const client = started.client(primary);
-  await until(async () => (await client.info("replication")).includes("connected_slaves:2"), AGREE_TIMEOUT_MS, "both replicas follow");
+  await until(
+    async () => (await client.info("replication")).includes("connected_slaves:2"),
+    AGREE_TIMEOUT_MS,
+    "both replicas follow",
+  );
   client.disconnect();
   for (let index = 0; index < 3; index++) {
     const port = await reservePort();
@@ -182,14 +194,18 @@ function sentinelFile(
   { port, folder, primaryPort }: { readonly port: number; readonly folder: string; readonly primaryPort: number },
   { password, sentinelPassword, tls }: SentinelServersOptions,
 ): string {
-  const listen = tls === undefined ? [`port ${port}`] : ["port 0", `tls-port ${port}`, "tls-replication yes", "tls-auth-clients no"];
-  const files = tls === undefined ? [] : [`tls-cert-file ${tls.cert}`, `tls-key-file ${tls.key}`, `tls-ca-cert-file ${tls.ca}`];
+  const listen =
+    tls === undefined ? [`port ${port}`] : ["port 0", `tls-port ${port}`, "tls-replication yes", "tls-auth-clients no"];
+  const files =
+    tls === undefined ? [] : [`tls-cert-file ${tls.cert}`, `tls-key-file ${tls.key}`, `tls-ca-cert-file ${tls.ca}`];
   return [
     ...listen,
     ...files,
     "bind 127.0.0.1",
     `dir ${folder}`,
-    ...(sentinelPassword === undefined ? [] : [`requirepass ${sentinelPassword}`, `sentinel sentinel-pass ${sentinelPassword}`]),
+    ...(sentinelPassword === undefined
+      ? []
+      : [`requirepass ${sentinelPassword}`, `sentinel sentinel-pass ${sentinelPassword}`]),
     `sentinel monitor ${PRIMARY_NAME} 127.0.0.1 ${primaryPort} 2`,
     `sentinel down-after-milliseconds ${PRIMARY_NAME} 1000`,
     `sentinel failover-timeout ${PRIMARY_NAME} 5000`,

@@ -3,7 +3,14 @@ import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter, read, WaitingBatch } from "../../counter.suite.ts";
-import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import {
+  COMMAND_TIMEOUT_MS,
+  DEADLINE_MS,
+  PATIENT,
+  SLACK_MS,
+  TestedCounters,
+  timeFailure,
+} from "../kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
@@ -50,7 +57,10 @@ describe.each([
     `kvstore single, window ${pipeline.windowMs} ms, limit ${pipeline.limit}`,
     async () => {
       const own = await startRedisServer();
-      const { counter } = new TestedCounters(createSingleDeployment).create(own.url, { server: { pipeline }, options: PATIENT });
+      const { counter } = new TestedCounters(createSingleDeployment).create(own.url, {
+        server: { pipeline },
+        options: PATIENT,
+      });
       return { counter, close: () => own.close() };
     },
     { canRead: true },
@@ -93,7 +103,8 @@ describe("KVSTORE_PIPELINE_WINDOW", () => {
   it("count() flushes per event-loop turn when there is no window", async () => {
     const counter = await startGathering(0, 0, proxy.url);
     const before = proxy.pieces.length;
-    for (let index = 0; index < 5; index++) await Promise.all([count(counter, check(`turn-${index}`)), count(counter, check("turns"))]);
+    for (let index = 0; index < 5; index++)
+      await Promise.all([count(counter, check(`turn-${index}`)), count(counter, check("turns"))]);
     expect(proxy.pieces.length - before).toBe(5);
   });
 
@@ -126,7 +137,9 @@ describe("KVSTORE_PIPELINE_LIMIT", () => {
   it("count() flushes in several pieces when a call has more commands than the limit", async () => {
     const counter = await startGathering(50, 2);
     const seen = await commandsOf(async () => {
-      expect(await count(counter, check("split-a"), check("split-b"), check("split-a"), check("split-c"))).toEqual([1, 1, 2, 1]);
+      expect(await count(counter, check("split-a"), check("split-b"), check("split-a"), check("split-c"))).toEqual([
+        1, 1, 2, 1,
+      ]);
     });
     expect(seen.filter((line) => line.startsWith("incrby"))).toEqual([
       "incrby split-a_4000000200 1",

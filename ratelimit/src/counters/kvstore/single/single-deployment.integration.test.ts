@@ -1,4 +1,5 @@
-// The kvstore backend against a real redis-server: the common suite, what is stored, and the ways to connect.
+// The kvstore backend against a real redis-server: the common suite, what is stored, and the ways
+// to connect.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -7,7 +8,14 @@ import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
-import { DEADLINE_MS, PATIENT, serverOptions, SHORT_START, SLACK_MS, TestedCounters } from "../kvstore-counter.suite.ts";
+import {
+  DEADLINE_MS,
+  PATIENT,
+  serverOptions,
+  SHORT_START,
+  SLACK_MS,
+  TestedCounters,
+} from "../kvstore-counter.suite.ts";
 import type { KvstoreServerOptions } from "../options.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
@@ -59,17 +67,20 @@ describe("count() on a server", () => {
     { jitterMax: 0, draw: 0.99, windowSeconds: 60, ttl: 60 },
     { jitterMax: 0, draw: 0.99, windowSeconds: 3600, ttl: 3600 },
     { jitterMax: 300, draw: 0.999, windowSeconds: 86_400, ttl: 86_699 },
-  ])("case 88: count() lets a key live $ttl s when jitter is below $jitterMax and the window $windowSeconds s", async (row) => {
-    const { counter } = await counters.start(shared.url, {
-      options: { expiryJitterMaxSeconds: row.jitterMax },
-      deps: { random: () => row.draw },
-    });
-    const one = check(`ttl-${row.jitterMax}-${row.windowSeconds}`, 1, 4_000_000_200, row.windowSeconds);
-    await count(counter, one);
-    const ttlMs = await redis.pttl(one.key);
-    expect(ttlMs).toBeGreaterThan(row.ttl * 1000 - SLACK_MS);
-    expect(ttlMs).toBeLessThanOrEqual(row.ttl * 1000);
-  });
+  ])(
+    "case 88: count() lets a key live $ttl s when jitter is below $jitterMax and the window $windowSeconds s",
+    async (row) => {
+      const { counter } = await counters.start(shared.url, {
+        options: { expiryJitterMaxSeconds: row.jitterMax },
+        deps: { random: () => row.draw },
+      });
+      const one = check(`ttl-${row.jitterMax}-${row.windowSeconds}`, 1, 4_000_000_200, row.windowSeconds);
+      await count(counter, one);
+      const ttlMs = await redis.pttl(one.key);
+      expect(ttlMs).toBeGreaterThan(row.ttl * 1000 - SLACK_MS);
+      expect(ttlMs).toBeLessThanOrEqual(row.ttl * 1000);
+    },
+  );
 
   it("count() sends the expiry once per key, and again when the server has lost the key", async () => {
     const { counter } = await counters.start(shared.url);
@@ -93,7 +104,11 @@ describe("count() on a server", () => {
     const monitor = await redis.monitor();
     const seen: string[] = [];
     monitor.on("monitor", (_time: string, args: string[]) => seen.push(args.join(" ")));
-    await Promise.all([count(counter, check("merge", 2)), count(counter, check("merge", 3)), count(counter, check("single"))]);
+    await Promise.all([
+      count(counter, check("merge", 2)),
+      count(counter, check("merge", 3)),
+      count(counter, check("single")),
+    ]);
     await redis.get("end-of-test");
     await until(() => seen.some((line) => line.includes("end-of-test")), DEADLINE_MS, "the monitor has seen all");
     monitor.disconnect();
@@ -130,7 +145,10 @@ describe("count() on a server", () => {
     for (const result of [refused, mixed]) {
       expect(result).toMatchObject({
         status: "rejected",
-        reason: { code: "STORE_UNAVAILABLE", message: `Cannot count on ${shared.url}: ERR value is not an integer or out of range` },
+        reason: {
+          code: "STORE_UNAVAILABLE",
+          message: `Cannot count on ${shared.url}: ERR value is not an integer or out of range`,
+        },
       });
     }
     expect(fine).toEqual({ status: "fulfilled", value: [1] });
@@ -138,7 +156,11 @@ describe("count() on a server", () => {
 
   it("start() counts its connections", async () => {
     const { counter, statistics, active } = await counters.start(shared.url, { server: { poolSize: 2 } });
-    await until(() => statistics.gauge("ratelimit.redis_pool.cx_active").value === 2, DEADLINE_MS, "both connections stand");
+    await until(
+      () => statistics.gauge("ratelimit.redis_pool.cx_active").value === 2,
+      DEADLINE_MS,
+      "both connections stand",
+    );
     expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBe(2);
     await counter.stop?.();
     expect(statistics.gauge("ratelimit.redis_pool.cx_active").value).toBe(0);
@@ -149,7 +171,9 @@ describe("count() on a server", () => {
 describe("start() with credentials", () => {
   let locked: RedisServer;
   beforeAll(async () => {
-    locked = await startRedisServer({ args: ["--requirepass", "pass@word", "--user", "weir", "on", ">se:cret", "~*", "+@all"] });
+    locked = await startRedisServer({
+      args: ["--requirepass", "pass@word", "--user", "weir", "on", ">se:cret", "~*", "+@all"],
+    });
   });
   afterAll(() => locked.close());
 
@@ -157,7 +181,12 @@ describe("start() with credentials", () => {
     { how: "a password", url: "", auth: "pass@word" },
     { how: "a user and a password with a colon", url: "", auth: "weir:se:cret" },
     { how: "a URL with a password", url: "redis://:pass@word@", auth: undefined },
-    { how: "a URL with a user, a password and a database", url: "redis://weir:se%3Acret@", auth: undefined, database: "/5" },
+    {
+      how: "a URL with a user, a password and a database",
+      url: "redis://weir:se%3Acret@",
+      auth: undefined,
+      database: "/5",
+    },
   ])("case 120: start() succeeds when given $how", async ({ url, auth, database = "" }) => {
     const { counter } = await counters.start(`${url}${locked.url}${database}`, {
       server: { auth: auth === undefined ? undefined : new Secret(auth) },
@@ -205,7 +234,9 @@ describe("start() without a server", () => {
   it("start() waits for a server that comes late", async () => {
     const late = await startRedisServer();
     await late.kill();
-    const { counter } = counters.create(late.url, { options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } } });
+    const { counter } = counters.create(late.url, {
+      options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } },
+    });
     const started = counter.start?.();
     await late.start();
     await started;
@@ -215,7 +246,9 @@ describe("start() without a server", () => {
 
   it("start() ends at once when stop() comes meanwhile", async () => {
     const port = await reservePort();
-    const { counter } = counters.create(`127.0.0.1:${port}`, { options: { startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 } } });
+    const { counter } = counters.create(`127.0.0.1:${port}`, {
+      options: { startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 } },
+    });
     const started = counter.start?.();
     await counter.stop?.();
     await expect(started).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
@@ -235,13 +268,23 @@ describe("start() over TLS", () => {
   beforeAll(async () => {
     const now = new Date();
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-    const pair = await authority.issue({ commonName: "redis", dnsNames: ["localhost"], usage: "server", now, validDays: 1 });
+    const pair = await authority.issue({
+      commonName: "redis",
+      dnsNames: ["localhost"],
+      usage: "server",
+      now,
+      validDays: 1,
+    });
     const clientPair = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
     ca = Buffer.from(authority.certPem);
     client = { cert: Buffer.from(clientPair.certPem), key: Buffer.from(clientPair.keyPem) };
     const folder = await startRedisServer();
     await folder.kill();
-    const files = { cert: join(folder.folder, "cert.pem"), key: join(folder.folder, "key.pem"), ca: join(folder.folder, "ca.pem") };
+    const files = {
+      cert: join(folder.folder, "cert.pem"),
+      key: join(folder.folder, "key.pem"),
+      ca: join(folder.folder, "ca.pem"),
+    };
     await writeFile(files.cert, pair.certPem);
     await writeFile(files.key, pair.keyPem);
     await writeFile(files.ca, authority.certPem);
@@ -258,10 +301,12 @@ describe("start() over TLS", () => {
 
   it("start() fails when the host name does not fit, and succeeds when that is not verified", async () => {
     const tls = { material: () => ({ ...client, ca }), skipHostnameVerification: false };
-    await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toThrow(
-      /does not match certificate's altnames/,
-    );
-    const { counter } = await counters.start(server.url, { server: { tls: { ...tls, skipHostnameVerification: true } } });
+    await expect(
+      counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+    ).rejects.toThrow(/does not match certificate's altnames/);
+    const { counter } = await counters.start(server.url, {
+      server: { tls: { ...tls, skipHostnameVerification: true } },
+    });
     expect(await count(counter, check("tls-skip"))).toEqual([1]);
   });
 
@@ -270,7 +315,9 @@ describe("start() over TLS", () => {
     const other = Buffer.from((await createAuthority({ commonName: "other", now, validDays: 1 })).certPem);
     for (const material of [client, { ...client, ca: other }]) {
       const tls = { material: () => material, skipHostnameVerification: true };
-      await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toThrow(
+      await expect(
+        counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+      ).rejects.toThrow(
         `Cannot reach the counter store ${server.url}: the authority of its certificate is not trusted (self-signed certificate in certificate chain)`,
       );
     }
@@ -278,14 +325,19 @@ describe("start() over TLS", () => {
 
   it("start() fails when the server wants a certificate of the client", async () => {
     const tls = { material: () => ({ ca }), skipHostnameVerification: true };
-    await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toThrow(
-      /certificate required/,
-    );
+    await expect(
+      counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+    ).rejects.toThrow(/certificate required/);
   });
 
   it("start() fails with a reason when the certificates cannot be read", async () => {
-    const tls = { material: () => ({ cert: Buffer.from("nonsense"), key: Buffer.from("nonsense") }), skipHostnameVerification: true };
-    await expect(counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.()).rejects.toMatchObject({
+    const tls = {
+      material: () => ({ cert: Buffer.from("nonsense"), key: Buffer.from("nonsense") }),
+      skipHostnameVerification: true,
+    };
+    await expect(
+      counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+    ).rejects.toMatchObject({
       code: "STORE_UNAVAILABLE",
     });
   });

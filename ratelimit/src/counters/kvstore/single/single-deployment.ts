@@ -8,6 +8,7 @@ import { shareAmongServers } from "../server-options.ts";
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when the address cannot be read. */
 export function createSingleDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
   const parsed = parseAddress(options.server);
-  if (!parsed.ok) throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${options.urlSetting}: ${parsed.problem}`);
+  if (!parsed.ok)
+    throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${options.urlSetting}: ${parsed.problem}`);
   return new KvstoreServer(shareAmongServers(deps, options), { ...options, address: parsed.address });
 }

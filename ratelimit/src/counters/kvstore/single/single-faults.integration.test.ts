@@ -1,12 +1,21 @@
-// The kvstore backend when a real redis-server fails: away, silent, slow, cut off, read-only, full, locked, or with values that are no counts. Every call
-// is answered within its time, and counting works again by itself.
+// The kvstore backend when a real redis-server fails: away, silent, slow, cut off, read-only, full,
+// locked, or with values that are no counts. Every call is answered within its time, and counting
+// works again by itself.
 import { setTimeout as wait } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, read, WaitingBatch } from "../../counter.suite.ts";
-import { COMMAND_TIMEOUT_MS, DEADLINE_MS, PATIENT, SHORT_START, SLACK_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import {
+  COMMAND_TIMEOUT_MS,
+  DEADLINE_MS,
+  PATIENT,
+  SHORT_START,
+  SLACK_MS,
+  TestedCounters,
+  timeFailure,
+} from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
@@ -27,7 +36,10 @@ describe("count() when the server fails", () => {
     await server.pause();
     try {
       const { error, tookMs } = await timeFailure(counter);
-      expect(error).toMatchObject({ code: "STORE_TIMEOUT", message: `Cannot count on ${server.url}: no answer within 400 ms` });
+      expect(error).toMatchObject({
+        code: "STORE_TIMEOUT",
+        message: `Cannot count on ${server.url}: no answer within 400 ms`,
+      });
       expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
       expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
       expect(statistics.counter("ratelimit.redis_pool.cx_local_close").value).toBe(1);
@@ -92,7 +104,11 @@ describe("count() when the server fails", () => {
     await server.kill();
     expect((await onItsWay).error).toMatchObject({ code: "STORE_UNAVAILABLE", transient: true });
     expect(active.at(-1)).toBe(0);
-    await until(async () => (await timeFailure(counter)).tookMs < 20, DEADLINE_MS, "calls fail at once while the server is away");
+    await until(
+      async () => (await timeFailure(counter)).tookMs < 20,
+      DEADLINE_MS,
+      "calls fail at once while the server is away",
+    );
     await server.start();
     await until(() => count(counter, check("after")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
     expect(active.at(-1)).toBe(1);
@@ -102,7 +118,10 @@ describe("count() when the server fails", () => {
     const lines: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
     const startMs = Date.now();
-    const { counter, active } = await counters.start(server.url, { server: { poolSize: 5 }, deps: { log, clock: () => startMs } });
+    const { counter, active } = await counters.start(server.url, {
+      server: { poolSize: 5 },
+      deps: { log, clock: () => startMs },
+    });
     await until(() => active.at(-1) === 5, DEADLINE_MS, "all connections stand");
     await server.kill();
     const warnings = (text: string): number => lines.filter((line) => line.includes(text)).length;
@@ -144,7 +163,9 @@ describe("count() when the server fails", () => {
     const redis = new Redis(server.port, "127.0.0.1");
     await redis.replicaof("127.0.0.1", `${await reservePort()}`);
     const { error } = await timeFailure(counter);
-    expect(error).toMatchObject({ message: `Cannot count on ${server.url}: READONLY You can't write against a read only replica.` });
+    expect(error).toMatchObject({
+      message: `Cannot count on ${server.url}: READONLY You can't write against a read only replica.`,
+    });
     await redis.replicaof("NO", "ONE");
     await until(() => count(counter, check("primary")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
     expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBeGreaterThan(1);
@@ -156,7 +177,8 @@ describe("count() when the server fails", () => {
     const redis = new Redis(server.port, "127.0.0.1");
     await redis.replicaof("127.0.0.1", `${await reservePort()}`);
     const connections = statistics.counter("ratelimit.redis_pool.cx_total");
-    // Four connections are three waits of at most 125, 250 and 500 ms, each of at least half of that.
+    // Four connections are three waits of at most 125, 250 and 500 ms, each of at least half of
+    // that.
     const beganMs = performance.now();
     await until(
       async () => {
@@ -198,24 +220,34 @@ describe("count() when the way to the server fails", () => {
     const { counter } = await counters.start(proxy.url);
     proxy.fate = { kind: "delay", ms: COMMAND_TIMEOUT_MS + SLACK_MS };
     const { error, tookMs } = await timeFailure(counter);
-    expect(error).toMatchObject({ code: "STORE_TIMEOUT", message: `Cannot count on ${proxy.url}: no answer within 400 ms` });
+    expect(error).toMatchObject({
+      code: "STORE_TIMEOUT",
+      message: `Cannot count on ${proxy.url}: no answer within 400 ms`,
+    });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
     proxy.fate = { kind: "pass" };
-    await until(() => count(counter, check("fast again")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+    await until(
+      () => count(counter, check("fast again")).then(Boolean, () => false),
+      DEADLINE_MS,
+      "counting works again",
+    );
   });
 
-  it.each([1, 2, 3])("count() fails and sends nothing twice when the connection ends after %i bytes of a reply", async (bytes) => {
-    const { counter } = await counters.start(proxy.url);
-    proxy.fate = { kind: "cut", bytes };
-    const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check(`cut-${bytes}`, 5)]));
-    expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", transient: true });
-    expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-    await until(() => count(counter, check("whole")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
-    expect(await count(counter, check(`cut-${bytes}`, 1))).toEqual([6]);
-    const redis = new Redis(server.port, "127.0.0.1");
-    await until(async () => (await redis.ttl(`cut-${bytes}_4000000200`)) > 0, DEADLINE_MS, "the key expires");
-    redis.disconnect();
-  });
+  it.each([1, 2, 3])(
+    "count() fails and sends nothing twice when the connection ends after %i bytes of a reply",
+    async (bytes) => {
+      const { counter } = await counters.start(proxy.url);
+      proxy.fate = { kind: "cut", bytes };
+      const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check(`cut-${bytes}`, 5)]));
+      expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", transient: true });
+      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
+      await until(() => count(counter, check("whole")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+      expect(await count(counter, check(`cut-${bytes}`, 1))).toEqual([6]);
+      const redis = new Redis(server.port, "127.0.0.1");
+      await until(async () => (await redis.ttl(`cut-${bytes}_4000000200`)) > 0, DEADLINE_MS, "the key expires");
+      redis.disconnect();
+    },
+  );
 });
 
 describe("count() when the expiry of a key may be lost", () => {
@@ -236,7 +268,9 @@ describe("count() when the expiry of a key may be lost", () => {
   it("count() sends the expiry after all when the connection ends behind the increment", async () => {
     const { counter } = await counters.start(proxy.url);
     proxy.cutRequestAt = "*3\r\n$6\r\nexpire";
-    expect((await timeFailure(counter, new WaitingBatch([check("behind")]))).error).toMatchObject({ code: "STORE_UNAVAILABLE" });
+    expect((await timeFailure(counter, new WaitingBatch([check("behind")]))).error).toMatchObject({
+      code: "STORE_UNAVAILABLE",
+    });
     expect(await redis.get("behind_4000000200")).toBe("1");
     // Nobody ever counts that key again, and yet it must not live for ever.
     await until(async () => (await redis.ttl("behind_4000000200")) > 0, DEADLINE_MS, "the key expires");
@@ -273,26 +307,37 @@ describe("count() when the server refuses", () => {
       make: () => redis.lpush("list_4000000200", "x"),
       text: "WRONGTYPE Operation against a key holding the wrong kind of value",
     },
-    { what: "a text", key: "text", make: () => redis.set("text_4000000200", "abc"), text: "ERR value is not an integer or out of range" },
+    {
+      what: "a text",
+      key: "text",
+      make: () => redis.set("text_4000000200", "abc"),
+      text: "ERR value is not an integer or out of range",
+    },
     {
       what: "the largest number",
       key: "full",
       make: () => redis.set("full_4000000200", "9223372036854775807"),
       text: "ERR increment or decrement would overflow",
     },
-  ])("count() fails at once with '$text' when the key holds $what, and only for that key", async ({ key, make, text }) => {
-    const { counter, statistics } = await counters.start(server.url);
-    await make();
-    const [bad, good] = await Promise.allSettled([count(counter, check(key)), count(counter, check(`beside-${key}`))]);
-    expect(bad).toMatchObject({
-      status: "rejected",
-      reason: { code: "STORE_UNAVAILABLE", message: `Cannot count on ${server.url}: ${text}` },
-    });
-    expect(good).toEqual({ status: "fulfilled", value: [1] });
-    await redis.del(`${key}_4000000200`);
-    expect(await count(counter, check(key))).toEqual([1]);
-    expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBe(1);
-  });
+  ])(
+    "count() fails at once with '$text' when the key holds $what, and only for that key",
+    async ({ key, make, text }) => {
+      const { counter, statistics } = await counters.start(server.url);
+      await make();
+      const [bad, good] = await Promise.allSettled([
+        count(counter, check(key)),
+        count(counter, check(`beside-${key}`)),
+      ]);
+      expect(bad).toMatchObject({
+        status: "rejected",
+        reason: { code: "STORE_UNAVAILABLE", message: `Cannot count on ${server.url}: ${text}` },
+      });
+      expect(good).toEqual({ status: "fulfilled", value: [1] });
+      await redis.del(`${key}_4000000200`);
+      expect(await count(counter, check(key))).toEqual([1]);
+      expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBe(1);
+    },
+  );
 
   it.each([
     { what: "a list", key: "read-list", make: () => redis.lpush("read-list_4000000200", "x"), text: "WRONGTYPE" },
@@ -314,7 +359,9 @@ describe("count() when the server refuses", () => {
     await redis.config("SET", "maxmemory-policy", "noeviction");
     await redis.config("SET", "maxmemory", "1");
     const { error, tookMs } = await timeFailure(counter);
-    expect(error).toMatchObject({ message: `Cannot count on ${server.url}: OOM command not allowed when used memory > 'maxmemory'.` });
+    expect(error).toMatchObject({
+      message: `Cannot count on ${server.url}: OOM command not allowed when used memory > 'maxmemory'.`,
+    });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
     await redis.config("SET", "maxmemory", "0");
     expect(await count(counter, check("room"))).toEqual([1]);
@@ -330,13 +377,20 @@ describe("count() when the server refuses", () => {
       async () => {
         const { error, tookMs } = await timeFailure(counter);
         if (tookMs > COMMAND_TIMEOUT_MS + SLACK_MS) throw new Error(`A call took ${tookMs} ms`);
-        return error instanceof Error && error.message.endsWith("WRONGPASS invalid username-password pair or user is disabled.");
+        return (
+          error instanceof Error &&
+          error.message.endsWith("WRONGPASS invalid username-password pair or user is disabled.")
+        );
       },
       DEADLINE_MS,
       "calls fail with the server's words",
     );
     await redis.config("SET", "requirepass", "first");
-    await until(() => count(counter, check("unlocked")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+    await until(
+      () => count(counter, check("unlocked")).then(Boolean, () => false),
+      DEADLINE_MS,
+      "counting works again",
+    );
     await redis.config("SET", "requirepass", "");
   });
 
@@ -347,14 +401,22 @@ describe("count() when the server refuses", () => {
     const { error } = await timeFailure(counter);
     expect(error).toMatchObject({ message: expect.stringContaining("NOPERM") });
     await redis.call("ACL", "SETUSER", "weir", "+incrby");
-    await until(() => count(counter, check("permitted")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+    await until(
+      () => count(counter, check("permitted")).then(Boolean, () => false),
+      DEADLINE_MS,
+      "counting works again",
+    );
   });
 
   it("start() waits until the server has loaded its data", async () => {
-    const loading = await startRedisServer({ args: ["--loading-process-events-interval-bytes", "1024", "--key-load-delay", "500"] });
+    const loading = await startRedisServer({
+      args: ["--loading-process-events-interval-bytes", "1024", "--key-load-delay", "500"],
+    });
     const client = new Redis(loading.port, "127.0.0.1");
     for (let index = 0; index < 10_000; index += 100) {
-      await client.mset(Object.fromEntries(Array.from({ length: 100 }, (_, offset) => [`key-${index + offset}`, "x".repeat(50)])));
+      await client.mset(
+        Object.fromEntries(Array.from({ length: 100 }, (_, offset) => [`key-${index + offset}`, "x".repeat(50)])),
+      );
     }
     await client.save();
     client.disconnect();
@@ -363,7 +425,9 @@ describe("count() when the server refuses", () => {
     try {
       const hasty = counters.create(loading.url, { options: SHORT_START });
       await expect(hasty.counter.start?.()).rejects.toThrow("LOADING Redis is loading the dataset in memory");
-      const { counter } = await counters.start(loading.url, { options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } } });
+      const { counter } = await counters.start(loading.url, {
+        options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } },
+      });
       expect(await count(counter, check("loaded"))).toEqual([1]);
     } finally {
       await loading.close();
