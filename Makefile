@@ -29,7 +29,7 @@ build: $(INSTALLED) ## Compile everything; the programs are then node_modules/.b
 	@tsc -b tsconfig.build.json
 
 run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
-	@exec node --enable-source-maps e2e/dist/stack/run.js $(ARGS)
+	@exec node --enable-source-maps dev/dist/run.js $(ARGS)
 
 check: $(INSTALLED) ## Run every gate: format, lint, types, imports, exports, comments, dependencies, generated files
 	@node tools/check.ts $(ARGS)

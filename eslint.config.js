@@ -128,7 +128,7 @@ export default tseslint.config(
   {
     // Tests, and the local stack and scenarios: they look into what they have just been given, and
     // a wrong guess fails at once.
-    files: [...TEST_FILES, "e2e/src/**/*.ts"],
+    files: [...TEST_FILES, "{dev,e2e,testing}/src/**/*.ts"],
     rules: {
       "@typescript-eslint/no-non-null-assertion": "off",
       // `expect(fake.send)` names a method without calling it.
@@ -145,7 +145,7 @@ export default tseslint.config(
   },
   {
     // Programs of the workbench talk to a person at a terminal and to the tools they start.
-    files: ["tools/**/*.ts", "e2e/src/**/run.ts", "**/generate.ts"],
+    files: ["tools/**/*.ts", "{dev,e2e}/src/**/run.ts", "**/generate.ts"],
     rules: { "no-console": "off", "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
   },
   {

@@ -152,7 +152,7 @@ async function readSections(
  */
 function programOf(root: string, path: string): string {
   const workspace = path.split("/", 1)[0] ?? "";
-  if (path === "e2e/src/stack/settings.ts") return "make run";
+  if (path === "dev/src/settings.ts") return "make run";
   const manifest = JSON.parse(readFileSync(`${root}/${workspace}/package.json`, "utf8")) as {
     bin?: Record<string, string>;
   };

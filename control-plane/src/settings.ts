@@ -7,7 +7,7 @@ import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-setti
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
-import type { ClusterConnection } from "./source/kubernetes/cluster-access.ts";
+import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
 import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
 
 /**

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { JsonObject } from "@bufbuild/protobuf";
-import { createAuthority } from "@weir/common/certificates/authority";
+import { createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 

@@ -1,4 +1,4 @@
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
 import { ConfigError } from "./config/errors.ts";

@@ -1,7 +1,7 @@
 // The one reference to the rules in force: what configuration sources replace and decisions read.
 // It validates and compiles as a whole; a set that does not hold changes nothing.
-import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import { findSetProblems } from "@weir/limits/validate/validate";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
 import type { ConfigListener } from "./config/config-source.ts";
 import { ConfigError } from "./config/errors.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { credentials, makeClientConstructor, Metadata } from "@grpc/grpc-js";
 import { create } from "@bufbuild/protobuf";
-import { createAuthority } from "@weir/common/certificates/authority";
+import { createAuthority } from "@weir/certificates/authority";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";

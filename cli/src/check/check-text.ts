@@ -6,7 +6,7 @@ import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
 import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
 import type { YamlDocument } from "@weir/crds/rate-limit-config/yaml-documents";
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 
 /**

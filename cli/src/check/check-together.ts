@@ -1,7 +1,7 @@
 // What is wrong between files: domains and resources that are claimed twice, and rules that
 // collide. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
-import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
+import { findSetProblems } from "@weir/limits/validate/validate";
 
 import { ruleField } from "./check-text.ts";
 import type { CheckedResource, CheckedRules, CheckProblem } from "./check-text.ts";

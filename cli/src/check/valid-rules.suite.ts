@@ -1,9 +1,9 @@
 // Random rules that the validator finds nothing in, for property tests: random ones of which what
 // is wrong is left out or put right.
-import { compositeKey } from "@weir/proto/rate-limit-config/model";
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
-import { randomConfig } from "@weir/proto/rate-limit-config/random-config.suite";
-import { parseUnit } from "@weir/proto/rate-limit-config/unit";
+import { compositeKey } from "@weir/limits/model/model";
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
+import { randomConfig } from "@weir/limits/model/random-config.suite";
+import { parseUnit } from "@weir/limits/model/unit";
 import type fc from "fast-check";
 
 /** Any valid configuration. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
-import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
+import { findSetProblems } from "@weir/limits/validate/validate";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 import type { RuleFileResult } from "@weir/ratelimit/config/files/rule-file";
 

@@ -16,8 +16,8 @@ import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate";
 import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
 import type { YamlDocument } from "@weir/crds/rate-limit-config/yaml-documents";
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
-import { findProblems } from "@weir/proto/rate-limit-config/validate";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { findProblems } from "@weir/limits/validate/validate";
 import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 
 import { checkText, isManifestText, ruleField } from "../check/check-text.ts";

@@ -1,5 +1,5 @@
 // The rules of one domain out of checked files, as a rate limit pod would have them in force. Pure.
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 
 import type { CheckedFiles } from "../check/check-files.ts";
 import type { CheckedRules, Place } from "../check/check-text.ts";

@@ -1,6 +1,6 @@
 // Tests of what `weir explain` says: each way a descriptor can go, its counter and window, and that
 // its answer is always the matcher's own.
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { compileTrialRules } from "@weir/ratelimit/rules/trial-rules";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

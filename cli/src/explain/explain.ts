@@ -1,8 +1,8 @@
 // What a rate limit pod would do with the descriptors of one request: the rule, its limit, its
 // names in statistics and counter store. The decision is that of the service's own matcher; nothing
 // is counted. Pure.
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
-import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { unitOfNumber } from "@weir/limits/model/unit";
 import type { RuleMatch } from "@weir/ratelimit/rules/rule-set";
 import { compileTrialRules } from "@weir/ratelimit/rules/trial-rules";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { rulesOfModel } from "@weir/crds/rate-limit-config/convert";
-import type { DescriptorModel, RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 import { eventually } from "@weir/testing/eventually";
 import { reservePort } from "@weir/testing/reserve-ports";
 import fc from "fast-check";

@@ -1,7 +1,7 @@
 // Follows a descriptor's entries through the rules and says of every rule why it was taken or not.
 // The decision itself is the matcher's of the rate limit service; that both agree is proved in the
 // tests. Pure.
-import { compositeKey } from "@weir/proto/rate-limit-config/model";
+import { compositeKey } from "@weir/limits/model/model";
 import { compileWildcard, matchesWildcard } from "@weir/ratelimit/rules/wildcard";
 
 import type { Place } from "../check/check-text.ts";

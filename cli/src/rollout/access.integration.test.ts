@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { type Authority, createAuthority } from "@weir/common/certificates/authority";
+import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 

@@ -7,7 +7,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type Authority, createAuthority } from "@weir/common/certificates/authority";
+import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 

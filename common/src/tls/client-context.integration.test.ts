@@ -4,7 +4,7 @@ import { connect, createServer, getCACertificates, type Server, setDefaultCACert
 
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { createAuthority } from "../certificates/authority.ts";
+import { createAuthority } from "@weir/certificates/authority";
 import { clientContext } from "./client-context.ts";
 import type { TlsMaterial } from "./tls-material.ts";
 

@@ -9,7 +9,7 @@ import { connect, createServer, type Server } from "node:tls";
 
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { type Authority, type CertificatePair, createAuthority } from "../certificates/authority.ts";
+import { type Authority, type CertificatePair, createAuthority } from "@weir/certificates/authority";
 import { createLog, type Log } from "../log/log.ts";
 import { openTlsFiles, type TlsFilePaths, type TlsFiles, type TlsMaterial } from "./tls-files.ts";
 

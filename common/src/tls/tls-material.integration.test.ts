@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { createAuthority } from "../certificates/authority.ts";
+import { createAuthority } from "@weir/certificates/authority";
 import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths } from "./tls-material.ts";
 
 let folder = "";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Client, type ClientDuplexStream, credentials, type StatusObject } from "@grpc/grpc-js";
-import { type Authority, createAuthority } from "@weir/common/certificates/authority";
+import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type {
   DiscoveryRequest,

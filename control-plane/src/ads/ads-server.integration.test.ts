@@ -14,8 +14,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { assemble } from "../assemble/assemble.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
-import { createPodRegistry } from "../rollout/pod-registry.ts";
-import type { PodQuarantine } from "../rollout/quarantine.ts";
+import { createPodRegistry } from "../pods/pod-registry.ts";
+import type { PodQuarantine } from "../pods/quarantine.ts";
 import { NO_REJECTIONS } from "../snapshot/rejections.ts";
 import { encodeResource } from "../snapshot/response-bytes.ts";
 import { buildSnapshot, buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";

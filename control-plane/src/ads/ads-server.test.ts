@@ -4,7 +4,7 @@ import { Server } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it, vi } from "vitest";
 
-import { createPodRegistry } from "../rollout/pod-registry.ts";
+import { createPodRegistry } from "../pods/pod-registry.ts";
 import { createAdsServer } from "./ads-server.ts";
 import { FakeCounters, FakeSnapshots } from "./fake-ads-stream.suite.ts";
 

@@ -14,10 +14,10 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { ListenAddress } from "@weir/common/net/listen";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { PodRegistry } from "../rollout/pod-registry.ts";
-import type { PodQuarantine } from "../rollout/quarantine.ts";
+import type { PodRegistry } from "../pods/pod-registry.ts";
+import type { PodQuarantine } from "../pods/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { type AdsSecurity, type CallRefusal, nameRefusal } from "./ads-security.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect as connectPlain, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 
-import { createAuthority } from "@weir/common/certificates/authority";
+import { createAuthority } from "@weir/certificates/authority";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ import {
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
 import { type AdsRefusal, type AdsServer, type AdsServerOptions, createAdsServer } from "./ads-server.ts";
-import { createPodRegistry } from "../rollout/pod-registry.ts";
+import { createPodRegistry } from "../pods/pod-registry.ts";
 import { FakeCounters } from "./fake-ads-stream.suite.ts";
 
 const DAY_MS = 86_400_000;

@@ -11,12 +11,12 @@ import {
   DiscoveryResponseSchema,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect } from "vitest";
 
-import { createPodRegistry, type PodRegistry } from "../rollout/pod-registry.ts";
-import type { PodQuarantine } from "../rollout/quarantine.ts";
+import { createPodRegistry, type PodRegistry } from "../pods/pod-registry.ts";
+import type { PodQuarantine } from "../pods/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
 import {

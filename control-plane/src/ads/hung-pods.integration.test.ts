@@ -7,10 +7,10 @@ import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { afterEach, expect, it } from "vitest";
 
-import { createPodRegistry } from "../rollout/pod-registry.ts";
+import { createPodRegistry } from "../pods/pod-registry.ts";
 import { encodeResource } from "../snapshot/response-bytes.ts";
 import { buildSnapshot, type Snapshot } from "../snapshot/snapshot.ts";
 import { RealPod, until } from "./ads-client.suite.ts";

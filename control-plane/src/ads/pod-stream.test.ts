@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 
 import { assemble } from "../assemble/assemble.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
-import { createPodRegistry } from "../rollout/pod-registry.ts";
-import { standingOf } from "../rollout/pod-standing.ts";
+import { createPodRegistry } from "../pods/pod-registry.ts";
+import { standingOf } from "../pods/pod-standing.ts";
 import { buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
 import { FakeAdsStream, FakeSnapshots, namesOf, requestOf } from "./fake-ads-stream.suite.ts";
 import { createSendBudget } from "./send-budget.ts";

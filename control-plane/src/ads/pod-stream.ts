@@ -3,11 +3,11 @@
 // when that is done, so that a slow reader costs one response and never delays the others.
 import type { Log } from "@weir/common/log/log";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { PodRegistry, PodReport } from "../rollout/pod-registry.ts";
-import type { PodAnswers, PodQuarantine } from "../rollout/quarantine.ts";
-import type { Answered } from "../rollout/quarantine-fleet.ts";
+import type { PodRegistry, PodReport } from "../pods/pod-registry.ts";
+import type { PodAnswers, PodQuarantine } from "../pods/quarantine.ts";
+import type { Answered } from "../pods/quarantine-fleet.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { encodeSubset, type Snapshot } from "../snapshot/snapshot.ts";
 import { identityOf, type PodIdentity, podName } from "./node-identity.ts";

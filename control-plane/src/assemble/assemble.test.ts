@@ -1,6 +1,6 @@
 // Tests of assemble.ts, ownership.ts and canonical.ts.
-import { messageOfModel, modelOfMessage } from "@weir/proto/rate-limit-config/message";
-import { findProblems } from "@weir/proto/rate-limit-config/validate";
+import { messageOfModel, modelOfMessage } from "@weir/limits/model/message";
+import { findProblems } from "@weir/limits/validate/validate";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { Assembly } from "./assembly.ts";
@@ -8,8 +8,8 @@ import { assemble } from "./assemble.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "./manifests.suite.ts";
 
 // The real functions; their calls are counted.
-vi.mock("@weir/proto/rate-limit-config/message", { spy: true });
-vi.mock("@weir/proto/rate-limit-config/validate", { spy: true });
+vi.mock("@weir/limits/model/message", { spy: true });
+vi.mock("@weir/limits/validate/validate", { spy: true });
 
 beforeEach(() => {
   vi.clearAllMocks();

@@ -2,8 +2,8 @@
 // Pure: the same resources in any order give the same assembly. What it remembers of resources
 // saves time and changes nothing.
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
-import { messageOfModel } from "@weir/proto/rate-limit-config/message";
-import { type ConfigProblem, findProblems } from "@weir/proto/rate-limit-config/validate";
+import { messageOfModel } from "@weir/limits/model/message";
+import { type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";

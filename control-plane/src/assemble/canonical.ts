@@ -1,7 +1,7 @@
 // One form for equal rules: what a message holds must not depend on the order in which somebody
 // wrote the keys of a mapping.
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { DescriptorModel, RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 

@@ -13,10 +13,10 @@ import {
   ClientStatusResponseSchema,
   ConfigStatus,
 } from "@weir/proto/generated/envoy/service/status/v3/csds_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { PodState } from "../rollout/pod-registry.ts";
-import { standingOf } from "../rollout/pod-standing.ts";
+import type { PodState } from "../pods/pod-registry.ts";
+import { standingOf } from "../pods/pod-standing.ts";
 import type { Snapshot, SnapshotResource } from "../snapshot/snapshot.ts";
 import { nodePredicate } from "./node-matcher.ts";
 import { ReportError } from "./report-error.ts";

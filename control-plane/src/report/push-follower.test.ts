@@ -3,7 +3,7 @@ import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest, type ManifestText } from "../assemble/manifests.suite.ts";
-import { createPodRegistry, type PodRegistry, type PodReport } from "../rollout/pod-registry.ts";
+import { createPodRegistry, type PodRegistry, type PodReport } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { createPushFollower, type PushFollowerDeps, type Span } from "./push-follower.ts";
 import { AT_MS, publisherOf, snapshotIn } from "./rollout-facts.suite.ts";

@@ -4,8 +4,8 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import type { PodChange, PodRegistry, PodState } from "../rollout/pod-registry.ts";
-import { standingOf } from "../rollout/pod-standing.ts";
+import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
+import { standingOf } from "../pods/pod-standing.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Publisher } from "../snapshot/publisher.ts";

@@ -1,8 +1,8 @@
 // Makes the rollout report from what the publisher has published and what the pods have answered.
 // Pure.
 import type { Refusal } from "../assemble/assembly.ts";
-import type { PodState, VersionEvent } from "../rollout/pod-registry.ts";
-import { type PodStanding, standingOf } from "../rollout/pod-standing.ts";
+import type { PodState, VersionEvent } from "../pods/pod-registry.ts";
+import { type PodStanding, standingOf } from "../pods/pod-standing.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";

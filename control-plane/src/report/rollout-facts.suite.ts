@@ -2,7 +2,7 @@
 // state. Only tests import it.
 import { assemble } from "../assemble/assemble.ts";
 import { stateOf } from "../assemble/manifests.suite.ts";
-import type { PodState } from "../rollout/pod-registry.ts";
+import type { PodState } from "../pods/pod-registry.ts";
 import { OTHER_FLEETS, publish, UNPUBLISHED } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { NO_REJECTIONS } from "../snapshot/rejections.ts";

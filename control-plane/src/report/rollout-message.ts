@@ -16,7 +16,7 @@ import {
   VersionEventSchema,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
-import type { PodStanding } from "../rollout/pod-standing.ts";
+import type { PodStanding } from "../pods/pod-standing.ts";
 import type {
   FleetReport,
   HoldReason,

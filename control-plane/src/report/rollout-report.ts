@@ -1,6 +1,6 @@
 // What this replica knows of the rollout, as plain data: the one model behind the rollout API,
 // /status and the gauges. It holds no behaviour; how it comes about is report-rollout.ts's.
-import type { PodStanding } from "../rollout/pod-standing.ts";
+import type { PodStanding } from "../pods/pod-standing.ts";
 
 /** What to tell of; every field narrows, and an absent one means everything. */
 export interface RolloutFilter {

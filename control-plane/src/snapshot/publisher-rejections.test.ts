@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeAdsStream, namesOf, type SnapshotsOfTest } from "../ads/fake-ads-stream.suite.ts";
 import { createSendBudget } from "../ads/send-budget.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
-import { createPodRegistry } from "../rollout/pod-registry.ts";
-import { createQuarantine, type PodQuarantine } from "../rollout/quarantine.ts";
+import { createPodRegistry } from "../pods/pod-registry.ts";
+import { createQuarantine, type PodQuarantine } from "../pods/quarantine.ts";
 import type { SourceState } from "../source/source.ts";
 import { createPublisher, type Publisher } from "./publisher.ts";
 

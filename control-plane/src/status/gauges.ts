@@ -3,7 +3,7 @@
 import { Gauge, type Registry } from "prom-client";
 
 import { RESOURCE_ERRORS } from "../errors.ts";
-import type { PodStanding } from "../rollout/pod-standing.ts";
+import type { PodStanding } from "../pods/pod-standing.ts";
 import type { FleetReport, HoldReason, ResourceStanding, RolloutReport } from "../report/rollout-report.ts";
 
 /** Most fleets with series of their own; the rest, by name, is summed up. */

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
 import { podOf, publisherOf, reportOf } from "../report/rollout-facts.suite.ts";
-import { createPodRegistry } from "../rollout/pod-registry.ts";
+import { createPodRegistry } from "../pods/pod-registry.ts";
 import { createMetrics } from "./metrics.ts";
 
 describe("createMetrics()", () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { manifest } from "../assemble/manifests.suite.ts";
 import { AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout-facts.suite.ts";
 import type { RolloutReport } from "../report/rollout-report.ts";
-import { createPodRegistry, type PodRegistry } from "../rollout/pod-registry.ts";
+import { createPodRegistry, type PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { createMetrics, type Metrics, type SourceCounts } from "./metrics.ts";
 

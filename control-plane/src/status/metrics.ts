@@ -6,7 +6,7 @@ import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
 import type { AdsCounters } from "../ads/pod-stream.ts";
 import type { RolloutReport } from "../report/rollout-report.ts";
-import type { PodRegistry } from "../rollout/pod-registry.ts";
+import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { createGauges } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";

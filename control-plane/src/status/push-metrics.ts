@@ -3,7 +3,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 
 import type { AdsCounters } from "../ads/pod-stream.ts";
-import type { PodChange, PodRegistry } from "../rollout/pod-registry.ts";
+import type { PodChange, PodRegistry } from "../pods/pod-registry.ts";
 import { OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 

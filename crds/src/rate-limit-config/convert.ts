@@ -1,7 +1,7 @@
 // Text of rules in the other spelling: rule file → manifest and back, with comments and layout as
 // far as YAML lets them stay. Reading and judging the rules is the caller's; so is comparing what
 // the result means with what was meant.
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
 import { Document, isMap, isNode, isScalar, Lexer, LineCounter, Pair, parseAllDocuments, Scalar, YAMLMap } from "yaml";
 import type { DocumentOptions, ParseOptions, SchemaOptions, Tags } from "yaml";
 

@@ -1,6 +1,6 @@
 // Manifests: text → resources, with line, column and field of everything that is wrong. Reads files
 // as kubectl does, and refuses what the API server would refuse, or the data plane.
-import { findProblems } from "@weir/proto/rate-limit-config/validate";
+import { findProblems } from "@weir/limits/validate/validate";
 
 import { excerpt } from "./excerpt.ts";
 import type { ManifestProblem } from "./problems.ts";

@@ -1,7 +1,7 @@
 // Rewrites the YAML tree of rules from one spelling of the fields to the other, in place, so that
 // comments, order and layout stay. What the fields mean comes from the model, which somebody has
 // read from the same text; whether the result says the same is for the caller to check.
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
 import { isMap, isScalar, isSeq, Scalar } from "yaml";
 import type { Node, Pair, YAMLMap } from "yaml";
 

@@ -1,7 +1,7 @@
 // The RateLimitConfig custom resource: this one definition gives the TypeScript type, the
 // validation and the schema of the CRD (generate.ts). What needs a look at several fields or rules
 // at once is the validator's business (translate.ts hands resources over to it).
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import * as z from "zod";
 
 import { DESCRIPTOR_VALIDATIONS, LIMIT_ALTERNATIVES, LIMIT_VALIDATIONS } from "./constraints.ts";

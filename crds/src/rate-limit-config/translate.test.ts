@@ -1,5 +1,5 @@
 // Tests of the way from the custom resource to the model, and on to the wire.
-import { messageOfModel, modelOfMessage } from "@weir/proto/rate-limit-config/message";
+import { messageOfModel, modelOfMessage } from "@weir/limits/model/message";
 import { describe, expect, it } from "vitest";
 
 import type { RateLimitConfigResource } from "./schema.ts";

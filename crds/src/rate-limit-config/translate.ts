@@ -1,5 +1,5 @@
 // From the custom resource to the model that is validated, sent and compiled.
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
 
 import type { DescriptorSpec, RateLimitConfigResource } from "./schema.ts";
 

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 
 import { E2eError } from "../errors.ts";
-import { STACK_HOST } from "../stack/ports.ts";
+import { STACK_HOST } from "@weir/dev/ports";
 import type { PodsAnswer, PodsOrder } from "./control-plane-pods.ts";
 
 /**

@@ -8,7 +8,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { createResponseReader, type SeenResponse } from "./control-plane-response.ts";
 import {

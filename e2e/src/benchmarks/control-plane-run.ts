@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 
 import { E2eError } from "../errors.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { ensureCertificates } from "../stack/certificates.ts";
-import { STACK_HOST } from "../stack/ports.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { ensureCertificates } from "@weir/dev/certificates";
+import { STACK_HOST } from "@weir/dev/ports";
 import {
   type Bench,
   type Measured,

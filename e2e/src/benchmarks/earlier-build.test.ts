@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { buildEarlier } from "./earlier-build.ts";
 
 describe("buildEarlier()", () => {

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import { pauseProcess } from "@weir/testing/pause-process";
 import { type Redis, startRedis } from "../parts/redis.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { STACK_HOST } from "../stack/ports.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { STACK_HOST } from "@weir/dev/ports";
 import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
 
 const RULES = `

@@ -1,6 +1,6 @@
 // The kinds of counter store over which the flows from end to end are the same: which servers each
 // needs, and the environment of the service for it.
-import { STACK_HOST } from "../stack/ports.ts";
+import { STACK_HOST } from "@weir/dev/ports";
 import {
   type StoreServer,
   startCluster,

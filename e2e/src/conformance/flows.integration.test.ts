@@ -2,7 +2,7 @@
 // a proxy asks it.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { BACKENDS } from "./backends.ts";
 import { type Answer, type RateLimitService, type Status, startRateLimitService } from "./rate-limit-service.ts";
 

@@ -12,10 +12,10 @@ import {
   RateLimitService as RateLimitSchema,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
+import { unitOfNumber } from "@weir/limits/model/unit";
 import { ROOT } from "../parts/flow.ts";
-import { STACK_HOST } from "../stack/ports.ts";
-import { type ProcessExit, type ProcessGroup, startProcess } from "../stack/process-group.ts";
+import { STACK_HOST } from "@weir/dev/ports";
+import { type ProcessExit, type ProcessGroup, startProcess } from "@weir/dev/process-group";
 import { waitUntilReadyOrEnded } from "./ready-or-ended.ts";
 
 /**

@@ -1,7 +1,7 @@
 // Waiting for a program that was just started: until it is ready, or at once with what it said when
 // it ended instead.
 import { eventually } from "@weir/testing/eventually";
-import type { ProcessGroup } from "../stack/process-group.ts";
+import type { ProcessGroup } from "@weir/dev/process-group";
 
 /**
  * Repeats `attempt` until it does not throw. Fails at once when the program ends, and kills it when

@@ -4,12 +4,12 @@
 import { writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { join } from "node:path";
-import { createAuthority } from "@weir/common/certificates/authority";
+import { createAuthority } from "@weir/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { runCommand } from "../parts/shell.ts";
-import { STACK_HOST } from "../stack/ports.ts";
-import { type ProcessGroup, startProcess } from "../stack/process-group.ts";
+import { STACK_HOST } from "@weir/dev/ports";
+import { type ProcessGroup, startProcess } from "@weir/dev/process-group";
 import { waitUntilReadyOrEnded } from "./ready-or-ended.ts";
 
 /** Where the programs of the stores are, on Debian. */

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import type { FuzzTarget } from "./fuzz-listener.ts";
 import { type FuzzedService, startFuzzedService } from "./fuzzed-service.ts";
 import { goodRequest } from "./http1-inputs.ts";

@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 
 import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
 import { Random } from "./random.ts";

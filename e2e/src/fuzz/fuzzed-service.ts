@@ -7,7 +7,7 @@ import { createSecureContext } from "node:tls";
 
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
-import { createAuthority } from "@weir/common/certificates/authority";
+import { createAuthority } from "@weir/certificates/authority";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 

@@ -2,7 +2,7 @@
 // says with which seed it can be done again.
 import { parseArgs } from "node:util";
 
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
 import { Random } from "./random.ts";

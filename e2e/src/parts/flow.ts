@@ -4,15 +4,15 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { ensureCertificates } from "../stack/certificates.ts";
-import { STACK_HOST } from "../stack/ports.ts";
-import type { ProcessGroup } from "../stack/process-group.ts";
-import { startProcess } from "../stack/process-group.ts";
-import type { ProgramPlan, StackPlace } from "../stack/programs.ts";
-import { planPrograms } from "../stack/programs.ts";
-import { waitUntilReady } from "../stack/ready.ts";
-import type { RolloutState } from "../stack/rollout-state.ts";
-import { readRolloutState } from "../stack/rollout-state.ts";
+import { ensureCertificates } from "@weir/dev/certificates";
+import { STACK_HOST } from "@weir/dev/ports";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import { startProcess } from "@weir/dev/process-group";
+import type { ProgramPlan, StackPlace } from "@weir/dev/programs";
+import { planPrograms } from "@weir/dev/programs";
+import { waitUntilReady } from "@weir/dev/ready";
+import type { RolloutState } from "@weir/dev/rollout-state";
+import { readRolloutState } from "@weir/dev/rollout-state";
 import { anyPorts } from "./ports.ts";
 
 /** Root of the repository. */

@@ -1,8 +1,8 @@
 // A real memcached for benchmarks: on a unix socket in a folder of its own, stopped by pid.
 import { createConnection } from "node:net";
 import { join } from "node:path";
-import type { ProcessGroup } from "../stack/process-group.ts";
-import { startProcess } from "../stack/process-group.ts";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import { startProcess } from "@weir/dev/process-group";
 import { eventually } from "@weir/testing/eventually";
 
 /** Memory for items in MiB: more than any benchmark writes, so that nothing is evicted. */

@@ -2,9 +2,9 @@
 // by pid.
 import { createConnection } from "node:net";
 import { join } from "node:path";
-import { STACK_HOST } from "../stack/ports.ts";
-import type { ProcessGroup } from "../stack/process-group.ts";
-import { startProcess } from "../stack/process-group.ts";
+import { STACK_HOST } from "@weir/dev/ports";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import { startProcess } from "@weir/dev/process-group";
 import { eventually } from "@weir/testing/eventually";
 import { reservePort } from "@weir/testing/reserve-ports";
 

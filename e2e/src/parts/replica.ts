@@ -1,9 +1,9 @@
 // One replica of the real control plane over a folder of manifests, for tests that need several.
-import type { DevelopmentCertificates } from "../stack/certificates.ts";
-import { STACK_HOST } from "../stack/ports.ts";
-import type { ProcessGroup } from "../stack/process-group.ts";
-import { planPrograms } from "../stack/programs.ts";
-import type { StackPorts } from "../stack/settings.ts";
+import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import { STACK_HOST } from "@weir/dev/ports";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import { planPrograms } from "@weir/dev/programs";
+import type { StackPorts } from "@weir/dev/settings";
 import { startPlanned } from "./flow.ts";
 import { anyPorts } from "./ports.ts";
 

@@ -12,9 +12,9 @@ import type {
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { eventually } from "@weir/testing/eventually";
-import type { DevelopmentCertificates } from "../stack/certificates.ts";
+import type { DevelopmentCertificates } from "@weir/dev/certificates";
 
 /** Shortest and longest back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = { shortest: 100, longest: 500 } as const;

@@ -6,11 +6,11 @@ import { ROOT, startPlanned } from "../parts/flow.ts";
 import { anyPorts } from "../parts/ports.ts";
 import type { CommandResult } from "../parts/shell.ts";
 import { runCommand } from "../parts/shell.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { drawAvatar } from "../stack/avatar.ts";
-import type { ProcessGroup } from "../stack/process-group.ts";
-import type { ProgramPlan } from "../stack/programs.ts";
-import { planPrograms } from "../stack/programs.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { drawAvatar } from "@weir/dev/avatar";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import type { ProgramPlan } from "@weir/dev/programs";
+import { planPrograms } from "@weir/dev/programs";
 
 const EMAIL = "grace@example.com";
 const PASSWORD = "nanoseconds of wire";

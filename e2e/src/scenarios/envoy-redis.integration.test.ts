@@ -4,7 +4,7 @@ import type { Flow, Pod } from "../parts/flow.ts";
 import { manifestOf, startFlow } from "../parts/flow.ts";
 import type { Redis } from "../parts/redis.ts";
 import { startRedis } from "../parts/redis.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { describeEnvoy } from "./envoy.suite.ts";
 
 describeEnvoy("counters in Redis", async (folder) => {

@@ -7,7 +7,7 @@ import type { Envoy } from "../parts/envoy.ts";
 import { startEnvoy } from "../parts/envoy.ts";
 import type { Flow, Pod } from "../parts/flow.ts";
 import { manifestOf, startFlow } from "../parts/flow.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import type { Upstream } from "../parts/upstream.ts";
 import { startUpstream } from "../parts/upstream.ts";
 

@@ -8,7 +8,7 @@ import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
 import { keepAsking, type Questions } from "../parts/questions.ts";
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
 /** The promise is a second; as much again is left to a busy test machine. */
 const EDIT_MAX_MS = 2000;

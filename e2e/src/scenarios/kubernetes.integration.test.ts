@@ -9,7 +9,7 @@ import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
 import { keepAsking } from "../parts/questions.ts";
 import { watchRolloutApi } from "../parts/rollout-watcher.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
 /** The promise is a second; as much again is left to a busy test machine. */
 const EDIT_MAX_MS = 2000;

@@ -11,12 +11,12 @@ import { msOf, oneWithin } from "@weir/testing/one-within";
 import { pauseProcess } from "@weir/testing/pause-process";
 import { ROOT } from "../parts/flow.ts";
 import { anyPorts } from "../parts/ports.ts";
-import { childrenOf, commandOf, isRunning } from "../parts/processes.ts";
+import { childrenOf, commandOf, isRunning } from "@weir/testing/processes";
 import { runCommand } from "../parts/shell.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import type { ProcessExit, ProcessGroup } from "../stack/process-group.ts";
-import { startProcess } from "../stack/process-group.ts";
-import { PORT_OWNERS } from "../stack/settings.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import type { ProcessExit, ProcessGroup } from "@weir/dev/process-group";
+import { startProcess } from "@weir/dev/process-group";
+import { PORT_OWNERS } from "@weir/dev/settings";
 
 /** The page says so last; everything runs by then. */
 const READY_LINE = "Ctrl-C stops everything.";

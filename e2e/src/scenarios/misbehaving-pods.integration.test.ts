@@ -10,8 +10,8 @@ import { manifestOf, type Pod, saveManifest, startPod } from "../parts/flow.ts";
 import { keepAsking } from "../parts/questions.ts";
 import { type Replica, startReplica } from "../parts/replica.ts";
 import { type Answer, StreamPod } from "../parts/stream-pod.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { type DevelopmentCertificates, ensureCertificates } from "../stack/certificates.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/certificates";
 
 /** The promise is a second; as much again is left to a busy test machine. */
 const EDIT_TIMEOUT_MS = 2000;

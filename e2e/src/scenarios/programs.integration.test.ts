@@ -9,11 +9,11 @@ import { msOf, oneWithin } from "@weir/testing/one-within";
 import { ROOT, launcher, startPlanned } from "../parts/flow.ts";
 import { anyPorts } from "../parts/ports.ts";
 import { runCommand } from "../parts/shell.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { ensureCertificates } from "../stack/certificates.ts";
-import type { ProcessGroup } from "../stack/process-group.ts";
-import type { ProgramPlan } from "../stack/programs.ts";
-import { planPrograms } from "../stack/programs.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { ensureCertificates } from "@weir/dev/certificates";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import type { ProgramPlan } from "@weir/dev/programs";
+import { planPrograms } from "@weir/dev/programs";
 
 const PROGRAMS = [
   "weir-control-plane",

@@ -7,7 +7,7 @@ import { eventually } from "@weir/testing/eventually";
 import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
 /** No TLS between pod and control plane: the relay stands between. */
 const PLAINTEXT_POD = {

@@ -9,8 +9,8 @@ import { manifestOf, type Pod, saveManifest, startPod } from "../parts/flow.ts";
 import { keepAsking } from "../parts/questions.ts";
 import { type Replica, startReplica } from "../parts/replica.ts";
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { type DevelopmentCertificates, ensureCertificates } from "../stack/certificates.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/certificates";
 
 const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;
 

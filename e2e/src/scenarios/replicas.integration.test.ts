@@ -8,8 +8,8 @@ import { eventually } from "@weir/testing/eventually";
 import { manifestOf, saveManifest } from "../parts/flow.ts";
 import { type Replica, type Rollout, startReplica } from "../parts/replica.ts";
 import { StreamPod } from "../parts/stream-pod.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { type DevelopmentCertificates, ensureCertificates } from "../stack/certificates.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/certificates";
 
 /**
  * How far the second replica's clock is behind, in milliseconds: more than a day, so that no part

@@ -18,8 +18,8 @@ import { eventually } from "@weir/testing/eventually";
 import { msOf, oneWithin } from "@weir/testing/one-within";
 import type { Flow, Pod } from "../parts/flow.ts";
 import { manifestOf, ROOT, startFlow } from "../parts/flow.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
-import { ensureCertificates } from "../stack/certificates.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { ensureCertificates } from "@weir/dev/certificates";
 
 /** The promise is a second; half of that again is left to a busy test machine. */
 const EDIT_MAX_MS = 1500;

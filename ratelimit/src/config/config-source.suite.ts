@@ -1,7 +1,7 @@
 // What every source of configuration must do, whatever its wire: a test file of each source runs
 // this suite over it with real files or a real server.
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
-import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { findSetProblems } from "@weir/limits/validate/validate";
 import { afterEach, describe, expect, it } from "vitest";
 
 import type { ConfigListener, ConfigSource } from "./config-source.ts";

@@ -1,7 +1,7 @@
 // Where configurations come from, and who takes them. Each source has a folder of its own;
 // config-source.suite.ts says in tests what they all must do.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
 import type { ConfigError } from "./errors.ts";
 

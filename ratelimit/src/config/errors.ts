@@ -1,7 +1,7 @@
 // The error of a configuration that is not taken. Every source makes it, whatever its wire; the
 // codes stand in the workspace's errors.ts.
 import { ServiceError } from "@weir/common/errors/service-error";
-import type { ConfigSetProblem } from "@weir/proto/rate-limit-config/validate";
+import type { ConfigSetProblem } from "@weir/limits/validate/validate";
 
 import type { ConfigErrorCode } from "../errors.ts";
 

@@ -1,7 +1,7 @@
 // What is decided over counters in a real memcached: predicted numbers, and increments that follow
 // the answer.
 import { silentLog } from "@weir/common/log/log";
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AltstoreCounter, createAltstoreCounter } from "../counters/altstore/altstore-counter.ts";
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";

@@ -4,7 +4,7 @@
 // ratelimit/dist/decide/decide.benchmark.js` (build); `--quick` measures a tenth of it.
 import { getHeapStatistics } from "node:v8";
 import { silentLog } from "@weir/common/log/log";
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { compileRules } from "../rules/compile.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";

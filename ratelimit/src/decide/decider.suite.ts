@@ -1,7 +1,7 @@
 // What tests of the decider need: a decider over chosen rules, a counter that replies as told, and
 // a call that keeps its answer.
 import { type Log, silentLog } from "@weir/common/log/log";
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import { compileRules } from "../rules/compile.ts";

@@ -1,7 +1,7 @@
 // Dynamic metadata of an answer: what was asked, and the metadata of the rules that let it pass.
 // Off the hot path: only with RESPONSE_DYNAMIC_METADATA.
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
+import { unitOfNumber } from "@weir/limits/model/unit";
 import type { Check } from "./check.ts";
 import { OK } from "./decision.ts";
 import type { RateLimitRequest, RequestDescriptor, RequestLimit } from "./request.ts";

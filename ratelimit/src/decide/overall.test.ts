@@ -1,6 +1,6 @@
 // Overall codes, shadow and quota mode, response headers and dynamic metadata, by the conformance
 // cases.
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 import { configuration, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
 import type { DecideOptions } from "./decider.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { compileRules } from "./compile.ts";
 import { configuration, CONFIGURATION_B, descriptor, entries, limit, unlimited } from "./configuration.suite.ts";
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { RuleMatch } from "./rule-set.ts";
 
 function compile(...configs: readonly RateLimitConfigModel[]) {

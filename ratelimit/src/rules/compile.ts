@@ -5,8 +5,8 @@ import {
   type DescriptorModel,
   type RateLimitConfigModel,
   type RateLimitModel,
-} from "@weir/proto/rate-limit-config/model";
-import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS, unitOfNumber } from "@weir/proto/rate-limit-config/unit";
+} from "@weir/limits/model/model";
+import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS, unitOfNumber } from "@weir/limits/model/unit";
 import type { RuleStatistics, StatisticsStore } from "../statistics/statistics-store.ts";
 import { createDomainRules } from "./domain-rules.ts";
 import { createLevel, type Level, type RuleNode } from "./level.ts";

@@ -1,5 +1,5 @@
 // Rule fixtures for tests: short builders, and the configuration that the conformance cases call B.
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
 
 /** A descriptor with every field at its default but those given. */
 export function descriptor(fields: Partial<DescriptorModel> & { readonly key: string }): DescriptorModel {

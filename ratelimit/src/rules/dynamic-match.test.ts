@@ -1,6 +1,6 @@
 // Shadow flags, wildcards, statistics keys from request values, shared thresholds and metadata, by
 // the conformance cases.
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { compileRules } from "./compile.ts";

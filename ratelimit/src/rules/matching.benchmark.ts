@@ -8,7 +8,7 @@
 // number of rules and none is in the cache. Run it with `node --conditions=source
 // ratelimit/src/rules/matching.benchmark.ts [--quick]` (sources) or `node
 // ratelimit/dist/rules/matching.benchmark.js` (build).
-import type { DescriptorModel } from "@weir/proto/rate-limit-config/model";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { compileRules } from "./compile.ts";
 import type { DomainRules, Entry } from "./rule-set.ts";

@@ -1,6 +1,6 @@
 // The match of a limit that a request brings along: no rule lookup, never shadow, never quota, no
 // name, not unlimited.
-import { UNIT_SECONDS, unitOfNumber } from "@weir/proto/rate-limit-config/unit";
+import { UNIT_SECONDS, unitOfNumber } from "@weir/limits/model/unit";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { Entry, RuleMatch } from "./rule-set.ts";
 

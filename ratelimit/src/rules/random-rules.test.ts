@@ -1,7 +1,7 @@
 // The compiled tables against a slow, obvious matcher written from the specification's words, on
 // random rule trees and requests.
 import type { JsonObject } from "@bufbuild/protobuf";
-import { compositeKey, type DescriptorModel, type RateLimitModel } from "@weir/proto/rate-limit-config/model";
+import { compositeKey, type DescriptorModel, type RateLimitModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { compileRules } from "./compile.ts";

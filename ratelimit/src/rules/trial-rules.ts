@@ -1,6 +1,6 @@
 // The rule set of a configuration that is only to be tried out, as command line tools do: compiled
 // as for service, with statistics that nobody reads.
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { compileRules } from "./compile.ts";
 import type { RuleSet } from "./rule-set.ts";

@@ -3,7 +3,7 @@ import type {
   RateLimitResponse,
   RateLimitResponse_DescriptorStatus,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { unitOfNumber } from "@weir/proto/rate-limit-config/unit";
+import { unitOfNumber } from "@weir/limits/model/unit";
 
 import type { ClientEntry } from "./client-arguments.ts";
 

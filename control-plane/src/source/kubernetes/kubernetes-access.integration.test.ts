@@ -14,7 +14,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createTestAuthority } from "../../ads/ads-client.suite.ts";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
-import type { ClusterConnection } from "./cluster-access.ts";
+import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
 import {
   applyConfig,
   callApi,

@@ -5,13 +5,18 @@ import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
-import { type ApiClient, type ApiClientOptions, createApiClient } from "./api-client.ts";
-import type { FailureKind } from "./api-failure.ts";
-import { namespacesWith, rateLimitConfigsIn } from "./api-resource.ts";
-import { type ClusterConnection, openClusterAccess } from "./cluster-access.ts";
+import { type ApiClient, type ApiClientOptions, createApiClient } from "@weir/kubernetes/api-client";
+import type { FailureKind } from "@weir/kubernetes/api-failure";
+import { namespacesWith, rateLimitConfigsIn } from "@weir/kubernetes/api-resource";
+import { type ClusterConnection, openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { createObjectMemory, type ObjectMemory } from "./object-memory.ts";
-import { createProblemLog, type ProblemLog } from "./problem-log.ts";
-import { type ObjectSink, type ReflectorPace, runReflector, type RunningReflector } from "./reflector-run.ts";
+import { createProblemLog, type ProblemLog } from "@weir/kubernetes/problem-log";
+import {
+  type ObjectSink,
+  type ReflectorPace,
+  runReflector,
+  type RunningReflector,
+} from "@weir/kubernetes/reflector/reflector-run";
 
 /**
  * Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later, so

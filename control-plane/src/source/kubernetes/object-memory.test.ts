@@ -2,7 +2,7 @@
 // what another one of its name inherits.
 import { describe, expect, it } from "vitest";
 
-import type { KubernetesObject } from "./kubernetes-object.ts";
+import type { KubernetesObject } from "@weir/kubernetes/kubernetes-object";
 import { createObjectMemory, type ObjectMemory } from "./object-memory.ts";
 
 interface ObjectText {

@@ -7,12 +7,12 @@ import { describeError } from "@weir/common/errors/service-error";
 import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
 import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
-import { findProblems } from "@weir/proto/rate-limit-config/validate";
+import { findProblems } from "@weir/limits/validate/validate";
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { Place, SourceRefusal, SourceResource } from "../source.ts";
 import { resourceKey } from "../source.ts";
-import type { KubernetesObject } from "./kubernetes-object.ts";
+import type { KubernetesObject } from "@weir/kubernetes/kubernetes-object";
 
 /** Most problems that are told of one resource; who has more will not read them all. */
 const PROBLEMS_MAX = 100;

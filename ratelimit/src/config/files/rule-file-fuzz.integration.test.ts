@@ -1,6 +1,6 @@
 // Broken rule files by the hundred thousand: whatever the bytes are, a file is read or refused, and
 // that soon. A throw would end the process.
-import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
+import { findSetProblems } from "@weir/limits/validate/validate";
 import { describe, expect, it } from "vitest";
 
 import { compileRules } from "../../rules/compile.ts";

@@ -1,4 +1,4 @@
-import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
+import { findSetProblems } from "@weir/limits/validate/validate";
 import { describe, expect, it } from "vitest";
 
 import { parseRuleFile, parseRuleFileInSteps } from "./rule-file.ts";

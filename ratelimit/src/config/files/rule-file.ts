@@ -2,8 +2,8 @@
 // text. Whether the rules make sense is the validator of @weir/proto's matter; `positionOf` tells
 // where in the text what it found stands.
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/proto/rate-limit-config/model";
-import type { ConfigPath } from "@weir/proto/rate-limit-config/validate";
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
+import type { ConfigPath } from "@weir/limits/validate/validate";
 
 import { ConfigError } from "../errors.ts";
 import { findKeyProblem } from "./allowed-keys.ts";

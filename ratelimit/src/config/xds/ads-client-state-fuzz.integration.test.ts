@@ -4,8 +4,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema, RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
-import { findSetProblems } from "@weir/proto/rate-limit-config/validate";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
+import { findSetProblems } from "@weir/limits/validate/validate";
 import { describe, expect, it } from "vitest";
 
 import { compileRules } from "../../rules/compile.ts";

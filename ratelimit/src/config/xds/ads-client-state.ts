@@ -5,9 +5,9 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack, type Any } from "@bufbuild/protobuf/wkt";
 import { type DiscoveryResponse, ResourceSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { modelOfMessage } from "@weir/proto/rate-limit-config/message";
-import type { RateLimitConfigModel } from "@weir/proto/rate-limit-config/model";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { modelOfMessage } from "@weir/limits/model/message";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 /**
  * Longest reason that goes to the server in a rejection, in characters: gRPC limits what a message

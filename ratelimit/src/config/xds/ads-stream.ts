@@ -19,7 +19,7 @@ import {
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { StatusSchema } from "@weir/proto/generated/google/rpc/status_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import type { RequestContent } from "./ads-client-state.ts";
 import { callReason } from "./call-reason.ts";

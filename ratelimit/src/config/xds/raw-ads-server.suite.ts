@@ -16,7 +16,7 @@ import {
   DiscoveryRequestSchema,
   DiscoveryResponseSchema,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/rate-limit-config/type-url";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 /**
  * Length of what stands in front of each message of gRPC: whether it is compressed, and its length.

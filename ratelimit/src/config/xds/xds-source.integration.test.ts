@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { ServerCredentials } from "@grpc/grpc-js";
-import { createAuthority } from "@weir/common/certificates/authority";
+import { createAuthority } from "@weir/certificates/authority";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -8,7 +8,7 @@ import { connect as tlsConnect } from "node:tls";
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Client, compressionAlgorithms, credentials, Metadata, status } from "@grpc/grpc-js";
-import { type Authority, createAuthority } from "@weir/common/certificates/authority";
+import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";

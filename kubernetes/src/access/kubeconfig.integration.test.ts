@@ -1,0 +1,326 @@
+// Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and
+// programs: what a request to the API server would carry.
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { Agent as HttpsAgent } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { eventually } from "@weir/testing/eventually";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { createApiClient } from "../api-client.ts";
+import { rateLimitConfigsIn } from "../api-resource.ts";
+import { type ClusterAccess, openClusterAccess } from "./cluster-access.ts";
+
+let folder: string;
+let nowMs: number;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "weir-kubeconfig-"));
+  nowMs = 0;
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Writes a file and gives its path. */
+function write(name: string, content: unknown): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+async function open(...paths: readonly string[]): Promise<ClusterAccess> {
+  return await openClusterAccess({ kind: "kubeconfig", paths }, () => nowMs);
+}
+
+/** The header with the credentials of the next request. */
+async function authorizationOf(access: ClusterAccess): Promise<unknown> {
+  const headers = ((await access.forRequest()).options.headers ?? {}) as Readonly<Record<string, unknown>>;
+  const [name] = Object.keys(headers).filter((header) => header.toLowerCase() === "authorization");
+  return name === undefined ? undefined : headers[name];
+}
+
+/** What a program answers that has made a token. */
+function credentialOf(token: string): string {
+  return JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token } });
+}
+
+/** A whole kubeconfig of one user. */
+function kubeconfig(user: object, cluster: object = { server: "https://10.0.0.1:6443/" }): object {
+  return {
+    "current-context": "here",
+    clusters: [{ name: "there", cluster }],
+    contexts: [{ name: "here", context: { cluster: "there", user: "me" } }],
+    users: [{ name: "me", user }],
+  };
+}
+
+describe("openClusterAccess(), with a kubeconfig", () => {
+  it("sends the token of tokenFile, which counts more than token, as it is at that moment", async () => {
+    write("token", "first\n");
+    const access = await open(write("config", kubeconfig({ token: "written here", tokenFile: "token" })));
+    expect((await access.forRequest()).server).toBe("https://10.0.0.1:6443");
+    expect(await authorizationOf(access)).toBe("Bearer first");
+    write("token", "second\n");
+    expect(await authorizationOf(access)).toBe("Bearer second");
+    rmSync(join(folder, "token"));
+    await expect(access.forRequest()).rejects.toThrow(/ENOENT.*token/);
+    write("token", "third");
+    expect(await authorizationOf(access)).toBe("Bearer third");
+  });
+
+  it("reads YAML, and takes paths from the folder of their file", async () => {
+    mkdirSync(join(folder, "deep"));
+    write("deep/ca.pem", "authority");
+    write("deep/cert.pem", "certificate");
+    write("deep/key.pem", "key");
+    const yaml = [
+      "# of a person",
+      "%YAML 1.1",
+      "---",
+      "current-context: &it here",
+      "clusters:",
+      "- name: there",
+      '  cluster: { server: "https://10.0.0.1", certificate-authority: ca.pem, tls-server-name: kubernetes }',
+      "contexts: [{ name: *it, context: { cluster: there, user: me } }]",
+      "users:",
+      "- name: me",
+      "  user: { client-certificate: ./cert.pem, client-key: key.pem }",
+    ].join("\n");
+    const { options } = await (await open(write("deep/config", yaml))).forRequest();
+    expect([options.ca, options.cert, options.key, options.servername].map(String)).toEqual([
+      "authority",
+      "certificate",
+      "key",
+      "kubernetes",
+    ]);
+  });
+
+  it("takes what the first of several files names, whatever else later ones say of it, and passes over files that are missing", async () => {
+    const first = write("first", {
+      users: [{ name: "me", user: { token: "of the first" } }],
+      contexts: [{ name: "here", context: { cluster: "there", user: "me" } }],
+    });
+    const second = write("second", kubeconfig({ token: "of the second" }));
+    const access = await open(join(folder, "missing"), first, second, write("empty", ""));
+    expect(await authorizationOf(access)).toBe("Bearer of the first");
+    expect((await access.forRequest()).server).toBe("https://10.0.0.1:6443");
+  });
+
+  it("reads the files again when they are a minute old", async () => {
+    const path = write("config", kubeconfig({ token: "first" }));
+    const access = await open(path);
+    write("config", kubeconfig({ token: "second" }));
+    nowMs = 59_999;
+    expect(await authorizationOf(access)).toBe("Bearer first");
+    nowMs = 60_000;
+    expect(await authorizationOf(access)).toBe("Bearer second");
+  });
+
+  it("goes without TLS to a server that is named so, as kubectl does", async () => {
+    const access = await open(write("config", kubeconfig({}, { server: "http://127.0.0.1:8001" })));
+    expect(await access.forRequest()).toMatchObject({ server: "http://127.0.0.1:8001" });
+  });
+
+  it("takes an empty text for what is not there, as kubectl writes it", async () => {
+    const cluster = { server: "https://10.0.0.1", "proxy-url": "", "certificate-authority": "" };
+    const nobody = {
+      ...kubeconfig({}, cluster),
+      contexts: [{ name: "here", context: { cluster: "there", user: "" } }],
+    };
+    const access = await open(write("config", nobody));
+    expect(await authorizationOf(access)).toBeUndefined();
+    // An agent of its own is only for a proxy.
+    expect((await access.forRequest()).options.agent).toBeUndefined();
+    expect(
+      await authorizationOf(await open(write("config", kubeconfig({ token: "here", tokenFile: "" }, cluster)))),
+    ).toBe("Bearer here");
+  });
+
+  it("runs a program once for all who ask meanwhile, found from the folder of its file", async () => {
+    write("make-token", `#!/bin/sh\necho run >> ${folder}/runs\necho '${credentialOf("made")}'\n`);
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "./run",
+      args: [join(folder, "make-token")],
+    };
+    write("run", '#!/bin/sh\nexec sh "$1"\n');
+    chmodSync(join(folder, "run"), 0o755);
+    const access = await open(write("config", kubeconfig({ exec })));
+    expect(await Promise.all(Array.from({ length: 20 }, () => authorizationOf(access)))).toEqual(
+      Array.from({ length: 20 }, () => "Bearer made"),
+    );
+    expect(readFileSync(join(folder, "runs"), "utf8")).toBe("run\n");
+  });
+
+  it("does not wait for a program for ever, and uses what it answers in the end", async () => {
+    const fifo = join(folder, "wait");
+    const script = `while [ ! -e ${fifo} ]; do sleep 0.02; done; echo '${credentialOf("late")}'`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
+    const access = await open(write("config", kubeconfig({ exec })));
+    const client = createApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 });
+    const request = { verb: "list", resource: rateLimitConfigsIn(undefined) } as const;
+    await expect(
+      client.list(request, { limit: 0, continueToken: "" }, new AbortController().signal),
+    ).rejects.toMatchObject({
+      kind: "unreachable",
+      message:
+        "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are no credentials: they have not come for 0.1 s",
+    });
+    appendFileSync(fifo, "");
+    await eventually("the token", async () => expect(await authorizationOf(access)).toBe("Bearer late"));
+    client.close();
+  });
+
+  it("kills a program that hangs, tells all who wait for it, and runs it again for the next one who asks", async () => {
+    const held = join(folder, "held");
+    const script = `if mkdir ${held} 2>&-; then while [ -d ${folder} ]; do sleep 0.02; done; fi; echo '${credentialOf("second")}'`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
+    const path = write("config", kubeconfig({ exec }));
+    const access = await openClusterAccess({ kind: "kubeconfig", paths: [path] }, () => nowMs, {
+      programTimeoutMs: 1000,
+    });
+    const message = "the program sh of the kubeconfig did not answer within 1 s and was killed";
+    const asked = [authorizationOf(access), authorizationOf(access)];
+    for (const waiting of asked) await expect(waiting).rejects.toThrow(message);
+    expect(await authorizationOf(access)).toBe("Bearer second");
+  });
+
+  it("runs a program again when its credentials have ended or were not accepted, and not before", async () => {
+    const runs = join(folder, "runs");
+    const status = { token: "$(wc -l < runs)", clientCertificateData: "certificate", clientKeyData: "key" };
+    const ending = JSON.stringify({
+      kind: "ExecCredential",
+      status: { ...status, expirationTimestamp: "1970-01-01T00:00:10Z" },
+    });
+    const script = `cd ${folder}; echo run >> runs; echo "${ending.replaceAll('"', '\\"')}"`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
+    const access = await open(write("config", kubeconfig({ exec })));
+    const runsAt = async (atMs: number): Promise<unknown> => {
+      nowMs = atMs;
+      const authorization = await authorizationOf(access);
+      expect(authorization).toBe(`Bearer ${readFileSync(runs, "utf8").split("run").length - 1}`);
+      return authorization;
+    };
+    expect([await runsAt(0), await runsAt(9999), await runsAt(10_000)]).toEqual(["Bearer 1", "Bearer 1", "Bearer 2"]);
+    access.renew();
+    nowMs = 0;
+    expect([await runsAt(0), await runsAt(1)]).toEqual(["Bearer 3", "Bearer 3"]);
+    const { options } = await access.forRequest();
+    expect([options.cert, options.key]).toEqual(["certificate", "key"]);
+  });
+
+  it("gives a program the variables of the kubeconfig, of which those without a value are empty", async () => {
+    const env = [{ name: "ONE", value: "1" }, { name: "NONE" }];
+    const script = `echo '${credentialOf("VALUE")}' | sed "s/VALUE/<$ONE$NONE>/"`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script], env };
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer <1>");
+  });
+
+  it("shows the certificate of a program also through a proxy, and that of the kubeconfig rather than it", async () => {
+    const status = { clientCertificateData: "certificate", clientKeyData: "key" };
+    const exec = { command: "echo", args: [JSON.stringify({ kind: "ExecCredential", status })] };
+    const cluster = { server: "https://10.0.0.1", "proxy-url": "http://10.0.0.2:3128" };
+    const shown = async (user: object): Promise<readonly string[]> => {
+      const { options } = await (await open(write("config", kubeconfig(user, cluster)))).forRequest();
+      const { cert, key } = (options.agent as HttpsAgent).options;
+      return [cert, key].map(String);
+    };
+    expect(await shown({ exec })).toEqual(["certificate", "key"]);
+    const [cert, key] = ["written", "its key"].map((text) => Buffer.from(text).toString("base64"));
+    expect(await shown({ exec, "client-certificate-data": cert, "client-key-data": key })).toEqual([
+      "written",
+      "its key",
+    ]);
+  });
+
+  it("tells a program of the cluster when it asks for that", async () => {
+    const exec = {
+      command: "sh",
+      args: ["-c", `echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo '${credentialOf("made")}'`],
+    };
+    const extensions = [{ name: "client.authentication.k8s.io/exec", extension: { audience: "me" } }];
+    const cluster = {
+      server: "https://10.0.0.1/",
+      "tls-server-name": "kubernetes",
+      "insecure-skip-tls-verify": false,
+      "proxy-url": "",
+      extensions,
+    };
+    const told = async (user: object, more: object): Promise<unknown> => {
+      await (await open(write("config", kubeconfig({ exec: user }, { ...cluster, ...more })))).forRequest();
+      return (JSON.parse(readFileSync(join(folder, "info"), "utf8")) as { spec: object }).spec;
+    };
+    write("ca.pem", "authority");
+    const info = {
+      server: "https://10.0.0.1/",
+      "tls-server-name": "kubernetes",
+      "certificate-authority-data": Buffer.from("authority").toString("base64"),
+      config: { audience: "me" },
+    };
+    const asking = { ...exec, provideClusterInfo: true };
+    expect(await told(asking, { "certificate-authority": "ca.pem" })).toEqual({ cluster: info, interactive: false });
+    expect(await told(asking, { "certificate-authority-data": "YQ==" })).toEqual({
+      cluster: { ...info, "certificate-authority-data": "YQ==" },
+      interactive: false,
+    });
+    expect(await told(exec, {})).toEqual({ interactive: false });
+  });
+
+  it("sends a token that stands in the kubeconfig rather than that of its program", async () => {
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "echo", args: [credentialOf("made")] };
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, token: "written" }))))).toBe(
+      "Bearer written",
+    );
+    write("token", "of the file");
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec, tokenFile: "token" }))))).toBe(
+      "Bearer of the file",
+    );
+    expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer made");
+  });
+
+  it.each([
+    { what: "no file is there", files: [], reason: "it does not exist" },
+    { what: "the text is not YAML", files: ["clusters: ["], reason: /config-0:1: not valid YAML/ },
+    { what: "the text is a list", files: ["[]"], reason: /config-0 is not a mapping/ },
+    {
+      what: "no context is current",
+      files: [{ ...kubeconfig({}), "current-context": "" }],
+      reason: "no current context is set",
+    },
+    {
+      what: "the current context is missing",
+      files: [{ ...kubeconfig({}), contexts: [] }],
+      reason: 'there is no context "here", which is the current one',
+    },
+    {
+      what: "the cluster is missing",
+      files: [{ ...kubeconfig({}), clusters: [] }],
+      reason: 'the current context "here" names no cluster with a server',
+    },
+    {
+      what: "the user is missing",
+      files: [{ ...kubeconfig({}), users: [] }],
+      reason: 'the current context "here" names a user that is not there',
+    },
+    {
+      what: "the user is to act for groups",
+      files: [kubeconfig({ as: "somebody", "as-groups": ["admins"] })],
+      reason: "as-groups of the current user is not supported",
+    },
+    {
+      what: "the program has no name",
+      files: [kubeconfig({ exec: { apiVersion: "client.authentication.k8s.io/v1" } })],
+      reason: "the exec of the current user names no command",
+    },
+  ])("fails at once when $what", async ({ files, reason }) => {
+    const paths =
+      files.length === 0 ? [join(folder, "config-0")] : files.map((file, index) => write(`config-${index}`, file));
+    const failing = open(...paths);
+    await expect(failing).rejects.toMatchObject({ code: "SOURCE_UNREADABLE" });
+    await expect(failing).rejects.toThrow(`Cannot use the kubeconfig ${paths.join(", ")}: `);
+    await expect(failing).rejects.toThrow(reason);
+  });
+});

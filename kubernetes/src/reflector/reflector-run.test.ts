@@ -1,0 +1,420 @@
+// Tests of reflector-run.ts: how long it waits and what it tells while requests fail, and
+// afterwards; what it hands to its sink and knows of its own state.
+import { createLog } from "@weir/common/log/log";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+import type { ApiClient, WatchEnd, WatchFrom, WatchListener } from "../api-client.ts";
+import { ApiFailure, type FailureKind } from "../api-failure.ts";
+import { rateLimitConfigsIn } from "../api-resource.ts";
+import type { KubernetesObject, ObjectPage } from "../kubernetes-object.ts";
+import { createProblemLog } from "../problem-log.ts";
+import { runReflector, type RunningReflector } from "./reflector-run.ts";
+
+const RESOURCE = rateLimitConfigsIn(undefined);
+
+function objectOf(name: string): KubernetesObject {
+  return { name, namespace: "team", uid: name, resourceVersion: "9", generation: 1, content: {} };
+}
+
+const [A, B, C] = [objectOf("a"), objectOf("b"), objectOf("c")];
+
+const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
+
+/** An API server on which lists and watches succeed or fail as the test says. */
+class ScriptedClient implements ApiClient {
+  /** When requests came, milliseconds since the beginning of the test. */
+  readonly requestsMs: number[] = [];
+  /** Where watches began. */
+  readonly watchesFrom: WatchFrom[] = [];
+  fails: FailureKind | undefined;
+  /** What the next lists give; afterwards nothing is there. */
+  pages: ObjectPage[] = [];
+  /** The signal of the request that came last. */
+  signal: AbortSignal | undefined;
+  /** Fails the watch that is open. */
+  cut: (kind: FailureKind, retryAfterMs?: number) => void = () => undefined;
+  /** Ends the watch that is open. */
+  end: (end: WatchEnd) => void = () => undefined;
+  /** Brings an object on the watch that is open. */
+  bring: (kind: "put" | "delete", object: KubernetesObject) => void = () => undefined;
+  readonly #clock: () => number;
+  #listener: WatchListener | undefined;
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  list(_request: unknown, _page: unknown, signal: AbortSignal): ReturnType<ApiClient["list"]> {
+    this.requestsMs.push(this.#clock());
+    this.signal = signal;
+    if (this.fails !== undefined)
+      return Promise.reject(new ApiFailure(this.fails, { verb: "list", resource: RESOURCE }, this.fails));
+    return Promise.resolve(this.pages.shift() ?? { objects: [], resourceVersion: "1", continueToken: "" });
+  }
+
+  watch(
+    _request: unknown,
+    from: WatchFrom,
+    listener: WatchListener,
+    signal: AbortSignal,
+  ): ReturnType<ApiClient["watch"]> {
+    this.requestsMs.push(this.#clock());
+    this.watchesFrom.push(from);
+    this.signal = signal;
+    if (this.fails !== undefined)
+      return Promise.reject(new ApiFailure(this.fails, { verb: "watch", resource: RESOURCE }, this.fails));
+    this.#listener = listener;
+    listener.opened();
+    return new Promise((resolve, reject) => {
+      this.cut = (kind, retryAfterMs = 0) =>
+        reject(new ApiFailure(kind, { verb: "watch", resource: RESOURCE }, kind, { retryAfterMs }));
+      this.end = resolve;
+      this.bring = (kind, object) => {
+        try {
+          listener.event({ kind, object });
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error))); // What the listener throws ends the watch.
+        }
+      };
+    });
+  }
+
+  /** Something moves on, as on a healthy watch. */
+  bookmark(): void {
+    this.#listener?.event({ kind: "bookmark", resourceVersion: "2" });
+  }
+
+  close(): void {
+    // There are no connections.
+  }
+
+  /** The times between the requests from this one on. */
+  waitsFrom(first: number): readonly number[] {
+    return this.requestsMs.slice(first + 1).map((ms, index) => ms - (this.requestsMs[first + index] ?? 0));
+  }
+}
+
+describe("runReflector()", () => {
+  let client: ScriptedClient;
+  let reflector: RunningReflector;
+  const lines: string[] = [];
+  /** What the sink was told, in short, and how many objects it says that it has. */
+  const told: string[] = [];
+  let size = 0;
+  let counts: Record<string, number>;
+
+  /**
+   * Starts a reflector over a client of its own. Without a number, jitter leaves half of every
+   * wait.
+   */
+  async function start(random = 0, prepare: (fresh: ScriptedClient) => void = () => undefined): Promise<void> {
+    for (const list of [lines, told]) list.length = 0;
+    counts = {};
+    size = 0;
+    client = new ScriptedClient(Date.now);
+    prepare(client);
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push((JSON.parse(line) as { "@message": string })["@message"]),
+    });
+    const sink = {
+      size: () => size,
+      replace: (objects: readonly KubernetesObject[]) =>
+        void told.push(`all ${objects.map(({ name }) => name).join()}`),
+      put: ({ name }: KubernetesObject) => void told.push(`put ${name}`),
+      delete: ({ name }: KubernetesObject) => void told.push(`delete ${name}`),
+    };
+    const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
+    const counters = {
+      listed: () => count("lists"),
+      watched: () => count("watches"),
+      failed: (kind: FailureKind) => count(kind),
+    };
+    const problems = createProblemLog({ log, isServing: () => reflector.condition().isSynced });
+    reflector = runReflector(
+      { client, sink, log, problems, counters, clock: Date.now, random: () => random },
+      RESOURCE,
+      PACE,
+    );
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  beforeEach(async () => {
+    vi.useFakeTimers({ now: 0 });
+    await start();
+  });
+
+  afterEach(() => {
+    reflector.stop();
+    vi.useRealTimers();
+  });
+
+  it("asks again soon when an API server that has just started refuses what it allows, and tells nobody to grant it", async () => {
+    client.fails = "refused";
+    client.cut("refused");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reflector.condition().problem).toBe(
+      "Cannot watch ratelimitconfigs.ratelimit.weir.dev in all namespaces: refused",
+    );
+    client.fails = undefined;
+    await vi.advanceTimersByTimeAsync(125);
+    // A list, and the watch from there.
+    expect(client.waitsFrom(1)).toEqual([125, 0]);
+    expect(reflector.condition().problem).toBeUndefined();
+    expect(lines).toEqual([]);
+  });
+
+  it("tells nobody to grant what is refused once after the API server was away, and does when it is refused again", async () => {
+    client.fails = "unreachable";
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(2500);
+    expect(lines.length).toBe(1);
+    const { length } = client.requestsMs;
+    client.fails = "refused";
+    while (client.requestsMs.length === length) await vi.advanceTimersByTimeAsync(1);
+    expect([lines.length, reflector.condition().problem?.slice(-7)]).toEqual([1, "refused"]);
+    while (client.requestsMs.length === length + 1) await vi.advanceTimersByTimeAsync(1);
+    expect(lines.length).toBe(2);
+  });
+
+  it("asks ever more rarely, and tells it once, while it is refused, and from the beginning after it was well", async () => {
+    client.fails = "refused";
+    client.cut("refused");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(client.waitsFrom(1)).toEqual([125, 250, 500, 1000, 2000, 4000, 7500, 7500, 7500, 7500, 7500, 7500]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    client.fails = undefined;
+    await vi.advanceTimersByTimeAsync(7500 + 5000);
+    expect(lines.at(-1)).toBe("Following the API server again");
+    client.bookmark();
+    const healthy = client.requestsMs.length - 1;
+    client.fails = "refused";
+    client.cut("refused");
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(client.waitsFrom(healthy + 1)).toEqual([250, 500]);
+  });
+
+  it("tells nobody of a connection that was cut once, and once of one that is cut again and again", async () => {
+    for (let cut = 1; cut <= 3; cut += 1) {
+      await vi.advanceTimersByTimeAsync(5000);
+      client.cut("unreachable");
+      await vi.advanceTimersByTimeAsync(125);
+      expect(reflector.condition().problem).toBeUndefined();
+    }
+    expect(lines).toEqual([]);
+    for (let cut = 1; cut <= 5; cut += 1) {
+      client.cut("unreachable");
+      await vi.advanceTimersByTimeAsync(4000);
+    }
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(lines).toEqual([
+      "Cannot follow the API server, what was read before stays in force",
+      "Following the API server again",
+    ]);
+  });
+
+  it("does not take watches that end soon as they should for well while those between them fail", async () => {
+    for (let count = 1; count <= 2; count += 1) {
+      client.fails = "unreachable";
+      client.cut("unreachable");
+      await vi.advanceTimersByTimeAsync(0);
+      client.fails = undefined;
+      await vi.advanceTimersByTimeAsync(250);
+      client.end("ended");
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    client.fails = "unreachable";
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+  });
+
+  it("leaves a busy API server alone for as long as it asks", async () => {
+    const asked = client.requestsMs.length;
+    client.cut("unavailable", 7000);
+    await vi.advanceTimersByTimeAsync(6999);
+    expect(client.requestsMs.length).toBe(asked);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(client.requestsMs.length).toBe(asked + 1);
+  });
+
+  it("asks for nothing more after it has stopped, whatever it waits for", async () => {
+    client.fails = "unreachable";
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(1000);
+    reflector.stop();
+    const asked = client.requestsMs.length;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([client.requestsMs.length, vi.getTimerCount()]).toEqual([asked, 0]);
+  });
+
+  it("waits no longer than the longest back-off however long the API server is away, so that changes come soon after it is back", async () => {
+    client.fails = "unreachable";
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(Math.max(...client.waitsFrom(1))).toBe(2500);
+    client.fails = undefined;
+    await vi.advanceTimersByTimeAsync(2500);
+    expect(reflector.condition().problem).toBeUndefined();
+  });
+
+  it("hands over all pages as one list and then every event, and is in step with the server from the last page on", async () => {
+    await start(0, (fresh) => {
+      fresh.pages = [
+        { objects: [A], resourceVersion: "7", continueToken: "more" },
+        { objects: [B], resourceVersion: "7", continueToken: "" },
+      ];
+    });
+    client.bring("put", C);
+    client.bring("delete", A);
+    expect(told).toEqual(["all a,b", "put c", "delete a"]);
+    expect(client.watchesFrom).toEqual([{ resourceVersion: "7", timeoutSeconds: 300 }]);
+    expect(counts).toEqual({ lists: 1, watches: 1 });
+    expect(reflector.condition()).toEqual({ isSynced: true, syncedMs: 0, problem: undefined });
+  });
+
+  it("knows nothing and is not in step before the last page, and says so when it fails", async () => {
+    let isSynced = false;
+    await start(0, (fresh) => (fresh.fails = "unreachable"));
+    void reflector.synced.then(() => (isSynced = true));
+    expect(lines).toEqual(["Cannot follow the API server, nothing is served yet"]);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([isSynced, told, reflector.condition()]).toEqual([
+      false,
+      [],
+      {
+        isSynced: false,
+        syncedMs: undefined,
+        problem: "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: unreachable",
+      },
+    ]);
+    expect(lines).toEqual(["Cannot follow the API server, nothing is served yet"]);
+    client.fails = undefined;
+    client.pages = [{ objects: [A], resourceVersion: "7", continueToken: "more" }];
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([isSynced, told]).toEqual([true, ["all a"]]);
+    expect(lines.slice(1)).toEqual(["Following the API server again"]);
+    // 125 + 250 + 500 ms of waiting failed in vain, the fourth list came at 1875 ms.
+    expect([counts, reflector.condition().syncedMs]).toEqual([{ lists: 5, unreachable: 4, watches: 1 }, 1875]);
+  });
+
+  it("is in step at every sign of life of a watch and at its regular end, and not when it was silent", async () => {
+    const syncedMs = async (afterMs: number, happen: () => void): Promise<number | undefined> => {
+      await vi.advanceTimersByTimeAsync(afterMs);
+      happen();
+      await vi.advanceTimersByTimeAsync(0);
+      return reflector.condition().syncedMs;
+    };
+    expect(await syncedMs(10_000, () => client.bookmark())).toBe(10_000);
+    expect(await syncedMs(10_000, () => client.bring("put", A))).toBe(20_000);
+    expect(await syncedMs(10_000, () => client.end("ended"))).toBe(30_000);
+    // The next watch was opened at once, from where the last one had got to.
+    expect(client.watchesFrom.map(({ resourceVersion }) => resourceVersion)).toEqual(["1", "9"]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    client.fails = "unreachable";
+    client.end("silent");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reflector.condition().syncedMs).toBe(30_000);
+  });
+
+  it("lists again at once, and tells nothing of it, when four watches in a row were silent: the server may not know their version", async () => {
+    for (let watch = 1; watch <= 4; watch += 1) {
+      expect(counts).toEqual({ lists: 1, watches: watch });
+      await vi.advanceTimersByTimeAsync(100_000);
+      client.pages = [{ objects: [B], resourceVersion: "5", continueToken: "" }];
+      client.end("silent");
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    expect([told, lines, counts]).toEqual([["all ", "all b"], [], { lists: 2, watches: 5 }]);
+    expect(client.watchesFrom.at(-1)?.resourceVersion).toBe("5");
+  });
+
+  it.each([
+    { random: 0, waits: [125, 250, 500, 1000], timeoutSeconds: 300 },
+    { random: 0.5, waits: [187.5, 375, 750, 1500], timeoutSeconds: 450 },
+    { random: 0.999, waits: [249.875, 499.75, 999.5, 1999], timeoutSeconds: 600 },
+  ])(
+    "draws waits and the length of watches with $random, so that replicas do not come together",
+    async ({ random, waits, timeoutSeconds }) => {
+      await start(random);
+      expect(client.watchesFrom[0]?.timeoutSeconds).toBe(timeoutSeconds);
+      client.fails = "unavailable";
+      client.cut("unavailable");
+      await vi.advanceTimersByTimeAsync(5000);
+      // A timer has whole milliseconds.
+      expect(client.waitsFrom(1).slice(0, 4)).toEqual(waits.map(Math.floor));
+    },
+  );
+
+  it("begins waiting anew after a watch that lived for a while, and not after short ones", async () => {
+    for (const livedMs of [0, 0, 4999, 5000]) {
+      await vi.advanceTimersByTimeAsync(livedMs);
+      const index = client.requestsMs.length - 1;
+      client.cut("unreachable");
+      while (client.requestsMs.length === index + 1) await vi.advanceTimersByTimeAsync(1);
+    }
+    // The fourth watch in a row that brought nothing is followed by a list, and that by a watch at
+    // once.
+    expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125, 0]);
+  });
+
+  it("lists again without a word when the server has forgotten the version", async () => {
+    client.cut("expired");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(reflector.condition().problem).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(200);
+    expect([lines, reflector.condition().problem, counts]).toEqual([
+      [],
+      undefined,
+      { lists: 2, watches: 2, expired: 1 },
+    ]);
+  });
+
+  it("follows a hundred thousand objects and no more, listed or watched, and keeps what it has", async () => {
+    const most = Array.from({ length: 100_000 }, () => A);
+    await start(0, (fresh) => (fresh.pages = [{ objects: most, resourceVersion: "7", continueToken: "" }]));
+    expect([told.length, reflector.condition().problem]).toEqual([1, undefined]);
+    size = 100_000;
+    client.bring("put", A);
+    size = 100_001;
+    client.bring("delete", A);
+    expect(told.slice(1)).toEqual(["put a", "delete a"]);
+    client.pages = [{ objects: [...most, A], resourceVersion: "8", continueToken: "" }];
+    client.bring("put", B);
+    await vi.advanceTimersByTimeAsync(0);
+    const tooMany = "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are more than 100000";
+    expect([told.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect([told.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
+    // A page at a time is no way around it.
+    client.pages = [
+      { objects: most, resourceVersion: "8", continueToken: "more" },
+      { objects: [A], resourceVersion: "8", continueToken: "" },
+    ];
+    await vi.advanceTimersByTimeAsync(300);
+    expect(told.slice(3)).toEqual([]);
+  });
+
+  it("asks for nothing, tells nothing and holds up nobody any more when it is stopped while it waits or watches", async () => {
+    await vi.advanceTimersByTimeAsync(5000);
+    await start(0, (fresh) => (fresh.fails = "unreachable"));
+    expect(vi.getTimerCount()).toBe(1);
+    reflector.stop();
+    expect(vi.getTimerCount()).toBe(0);
+    await reflector.synced;
+    const { length } = client.requestsMs;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([client.requestsMs.length, vi.getTimerCount()]).toEqual([length, 0]);
+    await start();
+    const { signal } = client;
+    expect(signal?.aborted).toBe(false);
+    reflector.stop();
+    expect([signal?.aborted, vi.getTimerCount()]).toEqual([true, 0]);
+    client.bring("put", A);
+    client.cut("unreachable");
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([told, lines, client.requestsMs.length]).toEqual([["all "], [], 2]);
+  });
+});
