@@ -14,7 +14,7 @@ const DEADLINE_MS = 40_000;
 const LOOK_INTERVAL_MS = 5;
 
 /** A place that resources come from, in the hands of a test. */
-export interface SourcePlace {
+export interface SourceFixture {
   /**
    * Makes or replaces the document of this name. A name is what the place calls its documents: a
    * file, an object.
@@ -36,7 +36,7 @@ export interface WatchedSource {
 }
 
 /** Starts a source and reads it whenever it says so, as the publisher does. */
-export async function watchSource(place: SourcePlace): Promise<WatchedSource> {
+export async function watchSource(place: SourceFixture): Promise<WatchedSource> {
   let calls = 0;
   const source = place.open({ changed: () => (calls += 1) });
   await source.start();
@@ -74,9 +74,9 @@ export function limitOf(state: SourceState, key: string): number | undefined {
 }
 
 /** Runs the behaviour of a source over one implementation. */
-export function describeSource(implementation: string, openPlace: () => SourcePlace | Promise<SourcePlace>): void {
+export function describeSource(implementation: string, openPlace: () => SourceFixture | Promise<SourceFixture>): void {
   describe(`Source, ${implementation}`, () => {
-    let place: SourcePlace;
+    let place: SourceFixture;
     let watched: WatchedSource;
 
     beforeEach(async () => {

@@ -1,15 +1,13 @@
 // Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and
 // programs: what a request to the API server would carry.
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import type { Agent as HttpsAgent } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createApiClient } from "../api-client.ts";
-import { rateLimitConfigsIn } from "../api-resource.ts";
+import { ApiClient } from "../client/api-client.ts";
 import { type ClusterAccess, openClusterAccess } from "./cluster-access.ts";
 
 let folder: string;
@@ -37,9 +35,7 @@ async function open(...paths: readonly string[]): Promise<ClusterAccess> {
 
 /** The header with the credentials of the next request. */
 async function authorizationOf(access: ClusterAccess): Promise<unknown> {
-  const headers = ((await access.forRequest()).options.headers ?? {}) as Readonly<Record<string, unknown>>;
-  const [name] = Object.keys(headers).filter((header) => header.toLowerCase() === "authorization");
-  return name === undefined ? undefined : headers[name];
+  return (await access.forRequest()).headers["authorization"];
 }
 
 /** What a program answers that has made a token. */
@@ -89,13 +85,8 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       "- name: me",
       "  user: { client-certificate: ./cert.pem, client-key: key.pem }",
     ].join("\n");
-    const { options } = await (await open(write("deep/config", yaml))).forRequest();
-    expect([options.ca, options.cert, options.key, options.servername].map(String)).toEqual([
-      "authority",
-      "certificate",
-      "key",
-      "kubernetes",
-    ]);
+    const { tls } = await (await open(write("deep/config", yaml))).forRequest();
+    expect(tls).toEqual({ ca: "authority", cert: "certificate", key: "key", servername: "kubernetes" });
   });
 
   it("takes what the first of several files names, whatever else later ones say of it, and passes over files that are missing", async () => {
@@ -132,8 +123,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     };
     const access = await open(write("config", nobody));
     expect(await authorizationOf(access)).toBeUndefined();
-    // An agent of its own is only for a proxy.
-    expect((await access.forRequest()).options.agent).toBeUndefined();
+    expect((await access.forRequest()).proxyUrl).toBeUndefined();
     expect(
       await authorizationOf(await open(write("config", kubeconfig({ token: "here", tokenFile: "" }, cluster)))),
     ).toBe("Bearer here");
@@ -160,18 +150,18 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     const script = `while [ ! -e ${fifo} ]; do sleep 0.02; done; echo '${credentialOf("late")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const access = await open(write("config", kubeconfig({ exec })));
-    const client = createApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 });
-    const request = { verb: "list", resource: rateLimitConfigsIn(undefined) } as const;
+    const client = new ApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 }, "test");
+    const resource = { group: "", version: "v1", plural: "secrets", namespace: undefined, labelSelector: undefined };
+    const request = { verb: "list", resource } as const;
     await expect(
       client.list(request, { limit: 0, continueToken: "" }, new AbortController().signal),
     ).rejects.toMatchObject({
       kind: "unreachable",
-      message:
-        "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are no credentials: they have not come for 0.1 s",
+      message: "Cannot list secrets in all namespaces: there are no credentials: they have not come for 0.1 s",
     });
     appendFileSync(fifo, "");
     await eventually("the token", async () => expect(await authorizationOf(access)).toBe("Bearer late"));
-    client.close();
+    await client.close();
   });
 
   it("kills a program that hangs, tells all who wait for it, and runs it again for the next one who asks", async () => {
@@ -208,8 +198,8 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     access.renew();
     nowMs = 0;
     expect([await runsAt(0), await runsAt(1)]).toEqual(["Bearer 3", "Bearer 3"]);
-    const { options } = await access.forRequest();
-    expect([options.cert, options.key]).toEqual(["certificate", "key"]);
+    const { tls } = await access.forRequest();
+    expect([tls.cert, tls.key]).toEqual(["certificate", "key"]);
   });
 
   it("gives a program the variables of the kubeconfig, of which those without a value are empty", async () => {
@@ -223,10 +213,10 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     const status = { clientCertificateData: "certificate", clientKeyData: "key" };
     const exec = { command: "echo", args: [JSON.stringify({ kind: "ExecCredential", status })] };
     const cluster = { server: "https://10.0.0.1", "proxy-url": "http://10.0.0.2:3128" };
-    const shown = async (user: object): Promise<readonly string[]> => {
-      const { options } = await (await open(write("config", kubeconfig(user, cluster)))).forRequest();
-      const { cert, key } = (options.agent as HttpsAgent).options;
-      return [cert, key].map(String);
+    const shown = async (user: object): Promise<readonly unknown[]> => {
+      const { tls, proxyUrl } = await (await open(write("config", kubeconfig(user, cluster)))).forRequest();
+      expect(proxyUrl).toBe("http://10.0.0.2:3128");
+      return [tls.cert, tls.key];
     };
     expect(await shown({ exec })).toEqual(["certificate", "key"]);
     const [cert, key] = ["written", "its key"].map((text) => Buffer.from(text).toString("base64"));
@@ -303,7 +293,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     {
       what: "the user is missing",
       files: [{ ...kubeconfig({}), users: [] }],
-      reason: 'the current context "here" names a user that is not there',
+      reason: 'the current context "here" names a user that does not exist',
     },
     {
       what: "the user is to act for groups",

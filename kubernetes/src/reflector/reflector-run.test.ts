@@ -3,14 +3,20 @@
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { ApiClient, WatchEnd, WatchFrom, WatchListener } from "../api-client.ts";
-import { ApiFailure, type FailureKind } from "../api-failure.ts";
-import { rateLimitConfigsIn } from "../api-resource.ts";
-import type { KubernetesObject, ObjectPage } from "../kubernetes-object.ts";
-import { createProblemLog } from "../problem-log.ts";
-import { runReflector, type RunningReflector } from "./reflector-run.ts";
+import type { ApiClient, WatchEnd, WatchFrom, WatchListener } from "../client/api-client.ts";
+import { ApiFailure, type FailureKind } from "../client/api-failure.ts";
+import type { ApiResource } from "../client/api-resource.ts";
+import type { KubernetesObject, ObjectPage } from "../client/kubernetes-object.ts";
+import { ProblemLog } from "./problem-log.ts";
+import { NO_FAILURES, type ReflectorCounts, ReflectorRun } from "./reflector-run.ts";
 
-const RESOURCE = rateLimitConfigsIn(undefined);
+const RESOURCE: ApiResource = {
+  group: "ratelimit.weir.dev",
+  version: "v1alpha1",
+  plural: "ratelimitconfigs",
+  namespace: undefined,
+  labelSelector: undefined,
+};
 
 function objectOf(name: string): KubernetesObject {
   return { name, namespace: "team", uid: name, resourceVersion: "9", generation: 1, content: {} };
@@ -21,7 +27,7 @@ const [A, B, C] = [objectOf("a"), objectOf("b"), objectOf("c")];
 const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
 
 /** An API server on which lists and watches succeed or fail as the test says. */
-class ScriptedClient implements ApiClient {
+class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   /** When requests came, milliseconds since the beginning of the test. */
   readonly requestsMs: number[] = [];
   /** Where watches began. */
@@ -84,24 +90,20 @@ class ScriptedClient implements ApiClient {
     this.#listener?.event({ kind: "bookmark", resourceVersion: "2" });
   }
 
-  close(): void {
-    // There are no connections.
-  }
-
   /** The times between the requests from this one on. */
   waitsFrom(first: number): readonly number[] {
     return this.requestsMs.slice(first + 1).map((ms, index) => ms - (this.requestsMs[first + index] ?? 0));
   }
 }
 
-describe("runReflector()", () => {
+describe("ReflectorRun", () => {
   let client: ScriptedClient;
-  let reflector: RunningReflector;
+  let reflector: ReflectorRun;
   const lines: string[] = [];
   /** What the sink was told, in short, and how many objects it says that it has. */
   const told: string[] = [];
   let size = 0;
-  let counts: Record<string, number>;
+  let counts: ReflectorCounts;
 
   /**
    * Starts a reflector over a client of its own. Without a number, jitter leaves half of every
@@ -109,7 +111,6 @@ describe("runReflector()", () => {
    */
   async function start(random = 0, prepare: (fresh: ScriptedClient) => void = () => undefined): Promise<void> {
     for (const list of [lines, told]) list.length = 0;
-    counts = {};
     size = 0;
     client = new ScriptedClient(Date.now);
     prepare(client);
@@ -125,18 +126,10 @@ describe("runReflector()", () => {
       put: ({ name }: KubernetesObject) => void told.push(`put ${name}`),
       delete: ({ name }: KubernetesObject) => void told.push(`delete ${name}`),
     };
-    const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
-    const counters = {
-      listed: () => count("lists"),
-      watched: () => count("watches"),
-      failed: (kind: FailureKind) => count(kind),
-    };
-    const problems = createProblemLog({ log, isServing: () => reflector.condition().isSynced });
-    reflector = runReflector(
-      { client, sink, log, problems, counters, clock: Date.now, random: () => random },
-      RESOURCE,
-      PACE,
-    );
+    counts = { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
+    const problems = new ProblemLog(log, () => reflector.condition().isSynced);
+    const deps = { client, sink, log, problems, counts, clock: Date.now, random: () => random };
+    reflector = new ReflectorRun(deps, RESOURCE, PACE);
     await vi.advanceTimersByTimeAsync(0);
   }
 
@@ -183,7 +176,7 @@ describe("runReflector()", () => {
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(60_000);
     expect(client.waitsFrom(1)).toEqual([125, 250, 500, 1000, 2000, 4000, 7500, 7500, 7500, 7500, 7500, 7500]);
-    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
     client.fails = undefined;
     await vi.advanceTimersByTimeAsync(7500 + 5000);
     expect(lines.at(-1)).toBe("Following the API server again");
@@ -207,10 +200,10 @@ describe("runReflector()", () => {
       client.cut("unreachable");
       await vi.advanceTimersByTimeAsync(4000);
     }
-    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
     await vi.advanceTimersByTimeAsync(5000);
     expect(lines).toEqual([
-      "Cannot follow the API server, what was read before stays in force",
+      "Cannot follow the API server, what was read before stays active",
       "Following the API server again",
     ]);
   });
@@ -228,7 +221,7 @@ describe("runReflector()", () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
   });
 
   it("leaves a busy API server alone for as long as it asks", async () => {
@@ -271,7 +264,7 @@ describe("runReflector()", () => {
     client.bring("delete", A);
     expect(told).toEqual(["all a,b", "put c", "delete a"]);
     expect(client.watchesFrom).toEqual([{ resourceVersion: "7", timeoutSeconds: 300 }]);
-    expect(counts).toEqual({ lists: 1, watches: 1 });
+    expect(counts).toEqual({ lists: 1, watches: 1, failures: NO_FAILURES });
     expect(reflector.condition()).toEqual({ isSynced: true, syncedMs: 0, problem: undefined });
   });
 
@@ -297,7 +290,10 @@ describe("runReflector()", () => {
     expect([isSynced, told]).toEqual([true, ["all a"]]);
     expect(lines.slice(1)).toEqual(["Following the API server again"]);
     // 125 + 250 + 500 ms of waiting failed in vain, the fourth list came at 1875 ms.
-    expect([counts, reflector.condition().syncedMs]).toEqual([{ lists: 5, unreachable: 4, watches: 1 }, 1875]);
+    expect([counts, reflector.condition().syncedMs]).toEqual([
+      { lists: 5, watches: 1, failures: { ...NO_FAILURES, unreachable: 4 } },
+      1875,
+    ]);
   });
 
   it("is in step at every sign of life of a watch and at its regular end, and not when it was silent", async () => {
@@ -321,13 +317,13 @@ describe("runReflector()", () => {
 
   it("lists again at once, and tells nothing of it, when four watches in a row were silent: the server may not know their version", async () => {
     for (let watch = 1; watch <= 4; watch += 1) {
-      expect(counts).toEqual({ lists: 1, watches: watch });
+      expect(counts).toEqual({ lists: 1, watches: watch, failures: NO_FAILURES });
       await vi.advanceTimersByTimeAsync(100_000);
       client.pages = [{ objects: [B], resourceVersion: "5", continueToken: "" }];
       client.end("silent");
       await vi.advanceTimersByTimeAsync(0);
     }
-    expect([told, lines, counts]).toEqual([["all ", "all b"], [], { lists: 2, watches: 5 }]);
+    expect([told, lines, counts]).toEqual([["all ", "all b"], [], { lists: 2, watches: 5, failures: NO_FAILURES }]);
     expect(client.watchesFrom.at(-1)?.resourceVersion).toBe("5");
   });
 
@@ -368,7 +364,7 @@ describe("runReflector()", () => {
     expect([lines, reflector.condition().problem, counts]).toEqual([
       [],
       undefined,
-      { lists: 2, watches: 2, expired: 1 },
+      { lists: 2, watches: 2, failures: { ...NO_FAILURES, expired: 1 } },
     ]);
   });
 

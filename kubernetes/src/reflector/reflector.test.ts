@@ -1,7 +1,7 @@
 // Tests of reflector.ts: sequences of events, and word for word what is to be done after each.
 import { describe, expect, it } from "vitest";
 
-import type { KubernetesObject } from "../kubernetes-object.ts";
+import type { KubernetesObject } from "../client/kubernetes-object.ts";
 import {
   NEW_REFLECTOR,
   type ReflectorAction,

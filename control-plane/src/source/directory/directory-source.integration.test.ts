@@ -21,8 +21,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import type { SourceState } from "../source.ts";
-import { describeSource, keysOf, limitOf, type SourcePlace, watchSource, type WatchedSource } from "../source.suite.ts";
-import { createDirectorySource } from "./directory-source.ts";
+import {
+  describeSource,
+  keysOf,
+  limitOf,
+  type SourceFixture,
+  watchSource,
+  type WatchedSource,
+} from "../source.suite.ts";
+import { DirectorySource } from "./directory-source.ts";
 import { readFileText } from "./read-manifest-file.ts";
 
 // The real functions; their calls are counted.
@@ -36,13 +43,13 @@ function newFolder(): string {
 }
 
 /** A folder in the hands of the behaviour suite. */
-function openFolder(write: (path: string, text: string) => void): SourcePlace {
+function openFolder(write: (path: string, text: string) => void): SourceFixture {
   const folder = newFolder();
   return {
     write: (name, text) => write(join(folder, name), text),
     remove: (name) => unlinkSync(join(folder, name)),
     open: (listener) =>
-      createDirectorySource(
+      new DirectorySource(
         { log: silentLog(), listener, clock: Date.now },
         { directory: folder, pollIntervalMs: NEVER_MS },
       ),
@@ -83,7 +90,7 @@ describe("DirectorySource.read()", () => {
         renameSync(join(base, "next"), join(base, "current"));
       };
       publish(0);
-      const source = createDirectorySource(
+      const source = new DirectorySource(
         { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
         { directory: join(base, "current"), pollIntervalMs: NEVER_MS },
       );
@@ -114,7 +121,7 @@ describe("DirectorySource.read()", () => {
       remove: () => undefined,
       close: () => undefined,
       open: (listener) =>
-        createDirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
+        new DirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
     });
     return watched;
   }
@@ -385,7 +392,7 @@ describe("DirectorySource.read()", () => {
     const missing = join(folder, "missing");
     write("file", "");
     const open = (directory: string): Promise<unknown> =>
-      createDirectorySource(
+      new DirectorySource(
         { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
         { directory },
       ).read();
@@ -405,7 +412,7 @@ describe("DirectorySource.read()", () => {
       deep = join(deep, "d");
       mkdirSync(deep);
     }
-    const source = createDirectorySource(
+    const source = new DirectorySource(
       { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
       { directory: folder },
     );

@@ -2,8 +2,8 @@
 // what is read again, and that nothing is missed.
 import { beforeEach, describe, expect, it } from "vitest";
 
-import type { FileText, FileVersion, ReadFile } from "./read-manifest-file.ts";
-import { createTextCache, type FileAccess, type TextCache } from "./text-cache.ts";
+import { type FileText, type FileVersion, type ReadFile, versionOf } from "./read-manifest-file.ts";
+import { type FileAccess, TextCache } from "./text-cache.ts";
 
 /** 2026-11-21 12:00:00 UTC. */
 const START_MS = 1_795_262_400_000;
@@ -11,13 +11,12 @@ const START_MS = 1_795_262_400_000;
 interface FakeFile {
   text: string;
   mode: "readable" | "unreadable";
-  version: FileVersion;
+  stats: Parameters<typeof versionOf>[0];
 }
 
 /** Files that have times in steps of `stepMs`, by a clock that the test moves. */
 class FakeFiles implements FileAccess {
   nowMs = START_MS;
-  isLocal = true;
   readonly files = new Map<string, FakeFile>();
   /** Paths that were read, since they were last taken out. */
   reads: string[] = [];
@@ -35,25 +34,26 @@ class FakeFiles implements FileAccess {
 
   /** Writes into the file that is there, or a new one. */
   write(path: string, text: string): void {
-    const ino = this.files.get(path)?.version.ino ?? this.#inodes++;
-    this.files.set(path, { text, mode: "readable", version: this.#version(ino, text) });
+    const ino = this.files.get(path)?.stats.ino ?? this.#inodes++;
+    this.files.set(path, { text, mode: "readable", stats: this.#stats(ino, text) });
   }
 
   /** Puts another file in its place, which has the times of the one that was there. */
   replace(path: string, text: string): void {
     const before = this.#file(path);
-    this.files.set(path, { text, mode: "readable", version: { ...before.version, ino: this.#inodes++ } });
+    this.files.set(path, { text, mode: "readable", stats: { ...before.stats, ino: this.#inodes++ } });
   }
 
   chmod(path: string, mode: FakeFile["mode"]): void {
     const file = this.#file(path);
     file.mode = mode;
-    file.version = { ...file.version, ctimeNs: this.#timeNs() };
+    file.stats = { ...file.stats, ctimeNs: this.#timeNs() };
   }
 
   version(path: string): Promise<FileVersion | undefined> {
     this.looks++;
-    return Promise.resolve(this.files.get(path)?.version);
+    const file = this.files.get(path);
+    return Promise.resolve(file === undefined ? undefined : versionOf(file.stats));
   }
 
   read(path: string): Promise<ReadFile> {
@@ -62,17 +62,13 @@ class FakeFiles implements FileAccess {
     if (file === undefined) return Promise.resolve({ text: { kind: "gone" } });
     if (file.mode === "unreadable")
       return Promise.resolve({ text: { kind: "unreadable", message: "this user may not read the file" } });
-    const { version } = file;
+    const version = versionOf(file.stats);
     this.whileReading();
     this.whileReading = () => undefined;
     return Promise.resolve({ text: { kind: "text", text: this.#file(path).text }, version });
   }
 
-  isTrusted(): Promise<boolean> {
-    return Promise.resolve(this.isLocal);
-  }
-
-  #version(ino: bigint, text: string): FileVersion {
+  #stats(ino: bigint, text: string): FakeFile["stats"] {
     return { dev: 1n, ino, size: BigInt(text.length), mtimeNs: this.#timeNs(), ctimeNs: this.#timeNs() };
   }
 
@@ -93,7 +89,7 @@ describe("TextCache.read()", () => {
 
   function use(made: FakeFiles): void {
     files = made;
-    cache = createTextCache({ clock: () => files.nowMs, files });
+    cache = new TextCache(() => files.nowMs, files);
   }
 
   /** One look at `paths`: what they say, and which of them were read for it. */
@@ -118,11 +114,11 @@ describe("TextCache.read()", () => {
       ["b", { kind: "text", text: "two" }],
     ]);
     files.reads = [];
-    for (let count = 0; count < 10; count++) {
+    for (let count = 0; count < 5; count++) {
       files.nowMs += 5000;
       expect(await cache.read(["a", "b"])).toBe(first);
     }
-    expect([files.reads, files.looks]).toEqual([[], 20]);
+    expect([files.reads, files.looks]).toEqual([[], 10]);
   });
 
   it("reads only the file that was changed, and answers another object", async () => {
@@ -206,25 +202,18 @@ describe("TextCache.read()", () => {
     expect(await look("a")).toEqual({ says: ["two"], read: ["a"] });
   });
 
-  it("reads every file at every look where the file system is not known to tell of changes", async () => {
-    files.isLocal = false;
-    files.write("a", "one");
-    files.nowMs += 10_000;
-    for (let count = 0; count < 3; count++) expect((await look("a")).read).toEqual(["a"]);
-  });
-
-  it("finds what no version tells within five minutes, and rests when there is nothing", async () => {
+  it("finds a change that no version shows within 30 seconds, and returns the same object when nothing has changed", async () => {
     files.write("a", "one");
     files.nowMs += 10_000;
     const first = await cache.read(["a"]);
     const file = files.files.get("a");
     if (file !== undefined) file.text = "two";
-    files.nowMs += 299_999;
+    files.nowMs += 29_999;
     expect((await look("a")).says).toEqual(["one"]);
     files.nowMs += 1;
     const second = await cache.read(["a"]);
     expect([...second.values()].map(say)).toEqual(["two"]);
-    files.nowMs += 300_000;
+    files.nowMs += 30_000;
     expect(await cache.read(["a"])).toBe(second);
     expect(second).not.toBe(first);
   });

@@ -24,7 +24,7 @@ import {
   kubeconfigOf,
   openSource,
   RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-place.suite.ts";
+} from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
 
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");

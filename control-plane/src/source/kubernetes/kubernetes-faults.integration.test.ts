@@ -20,7 +20,7 @@ import {
   openSource,
   QUICK,
   RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-place.suite.ts";
+} from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions, NamespaceScope } from "./kubernetes-source.ts";
 
 /**

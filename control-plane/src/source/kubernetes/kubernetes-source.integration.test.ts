@@ -8,14 +8,14 @@ import { describeSource, keysOf, limitOf, watchSource, type WatchedSource } from
 import {
   applyConfig,
   callApi,
-  clusterPlace,
+  clusterFixture,
   createNamespaces,
   deleteConfig,
   installConfigs,
   LOOSE_CRD,
   QUICK,
   RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-place.suite.ts";
+} from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions } from "./kubernetes-source.ts";
 
 let cluster: KubernetesCluster;
@@ -30,10 +30,10 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-describeSource("cluster, all namespaces", () => clusterPlace(cluster));
+describeSource("cluster, all namespaces", () => clusterFixture(cluster));
 
 describeSource("cluster, named namespaces", () =>
-  clusterPlace(cluster, { scope: { kind: "named", names: ["default", "team"] } }),
+  clusterFixture(cluster, { scope: { kind: "named", names: ["default", "team"] } }),
 );
 
 describe("KubernetesSource", () => {
@@ -41,7 +41,7 @@ describe("KubernetesSource", () => {
   const written = new Set<string>();
 
   async function watch(options: Partial<KubernetesSourceOptions> = {}): Promise<WatchedSource> {
-    watched = await watchSource(clusterPlace(cluster, options));
+    watched = await watchSource(clusterFixture(cluster, options));
     return watched;
   }
 

@@ -1,13 +1,25 @@
-// Tests of api-failure.ts and api-resource.ts: what is asked for, and what people read when it
-// fails.
+// Tests of api-failure.ts and api-resource.ts: the paths of requests, and the messages of failures.
 import { describe, expect, it } from "vitest";
 
 import { ApiFailure, errorAnswerOf, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
-import { namespacesWith, rateLimitConfigsIn, requestPath } from "./api-resource.ts";
+import { type ApiResource, requestPath } from "./api-resource.ts";
+
+function rateLimitConfigsIn(namespace: string | undefined): ApiResource {
+  return {
+    group: "ratelimit.weir.dev",
+    version: "v1alpha1",
+    plural: "ratelimitconfigs",
+    namespace,
+    labelSelector: undefined,
+  };
+}
 
 const LIST_ALL = { verb: "list", resource: rateLimitConfigsIn(undefined) } as const;
 const WATCH_ONE = { verb: "watch", resource: rateLimitConfigsIn("team") } as const;
-const LIST_NAMESPACES = { verb: "list", resource: namespacesWith("limits=on") } as const;
+const LIST_NAMESPACES = {
+  verb: "list",
+  resource: { group: "", version: "v1", plural: "namespaces", namespace: undefined, labelSelector: "limits=on" },
+} as const;
 
 describe("requestPath()", () => {
   it.each([
@@ -80,7 +92,7 @@ describe("failureOfAnswer()", () => {
       kind: "refused",
       message: 'Cannot list namespaces with labels limits=on: the server says "unable to parse requirement"',
     },
-  ])("says of $answer.code what to do: $message", ({ request, answer, kind, message }) => {
+  ])("says for status $answer.code what to do: $message", ({ request, answer, kind, message }) => {
     const failure = failureOfAnswer(request, answer);
     expect([failure.kind, failure.message, failure.code, failure.retryAfterMs]).toEqual([
       kind,
@@ -101,7 +113,7 @@ describe("failureOfAnswer()", () => {
     { answer: said(503, "apiserver not ready"), kind: "unavailable" },
     { answer: said(500, "etcdserver: leader changed"), kind: "unavailable" },
     { answer: said(405, "method not allowed"), kind: "refused" },
-  ])("takes $answer.code $answer.message for $kind", ({ answer, kind }) => {
+  ])("classifies $answer.code $answer.message as $kind", ({ answer, kind }) => {
     expect(failureOfAnswer(LIST_ALL, answer).kind).toBe(kind);
   });
 

@@ -10,8 +10,8 @@ import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-clus
 import { expect } from "vitest";
 
 import type { SourceListener } from "../source.ts";
-import type { SourcePlace } from "../source.suite.ts";
-import { createKubernetesSource, type KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.ts";
+import type { SourceFixture } from "../source.suite.ts";
+import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.ts";
 
 /** The CustomResourceDefinition that this repository ships. */
 export const CRD_YAML = readFileSync(join(import.meta.dirname, "../../../../crds/crds/ratelimitconfigs.yaml"), "utf8");
@@ -144,7 +144,7 @@ export function openSource(
   options: Partial<KubernetesSourceOptions> = {},
   log: Log = silentLog(),
 ): KubernetesSource {
-  return createKubernetesSource(
+  return new KubernetesSource(
     { log, listener, clock: Date.now, random: Math.random },
     {
       connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] },
@@ -156,7 +156,10 @@ export function openSource(
 }
 
 /** A cluster in the hands of the behaviour suite: what the suite calls files are objects. */
-export function clusterPlace(cluster: KubernetesCluster, options: Partial<KubernetesSourceOptions> = {}): SourcePlace {
+export function clusterFixture(
+  cluster: KubernetesCluster,
+  options: Partial<KubernetesSourceOptions> = {},
+): SourceFixture {
   const keys = new Map<string, string>();
   return {
     write: async (name, text) => {

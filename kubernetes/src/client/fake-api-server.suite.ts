@@ -1,10 +1,10 @@
-// An API server in the hands of a test, for answers that a real one gives rarely: each request
-// waits until the test answers it. Only tests import it.
+// A fake API server for answers that a real one gives rarely: each request waits until the test
+// answers it. Only tests import it.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-import type { ClusterAccess } from "./access/cluster-access.ts";
+import type { ClusterAccess } from "../access/cluster-access.ts";
 
 /** A request that waits for its answer. */
 export interface FakeCall {
@@ -51,7 +51,7 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const access = {
     renewals: 0,
-    forRequest: () => Promise.resolve({ server: url, options: {} }),
+    forRequest: () => Promise.resolve({ server: url, headers: {}, tls: { ca: undefined }, proxyUrl: undefined }),
     renew: () => {
       access.renewals += 1;
     },

@@ -3,9 +3,9 @@ import { gzipSync } from "node:zlib";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { type ApiClient, createApiClient, type WatchEnd } from "./api-client.ts";
+import { ApiClient, type WatchEnd } from "./api-client.ts";
+import type { ClusterAccess } from "../access/cluster-access.ts";
 import type { ApiFailure } from "./api-failure.ts";
-import { rateLimitConfigsIn } from "./api-resource.ts";
 import { type FakeApiServer, type FakeCall, startFakeApiServer } from "./fake-api-server.suite.ts";
 import type { ObjectPage, WatchEvent } from "./kubernetes-object.ts";
 
@@ -19,7 +19,13 @@ function kindOf(end: WatchEnd | ApiFailure): string {
  */
 const SILENCE_MS = 1000;
 
-const RESOURCE = rateLimitConfigsIn("team");
+const RESOURCE = {
+  group: "ratelimit.weir.dev",
+  version: "v1alpha1",
+  plural: "ratelimitconfigs",
+  namespace: "team",
+  labelSelector: undefined,
+};
 const OBJECT = { metadata: { name: "a", namespace: "team", uid: "1", resourceVersion: "7" } };
 const READ = { name: "a", namespace: "team", uid: "1", resourceVersion: "7", generation: undefined, content: OBJECT };
 const EMPTY_LIST = { metadata: { resourceVersion: "5" }, items: [] };
@@ -32,16 +38,24 @@ describe("ApiClient", () => {
   beforeEach(async () => {
     server = await startFakeApiServer();
     stop = new AbortController();
-    client = createApiClient(server.access, { answerTimeoutMs: 60_000, silenceTimeoutMs: 60_000 });
+    client = openClient(60_000, 60_000);
   });
 
-  function loseHopeSoon(): void {
-    client = createApiClient(server.access, { answerTimeoutMs: SILENCE_MS, silenceTimeoutMs: SILENCE_MS });
+  function openClient(
+    answerTimeoutMs: number,
+    silenceTimeoutMs: number,
+    access: ClusterAccess = server.access,
+  ): ApiClient {
+    return new ApiClient(access, { answerTimeoutMs, silenceTimeoutMs }, "test");
+  }
+
+  function useShortTimeouts(): void {
+    client = openClient(SILENCE_MS, SILENCE_MS);
   }
 
   afterEach(async () => {
     stop.abort();
-    client.close();
+    await client.close();
     await server.close();
   });
 
@@ -160,15 +174,15 @@ describe("ApiClient", () => {
   });
 
   it("list() fails when the server says nothing", async () => {
-    loseHopeSoon();
+    useShortTimeouts();
     await expect(list()).rejects.toMatchObject({
       kind: "unreachable",
-      message: expect.stringContaining("nothing was heard for 1 s") as string,
+      message: expect.stringContaining("nothing was received for 1 s") as string,
     });
   });
 
   it("list() fails when the server stops in the middle", async () => {
-    loseHopeSoon();
+    useShortTimeouts();
     const page = list();
     page.catch(() => undefined);
     const call = await server.next();
@@ -176,13 +190,13 @@ describe("ApiClient", () => {
     call.send('{"metadata":');
     await expect(page).rejects.toMatchObject({
       kind: "unreachable",
-      message: expect.stringContaining("nothing was heard") as string,
+      message: expect.stringContaining("nothing was received") as string,
     });
   });
 
   it("list() names why there are no credentials", async () => {
     const access = { ...server.access, forRequest: () => Promise.reject(new Error("ENOENT: token")) };
-    const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
+    const broken = openClient(300, 300, access);
     await expect(
       broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal),
     ).rejects.toMatchObject({
@@ -190,19 +204,24 @@ describe("ApiClient", () => {
       message:
         "Cannot list ratelimitconfigs.ratelimit.weir.dev in namespace team: there are no credentials: ENOENT: token",
     });
-    broken.close();
+    await broken.close();
   });
 
   it("list() fails, and does nothing worse, when a certificate cannot be used", async () => {
     const access = {
       renew: () => undefined,
       forRequest: () =>
-        Promise.resolve({ server: "https://127.0.0.1:1", options: { cert: "not PEM", key: "not PEM" } }),
+        Promise.resolve({
+          server: "https://127.0.0.1:1",
+          headers: {},
+          tls: { ca: undefined, cert: "not PEM", key: "not PEM" },
+          proxyUrl: undefined,
+        }),
     };
-    const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
+    const broken = openClient(300, 300, access);
     const failing = broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal);
     await expect(failing).rejects.toMatchObject({ kind: "unreachable" });
-    broken.close();
+    await broken.close();
   });
 
   it("uses one connection for lists and watches that follow each other", async () => {
@@ -283,7 +302,7 @@ describe("ApiClient", () => {
   it("watch() ends when nothing is heard for too long, lives as long as something is, and leaves that connection", async () => {
     // Much longer than the pauses below: what stands still for a moment is this process, too.
     const silenceMs = 3 * SILENCE_MS;
-    client = createApiClient(server.access, { answerTimeoutMs: 60_000, silenceTimeoutMs: silenceMs });
+    client = openClient(60_000, silenceMs);
     const { call, told, ended } = await watch();
     call.open();
     const startedMs = performance.now();
