@@ -254,6 +254,17 @@ describe("ApiClient", () => {
     expect([await ended, told]).toEqual(["ended", ["opened", "put", "delete", "bookmark"]]);
   });
 
+  it("watch() puts a character together that was cut in the middle", async () => {
+    const { call, ended } = await watch();
+    call.open();
+    const line = Buffer.from(`${JSON.stringify({ type: "ERROR", object: { code: 500, message: "é€" } })}\n`);
+    for (const byte of line) {
+      call.send(Buffer.from([byte]));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await ended).toMatchObject({ reason: 'the server says "é€"' });
+  });
+
   it.each([
     { what: "no JSON", line: "}{", kind: "broken" },
     { what: "an unknown type", line: '{"type":"RENAMED","object":{}}', kind: "broken" },

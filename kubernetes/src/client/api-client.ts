@@ -1,7 +1,7 @@
 // Requests to the API server: list and watch over connections that are kept, with time limits that
 // detect a silent server.
 import { pipeline } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 
 import { describeError } from "@weir/common/errors/service-error";
@@ -115,7 +115,9 @@ export class ApiClient {
 
   /** Closes all connections. */
   async close(): Promise<void> {
-    await this.#connections?.dispatcher.destroy();
+    const connections = this.#connections;
+    this.#connections = undefined;
+    await connections?.dispatcher.destroy();
   }
 
   /** Sends a request and passes the answer to `take`; every failure becomes an ApiFailure. */
@@ -142,7 +144,10 @@ export class ApiClient {
         },
       });
       if (response.statusCode !== 200) throw await failureOfResponse(request, response);
-      return await take(response);
+      const taken = await take(response);
+      // undici does not use a connection again in the turn of the event loop in which an answer ends.
+      await nextTurn();
+      return taken;
     } catch (error) {
       const failure = failureOfConnection(request, access.server, this.#describeSilence(error, options.bodyTimeout));
       // What has cut this connection may have cut idle ones too.
