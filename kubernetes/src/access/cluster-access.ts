@@ -156,7 +156,7 @@ class KubeconfigAccess implements ClusterAccess {
     const credential = await this.#runProgram(loaded);
     const options: RequestOptions = {};
     await loaded.config.applyToHTTPSOptions(options);
-    const { Authorization: written, ...headers } = { ...options.headers } as Record<string, string>;
+    const { Authorization: written, ...headers } = (options.headers ?? {}) as Record<string, string>;
     const authorization =
       tokenFile === undefined
         ? (written ?? bearer(credential?.token) ?? basicAuth(options.auth))
@@ -166,10 +166,10 @@ class KubeconfigAccess implements ClusterAccess {
       server,
       headers: authorization === undefined ? headers : { ...headers, authorization },
       tls: {
-        ca: ca?.toString(),
+        ca: pemOf(ca),
         // What the kubeconfig itself contains wins over the answer of its program.
-        cert: cert?.toString() ?? credential?.cert,
-        key: key?.toString() ?? credential?.key,
+        cert: pemOf(cert) ?? credential?.cert,
+        key: pemOf(key) ?? credential?.key,
         servername,
         ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
       },
@@ -189,6 +189,11 @@ class KubeconfigAccess implements ClusterAccess {
 
 function bearer(token: string | undefined): string | undefined {
   return token === undefined ? undefined : `Bearer ${token.trim()}`;
+}
+
+/** The package reads files and decodes base64 into buffers. */
+function pemOf(value: unknown): string | undefined {
+  return Buffer.isBuffer(value) ? value.toString() : undefined;
 }
 
 /** `auth` is a name and a password, separated by a colon. */

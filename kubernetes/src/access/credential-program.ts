@@ -1,6 +1,6 @@
 // Runs the program that a kubeconfig names for credentials, as kubectl does
 // (client.authentication.k8s.io). @kubernetes/client-node has no time limit for such a program.
-import { execFile, type ExecFileException } from "node:child_process";
+import { execFile, type ExecException } from "node:child_process";
 
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
@@ -78,7 +78,7 @@ function programError({ command }: CredentialProgram, reason: string): Error {
   return new Error(`the program ${command} of the kubeconfig ${reason}`);
 }
 
-function reasonOf(error: ExecFileException, { installHint }: CredentialProgram, timeoutMs: number): string {
+function reasonOf(error: ExecException, { installHint }: CredentialProgram, timeoutMs: number): string {
   if (error.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER")
     return `wrote more than ${OUTPUT_MAX_BYTES} bytes and was killed`;
   if (error.killed === true) return `did not answer within ${timeoutMs / 1000} s and was killed`;

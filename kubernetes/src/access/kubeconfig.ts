@@ -174,11 +174,15 @@ async function programOf(
   return {
     command,
     args: (Array.isArray(exec["args"]) ? exec["args"] : []).map(String),
-    env: Object.fromEntries(mappingsOf(exec["env"]).map(({ name, value }) => [String(name), String(value ?? "")])),
+    env: Object.fromEntries(mappingsOf(exec["env"]).map(({ name, value }) => [String(name), scalarOf(value)])),
     apiVersion: textOf(exec["apiVersion"]) ?? EXEC_API_VERSION,
     cluster: exec["provideClusterInfo"] === true ? await clusterInfoOf(cluster, paths) : undefined,
     installHint: textOf(exec["installHint"])?.trim().replaceAll(/\s+/g, " ") ?? "",
   };
+}
+
+function scalarOf(value: unknown): string {
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : (textOf(value) ?? "");
 }
 
 /** The cluster in the form of client.authentication.k8s.io. */

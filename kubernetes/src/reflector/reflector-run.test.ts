@@ -100,9 +100,12 @@ describe("ReflectorRun", () => {
   let client: ScriptedClient;
   let reflector: ReflectorRun;
   const lines: string[] = [];
-  /** What the sink was told, in short, and how many objects it says that it has. */
-  const told: string[] = [];
+  /** The calls of the sink, in short, and the number of objects that it reports. */
+  const sinkCalls: string[] = [];
   let size = 0;
+  /** What the sink returns for each call, and how often the reflector reported a change. */
+  let isChanging = true;
+  let changes = 0;
   let counts: ReflectorCounts;
 
   /**
@@ -110,8 +113,10 @@ describe("ReflectorRun", () => {
    * wait.
    */
   async function start(random = 0, prepare: (fresh: ScriptedClient) => void = () => undefined): Promise<void> {
-    for (const list of [lines, told]) list.length = 0;
+    for (const list of [lines, sinkCalls]) list.length = 0;
     size = 0;
+    isChanging = true;
+    changes = 0;
     client = new ScriptedClient(Date.now);
     prepare(client);
     const log = createLog({
@@ -119,16 +124,20 @@ describe("ReflectorRun", () => {
       format: "json",
       write: (line) => lines.push((JSON.parse(line) as { "@message": string })["@message"]),
     });
+    const record = (change: string): boolean => {
+      sinkCalls.push(change);
+      return isChanging;
+    };
     const sink = {
       size: () => size,
-      replace: (objects: readonly KubernetesObject[]) =>
-        void told.push(`all ${objects.map(({ name }) => name).join()}`),
-      put: ({ name }: KubernetesObject) => void told.push(`put ${name}`),
-      delete: ({ name }: KubernetesObject) => void told.push(`delete ${name}`),
+      replace: (objects: readonly KubernetesObject[]) => record(`all ${objects.map(({ name }) => name).join()}`),
+      put: ({ name }: KubernetesObject) => record(`put ${name}`),
+      delete: ({ name }: KubernetesObject) => record(`delete ${name}`),
     };
     counts = { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
-    const problems = new ProblemLog(log, () => reflector.condition().isSynced);
-    const deps = { client, sink, log, problems, counts, clock: Date.now, random: () => random };
+    const problems = new ProblemLog(log, () => reflector.condition().syncedMs !== undefined);
+    const changed = (): void => void (changes += 1);
+    const deps = { client, sink, changed, log, problems, counts, clock: Date.now, random: () => random };
     reflector = new ReflectorRun(deps, RESOURCE, PACE);
     await vi.advanceTimersByTimeAsync(0);
   }
@@ -262,10 +271,14 @@ describe("ReflectorRun", () => {
     });
     client.bring("put", C);
     client.bring("delete", A);
-    expect(told).toEqual(["all a,b", "put c", "delete a"]);
+    expect(sinkCalls).toEqual(["all a,b", "put c", "delete a"]);
+    expect(changes).toBe(3);
+    isChanging = false;
+    client.bring("put", C);
+    expect([sinkCalls.at(-1), changes]).toEqual(["put c", 3]);
     expect(client.watchesFrom).toEqual([{ resourceVersion: "7", timeoutSeconds: 300 }]);
     expect(counts).toEqual({ lists: 1, watches: 1, failures: NO_FAILURES });
-    expect(reflector.condition()).toEqual({ isSynced: true, syncedMs: 0, problem: undefined });
+    expect(reflector.condition()).toEqual({ syncedMs: 0, problem: undefined });
   });
 
   it("knows nothing and is not in step before the last page, and says so when it fails", async () => {
@@ -274,11 +287,10 @@ describe("ReflectorRun", () => {
     void reflector.synced.then(() => (isSynced = true));
     expect(lines).toEqual(["Cannot follow the API server, nothing is served yet"]);
     await vi.advanceTimersByTimeAsync(1000);
-    expect([isSynced, told, reflector.condition()]).toEqual([
+    expect([isSynced, sinkCalls, reflector.condition()]).toEqual([
       false,
       [],
       {
-        isSynced: false,
         syncedMs: undefined,
         problem: "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: unreachable",
       },
@@ -287,7 +299,7 @@ describe("ReflectorRun", () => {
     client.fails = undefined;
     client.pages = [{ objects: [A], resourceVersion: "7", continueToken: "more" }];
     await vi.advanceTimersByTimeAsync(10_000);
-    expect([isSynced, told]).toEqual([true, ["all a"]]);
+    expect([isSynced, sinkCalls]).toEqual([true, ["all a"]]);
     expect(lines.slice(1)).toEqual(["Following the API server again"]);
     // 125 + 250 + 500 ms of waiting failed in vain, the fourth list came at 1875 ms.
     expect([counts, reflector.condition().syncedMs]).toEqual([
@@ -323,7 +335,11 @@ describe("ReflectorRun", () => {
       client.end("silent");
       await vi.advanceTimersByTimeAsync(0);
     }
-    expect([told, lines, counts]).toEqual([["all ", "all b"], [], { lists: 2, watches: 5, failures: NO_FAILURES }]);
+    expect([sinkCalls, lines, counts]).toEqual([
+      ["all ", "all b"],
+      [],
+      { lists: 2, watches: 5, failures: NO_FAILURES },
+    ]);
     expect(client.watchesFrom.at(-1)?.resourceVersion).toBe("5");
   });
 
@@ -371,26 +387,26 @@ describe("ReflectorRun", () => {
   it("follows a hundred thousand objects and no more, listed or watched, and keeps what it has", async () => {
     const most = Array.from({ length: 100_000 }, () => A);
     await start(0, (fresh) => (fresh.pages = [{ objects: most, resourceVersion: "7", continueToken: "" }]));
-    expect([told.length, reflector.condition().problem]).toEqual([1, undefined]);
+    expect([sinkCalls.length, reflector.condition().problem]).toEqual([1, undefined]);
     size = 100_000;
     client.bring("put", A);
     size = 100_001;
     client.bring("delete", A);
-    expect(told.slice(1)).toEqual(["put a", "delete a"]);
+    expect(sinkCalls.slice(1)).toEqual(["put a", "delete a"]);
     client.pages = [{ objects: [...most, A], resourceVersion: "8", continueToken: "" }];
     client.bring("put", B);
     await vi.advanceTimersByTimeAsync(0);
     const tooMany = "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are more than 100000";
-    expect([told.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
+    expect([sinkCalls.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
     await vi.advanceTimersByTimeAsync(200);
-    expect([told.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
+    expect([sinkCalls.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
     // A page at a time is no way around it.
     client.pages = [
       { objects: most, resourceVersion: "8", continueToken: "more" },
       { objects: [A], resourceVersion: "8", continueToken: "" },
     ];
     await vi.advanceTimersByTimeAsync(300);
-    expect(told.slice(3)).toEqual([]);
+    expect(sinkCalls.slice(3)).toEqual([]);
   });
 
   it("asks for nothing, tells nothing and holds up nobody any more when it is stopped while it waits or watches", async () => {
@@ -411,6 +427,6 @@ describe("ReflectorRun", () => {
     client.bring("put", A);
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([told, lines, client.requestsMs.length]).toEqual([["all "], [], 2]);
+    expect([sinkCalls, lines, client.requestsMs.length]).toEqual([["all "], [], 2]);
   });
 });

@@ -26,23 +26,24 @@ const OBJECTS_MAX = 100_000;
  */
 const WATCH_SECONDS = 300;
 
-/** Stores the objects. */
+/** Stores the objects. Each change returns true if it changed more than versions. */
 export interface ObjectSink {
   /** The number of objects. */
   size(): number;
   /** Replaces all objects. */
-  replace(objects: readonly KubernetesObject[]): void;
+  replace(objects: readonly KubernetesObject[]): boolean;
   /** Adds an object or its next version. */
-  put(object: KubernetesObject): void;
+  put(object: KubernetesObject): boolean;
   /** Removes an object. */
-  delete(object: KubernetesObject): void;
+  delete(object: KubernetesObject): boolean;
 }
 
 /** How well a reflector follows the server. */
 export interface ReflectorCondition {
-  /** True from the first full list on. */
-  readonly isSynced: boolean;
-  /** When the objects were last known to be those of the server, milliseconds since the epoch. */
+  /**
+   * When the objects were last known to be those of the server, milliseconds since the epoch;
+   * undefined before the first full list.
+   */
   readonly syncedMs: number | undefined;
   /** Why it cannot follow the server; undefined while it can. */
   readonly problem: string | undefined;
@@ -60,6 +61,8 @@ export interface ReflectorPace {
 export interface ReflectorDeps {
   readonly client: Pick<ApiClient, "list" | "watch">;
   readonly sink: ObjectSink;
+  /** Called after the sink has changed. */
+  readonly changed: () => void;
   readonly log: Log;
   /** Shared by all reflectors of a source. */
   readonly problems: ProblemLog;
@@ -100,7 +103,6 @@ export class ReflectorRun {
   readonly #stop = new AbortController();
   readonly #resolveSynced: () => void;
   #state: ReflectorState = NEW_REFLECTOR;
-  #isSynced = false;
   #syncedMs: number | undefined;
   #problem: string | undefined;
   /** How the last attempt failed; undefined since all was well. */
@@ -135,7 +137,7 @@ export class ReflectorRun {
 
   /** How well it follows the server at this moment. */
   condition(): ReflectorCondition {
-    return { isSynced: this.#isSynced, syncedMs: this.#syncedMs, problem: this.#problem };
+    return { syncedMs: this.#syncedMs, problem: this.#problem };
   }
 
   #happened(event: ReflectorEvent): void {
@@ -146,23 +148,28 @@ export class ReflectorRun {
   }
 
   #carryOut(action: ReflectorAction): void {
+    const { sink } = this.#deps;
     switch (action.kind) {
       case "list":
-        return void this.#list(action.limit, action.continueToken);
+        void this.#list(action.limit, action.continueToken);
+        return;
       case "watch":
-        return void this.#watch(action.resourceVersion);
+        void this.#watch(action.resourceVersion);
+        return;
       case "wait":
-        return this.#wait(action);
+        this.#wait(action);
+        return;
       case "calm":
-        return this.#calm();
+        this.#calm();
+        return;
       case "replace":
-        this.#deps.sink.replace(action.objects);
-        this.#isSynced = true;
-        return this.#resolveSynced();
+        if (sink.replace(action.objects)) this.#deps.changed();
+        this.#resolveSynced();
+        return;
       case "put":
-        return this.#deps.sink.put(action.object);
       case "delete":
-        return this.#deps.sink.delete(action.object);
+        if (sink[action.kind](action.object)) this.#deps.changed();
+        return;
     }
   }
 
@@ -270,6 +277,6 @@ export class ReflectorRun {
     // just started refuses what it allows until it has read its roles, so a first refusal must not
     // ask people to grant them.
     const isInDoubt = before === undefined || (failure.kind === "refused" && before !== "refused");
-    if (!isInDoubt || !this.#isSynced) this.#deps.problems.failed(resource, failure);
+    if (!isInDoubt || this.#syncedMs === undefined) this.#deps.problems.failed(resource, failure);
   }
 }

@@ -103,7 +103,7 @@ describe("DirectorySource.read()", () => {
         publish(version);
         states.push((await reading).resources.map(({ name }) => name).join());
       }
-      await source.stop();
+      source.stop();
       rmSync(base, { recursive: true });
       expect(states.filter((names) => !/^x(\d+),y\1$/.test(names))).toEqual([]);
     },

@@ -106,7 +106,7 @@ export class KubernetesSource implements Source {
     const { scope } = this.#options;
     if (scope.kind === "labelled") this.#follow(client, namespacesWith(scope.selector), this.#namespaceSink());
     for (const namespace of scope.kind === "named" ? scope.names : [undefined])
-      this.#follow(client, rateLimitConfigsIn(namespace), this.#objectSink());
+      this.#follow(client, rateLimitConfigsIn(namespace), this.#newStore());
     await Promise.all(this.#reflectors.map((reflector) => reflector.synced));
   }
 
@@ -128,11 +128,10 @@ export class KubernetesSource implements Source {
 
   condition(): SourceCondition {
     const conditions = this.#reflectors.map((reflector) => reflector.condition());
-    const isSynced = conditions.length > 0 && conditions.every((condition) => condition.isSynced);
-    const problems = conditions.flatMap(({ problem }) => problem ?? []);
+    const synced = conditions.flatMap(({ syncedMs }) => syncedMs ?? []);
     return {
-      syncedMs: isSynced ? Math.min(...conditions.map(({ syncedMs }) => syncedMs ?? 0)) : undefined,
-      problem: problems[0],
+      syncedMs: synced.length > 0 && synced.length === conditions.length ? Math.min(...synced) : undefined,
+      problem: conditions.flatMap(({ problem }) => problem ?? [])[0],
     };
   }
 
@@ -142,22 +141,23 @@ export class KubernetesSource implements Source {
   }
 
   #follow(client: ApiClient, resource: ApiResource, sink: ObjectSink): void {
-    const { log, clock, random } = this.#deps;
-    const deps = { client, sink, log, problems: this.#problems, counts: this.#counts, clock, random };
+    const { log, clock, random, listener } = this.#deps;
+    const changed = (): void => {
+      this.#state = undefined;
+      listener.changed();
+    };
+    const shared = { problems: this.#problems, counts: this.#counts };
+    const deps = { client, sink, changed, log, ...shared, clock, random };
     this.#reflectors.push(new ReflectorRun(deps, resource, this.#times));
   }
 
-  #objectSink(): ObjectSink {
+  #newStore(): ObjectStore {
     const store = new ObjectStore();
     this.#stores.push(store);
-    return {
-      size: () => store.size(),
-      replace: (objects) => this.#note(store.replace(objects)),
-      put: (object) => this.#note(store.put(object)),
-      delete: (object) => this.#note(store.delete(object)),
-    };
+    return store;
   }
 
+  /** Keeps the names of the Namespaces with the labels. */
   #namespaceSink(): ObjectSink {
     let names = new Set<string>();
     this.#labelled = names;
@@ -167,22 +167,16 @@ export class KubernetesSource implements Source {
         const before = names;
         names = new Set(objects.map(({ name }) => name));
         this.#labelled = names;
-        this.#note(names.symmetricDifference(before).size > 0);
+        return names.symmetricDifference(before).size > 0;
       },
       put: ({ name }) => {
         const isNew = !names.has(name);
         names.add(name);
-        this.#note(isNew);
+        return isNew;
       },
       // The server sends this also for a namespace that has lost its label.
-      delete: ({ name }) => this.#note(names.delete(name)),
+      delete: ({ name }) => names.delete(name),
     };
-  }
-
-  #note(isChanged: boolean): void {
-    if (!isChanged) return;
-    this.#state = undefined;
-    this.#deps.listener.changed();
   }
 
   #readStores(): SourceState {
