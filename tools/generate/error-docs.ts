@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { docCommentOf } from "./doc-comment.ts";
 import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
-import { WORKSPACES } from "./layout.ts";
-import { isTypeScript, listFiles } from "./source-tree.ts";
+import { WORKSPACES } from "../layout.ts";
+import { isTypeScript, listFiles } from "../gates/source-tree.ts";
 
 /** Where the page goes. */
 const PAGE = "docs/errors.md";
@@ -36,7 +36,7 @@ export function formatErrorPage(sections: readonly ErrorSection[]): string {
   ]);
   return [
     "# Errors",
-    "<!-- Written by tools/generate-error-docs.ts from the errors.ts of each workspace: change those, then run `make generate`. -->",
+    "<!-- Written by tools/generate/error-docs.ts from the errors.ts of each workspace: change those, then run `make generate`. -->",
     "Every error that Weir's programs report carries one of these codes. The message beside it names the thing, the place and what is allowed.",
     ...parts,
     "",

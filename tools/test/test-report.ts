@@ -1,5 +1,4 @@
-// Makes sense of what vitest leaves behind: counts of passed and failed tests, which failed, and
-// coverage per workspace. Runs nothing.
+// Reads vitest's report: counts of passed and failed tests, and which failed.
 import { stripVTControlCharacters } from "node:util";
 
 /** Failed tests that the end of the output names. */
@@ -35,16 +34,6 @@ interface FileReport {
     readonly title: string;
     readonly failureMessages: readonly string[];
   }[];
-}
-
-/** The part of a coverage summary that is read here: path of a file → its counts. */
-export type CoverageSummary = Readonly<
-  Record<string, { readonly lines: Counts; readonly branches: Counts; readonly functions: Counts }>
->;
-
-interface Counts {
-  readonly total: number;
-  readonly covered: number;
 }
 
 /**
@@ -108,43 +97,4 @@ export function addTallies(tallies: readonly Tally[]): Tally {
 /** `12 passed, 0 failed`, and `, 1 skipped` if any. */
 export function formatTally({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`;
-}
-
-/**
- * A table with a row per top-level folder under `root`, in percent of lines, branches and
- * functions.
- */
-export function formatCoverage(summary: CoverageSummary, root: string): string {
-  const rows = new Map<string, { lines: Counts; branches: Counts; functions: Counts }>();
-  for (const [path, file] of Object.entries(summary)) {
-    const name = path === "total" ? "all" : (path.slice(root.length + 1).split("/", 1)[0] ?? path);
-    const sum = rows.get(name) ?? { lines: NOTHING, branches: NOTHING, functions: NOTHING };
-    rows.set(name, {
-      lines: add(sum.lines, file.lines),
-      branches: add(sum.branches, file.branches),
-      functions: add(sum.functions, file.functions),
-    });
-  }
-  const names = [...rows.keys()].toSorted((a, b) => Number(a === "all") - Number(b === "all") || a.localeCompare(b));
-  const cells = names.flatMap((name) => {
-    const row = rows.get(name);
-    return row === undefined
-      ? []
-      : [formatRow([name, percent(row.lines), percent(row.branches), percent(row.functions)])];
-  });
-  return [formatRow(["coverage", "lines", "branches", "functions"]), ...cells].join("\n");
-}
-
-const NOTHING: Counts = { total: 0, covered: 0 };
-
-function add(a: Counts, b: Counts): Counts {
-  return { total: a.total + b.total, covered: a.covered + b.covered };
-}
-
-function percent({ total, covered }: Counts): string {
-  return total === 0 ? "-" : `${((100 * covered) / total).toFixed(1)} %`;
-}
-
-function formatRow([name = "", ...cells]: readonly string[]): string {
-  return `${name.padEnd(16)}${cells.map((cell) => cell.padStart(11)).join("")}`;
 }

@@ -1,7 +1,7 @@
 // What the last lines of a run say: failed tests, counts, and the coverage table.
 import { describe, expect, it } from "vitest";
 import type { VitestReport } from "./test-report.ts";
-import { addTallies, formatCoverage, formatFailures, formatTally, tallyTests } from "./test-report.ts";
+import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";
 
 const PASSED = { status: "passed", ancestorTitles: ["add()"], title: "adds", failureMessages: [] };
 const FILE = { name: "/w/a.test.ts", status: "passed", message: "", assertionResults: [PASSED] };
@@ -110,24 +110,5 @@ describe("formatTally()", () => {
 
   it("names skipped when there are some", () => {
     expect(formatTally({ passed: 5, failed: 0, skipped: 2 })).toBe("5 passed, 0 failed, 2 skipped");
-  });
-});
-
-describe("formatCoverage()", () => {
-  it("adds the files of each workspace up and puts the total last", () => {
-    const counts = (total: number, covered: number) => ({ total, covered });
-    const file = (lines: number) => ({ lines: counts(10, lines), branches: counts(4, 1), functions: counts(0, 0) });
-    const summary = {
-      total: file(5),
-      "/w/rates/src/a.ts": file(10),
-      "/w/rates/src/b.ts": file(5),
-      "/w/account/src/a.ts": file(0),
-    };
-    expect(formatCoverage(summary, "/w").split("\n")).toEqual([
-      "coverage              lines   branches  functions",
-      "account               0.0 %     25.0 %          -",
-      "rates                75.0 %     25.0 %          -",
-      "all                  50.0 %     25.0 %          -",
-    ]);
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findFolderCycles, findImportProblems } from "./check-imports.ts";
-import type { Workspace } from "./layout.ts";
+import type { Workspace } from "../layout.ts";
 
 const WORKSPACES: readonly Workspace[] = [
   { name: "contract", mayImport: [], order: ["generated"], alternatives: [] },

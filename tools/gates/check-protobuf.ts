@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
-import { runCommand } from "./run-command.ts";
+import { runCommand } from "../run-command.ts";
 import type { Files } from "./source-tree.ts";
 import { readFiles } from "./source-tree.ts";
 

@@ -4,8 +4,8 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
-import { WORKSPACES } from "./layout.ts";
-import { listFiles } from "./source-tree.ts";
+import { WORKSPACES } from "../layout.ts";
+import { listFiles } from "../gates/source-tree.ts";
 
 /** Where the page goes. */
 const PAGE = "docs/settings.md";
@@ -52,7 +52,7 @@ export function formatSettingsPage(sections: readonly SettingsSection[]): string
   ]);
   return [
     "# Settings",
-    "<!-- Written by tools/generate-settings-docs.ts from the settings.ts of each program: change those, then run `make generate`. -->",
+    "<!-- Written by tools/generate/settings-docs.ts from the settings.ts of each program: change those, then run `make generate`. -->",
     ABOUT_SETTINGS,
     ...parts,
     "",
@@ -63,7 +63,7 @@ export function formatSettingsPage(sections: readonly SettingsSection[]): string
 export function formatGroupedPage({ program, groups, withoutEffect }: GroupedSettings): string {
   return [
     `# Settings of ${inlineCode(program)}`,
-    "<!-- Written by tools/generate-settings-docs.ts from the settings of the program: change those, then run `make generate`. -->",
+    "<!-- Written by tools/generate/settings-docs.ts from the settings of the program: change those, then run `make generate`. -->",
     `${ABOUT_SETTINGS} When a setting and its alias hold different values the program does not start, and names both.`,
     "A secret can also come from a file: `NAME_FILE` names it, for every spelling of the name. Where spans go is told by the standard variables " +
       "`OTEL_EXPORTER_OTLP_*`, which the exporter reads by itself. What Kubernetes sets for a service whose name happens to give the name of a setting, such as " +

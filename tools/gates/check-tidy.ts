@@ -1,11 +1,11 @@
-// Gate: small rules that no linter holds, each with its reason in the message. Rules on the text of
-// any file come first, those on TypeScript after.
+// Gate: rules on the text and the names of files of any kind. Rules on TypeScript are in
+// eslint.config.js.
 import { execFileSync } from "node:child_process";
 import { homedir } from "node:os";
 import { basename, dirname } from "node:path";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
-import { GENERATED_FILE, TEST_FILE } from "./layout.ts";
+import { GENERATED_FILE } from "../layout.ts";
 import type { Files } from "./source-tree.ts";
 import { isTypeScript, readFiles } from "./source-tree.ts";
 
@@ -25,48 +25,8 @@ const EMPTY_NAME = /(^|-)(utils?|helpers?|misc|types?|managers?|index|common|stu
  */
 const KEBAB_NAME = /^\.?[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*$/;
 
-/**
- * Words for what is not done, refused on any line of any text file. Put together from parts, so
- * that this file does not find itself.
- */
+/** Words for unfinished work, in parts, so that this file does not match itself. */
 const LEFTOVER = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X" + "XX"].join("|")})\\b`);
-
-/** Text that is refused in TypeScript. */
-const CODE_RULES: readonly {
-  readonly rule: string;
-  readonly pattern: RegExp;
-  readonly message: string;
-  readonly only?: RegExp;
-}[] = [
-  {
-    rule: "silenced",
-    pattern: new RegExp("eslint-" + "disable(?!.* -- \\S)"),
-    message: "Give the reason after ` -- `, or do what the rule asks",
-  },
-  {
-    rule: "silenced",
-    pattern: new RegExp("@ts-" + "(ignore|nocheck)"),
-    message: "Use @ts-expect-error with a reason: it fails when it is no longer needed",
-  },
-  {
-    rule: "silenced",
-    pattern: new RegExp("@ts-" + "expect-error(?! \\S+ \\S+)"),
-    message: "Say why in the same comment",
-  },
-  {
-    rule: "left-out-test",
-    pattern: /\b(it|test|describe)(\.\w+)*\.(only|skip|todo|skipIf|runIf|fails)\b/,
-    message: "A test runs everywhere or is not there",
-    only: TEST_FILE,
-  },
-  {
-    rule: "clock-in-test",
-    pattern:
-      /\b(Date\.now\(\)|new Date\(\)|performance\.now\(\)|Math\.random\(\)|randomUUID\(\))|"node:timers\/promises"|setTimeout\(resolve\b/,
-    message: "Hand in a fixed time or a fixed sequence, and do not sleep: a unit test gives the same answer every time",
-    only: /^(?!e2e\/)(?!.*\.integration\.test\.ts$).*\.test\.ts$/,
-  },
-];
 
 /**
  * Everything untidy in `files`. `names` are hosts and folders of this machine, which must not
@@ -75,12 +35,7 @@ const CODE_RULES: readonly {
 export function findUntidiness(files: Files, names: readonly string[] = []): readonly Finding[] {
   return [...files].flatMap(([path, text]) => {
     if (GENERATED_FILE.test(path) || path === "package-lock.json") return [];
-    return [
-      ...checkOpening(path, text, files),
-      ...checkText(path, text, names),
-      ...checkName(path),
-      ...(isTypeScript(path) ? checkCode(path, text) : []),
-    ];
+    return [...checkOpening(path, text, files), ...checkText(path, text, names), ...checkName(path)];
   });
 }
 
@@ -139,17 +94,6 @@ function checkName(file: string): readonly Finding[] {
     findings.push({ file, rule: "file-name", message: "Name a file in kebab-case, after its main export" });
   if (EMPTY_NAME.test(name.split(".", 1)[0] ?? ""))
     findings.push({ file, rule: "file-name", message: "Name the file after what it does: this name fits anything" });
-  return findings;
-}
-
-function checkCode(file: string, text: string): readonly Finding[] {
-  const findings: Finding[] = [];
-  const lines = text.split("\n");
-  for (const [index, line] of lines.entries()) {
-    for (const { rule, pattern, message, only } of CODE_RULES) {
-      if (pattern.test(line) && (only?.test(file) ?? true)) findings.push({ file, line: index + 1, rule, message });
-    }
-  }
   return findings;
 }
 

@@ -1,6 +1,6 @@
 // The numbered cases about the service as a whole: calls, HTTP, health, debug, statistics,
 // configuration sources, and flows from end to end (144 to 208).
-import { type ConformanceSection, ours, same } from "./conformance-case.ts";
+import { type ConformanceSection, ours, same } from "./case.ts";
 
 /** The sections about the service. */
 export const SERVICE_SECTIONS: readonly ConformanceSection[] = [

@@ -1,6 +1,6 @@
 // Reads the text of one doc comment, for pages that are made from the code.
 import ts from "typescript";
-import { exportedDeclarations, parseSource } from "./syntax.ts";
+import { exportedDeclarations, parseSource } from "../gates/syntax.ts";
 
 /**
  * The text of the doc comment above the export `name`, on one line, `{@link X}` as `X`. Throws when

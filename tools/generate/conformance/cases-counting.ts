@@ -1,5 +1,5 @@
 // The numbered cases about counting: keys and windows, Redis, its client, memcached (80 to 143).
-import { type ConformanceSection, ours, same } from "./conformance-case.ts";
+import { type ConformanceSection, ours, same } from "./case.ts";
 
 /** The sections about counting. */
 export const COUNTING_SECTIONS: readonly ConformanceSection[] = [

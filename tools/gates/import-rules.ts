@@ -1,8 +1,8 @@
 // Turns the table of layout.ts into rules for dependency-cruiser. It runs nothing; check-imports.ts
 // does.
 import type { IRegularForbiddenRuleType } from "dependency-cruiser";
-import type { Import, Workspace } from "./layout.ts";
-import { TEST_FILE, TOOLS_FOLDER } from "./layout.ts";
+import type { Import, Workspace } from "../layout.ts";
+import { TEST_FILE, TOOLS_FOLDER } from "../layout.ts";
 
 /** Sources that ship: not tests, and not the suites that only tests import. */
 const NOT_A_TEST = TEST_FILE.source;

@@ -1,10 +1,10 @@
 // `make test`: prepares the machine, then runs the gates, the build and all tests, each to its end.
 // The last line counts everything.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { formatGateResult, listGates, runGates } from "./gates.ts";
-import { runCommand } from "./run-command.ts";
-import type { CoverageSummary, Tally, VitestReport } from "./test-report.ts";
-import { addTallies, formatCoverage, formatFailures, formatTally, tallyTests } from "./test-report.ts";
+import { formatGateResult, listGates, runGates } from "../gates/gates.ts";
+import { runCommand } from "../run-command.ts";
+import type { Tally, VitestReport } from "./test-report.ts";
+import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";
 import { SetupError, setUpTests } from "./test-setup.ts";
 
 /** Where vitest leaves its report for this program. */
@@ -13,9 +13,6 @@ const REPORT_FILE = `${REPORT_FOLDER}/vitest.json`;
 
 /** Where the closing line is left for .ci/run. */
 const TALLY_FILE = `${REPORT_FOLDER}/tally`;
-
-/** Where vitest leaves the coverage, by vitest.config.ts. */
-const COVERAGE_FILE = "coverage/coverage-summary.json";
 
 async function prepare(): Promise<Tally | undefined> {
   console.log("==> Preparing what the tests need");
@@ -50,14 +47,9 @@ async function check(): Promise<Tally> {
 async function test(): Promise<Tally> {
   console.log("==> Testing");
   rmSync(REPORT_FILE, { force: true });
-  rmSync(COVERAGE_FILE, { force: true });
   mkdirSync(REPORT_FOLDER, { recursive: true });
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${REPORT_FILE}`];
-  const { code } = await runCommand(["vitest", "run", "--coverage", ...reporters], { output: "pass" });
-  if (existsSync(COVERAGE_FILE))
-    console.log(
-      `\n${formatCoverage(JSON.parse(readFileSync(COVERAGE_FILE, "utf8")) as CoverageSummary, process.cwd())}\n`,
-    );
+  const { code } = await runCommand(["vitest", "run", ...reporters], { output: "pass" });
   const report = existsSync(REPORT_FILE) ? (JSON.parse(readFileSync(REPORT_FILE, "utf8")) as VitestReport) : undefined;
   const failures = report === undefined ? "" : formatFailures(report, process.cwd());
   if (failures !== "") console.log(`==> Failed\n${failures}`);

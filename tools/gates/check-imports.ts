@@ -7,8 +7,8 @@ import { cruise } from "dependency-cruiser";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
 import { importRules } from "./import-rules.ts";
-import type { Workspace } from "./layout.ts";
-import { TEST_FILE, TOOLS_FOLDER, WORKSPACES } from "./layout.ts";
+import type { Workspace } from "../layout.ts";
+import { TEST_FILE, TOOLS_FOLDER, WORKSPACES } from "../layout.ts";
 
 /**
  * Everything wrong with the imports of the tree under `root`. The process must not change its

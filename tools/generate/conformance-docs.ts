@@ -1,15 +1,15 @@
 // Writes docs/conformance.md: every numbered case, whether this service does the same, and the
 // tests that show it. Fails when a case has no test, or a test names a case that there is not;
 // --check also compares the page.
-import type { ConformanceCase, ConformanceSection } from "./conformance-case.ts";
-import { COUNTING_SECTIONS } from "./conformance-cases-counting.ts";
-import { RULE_SECTIONS } from "./conformance-cases-rules.ts";
-import { SERVICE_SECTIONS } from "./conformance-cases-service.ts";
-import { type CaseTest, findCaseTests } from "./conformance-tests.ts";
-import { reportFindings, type Finding } from "./findings.ts";
+import type { ConformanceCase, ConformanceSection } from "./conformance/case.ts";
+import { COUNTING_SECTIONS } from "./conformance/cases-counting.ts";
+import { RULE_SECTIONS } from "./conformance/cases-rules.ts";
+import { SERVICE_SECTIONS } from "./conformance/cases-service.ts";
+import { type CaseTest, findCaseTests } from "./conformance/case-tests.ts";
+import { reportFindings, type Finding } from "../gates/findings.ts";
 import { emitPage, inlineCode } from "./generated-page.ts";
-import { TEST_FILE } from "./layout.ts";
-import { readFiles } from "./source-tree.ts";
+import { TEST_FILE } from "../layout.ts";
+import { readFiles } from "../gates/source-tree.ts";
 
 /** Where the page goes. */
 const PAGE = "docs/conformance.md";
@@ -63,7 +63,7 @@ export function formatConformancePage(sections: readonly ConformanceSection[], t
   const counted = (isWanted: (each: ConformanceCase) => boolean): number => cases.filter(isWanted).length;
   return [
     "# Conformance",
-    "<!-- Written by tools/generate-conformance-docs.ts from the cases in tools/ and the names of tests: change those, then run `make generate`. -->",
+    "<!-- Written by tools/generate/conformance-docs.ts from the cases in tools/ and the names of tests: change those, then run `make generate`. -->",
     "Weir's rate limit service takes the place of the Go service envoyproxy/ratelimit behind the same proxies, rule files, configuration servers and " +
       "stores. These numbered cases say what that service does; the tests below each show what Weir does. A test belongs to a case by the number in its name.",
     `Of ${cases.length} cases Weir does the same in ${counted((each) => each.differs === undefined && each.absent === undefined)}, ` +

@@ -1,6 +1,6 @@
 // The numbered cases about rules: matching, limits that requests bring, mistakes in files, modes,
 // wildcards and names of statistics (1 to 79).
-import { type ConformanceSection, none, ours, same } from "./conformance-case.ts";
+import { type ConformanceSection, none, ours, same } from "./case.ts";
 
 /** The sections about rules. */
 export const RULE_SECTIONS: readonly ConformanceSection[] = [

@@ -2,8 +2,8 @@
 // their tables.
 import { describe, expect, it } from "vitest";
 import { docCommentOf } from "./doc-comment.ts";
-import { formatErrorPage } from "./generate-error-docs.ts";
-import { formatGroupedPage, formatSettingsPage } from "./generate-settings-docs.ts";
+import { formatErrorPage } from "./error-docs.ts";
+import { formatGroupedPage, formatSettingsPage } from "./settings-docs.ts";
 import { inlineCode, markdownTable } from "./generated-page.ts";
 
 describe("formatErrorPage()", () => {

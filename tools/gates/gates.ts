@@ -1,9 +1,9 @@
 // The gates of `make check`: what each is, and how they run, two at a time, every one to its end.
 // check.ts and test.ts print what comes of it.
 import { availableParallelism } from "node:os";
-import { GENERATORS } from "./generators.ts";
-import type { CommandResult } from "./run-command.ts";
-import { runCommand } from "./run-command.ts";
+import { GENERATORS } from "../generate/generators.ts";
+import type { CommandResult } from "../run-command.ts";
+import { runCommand } from "../run-command.ts";
 
 /** One rule set that the tree must pass. */
 export interface Gate {
@@ -43,9 +43,9 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
         ".",
       ],
     },
-    ...["imports", "exports", "dependencies", "doc-comments", "tidy"].map((name) => ({
+    ...["imports", "exports", "dependencies", "tidy"].map((name) => ({
       name,
-      command: ["node", `tools/check-${name}.ts`],
+      command: ["node", `tools/gates/check-${name}.ts`],
     })),
     ...GENERATORS.map((generator) => ({ name: `generated-${generator.name}`, command: generator.check })),
   ];

@@ -5,8 +5,8 @@ import { builtinModules } from "node:module";
 import type { Finding } from "./findings.ts";
 import { reportFindings } from "./findings.ts";
 import { importsOf } from "./imports.ts";
-import type { Workspace } from "./layout.ts";
-import { TEST_FILE, WORKSPACES } from "./layout.ts";
+import type { Workspace } from "../layout.ts";
+import { TEST_FILE, WORKSPACES } from "../layout.ts";
 import type { Files } from "./source-tree.ts";
 import { isTypeScript, readFiles } from "./source-tree.ts";
 
@@ -51,7 +51,7 @@ export function findDependencyProblems(files: Files, workspaces: readonly Worksp
   );
   const uses = [...files].flatMap(([file, text]) => (isTypeScript(file) ? usesOf(file, text) : []));
   const scripts = [...files].filter(
-    ([file]) => !/\.(json|md|proto)$/.test(file) && (!isTypeScript(file) || file === "tools/gates.ts"),
+    ([file]) => !/\.(json|md|proto)$/.test(file) && (!isTypeScript(file) || file === "tools/gates/gates.ts"),
   );
   const commands = scripts.map(([, text]) => text).join("\n");
   const looksUp = (folder: string, name: string): boolean =>

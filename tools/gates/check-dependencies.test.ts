@@ -2,7 +2,7 @@
 // everything agrees.
 import { describe, expect, it } from "vitest";
 import { findDependencyProblems } from "./check-dependencies.ts";
-import type { Workspace } from "./layout.ts";
+import type { Workspace } from "../layout.ts";
 
 const WORKSPACES: readonly Workspace[] = [
   { name: "shared", mayImport: [], order: [], alternatives: [] },

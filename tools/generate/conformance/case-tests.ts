@@ -2,8 +2,8 @@
 // of a test, of what encloses it, or in a row of its table. Reads syntax only; whether the tests
 // pass, running them says.
 import ts from "typescript";
-import type { Files } from "./source-tree.ts";
-import { lineOf, parseSource, walk } from "./syntax.ts";
+import type { Files } from "../../gates/source-tree.ts";
+import { lineOf, parseSource, walk } from "../../gates/syntax.ts";
 
 /** One test that shows one case. */
 export interface CaseTest {

@@ -1,7 +1,7 @@
 // How tests name the cases that they show, and what the page and the gate make of it.
 import { describe, expect, it } from "vitest";
-import { casesNamedIn, findCaseTests } from "./conformance-tests.ts";
-import { findGaps, formatConformancePage } from "./generate-conformance-docs.ts";
+import { casesNamedIn, findCaseTests } from "./case-tests.ts";
+import { findGaps, formatConformancePage } from "../conformance-docs.ts";
 
 const FILE = "ratelimit/src/x.test.ts";
 
