@@ -51,10 +51,10 @@ generate: $(INSTALLED) ## Rewrite every generated file: protobuf code, CRDs, tab
 	@node tools/generate/generate.ts
 
 bench: build ## Measure what a decision costs, over every store (ARGS=--quick, ARGS="--against COMMIT")
-	@node --enable-source-maps e2e/dist/benchmarks/run.js $(ARGS)
+	@node --enable-source-maps e2e/dist/benchmarks/decisions/run.js $(ARGS)
 
 bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow)
-	@node --enable-source-maps e2e/dist/benchmarks/control-plane-run.js $(ARGS)
+	@node --enable-source-maps e2e/dist/benchmarks/control-plane/run.js $(ARGS)
 
 fuzz: $(INSTALLED) ## Send broken input to every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)

@@ -4,15 +4,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
-import { startMemcached } from "../parts/memcached.ts";
-import { startRedis } from "../parts/redis.ts";
+import { startMemcached } from "../../parts/memcached.ts";
+import { startRedis } from "../../parts/redis.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { STACK_HOST } from "@weir/dev/ports";
 import type { ProcessGroup } from "@weir/dev/process-group";
 import { startProcess } from "@weir/dev/process-group";
 import { waitUntilReady } from "@weir/dev/ready";
 import { everythingOn } from "./everything-on.ts";
-import type { Cores } from "./machine.ts";
+import type { Cores } from "../machine.ts";
 import type { TelemetryPorts } from "./telemetry-sink.ts";
 import { BENCH_RULES } from "./workload.ts";
 

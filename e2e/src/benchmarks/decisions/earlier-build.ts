@@ -2,24 +2,14 @@
 // can be measured beside ours. The result is kept in the cache folder under the commit's name: a
 // second comparison builds nothing.
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { E2eError } from "../errors.ts";
-import { linkPackages } from "./package-links.ts";
+import { E2eError } from "../../errors.ts";
 
-/**
- * Written last, so that a build that was interrupted is not taken for a whole one. Holds where the
- * packages come from.
- */
+/** Written last, so that an interrupted build does not count as a complete one. */
 const STAMP = ".built";
-
-/**
- * Stands in the stamp of a checkout that has packages of its own; otherwise the root they are
- * linked from stands there.
- */
-const OWN_PACKAGES = "own";
 
 /** Characters of the commit in the name of its folder. */
 const NAME_LENGTH = 12;
@@ -61,18 +51,16 @@ export async function buildEarlier(
   );
   const description = await run("git", ["-C", root, "log", "-1", "--format=%h (%s)", hash], root);
   const folder = join(cacheFolder(env), `commit-${hash.slice(0, NAME_LENGTH)}`);
-  if (isUsable(folder, root)) return { root: folder, description };
+  if (existsSync(join(folder, STAMP))) return { root: folder, description };
   say(`Building ${description} in ${folder}\n`);
   // Also the registration of a checkout whose folder somebody deleted.
   rmSync(folder, { recursive: true, force: true });
   await run("git", ["-C", root, "worktree", "prune"], root);
   mkdirSync(cacheFolder(env), { recursive: true });
   await run("git", ["-C", root, "worktree", "add", "--detach", "--force", folder, hash], root);
-  const isLinked = sameLock(root, folder);
-  if (isLinked) linkPackages(root, folder);
-  else await run("npm", ["ci", "--loglevel=error"], folder);
+  await run("npm", ["ci", "--loglevel=error"], folder);
   await run(join(folder, "node_modules", ".bin", "tsc"), ["-b", PROJECT], folder);
-  writeFileSync(join(folder, STAMP), isLinked ? root : OWN_PACKAGES);
+  writeFileSync(join(folder, STAMP), "");
   return { root: folder, description };
 }
 
@@ -80,18 +68,6 @@ export async function buildEarlier(
 function cacheFolder(env: Readonly<Record<string, string | undefined>>): string {
   const base = env["XDG_CACHE_HOME"];
   return join(base === undefined || base === "" ? join(homedir(), ".cache") : base, "weir");
-}
-
-// Linked packages must still be those that the earlier commit asks for.
-function isUsable(folder: string, root: string): boolean {
-  if (!existsSync(join(folder, STAMP))) return false;
-  const packages = readFileSync(join(folder, STAMP), "utf8");
-  return packages === OWN_PACKAGES || (packages === root && sameLock(root, folder));
-}
-
-function sameLock(root: string, folder: string): boolean {
-  const [ours, theirs] = [root, folder].map((each) => readFileSync(join(each, "package-lock.json"), "utf8"));
-  return ours === theirs;
 }
 
 async function run(command: string, args: readonly string[], cwd: string): Promise<string> {

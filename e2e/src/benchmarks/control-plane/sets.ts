@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { startLimitsCluster } from "../parts/limits-cluster.ts";
+import { startLimitsCluster } from "../../parts/limits-cluster.ts";
 
 /** Characters of the value of a long rule. */
 const LONG_VALUE_LENGTH = 1000;

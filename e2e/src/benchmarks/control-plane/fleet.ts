@@ -4,9 +4,9 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-import { E2eError } from "../errors.ts";
+import { E2eError } from "../../errors.ts";
 import { STACK_HOST } from "@weir/dev/ports";
-import type { PodsAnswer, PodsOrder } from "./control-plane-pods.ts";
+import type { PodsAnswer, PodsOrder } from "./pods.ts";
 
 /**
  * Longest wait for an answer, in milliseconds: far beyond every bar, so that a miss is measured and
@@ -28,7 +28,7 @@ export interface Fleet {
 
 /** Starts pods; they connect as soon as there is something to connect to. */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const child = fork(join(import.meta.dirname, "control-plane-pods.js"), {
+  const child = fork(join(import.meta.dirname, "pods.js"), {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   await once(child, "spawn");

@@ -1,7 +1,7 @@
 // Tests of what is made for the benchmark of the control plane, as far as it needs no server.
 import { describe, expect, it } from "vitest";
 
-import { makeClusterSet } from "./control-plane-sets.ts";
+import { makeClusterSet } from "./sets.ts";
 
 describe("makeClusterSet()", () => {
   it("tells once why the API server does not start, and can be stopped all the same", async () => {

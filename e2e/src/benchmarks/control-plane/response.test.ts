@@ -4,7 +4,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { describe, expect, it } from "vitest";
 
-import { createResponseReader, type SeenResponse } from "./control-plane-response.ts";
+import { createResponseReader, type SeenResponse } from "./response.ts";
 
 describe("createResponseReader()", () => {
   const first = responseBytes("v-1", "1", 70_000);

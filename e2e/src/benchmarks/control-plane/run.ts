@@ -1,12 +1,12 @@
 // The program behind `make bench-control-plane`: measures what the control plane promises about
 // speed and memory, and prints each figure beside its bar. docs/benchmarks.md holds its results.
-// The decision path has a benchmark of its own (run.ts).
+// The decision path has a benchmark of its own (decisions/run.ts).
 import { cpus } from "node:os";
 import { join } from "node:path";
 
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 
-import { E2eError } from "../errors.ts";
+import { E2eError } from "../../errors.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { ensureCertificates } from "@weir/dev/certificates";
 import { STACK_HOST } from "@weir/dev/ports";
@@ -18,11 +18,11 @@ import {
   measureEdits,
   measureKilledReplica,
   measureLargePush,
-} from "./control-plane-measures.ts";
-import { formatTable } from "./summary.ts";
+} from "./measures.ts";
+import { formatTable } from "../summary.ts";
 
-/** Root of the repository, seen from dist/benchmarks as well as from src/benchmarks. */
-const ROOT = join(import.meta.dirname, "..", "..", "..");
+/** Root of the repository, from dist as well as from src. */
+const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
 
 /** One promise. */
 interface Measure {

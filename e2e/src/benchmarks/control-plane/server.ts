@@ -3,13 +3,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { E2eError } from "../errors.ts";
+import { E2eError } from "../../errors.ts";
 import type { DevelopmentCertificates } from "@weir/dev/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { STACK_HOST } from "@weir/dev/ports";
 import { type ProcessGroup, startProcess } from "@weir/dev/process-group";
 import { waitUntilReady } from "@weir/dev/ready";
-import { cpuTimeMs } from "./cpu-time.ts";
+import { cpuTimeMs } from "../cpu-time.ts";
 
 /** Longest wait for the program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 60_000;

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { E2eError } from "../errors.ts";
+import { E2eError } from "../../errors.ts";
 import { STACK_HOST } from "@weir/dev/ports";
-import { cpuTimeMs, residentMebibytes, waitedForCoreMs } from "./cpu-time.ts";
-import type { LoadOrder, LoadReport } from "./load-generator.ts";
+import { cpuTimeMs, residentMebibytes, waitedForCoreMs } from "../cpu-time.ts";
+import type { LoadOrder, LoadReport } from "../load/load-generator.ts";
 import type { MeasuredServer } from "./measured-server.ts";
 import type { Load, Question } from "./workload.ts";
 
@@ -57,7 +57,7 @@ export async function measure(
   const args = [
     ...options.pinned,
     process.execPath,
-    join(import.meta.dirname, "load-generator.js"),
+    join(import.meta.dirname, "..", "load", "load-generator.js"),
     JSON.stringify(order),
   ];
   const running = promisify(execFile)("env", args);

@@ -1,8 +1,8 @@
 // What the measured servers are asked: their rules, the requests, and the loads.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { KEY_MARKER } from "./call-connection.ts";
-import type { LoadOrder } from "./load-generator.ts";
+import { KEY_MARKER } from "../load/call-connection.ts";
+import type { LoadOrder } from "../load/load-generator.ts";
 
 /**
  * Limits per user and per day (or second) that no benchmark reaches, so that every decision counts

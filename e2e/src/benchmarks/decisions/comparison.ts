@@ -2,8 +2,8 @@
 // same run, one right after the other.
 import type { MeasuredServer } from "./measured-server.ts";
 import type { Sample, Scenario } from "./measurement.ts";
-import type { Spread } from "./summary.ts";
-import { formatNumber, formatTable, ratioCells, spreadOf } from "./summary.ts";
+import type { Spread } from "../summary.ts";
+import { formatNumber, formatTable, ratioCells, spreadOf } from "../summary.ts";
 
 /** Two servers that are asked the same. */
 export interface Comparison {

@@ -2,8 +2,8 @@
 import type { MeasuredServer } from "./measured-server.ts";
 import type { MeasureOptions, Sample } from "./measurement.ts";
 import { measure } from "./measurement.ts";
-import type { Spread } from "./summary.ts";
-import { formatNumber, formatShare, formatTable, formatThousands, spreadOf } from "./summary.ts";
+import type { Spread } from "../summary.ts";
+import { formatNumber, formatShare, formatTable, formatThousands, spreadOf } from "../summary.ts";
 import type { Question } from "./workload.ts";
 import { OPEN_LOOP, PIPELINED, UNBATCHED } from "./workload.ts";
 

@@ -10,7 +10,7 @@ import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/disc
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import { createResponseReader, type SeenResponse } from "./control-plane-response.ts";
+import { createResponseReader, type SeenResponse } from "./response.ts";
 import {
   acknowledgement,
   callHeaders,
@@ -20,7 +20,7 @@ import {
   messageFrame,
   openingBytes,
   windowUpdate,
-} from "./http2-frames.ts";
+} from "../load/http2-frames.ts";
 
 /** The one stream of a connection. */
 const STREAM_ID = 1;

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 
-import { type Arrival, type BenchmarkPod, type PodTargets, startBenchmarkPod } from "./control-plane-pod.ts";
+import { type Arrival, type BenchmarkPod, type PodTargets, startBenchmarkPod } from "./pod.ts";
 
 /** Connections that are being opened at a time: below what a listener queues. */
 const OPENING_MAX = 64;

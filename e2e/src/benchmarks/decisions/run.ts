@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
-import { E2eError } from "../errors.ts";
+import { E2eError } from "../../errors.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { startGuard } from "@weir/dev/guard";
 import type { BenchArguments } from "./bench-arguments.ts";
@@ -16,15 +16,15 @@ import { BENCH_USAGE, parseBenchArguments } from "./bench-arguments.ts";
 import { compareWithEarlier } from "./compare-with-earlier.ts";
 import type { DecisionRow } from "./decision-table.ts";
 import { formatDecisions, measureDecisions } from "./decision-table.ts";
-import type { Cores } from "./machine.ts";
-import { assignCores, describeMachine } from "./machine.ts";
+import type { Cores } from "../machine.ts";
+import { assignCores, describeMachine } from "../machine.ts";
 import type { BenchPlace, MeasuredServer } from "./measured-server.ts";
 import { startCeilingServer, startMeasuredServer, startTelemetrySink } from "./measured-server.ts";
 import type { MeasureOptions } from "./measurement.ts";
 import { HOT_KEY, ONE_OF_MANY } from "./workload.ts";
 
-/** Root of the repository, seen from dist/benchmarks as well as from src/benchmarks. */
-const ROOT = join(import.meta.dirname, "..", "..", "..");
+/** Root of the repository, from dist as well as from src. */
+const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
 
 /** Times of one measurement in milliseconds. */
 const TIMES = { thorough: { warmUpMs: 1000, measureMs: 3000 }, quick: { warmUpMs: 500, measureMs: 1500 } } as const;

@@ -3,14 +3,14 @@
 // printed here.
 import { setTimeout as delay } from "node:timers/promises";
 
-import { E2eError } from "../errors.ts";
+import { E2eError } from "../../errors.ts";
 import { eventually } from "@weir/testing/eventually";
 import type { DevelopmentCertificates } from "@weir/dev/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { type Fleet, startFleet } from "./control-plane-fleet.ts";
-import type { PodsAnswer } from "./control-plane-pods.ts";
-import { type MeasuredControlPlane, startControlPlane } from "./control-plane-server.ts";
-import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./control-plane-sets.ts";
+import { type Fleet, startFleet } from "./fleet.ts";
+import type { PodsAnswer } from "./pods.ts";
+import { type MeasuredControlPlane, startControlPlane } from "./server.ts";
+import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./sets.ts";
 
 /** A set as a larger company has it. */
 const USUAL_SET: SetSize = { resources: 500, longRules: 0 };

@@ -20,7 +20,7 @@ describe("parseBenchArguments()", () => {
     },
     { args: ["100"], message: "Cannot measure with '100'" },
     { args: ["--fast"], message: "Cannot measure with '--fast'" },
-    { args: ["--against"], message: "Cannot compare: --against needs a commit behind it" },
+    { args: ["--against"], message: "Cannot measure with '--against'" },
   ])("throws when the arguments are $args", ({ args, message }) => {
     expect(() => parseBenchArguments(args)).toThrow(message);
   });
