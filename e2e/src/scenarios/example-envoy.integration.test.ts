@@ -2,13 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { reservePort } from "@weir/testing/reserve-ports";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Envoy } from "../parts/envoy.ts";
 import { startEnvoyWith } from "../parts/envoy.ts";
 import type { Flow } from "../parts/flow.ts";
 import { ROOT, startFlow } from "../parts/flow.ts";
 import { runCommand } from "../parts/shell.ts";
-import { makeTemporaryFolder } from "../parts/temporary-folder.ts";
 import type { Upstream } from "../parts/upstream.ts";
 import { startUpstream } from "../parts/upstream.ts";
 
