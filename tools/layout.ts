@@ -110,7 +110,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "settings",
       "tools",
     ],
-    alternatives: ["config", "counters", "counters/kvstore", "transport"],
+    alternatives: ["config", "counters", "counters/kvstore/deployments", "transport"],
   },
   {
     name: "account",
