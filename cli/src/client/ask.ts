@@ -1,5 +1,4 @@
-// The one call of weir-client: connects, asks, and tells a failure in words. The command line and
-// the exit code are client.ts.
+// The gRPC call of weir-client: connects, sends the request, and describes a failure.
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
 import { describeError } from "@weir/common/errors/service-error";
@@ -10,13 +9,13 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-import { callReason } from "../config/xds/call-reason.ts";
-import { openTlsChannel } from "../config/xds/tls-channel.ts";
-import type { ClientArguments } from "./client-arguments.ts";
+import { callReason } from "@weir/common/grpc/call-reason";
+import { openTlsChannel } from "@weir/common/grpc/tls-channel";
+import type { ClientArguments } from "./arguments.ts";
 
 /**
- * Asks once, with these headers. Fails with the status of the call, or with the error of a file
- * that cannot be used; `reasonOf` tells either.
+ * Sends the request once, with these headers. Fails with the status of the call or with
+ * TLS_FILE_INVALID; `reasonOf` describes both.
  */
 export function ask(
   options: ClientArguments,
@@ -47,9 +46,7 @@ export function ask(
   });
 }
 
-/**
- * Why there is no answer: the status by name with its details; errors before the call as they are.
- */
+/** A failure in one line: the status by name with its details, or the message of another error. */
 export function reasonOf(error: unknown): string {
   if (!isGrpcError(error)) return describeError(error);
   return `${status[error.code]}: ${callReason(error.details)}`;

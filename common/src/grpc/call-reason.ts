@@ -1,15 +1,13 @@
-// Why a call of grpc-js failed, in words that help: the library and Node add notes that are empty
-// or meant for people who start programs by hand.
-import { describeError } from "@weir/common/errors/service-error";
+// Describes why a call of grpc-js failed, without the notes that the library and Node append for
+// people who start programs by hand.
+import { describeError } from "../errors/service-error.ts";
 
 const NOTES = [
   /\.? Resolution note: *$/,
   /; if the root CA is installed locally, try running Node\.js with --use-system-ca/,
 ];
 
-/**
- * An error of OpenSSL as Node prints it: numbers, function, reason, and the place in its sources.
- */
+/** An error of OpenSSL as Node prints it: numbers, function, reason, source file and line. */
 const OPENSSL_ERROR = /[0-9A-F]{8,}:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):[^:]*:\d+:(SSL alert number \d+)?(; *)?/;
 
 /** The error in one line, without such notes. */

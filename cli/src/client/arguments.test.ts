@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { parseClientArguments } from "./client-arguments.ts";
+import { parseClientArguments } from "./arguments.ts";
 
 describe("parseClientArguments", () => {
   it("parseClientArguments() fills in the defaults", () => {

@@ -1,26 +1,21 @@
-// The call of weir-client within a span of its own, exported in OTLP, so that the trace of the
-// service begins here. Where spans go is told by the standard OTEL_EXPORTER_OTLP_* variables. The
-// call itself is ask.ts.
-import type { Log } from "@weir/common/log/log";
+// The call of weir-client in a span, exported in OTLP to where the OTEL_EXPORTER_OTLP_* variables
+// say. The trace of the service starts with this span.
+import { createLog } from "@weir/common/log/log";
 import { startSdk } from "@weir/common/tracing/tracing-sdk";
 import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
 import { ask } from "./ask.ts";
-import type { ClientArguments } from "./client-arguments.ts";
+import type { ClientArguments } from "./arguments.ts";
 
-/** Sampled and of the only version there is: W3C Trace Context, section 3.2. */
+/** Version and flags of traceparent: W3C Trace Context, section 3.2. */
 const VERSION = "00";
 const FLAGS_SAMPLED = "01";
 
-/** Asks once, within a span. Spans that cannot be sent are told in `log` and fail nothing. */
-export async function askTraced(
-  options: ClientArguments,
-  protocol: "http" | "grpc",
-  deps: { readonly log: Log },
-): Promise<RateLimitResponse> {
+/** Sends the request in a span. A span that cannot be exported is logged to standard error and fails nothing. */
+export async function askTraced(options: ClientArguments, protocol: "http" | "grpc"): Promise<RateLimitResponse> {
   const tracing = await startSdk(
     { protocol, serviceName: "weir-client", serviceNamespace: "", serviceInstanceId: undefined, samplingRate: 1 },
-    deps,
+    { log: createLog({ level: "warn", format: "text" }) },
   );
   const span = tracing.tracer.startSpan("ask", { attributes: { domain: options.domain } });
   const { traceId, spanId } = span.spanContext();

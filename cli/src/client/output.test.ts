@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { describe, expect, it } from "vitest";
 
-import { formatAnswer } from "./client-output.ts";
+import { formatAnswer } from "./output.ts";
 
 describe("formatAnswer", () => {
   it("formatAnswer() writes a line per descriptor, then headers, then the whole", () => {

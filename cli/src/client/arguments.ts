@@ -1,4 +1,4 @@
-// The command line of weir-client. Pure: it reads no file and connects nowhere.
+// Parses the command line of weir-client. Pure.
 
 /** One pair of a descriptor. */
 export interface ClientEntry {
@@ -6,7 +6,7 @@ export interface ClientEntry {
   readonly value: string;
 }
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface ClientArguments {
   /** -dial_string: host:port, or unix:PATH. */
   readonly dialString: string;
@@ -22,13 +22,13 @@ export interface ClientArguments {
   readonly tls: { readonly caPath?: string; readonly certPath?: string; readonly keyPath?: string } | undefined;
 }
 
-/** The arguments, or what is wrong with them. */
+/** The arguments, or the problem with them. */
 export type ParsedArguments =
   { readonly ok: true; readonly arguments: ClientArguments } | { readonly ok: false; readonly problem: string };
 
 const UINT32_MAX = 2 ** 32 - 1;
 
-/** Longest wait that can be asked for, in seconds. */
+/** Highest -timeout, in seconds. */
 const TIMEOUT_MAX_SECONDS = 3600;
 
 /** Flags that take a value, each with the text of the help. */
@@ -132,7 +132,7 @@ function filesOf(last: (flag: ValueFlag) => string | undefined): {
   return { ...(caPath && { caPath }), ...(certPath && { certPath }), ...(keyPath && { keyPath }) };
 }
 
-/** A value may hold an equals sign, as base64 does; a key may not. */
+/** A value may contain an equals sign, as base64 does; a key may not. */
 function parseDescriptor(text: string): ClientEntry[] | undefined {
   const entries: ClientEntry[] = [];
   for (const pair of text.split(",")) {

@@ -1,3 +1,4 @@
+// Tests of weir-client as a process: output, exit codes, TLS, traces.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,23 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { ServerCredentials } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
-import { silentLog } from "@weir/common/log/log";
-import { openTlsFiles } from "@weir/common/tls/tls-files";
-import type { TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { createHealth } from "../health/health.ts";
-import { createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import type { ListenerAddress, ListenerTls } from "../transport/connection-listener.ts";
-import { createGrpcJsTransport } from "../transport/grpc-js/grpc-js-transport.ts";
-import type { Transport } from "../transport/transport.ts";
-import { NO_TRACING, ScriptedDecider } from "../transport/transport.suite.ts";
+import { RateLimitServer } from "./rate-limit-server.suite.ts";
 
-const CLIENT = fileURLToPath(new URL("client.ts", import.meta.url));
-const HOUR_MS = 3_600_000;
-const ANY_PORT: ListenerAddress = { kind: "tcp", host: "127.0.0.1", port: 0 };
+const CLIENT = fileURLToPath(new URL("../client.ts", import.meta.url));
 
 function run(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return runWith({}, ...args);
@@ -44,29 +35,22 @@ function runWith(
 }
 
 describe("weir-client", () => {
-  let transport: Transport | undefined;
+  let server = new RateLimitServer();
   let folder: string | undefined;
 
   afterEach(async () => {
-    await transport?.stop();
+    server.stop();
+    server = new RateLimitServer();
     if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-    transport = folder = undefined;
+    folder = undefined;
   });
 
-  async function serve(decider: ScriptedDecider, tls?: ListenerTls, at: ListenerAddress = ANY_PORT): Promise<string> {
-    const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
-    const health = createHealth({ withConfig: false, withActiveConnection: false });
-    transport = createGrpcJsTransport(
-      { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() },
-      { address: at, tls, connectionAgeMaxMs: HOUR_MS, connectionAgeGraceMs: HOUR_MS },
-    );
-    await transport.start();
-    return transport.address() ?? "";
+  function serve(address = "127.0.0.1:0", credentials = ServerCredentials.createInsecure()): Promise<string> {
+    return server.start(address, credentials);
   }
 
   it("sends what the command line says and exits with 0 for OK", async () => {
-    const decider = new ScriptedDecider();
-    const address = await serve(decider);
+    const address = await serve();
     const answer = await run(
       "-dial_string",
       address,
@@ -79,7 +63,7 @@ describe("weir-client", () => {
       "3",
     );
     expect(answer).toEqual({ code: 0, stdout: "a=b,c=d: OK, no limit\noverall: OK\n", stderr: "" });
-    expect(decider.calls[0]?.request).toMatchObject({
+    expect(server.calls[0]?.request).toMatchObject({
       domain: "d",
       hitsAddend: 3,
       descriptors: [
@@ -95,15 +79,13 @@ describe("weir-client", () => {
   });
 
   it("exits with 1 for OVER_LIMIT, and shows what is left of each descriptor", async () => {
-    const decider = new ScriptedDecider();
     const status = {
       code: 2,
-      currentLimit: { requestsPerUnit: 5, unit: 2, name: "" },
-      limitRemaining: 0,
-      durationUntilResetSeconds: 7,
+      currentLimit: { requestsPerUnit: 5, unit: 2 },
+      durationUntilReset: { seconds: 7n },
     } as const;
-    decider.answer = { overallCode: 2, statuses: [status], headers: undefined, dynamicMetadata: undefined };
-    const answer = await run("-dial_string", await serve(decider), "-domain", "d", "-descriptors", "k=v");
+    server.answer = { overallCode: 2, statuses: [status] };
+    const answer = await run("-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v");
     expect(answer).toEqual({
       code: 1,
       stdout: "k=v: OVER_LIMIT, 0 left of 5 per minute, resets in 7 s\noverall: OVER_LIMIT\n",
@@ -114,7 +96,7 @@ describe("weir-client", () => {
   it("asks over a unix socket, and names one that is not there", async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-client-"));
     const path = join(folder, "grpc.sock");
-    await serve(new ScriptedDecider(), undefined, { kind: "unix", path });
+    await serve(`unix:${path}`);
     expect(await run("-dial_string", `unix:${path}`, "-domain", "d", "-descriptors", "k=v")).toMatchObject({
       code: 0,
       stderr: "",
@@ -135,41 +117,21 @@ describe("weir-client", () => {
     });
     await once(collector.listen(0, "127.0.0.1"), "listening");
     const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
-    const decider = new ScriptedDecider();
-    const question = [
-      "-dial_string",
-      await serve(decider),
-      "-domain",
-      "d",
-      "-descriptors",
-      "k=v",
-      "-oltp-protocol",
-      "http",
-    ];
+    const question = ["-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "http"];
     expect(await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }, ...question)).toMatchObject({
       code: 0,
       stderr: "",
     });
     collector.close();
-    const call = decider.calls[0]?.call as { headers?: () => TraceHeaders } | undefined;
     const [, traceId = "none", spanId = "none"] =
-      /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(String(call?.headers?.()["traceparent"])) ?? [];
+      /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(String(server.calls[0]?.metadata.get("traceparent")[0])) ?? [];
     const sent = Buffer.concat(received);
     for (const part of [Buffer.from(traceId, "hex"), Buffer.from(spanId, "hex"), Buffer.from("weir-client")])
       expect(sent.includes(part)).toBe(true);
   });
 
   it("answers all the same when the receiver of traces is away", async () => {
-    const question = [
-      "-dial_string",
-      await serve(new ScriptedDecider()),
-      "-domain",
-      "d",
-      "-descriptors",
-      "k=v",
-      "-oltp-protocol",
-      "grpc",
-    ];
+    const question = ["-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "grpc"];
     const answer = await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" }, ...question);
     expect(answer).toMatchObject({ code: 0, stdout: "k=v: OK, no limit\noverall: OK\n" });
   });
@@ -185,18 +147,8 @@ describe("weir-client", () => {
   });
 
   it("exits with 2 when the answer does not come in time", async () => {
-    const decider = new ScriptedDecider();
-    decider.answer = undefined;
-    const answer = await run(
-      "-dial_string",
-      await serve(decider),
-      "-domain",
-      "d",
-      "-descriptors",
-      "k=v",
-      "-timeout",
-      "1",
-    );
+    server.answer = undefined;
+    const answer = await run("-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v", "-timeout", "1");
     expect(answer).toMatchObject({ code: 2, stderr: expect.stringContaining("DEADLINE_EXCEEDED") });
   });
 
@@ -213,7 +165,7 @@ describe("weir-client", () => {
     folder = await mkdtemp(join(tmpdir(), "weir-client-"));
     const path = (name: string): string => join(folder ?? "", name);
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-    const server = await authority.issue({
+    const identity = await authority.issue({
       commonName: "server",
       ipAddresses: ["127.0.0.1"],
       usage: "server",
@@ -228,15 +180,14 @@ describe("weir-client", () => {
       validDays: 1,
     });
     await writeFile(path("ca.pem"), authority.certPem);
-    await writeFile(path("server.pem"), server.certPem);
-    await writeFile(path("server.key"), server.keyPem);
     await writeFile(path("client.pem"), client.certPem);
     await writeFile(path("client.key"), client.keyPem);
-    const files = openTlsFiles(
-      { certPath: path("server.pem"), keyPath: path("server.key"), caPath: path("ca.pem") },
-      { log: silentLog() },
+    const credentials = ServerCredentials.createSsl(
+      Buffer.from(authority.certPem),
+      [{ private_key: Buffer.from(identity.keyPem), cert_chain: Buffer.from(identity.certPem) }],
+      true,
     );
-    const address = await serve(new ScriptedDecider(), { files, clientName: undefined });
+    const address = await serve("127.0.0.1:0", credentials);
     const question = [
       "-dial_string",
       address,

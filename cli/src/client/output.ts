@@ -1,16 +1,16 @@
-// What weir-client prints: the answer in words, one line per descriptor. Pure.
+// Formats a response for weir-client: one line per descriptor, the headers, the overall code. Pure.
 import type {
   RateLimitResponse,
   RateLimitResponse_DescriptorStatus,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { unitOfNumber } from "@weir/limits/model/unit";
 
-import type { ClientEntry } from "./client-arguments.ts";
+import type { ClientEntry } from "./arguments.ts";
 
-/** Limit remaining that means no limit at all. */
+/** limit_remaining of an unlimited rule. */
 const UNLIMITED = 2 ** 32 - 1;
 
-/** The answer. */
+/** The text of a response to a request with these descriptors. */
 export function formatAnswer(response: RateLimitResponse, descriptors: readonly (readonly ClientEntry[])[]): string {
   const lines = response.statuses.map((status, index) => {
     const entries = (descriptors[index] ?? []).map(({ key, value }) => `${key}=${value}`).join(",");
