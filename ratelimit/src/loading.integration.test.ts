@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { FREE_PORTS } from "./started-program.suite.ts";
+import { FREE_PORTS } from "./startup/started-program.suite.ts";
 
 /** Tells on standard error which of the packages that take time are loaded. */
 const HOOK = `

@@ -2,6 +2,8 @@
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
 import { describeError } from "@weir/common/errors/service-error";
+import { callReason } from "@weir/common/grpc/call-reason";
+import { openTlsChannel } from "@weir/common/grpc/tls-channel";
 import {
   RateLimitRequestSchema,
   type RateLimitResponse,
@@ -9,8 +11,6 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-import { callReason } from "@weir/common/grpc/call-reason";
-import { openTlsChannel } from "@weir/common/grpc/tls-channel";
 import type { ClientArguments } from "./arguments.ts";
 
 /**

@@ -1,9 +1,9 @@
 // Formats a response for weir-client: one line per descriptor, the headers, the overall code. Pure.
+import { unitOfNumber } from "@weir/limits/model/unit";
 import type {
   RateLimitResponse,
   RateLimitResponse_DescriptorStatus,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { unitOfNumber } from "@weir/limits/model/unit";
 
 import type { ClientEntry } from "./arguments.ts";
 

@@ -4,8 +4,8 @@ import { createLog } from "@weir/common/log/log";
 import { startSdk } from "@weir/common/tracing/tracing-sdk";
 import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import { ask } from "./ask.ts";
 import type { ClientArguments } from "./arguments.ts";
+import { ask } from "./ask.ts";
 
 /** Version and flags of traceparent: W3C Trace Context, section 3.2. */
 const VERSION = "00";

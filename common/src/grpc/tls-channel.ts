@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { checkServerIdentity } from "node:tls";
 
 import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js";
+
 import { clientContext } from "../tls/client-context.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths } from "../tls/tls-material.ts";
 

@@ -1,8 +1,11 @@
-// Reads a mapping from YAML in the format of statsd_exporter. Reading the file itself is main's
-// matter; every problem is told at once, and unknown fields are problems, for a misspelt one would
-// be silently without effect.
-import { ServiceError } from "@weir/common/errors/service-error";
+// Reads a mapping from YAML in the format of statsd_exporter. All problems are reported in one
+// error. An unknown field is a problem, because a misspelt one would have no effect.
+import { readFileSync } from "node:fs";
+
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { parseDocument } from "yaml";
+
+import type { RatelimitErrorCode } from "../../errors.ts";
 import { compileGoPattern, type Pattern } from "../go-pattern.ts";
 import { FieldReader } from "./field-reader.ts";
 import type { Mapping, MappingEntry, StatisticKind, TimerOptions } from "./mapping.ts";
@@ -44,8 +47,19 @@ interface Defaults {
   readonly buckets: readonly number[];
 }
 
+/** Reads the mapping of a file. Fails with STATISTICS_MAPPING_INVALID, naming the file. */
+export function readMappingFile(path: string): Mapping {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    throw mappingError(path, describeError(cause), { cause });
+  }
+  return parseMapping(text, path);
+}
+
 /**
- * The mapping of a file. Durations come in milliseconds and are multiplied by `scale`. Fails with
+ * The mapping of a text; `file` names it in errors. Durations come in milliseconds and are multiplied by `scale`. Fails with
  * STATISTICS_MAPPING_INVALID. `compile` compiles its regular expressions.
  */
 export function parseMapping(text: string, file: string, compile = compileGoPattern): Mapping {
@@ -54,9 +68,14 @@ export function parseMapping(text: string, file: string, compile = compileGoPatt
   const mapping =
     problems.length === 0 ? readMapping(document.toJS({ maxAliasCount: 100 }) ?? {}, problems, compile) : undefined;
   if (mapping === undefined || problems.length > 0) {
-    throw new ServiceError("STATISTICS_MAPPING_INVALID", `Cannot use the mapping file ${file}: ${problems.join("; ")}`);
+    throw mappingError(file, problems.join("; "));
   }
   return mapping;
+}
+
+function mappingError(file: string, reason: string, options?: { readonly cause: unknown }): ServiceError {
+  const message = `Cannot use the mapping file ${file}: ${reason}`;
+  return new ServiceError<RatelimitErrorCode>("STATISTICS_MAPPING_INVALID", message, options);
 }
 
 function readMapping(value: unknown, problems: string[], compile: typeof compileGoPattern): Mapping | undefined {

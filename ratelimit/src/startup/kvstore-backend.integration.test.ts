@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { reservePort } from "@weir/testing/reserve-ports";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 40_000;
@@ -49,7 +49,7 @@ describe("weir-ratelimit over a key-value store", () => {
     const common = { BACKEND_TYPE: "redis", RUNTIME_ROOT: folder, SHUTDOWN_DRAIN: "0", REDIS_SOCKET_TYPE: "tcp" };
     const program = spawn(
       process.execPath,
-      ["--conditions=source", fileURLToPath(new URL("main.ts", import.meta.url))],
+      ["--conditions=source", fileURLToPath(new URL("../main.ts", import.meta.url))],
       {
         env: { PATH: process.env["PATH"] ?? "", ...FREE_PORTS, ...common, ...env },
         stdio: ["ignore", "ignore", "pipe"],

@@ -1,17 +1,17 @@
 // Loads of files in numbers.
 import { describe, expect, it } from "vitest";
 
-import { countLoads } from "./counted-loads.ts";
-import { ConfigError } from "./config/errors.ts";
-import { createLoadStatistics } from "./statistics/load-statistics.ts";
-import { createStatisticsStore } from "./statistics/statistics-store.ts";
+import { ConfigError } from "../config/errors.ts";
+import { createLoadStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { withLoadMetrics } from "./config-source.ts";
 
-describe("countLoads()", () => {
-  it("countLoads() hands everything on, and counts attempts, failures and files", () => {
+describe("withLoadMetrics()", () => {
+  it("withLoadMetrics() hands everything on, and counts attempts, failures and files", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
     const refusal = new ConfigError("CONFIG_INVALID", "no");
     const heard: string[] = [];
-    const listener = countLoads(
+    const listener = withLoadMetrics(
       {
         apply(configs) {
           heard.push(`apply ${configs.length}`);

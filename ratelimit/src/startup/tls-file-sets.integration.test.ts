@@ -7,11 +7,11 @@ import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createLoadStatistics } from "./statistics/load-statistics.ts";
-import { createStatisticsStore } from "./statistics/statistics-store.ts";
-import { createTlsFileSets } from "./tls-file-sets.ts";
+import { createLoadStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { TlsFileSets } from "./tls-file-sets.ts";
 
-describe("createTlsFileSets()", () => {
+describe("TlsFileSets()", () => {
   let folder: string;
 
   beforeEach(async () => {
@@ -36,7 +36,7 @@ describe("createTlsFileSets()", () => {
     };
     await writePair();
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const files = createTlsFileSets({ log: silentLog() }).open(
+    const files = new TlsFileSets({ log: silentLog() }).open(
       { certPath, keyPath },
       createLoadStatistics(store, "certs"),
     );

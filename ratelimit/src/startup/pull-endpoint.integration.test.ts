@@ -6,18 +6,17 @@ import { join } from "node:path";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { createLog, silentLog } from "@weir/common/log/log";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createAltstoreStatistics } from "./counters/altstore/altstore-statistics.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { createLocalCache } from "./decide/local-cache.ts";
-import { parseSettings } from "./settings.ts";
-import { createStatisticsSinks } from "./statistics-sinks.ts";
+import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { createLocalCache } from "../decide/local-cache.ts";
+import { parseSettings } from "../settings.ts";
+import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore, type StatisticsStore } from "../statistics/statistics-store.ts";
 import { runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition } from "./statistics-tools.suite.ts";
-import { createLoadStatistics } from "./statistics/load-statistics.ts";
-import { createServiceStatistics } from "./statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
 
 /**
  * Names of the specification's own table that have no `_total`, as its dashboards want them: the
@@ -75,12 +74,12 @@ describe("the scrape endpoint", () => {
       PROMETHEUS_ADDR: "127.0.0.1:0",
       BACKEND_TYPE: "memory",
     });
-    const startLog = createLog({
+    const addressLog = createLog({
       level: "info",
       format: "text",
       write: (line) => void (address = /Listening for statistics on ([^"]*)/.exec(line)?.[1] ?? ""),
     });
-    parts.push(...(await createStatisticsSinks(settings.statistics, { store, startLog, log: silentLog() })));
+    parts.push(...(await createStatisticsSinks(settings.statistics, { store, addressLog, log: silentLog() })));
     for (const part of parts) await part.start?.();
   });
 

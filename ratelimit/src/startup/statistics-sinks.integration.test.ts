@@ -8,14 +8,14 @@ import { fileURLToPath } from "node:url";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "../statistics/push/receivers.suite.ts";
+import { callRateLimit } from "./rate-limit-call.suite.ts";
 import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
-import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "./statistics/push/receivers.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT = { timeout: 40_000 };
 
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const CLIENT = fileURLToPath(new URL("tools/client.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /** A process under test. */
 interface Program {
@@ -62,7 +62,7 @@ describe("createStatisticsSinks()", () => {
   }
 
   /** The service, once it serves; a flush comes only at its end unless `env` says otherwise. */
-  async function serve(env: Readonly<Record<string, string>>): Promise<{ program: Program; dial: string }> {
+  async function serve(env: Readonly<Record<string, string>>): Promise<{ program: Program; port: number }> {
     const program = run(MAIN, [], {
       ...FREE_PORTS,
       BACKEND_TYPE: "memory",
@@ -72,8 +72,8 @@ describe("createStatisticsSinks()", () => {
       ...env,
     });
     await expect.poll(() => program.errors, WAIT).toContain("Listening for HTTP on");
-    const port = /Listening for gRPC on [^" ]*:(\d+)/.exec(program.errors)?.[1] ?? "";
-    return { program, dial: `127.0.0.1:${port}` };
+    const port = /Listening for gRPC on [^" ]*:(\d+)/.exec(program.errors)?.[1];
+    return { program, port: Number(port) };
   }
 
   async function askOverHttp(program: Program, times: number): Promise<void> {
@@ -85,9 +85,8 @@ describe("createStatisticsSinks()", () => {
     }
   }
 
-  async function askFiveTimes(dial: string): Promise<void> {
-    const args = ["-dial_string", dial, "-domain", "d", "-descriptors", "path_/foo:*:bar=v"];
-    for (let count = 0; count < 5; count++) await run(CLIENT, args, {}).exited;
+  async function askFiveTimes(port: number): Promise<void> {
+    for (let count = 0; count < 5; count++) await callRateLimit(port, "d", ["path_/foo:*:bar", "v"]);
   }
 
   async function stop(program: Program): Promise<void> {
@@ -104,8 +103,8 @@ describe("createStatisticsSinks()", () => {
   it("sends to StatsD over TCP by default, everything by the last flush (cases 179, 180, 188)", async () => {
     const receiver = await received(openTcpReceiver());
     const env = { STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), EXTRA_TAGS: "foo:bar,a:b" };
-    const { program, dial } = await serve(env);
-    await askFiveTimes(dial);
+    const { program, port } = await serve(env);
+    await askFiveTimes(port);
     const debug = /Listening for debug on ([^" ]*)/.exec(program.errors)?.[1] ?? "";
     const page = await (await fetch(`http://${debug}/stats`)).text();
     expect(page).toContain("ratelimit.service.rate_limit.d.path_/foo_*_bar.total_hits.__a=b.__foo=bar: 5\n");

@@ -5,34 +5,27 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { create } from "@bufbuild/protobuf";
-import { Client, credentials } from "@grpc/grpc-js";
 import {
-  RateLimitRequestSchema,
   type RateLimitResponse,
   RateLimitResponse_Code as Code,
-  RateLimitService,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import {
   type ClusterCertificates,
   createClusterCertificates,
-} from "./counters/kvstore/cluster/cluster-certificates.suite.ts";
-import { type ClusterServers, startCluster } from "./counters/kvstore/cluster/cluster-servers.suite.ts";
-import { hashSlot } from "./counters/kvstore/cluster/hash-slot.ts";
-import { type RedisServer, startRedisServer, until } from "./counters/kvstore/redis-server.suite.ts";
+} from "../counters/kvstore/cluster/cluster-certificates.suite.ts";
+import { type ClusterServers, startCluster } from "../counters/kvstore/cluster/cluster-servers.suite.ts";
+import { hashSlot } from "../counters/kvstore/cluster/hash-slot.ts";
+import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
+import { callRateLimit } from "./rate-limit-call.suite.ts";
 import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 const PASSWORD = "open:sesame";
 
 const MINUTE_MS = 60_000;
-
-/** Longest wait for the answer of a call, in milliseconds. */
-const CALL_TIMEOUT_MS = 15_000;
 
 /** How often a flow may begin again because its window ended in the middle of it. */
 const ATTEMPTS_MAX = 5;
@@ -106,21 +99,7 @@ async function decide(
   domain: string,
   ...entries: readonly (readonly [key: string, value: string])[]
 ): Promise<RateLimitResponse> {
-  const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitService).shouldRateLimit;
-  const request = create(RateLimitRequestSchema, {
-    domain,
-    descriptors: entries.map(([key, value]) => ({ entries: [{ key, value }] })),
-    hitsAddend: 1,
-  });
-  const client = new Client(`127.0.0.1:${await portOf("gRPC")}`, credentials.createInsecure());
-  const deadline = Date.now() + CALL_TIMEOUT_MS;
-  return await new Promise<RateLimitResponse>((resolve, reject) => {
-    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, (error, response) => {
-      client.close();
-      if (response === undefined) reject(error ?? new Error("The response was empty"));
-      else resolve(response);
-    });
-  });
+  return await callRateLimit(await portOf("gRPC"), domain, ...entries);
 }
 
 /** Runs a flow again with other values when a minute ended in the middle of it. */

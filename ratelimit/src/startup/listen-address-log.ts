@@ -1,20 +1,19 @@
-// Says where each listener listens, as soon as it does.
+// Logs the address of each listener when it starts to listen.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 
-/** A part that listens somewhere once it has started. */
+/** A part that listens on an address after its start. */
 export interface Listener extends Part {
-  start?(): void | Promise<void>;
-  /** Where it listens; undefined before it does. */
+  /** The address; undefined before the start. */
   address(): string | ListenAddress | undefined;
 }
 
 /**
- * The listener as a part that tells its address. The address stands in the message, as in the
- * reference's line, which scripts look for.
+ * The listener as a part that logs its address. The address is in the message, as in the line of
+ * envoyproxy/ratelimit, which scripts search for.
  */
-export function announced(listener: Listener, what: string, log: Log): Part {
+export function withAddressLog(listener: Listener, what: string, log: Log): Part {
   return {
     name: listener.name,
     async start() {

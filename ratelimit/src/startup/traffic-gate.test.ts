@@ -1,9 +1,9 @@
 import { silentLog } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { createHealth, type Health } from "./health/health.ts";
-import { createServing } from "./serving.ts";
-import type { Transport } from "./transport/transport.ts";
+import { createHealth, type Health } from "../health/health.ts";
+import type { Transport } from "../transport/transport.ts";
+import { createTrafficGate } from "./traffic-gate.ts";
 
 /** A transport whose calls end when the test says so. */
 class HeldTransport implements Transport {
@@ -51,7 +51,7 @@ class HeldSleeps {
   }
 }
 
-describe("createServing", () => {
+describe("createTrafficGate", () => {
   let health: Health;
   let transport: HeldTransport;
   let sleeps: HeldSleeps;
@@ -70,7 +70,7 @@ describe("createServing", () => {
       sleep: sleeps.sleep,
       log: silentLog(),
     };
-    const part = createServing(deps, { drainMs: 5000, graceMs: 10_000 });
+    const part = createTrafficGate(deps, { drainMs: 5000, graceMs: 10_000 });
     void part.start?.();
     return { stop: async () => part.stop?.() };
   }

@@ -1,13 +1,13 @@
-// The part that stands behind all others: when it starts, the service serves and is healthy; when
-// it stops, callers are sent away before anything that they need goes.
+// The last part to start and the first to stop: the process becomes healthy with it, and callers
+// move away before the parts that serve them stop.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
-import type { Health } from "./health/health.ts";
-import type { Transport } from "./transport/transport.ts";
+import type { Health } from "../health/health.ts";
+import type { Transport } from "../transport/transport.ts";
 
-/** What serving consists of. `isDrainWanted` is asked at the stop. */
-export interface ServingDeps {
+/** Dependencies of the gate. `isDrainWanted` is called at the stop. */
+export interface TrafficGateDeps {
   readonly transports: readonly Transport[];
   readonly health: Health;
   readonly isDrainWanted: () => boolean;
@@ -17,33 +17,33 @@ export interface ServingDeps {
 }
 
 /** SHUTDOWN_DRAIN and SHUTDOWN_GRACE. */
-export interface ServingOptions {
+export interface TrafficGateOptions {
   readonly drainMs: number;
   readonly graceMs: number;
 }
 
-/** Makes the part. */
-export function createServing(deps: ServingDeps, options: ServingOptions): Part {
+/** Creates the gate. */
+export function createTrafficGate(deps: TrafficGateDeps, options: TrafficGateOptions): Part {
   const { transports, health, isDrainWanted, sleep, log } = deps;
   return {
-    name: "serving",
+    name: "traffic gate",
     start() {
       health.set("start", true);
     },
     async stop() {
-      // Unhealthy first: while the listeners are still open, load balancers look and go elsewhere.
+      // Unhealthy first: load balancers notice while the listeners are still open.
       health.set("signal", false);
       if (isDrainWanted() && options.drainMs > 0) {
-        log.info("draining: unhealthy from now on, the listeners stay open a while", { forMs: options.drainMs });
+        log.info("Draining: reporting unhealthy, listeners stay open", { forMs: options.drainMs });
         await sleep(options.drainMs);
       }
-      log.info("closing the listeners, running calls may finish", { withinMs: options.graceMs });
+      log.info("Closing the listeners, running calls may finish", { withinMs: options.graceMs });
       const drained = Promise.all(transports.map((transport) => transport.drain())).then(() => true);
       const timeout = new AbortController();
       const isDrained = await Promise.race([drained, sleep(options.graceMs, timeout.signal).then(() => false)]);
       timeout.abort();
       if (!isDrained)
-        log.warn("some calls did not finish in time, their connections are closed", { afterMs: options.graceMs });
+        log.warn("Closing the connections of calls that did not finish in time", { afterMs: options.graceMs });
     },
   };
 }

@@ -6,18 +6,17 @@ import { join } from "node:path";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { createLog, silentLog } from "@weir/common/log/log";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createAltstoreStatistics } from "./counters/altstore/altstore-statistics.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { parseSettings } from "./settings.ts";
-import { createStatisticsSinks } from "./statistics-sinks.ts";
+import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { parseSettings } from "../settings.ts";
+import { defaultMappingText } from "../statistics/pull/default-mapping.ts";
+import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore, type StatisticsStore } from "../statistics/statistics-store.ts";
 import { startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition, STATSD_EXPORTER } from "./statistics-tools.suite.ts";
-import { createLoadStatistics } from "./statistics/load-statistics.ts";
-import { defaultMappingText } from "./statistics/pull/default-mapping.ts";
-import { createServiceStatistics } from "./statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
 
 /**
  * A mapping file that uses what the format has. `<scale>` is where durations become seconds, which
@@ -192,7 +191,7 @@ describe("statistics for scraping and statsd_exporter", () => {
     };
     await expect.poll(theirs, WAIT).toContain("statsd_exporter_lines_total");
     let address = "";
-    const startLog = createLog({
+    const addressLog = createLog({
       level: "info",
       format: "text",
       write: (line) => void (address = /Listening for statistics on ([^"]*)/.exec(line)?.[1] ?? ""),
@@ -207,7 +206,7 @@ describe("statistics for scraping and statsd_exporter", () => {
       ...env,
     });
     const store = createStatisticsStore({ maxDynamicKeys: 100 });
-    parts.push(...(await createStatisticsSinks(settings.statistics, { store, startLog, log: silentLog() })));
+    parts.push(...(await createStatisticsSinks(settings.statistics, { store, addressLog, log: silentLog() })));
     for (const part of parts) await part.start?.();
     const ours = async (): Promise<string> => (await fetch(`http://${address}/metrics`)).text();
     return { store, ours, theirs };

@@ -9,14 +9,14 @@ import { createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import type { ConfigSource } from "./config/config-source.ts";
-import { buildGoServer, GoControlPlane, type ServerOptions } from "./config/xds/go-control-plane.suite.ts";
-import type { XdsOptions } from "./config/xds/xds-options.ts";
-import { createXdsSource } from "./config/xds/xds-source.ts";
-import { createHealth } from "./health/health.ts";
-import { createRulesInForce, type RulesInForce } from "./rules-in-force.ts";
-import { createServiceStatistics, type ServiceStatistics } from "./statistics/service-statistics.ts";
-import { createStatisticsStore } from "./statistics/statistics-store.ts";
+import { createHealth } from "../health/health.ts";
+import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { ActiveRules } from "./active-rules.ts";
+import type { ConfigSource } from "./config-source.ts";
+import { buildGoServer, GoControlPlane, type ServerOptions } from "./xds/go-control-plane.suite.ts";
+import type { XdsOptions } from "./xds/xds-options.ts";
+import { createXdsSource } from "./xds/xds-source.ts";
 
 const WAIT = { timeout: 40_000, interval: 10 };
 
@@ -33,7 +33,7 @@ const FOO: JsonObject = {
 
 /** A client of the server: rules, statistics and log of one pod. */
 interface Pod {
-  readonly rules: RulesInForce;
+  readonly rules: ActiveRules;
   readonly statistics: ServiceStatistics;
   readonly source: ConfigSource;
   readonly lines: Record<string, unknown>[];
@@ -93,7 +93,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     const { mergeDomains = false, ...overrides } = options;
     const store = createStatisticsStore({ maxDynamicKeys: 10 });
     const statistics = createServiceStatistics(store);
-    const rules = createRulesInForce(
+    const rules = new ActiveRules(
       { store, statistics, health: createHealth({ withConfig: false, withActiveConnection: false }) },
       { mergeDomains },
     );

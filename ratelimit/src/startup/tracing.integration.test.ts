@@ -5,18 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { credentials, makeClientConstructor, Metadata } from "@grpc/grpc-js";
 import { create } from "@bufbuild/protobuf";
+import { credentials, makeClientConstructor, Metadata } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { reservePort } from "@weir/testing/reserve-ports";
 import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /** The caller's place in its trace. */
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -1,10 +1,9 @@
-// The wait for the first configuration: what starts behind this part starts when rules are in
-// force.
+// Delays the parts that start after it until a first configuration is active.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
-/** How long the wait lasts before it is told, and how often it is told again, in milliseconds. */
-const TOLD_EVERY_MS = 10_000;
+/** Time between two warnings while the wait lasts, in milliseconds. */
+const WARNING_INTERVAL_MS = 10_000;
 
 /** A part whose start takes until `first` resolves; a stop ends it. */
 export function createFirstConfigurationWait(deps: { readonly first: Promise<void>; readonly log: Log }): Part {
@@ -14,9 +13,9 @@ export function createFirstConfigurationWait(deps: { readonly first: Promise<voi
     async start() {
       const timer = setInterval(() => {
         deps.log.warn(
-          "still waiting for the first configuration; FORCE_START_WITHOUT_INITIAL_CONFIG=true would start without one",
+          "Waiting for the first configuration; FORCE_START_WITHOUT_INITIAL_CONFIG=true starts without one",
         );
-      }, TOLD_EVERY_MS);
+      }, WARNING_INTERVAL_MS);
       try {
         await Promise.race([deps.first, stopped.promise]);
       } finally {

@@ -1,9 +1,10 @@
 // What all deployment types of the kvstore backend do without any server.
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
-import { serverOptions } from "./counters/kvstore/kvstore-counter.suite.ts";
-import { createKvstoreBackend } from "./kvstore-backend.ts";
-import { createStatisticsStore } from "./statistics/statistics-store.ts";
+
+import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { createKvstoreBackend } from "./counter-backend.ts";
 
 describe("createKvstoreBackend()", () => {
   it.each([

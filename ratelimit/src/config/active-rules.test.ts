@@ -1,15 +1,15 @@
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
-import { ConfigError } from "./config/errors.ts";
-import { parseRuleFile } from "./config/files/rule-file.ts";
-import { createHealth, type Health } from "./health/health.ts";
-import { createRulesInForce, type RulesInForce } from "./rules-in-force.ts";
-import { createServiceStatistics, type ServiceStatistics } from "./statistics/service-statistics.ts";
-import { createStatisticsStore } from "./statistics/statistics-store.ts";
+import { createHealth, type Health } from "../health/health.ts";
+import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { ActiveRules } from "./active-rules.ts";
+import { ConfigError } from "./errors.ts";
+import { parseRuleFile } from "./files/rule-file.ts";
 
 function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
-  rules: RulesInForce;
+  rules: ActiveRules;
   statistics: ServiceStatistics;
   health: Health;
 } {
@@ -17,7 +17,7 @@ function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
   const statistics = createServiceStatistics(store);
   const health = createHealth({ withConfig: true, withActiveConnection: false });
   health.set("start", true);
-  return { rules: createRulesInForce({ store, statistics, health }, options), statistics, health };
+  return { rules: new ActiveRules({ store, statistics, health }, options), statistics, health };
 }
 
 function config(name: string, text: string): RateLimitConfigModel {
@@ -31,7 +31,7 @@ const ONE =
 const OTHER =
   "domain: test-domain\ndescriptors: [{key: key2, value: value2, rate_limit: {unit: minute, requests_per_unit: 20}}]\n";
 
-describe("createRulesInForce", () => {
+describe("ActiveRules", () => {
   it("current() is undefined before the first good load", () => {
     expect(setUp().rules.current()).toBeUndefined();
   });
