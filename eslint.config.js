@@ -178,7 +178,7 @@ export default tseslint.config(
   {
     // Programs, and the piece of the plumbing that hands the environment to every program: the only
     // places that read it.
-    files: ["**/main.ts", "cli/src/config-check.ts", "ratelimit/src/tools/client.ts", "common/src/lifecycle/host.ts"],
+    files: ["**/main.ts", "cli/src/config-check.ts", "cli/src/client.ts", "common/src/lifecycle/host.ts"],
     rules: { "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
   },
   {
