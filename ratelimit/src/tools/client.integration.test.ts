@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 
 import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
+import type { ListenerTls } from "@weir/common/net/connection-listener";
 import { openTlsFiles } from "@weir/common/tls/tls-files";
 import type { TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import { afterEach, describe, expect, it } from "vitest";
@@ -16,8 +17,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createHealth } from "../health/health.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import type { ListenerAddress, ListenerTls } from "../transport/connection-listener.ts";
-import { createGrpcJsTransport } from "../transport/grpc-js/grpc-js-transport.ts";
+import type { ListenerAddress } from "../transport/transport.ts";
+import { GrpcJsTransport } from "../transport/grpc-js/grpc-js-transport.ts";
 import type { Transport } from "../transport/transport.ts";
 import { NO_TRACING, ScriptedDecider } from "../transport/transport.suite.ts";
 
@@ -56,7 +57,7 @@ describe("weir-client", () => {
   async function serve(decider: ScriptedDecider, tls?: ListenerTls, at: ListenerAddress = ANY_PORT): Promise<string> {
     const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
     const health = createHealth({ withConfig: false, withActiveConnection: false });
-    transport = createGrpcJsTransport(
+    transport = new GrpcJsTransport(
       { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() },
       { address: at, tls, connectionAgeMaxMs: HOUR_MS, connectionAgeGraceMs: HOUR_MS },
     );
