@@ -8,7 +8,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import { Agent, type Dispatcher, errors, Pool, ProxyAgent } from "undici";
 
 import type { ClusterAccess, RequestAccess } from "../access/cluster-access.ts";
-import { ApiFailure, type ApiRequest, errorAnswerOf, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
+import { ApiFailure, type ApiRequest, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
 import { requestPath } from "./api-resource.ts";
 import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./kubernetes-object.ts";
 
@@ -194,7 +194,7 @@ export class ApiClient {
     const isConnecting = error instanceof errors.HeadersTimeoutError || error instanceof errors.ConnectTimeoutError;
     if (!isConnecting && !(error instanceof errors.BodyTimeoutError)) return error;
     const timeoutMs = isConnecting ? this.#timeouts.answerTimeoutMs : bodyTimeoutMs;
-    return new Error(`nothing was received for ${timeoutMs / 1000} s`, { cause: error });
+    return new Error(`nothing was received for ${timeoutMs / 1000} s`);
   }
 }
 
@@ -213,10 +213,9 @@ async function failureOfResponse(
   request: ApiRequest,
   { statusCode, headers, body }: Dispatcher.ResponseData,
 ): Promise<ApiFailure> {
-  const seconds = Number(headers["retry-after"] ?? 0);
-  const text = await readBody(body, ERROR_MAX_BYTES);
-  const retryAfterMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
-  return failureOfAnswer(request, errorAnswerOf(parseJson(text ?? ""), statusCode, retryAfterMs));
+  const retryAfterSeconds = Number(headers["retry-after"] ?? 0);
+  const status = parseJson((await readBody(body, ERROR_MAX_BYTES)) ?? "");
+  return failureOfAnswer(request, { status, code: statusCode, retryAfterSeconds });
 }
 
 /** The whole text; undefined when it is too long. */
@@ -250,7 +249,7 @@ function readEvent(line: string, request: ApiRequest): Exclude<WatchEvent, { rea
   const event = readWatchEvent(parseJson(line));
   if (event === undefined)
     throw new ApiFailure("broken", request, `an event cannot be understood: ${line.slice(0, 100)}`);
-  if (event.kind === "error") throw failureOfAnswer(request, errorAnswerOf(event.status, 500));
+  if (event.kind === "error") throw failureOfAnswer(request, { status: event.status, code: 500 });
   return event;
 }
 

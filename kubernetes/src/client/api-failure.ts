@@ -2,7 +2,7 @@
 // the reflector how to continue.
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
-import { fieldsOf, mappingsOf, textOf } from "../mapping.ts";
+import { fieldsOf, type Mapping, mappingsOf, textOf } from "../mapping.ts";
 import { type ApiResource, type ApiVerb, describeResource } from "./api-resource.ts";
 
 /** Longest wait that a server may ask for, in milliseconds: the server may be wrong. */
@@ -51,38 +51,29 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
   }
 }
 
-/** An answer that is an error: the HTTP status, and the Status object if there is one. */
+/** An answer that is an error. */
 export interface ErrorAnswer {
+  /** HTTP status; the code of the Status object wins. */
   readonly code: number;
-  readonly reason: string;
-  readonly message: string;
-  /** Milliseconds; 0 when the server names no time. */
-  readonly retryAfterMs: number;
-  readonly causes: readonly string[];
-}
-
-/** Reads a Status object; `fallbackCode` is the HTTP status, for a body that is no Status. */
-export function errorAnswerOf(status: unknown, fallbackCode: number, retryAfterMs = 0): ErrorAnswer {
-  const { code, reason, message, details } = fieldsOf(status);
-  const { retryAfterSeconds, causes } = fieldsOf(details);
-  const seconds = typeof retryAfterSeconds === "number" ? retryAfterSeconds : 0;
-  return {
-    code: typeof code === "number" ? code : fallbackCode,
-    reason: textOf(reason) ?? "",
-    message: textOf(message) ?? "",
-    retryAfterMs: Math.max(retryAfterMs, seconds * 1000),
-    causes: mappingsOf(causes).map((cause) => textOf(cause["reason"]) ?? ""),
-  };
+  /** Body of the answer or object of the event: a Status if the server is one of Kubernetes. */
+  readonly status: unknown;
+  /** Header of the answer; not a number when it has no number of seconds. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** The failure that an error answer means. */
 export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFailure {
-  const said = answer.message === "" ? `HTTP status ${answer.code}` : `"${answer.message.slice(0, QUOTE_LENGTH_MAX)}"`;
+  const status = fieldsOf(answer.status);
+  const code = typeof status["code"] === "number" ? status["code"] : answer.code;
+  const message = textOf(status["message"]);
+  const said = message === undefined ? `HTTP status ${code}` : `"${message.slice(0, QUOTE_LENGTH_MAX)}"`;
+  const seconds = [answer.retryAfterSeconds, fieldsOf(status["details"])["retryAfterSeconds"]];
+  const retryAfterMs = 1000 * Math.max(0, ...seconds.filter((value): value is number => Number.isFinite(value)));
   const failure = (kind: FailureKind, reason: string): ApiFailure =>
-    new ApiFailure(kind, request, reason, { retryAfterMs: answer.retryAfterMs });
-  if (answer.code === 410 || answer.reason === "Expired" || answer.reason === "Gone" || isVersionUnknown(answer))
+    new ApiFailure(kind, request, reason, { retryAfterMs });
+  if (code === 410 || status["reason"] === "Expired" || status["reason"] === "Gone" || isVersionUnknown(status))
     return failure("expired", `the resource version is not available any more, the server says ${said}`);
-  switch (answer.code) {
+  switch (code) {
     case 401:
       return failure("unauthorized", `the credentials are not accepted, the server says ${said}`);
     case 403:
@@ -93,7 +84,7 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
     case 429:
       return failure("unavailable", `the server is busy, it says ${said}`);
     default:
-      return failure(answer.code >= 500 ? "unavailable" : "refused", `the server says ${said}`);
+      return failure(code >= 500 ? "unavailable" : "refused", `the server says ${said}`);
   }
 }
 
@@ -104,8 +95,12 @@ export function failureOfConnection(request: ApiRequest, server: string, cause: 
 }
 
 /** After a restore from a backup the server may not have reached the requested version again. */
-function isVersionUnknown(answer: ErrorAnswer): boolean {
-  return answer.causes.includes("ResourceVersionTooLarge") || answer.message.includes("Too large resource version");
+function isVersionUnknown({ message, details }: Mapping): boolean {
+  const causes = mappingsOf(fieldsOf(details)["causes"]);
+  return (
+    causes.some(({ reason }) => reason === "ResourceVersionTooLarge") ||
+    textOf(message)?.includes("Too large resource version") === true
+  );
 }
 
 function missingRight({ verb, resource }: ApiRequest): string {

@@ -137,7 +137,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await startAgain(IMPATIENT);
     await cluster.pauseApiServer();
     try {
-      await expectProblem("nothing was heard for 2 s");
+      await expectProblem("nothing was received for 2 s");
       expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
     } finally {
       cluster.resumeApiServer();
@@ -151,7 +151,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     const before = proxy.connections;
     proxy.swallow();
     await apply("a", 11);
-    await expectProblem("nothing was heard for 2 s");
+    await expectProblem("nothing was received for 2 s");
     proxy.restore();
     await expectLimits({ a: 11, b: 2 });
     expect(proxy.connections).toBeGreaterThan(before);
