@@ -15,7 +15,7 @@ import { resourceKey } from "../source.ts";
 /** Namespace of a manifest that names none. */
 const DEFAULT_NAMESPACE = "default";
 
-/** The text of a file, or why there is none. */
+/** The text of a file, or the reason why there is none. */
 export type FileText =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "gone" }
