@@ -128,11 +128,11 @@ export class ApiClient {
   ): Promise<T> {
     const access = await this.#authenticate(request);
     try {
-      const { origin, pathname } = new URL(access.server);
+      const { origin, pathname, search } = new URL(access.server + options.path);
       const response = await this.#dispatcherFor(access).request({
         ...options,
         origin,
-        path: `${pathname.replace(/\/$/, "")}${options.path}`,
+        path: pathname + search,
         method: "GET",
         headersTimeout: this.#timeouts.answerTimeoutMs,
         headers: {
