@@ -61,7 +61,7 @@ function answering(status: object): string {
 
 function isRunning(pid: number): boolean {
   try {
-    // Also there while nobody has asked how it ended; what counts is that it does nothing more.
+    // A zombie remains until its parent reads its exit status.
     return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
   } catch {
     return false;
@@ -69,7 +69,7 @@ function isRunning(pid: number): boolean {
 }
 
 describe("runCredentialProgram()", () => {
-  it("gives what the program answers", async () => {
+  it("returns the answer of the program", async () => {
     const status = {
       token: "made",
       clientCertificateData: "certificate",
@@ -90,7 +90,7 @@ describe("runCredentialProgram()", () => {
     });
   });
 
-  it("tells the program which version is wanted and that nobody is there to be asked, and adds the variables to those that are there", async () => {
+  it("passes the version and that no person can answer to the program, and adds the variables to the environment", async () => {
     await run(
       `printf '%s\\n' "$KUBERNETES_EXEC_INFO" "$EXTRA" "$PATH" > "$FOLDER/env"; ${answering({ token: "made" })}`,
       NEVER_MS,
@@ -106,7 +106,7 @@ describe("runCredentialProgram()", () => {
     ]);
   });
 
-  it("kills a program that hangs, also when another program keeps its output open, and says so", async () => {
+  it("kills a program that hangs, also when another program keeps its output open, and says why", async () => {
     // The other program ends by itself when the folder of the test is removed.
     const hanging = run(
       'echo log in first >&2; (while [ -d "$FOLDER" ]; do sleep 0.05; done) & trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done',
@@ -132,7 +132,7 @@ describe("runCredentialProgram()", () => {
     { script: "echo '{}'", message: WITHOUT_CREDENTIALS },
     { script: answering({}), message: WITHOUT_CREDENTIALS },
     { script: answering({ clientCertificateData: "certificate" }), message: WITHOUT_CREDENTIALS },
-  ])("says so when the script is: $script", async ({ script, message }) => {
+  ])("fails with the reason when the script is: $script", async ({ script, message }) => {
     await expect(run(script)).rejects.toThrow(new Error(message));
   });
 
@@ -143,7 +143,7 @@ describe("runCredentialProgram()", () => {
     process.kill(pid, "SIGKILL");
   });
 
-  it("says so when there is no file descriptor left for it, and the process goes on", async () => {
+  it("fails when no file descriptor is left, and the process continues", async () => {
     const { stdout } = await promisify(execFile)("sh", [
       "-c",
       'ulimit -n 64; exec "$0" --input-type=module --eval "$1"',
@@ -153,7 +153,7 @@ describe("runCredentialProgram()", () => {
     expect(stdout).toBe("the program true of the kubeconfig cannot be run: spawn true EMFILE\n");
   });
 
-  it("says how to get a program that is not there", async () => {
+  it("says how to install a program that does not exist", async () => {
     const missing = { command: join(folder, "missing"), installHint: "see example.org" };
     await expect(run("", NEVER_MS, missing)).rejects.toThrow(
       new Error(`the program ${missing.command} of the kubeconfig cannot be run: it does not exist; see example.org`),

@@ -1,5 +1,5 @@
-// Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and
-// programs: what a request to the API server would carry.
+// Tests of kubeconfig.ts and cluster-access.ts on real files and programs: the credentials that a
+// request to the API server would have.
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ async function authorizationOf(access: ClusterAccess): Promise<unknown> {
   return (await access.forRequest()).headers["authorization"];
 }
 
-/** What a program answers that has made a token. */
+/** The answer of a program with a token. */
 function credentialOf(token: string): string {
   return JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token } });
 }
@@ -54,7 +54,7 @@ function kubeconfig(user: object, cluster: object = { server: "https://10.0.0.1:
 }
 
 describe("openClusterAccess(), with a kubeconfig", () => {
-  it("sends the token of tokenFile, which counts more than token, as it is at that moment", async () => {
+  it("sends the token of tokenFile rather than token, as it is at that moment", async () => {
     write("token", "first\n");
     const access = await open(write("config", kubeconfig({ token: "written here", tokenFile: "token" })));
     expect((await access.forRequest()).server).toBe("https://10.0.0.1:6443");
@@ -67,7 +67,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(await authorizationOf(access)).toBe("Bearer third");
   });
 
-  it("reads YAML, and takes paths from the folder of their file", async () => {
+  it("reads YAML, and paths relative to the folder of their file", async () => {
     mkdirSync(join(folder, "deep"));
     write("deep/ca.pem", "authority");
     write("deep/cert.pem", "certificate");
@@ -89,7 +89,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(tls).toEqual({ ca: "authority", cert: "certificate", key: "key", servername: "kubernetes" });
   });
 
-  it("takes what the first of several files names, whatever else later ones say of it, and passes over files that are missing", async () => {
+  it("uses the first file that names an entry, and skips files that are missing", async () => {
     const first = write("first", {
       users: [{ name: "me", user: { token: "of the first" } }],
       contexts: [{ name: "here", context: { cluster: "there", user: "me" } }],
@@ -110,12 +110,12 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(await authorizationOf(access)).toBe("Bearer second");
   });
 
-  it("goes without TLS to a server that is named so, as kubectl does", async () => {
+  it("uses no TLS for a server with http://, as kubectl", async () => {
     const access = await open(write("config", kubeconfig({}, { server: "http://127.0.0.1:8001" })));
     expect(await access.forRequest()).toMatchObject({ server: "http://127.0.0.1:8001" });
   });
 
-  it("takes an empty text for what is not there, as kubectl writes it", async () => {
+  it("reads an empty text as a missing value, as kubectl writes it", async () => {
     const cluster = { server: "https://10.0.0.1", "proxy-url": "", "certificate-authority": "" };
     const nobody = {
       ...kubeconfig({}, cluster),
@@ -129,7 +129,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     ).toBe("Bearer here");
   });
 
-  it("runs a program once for all who ask meanwhile, found from the folder of its file", async () => {
+  it("runs a program once for all requests meanwhile, with a path relative to the folder of its file", async () => {
     write("make-token", `#!/bin/sh\necho run >> ${folder}/runs\necho '${credentialOf("made")}'\n`);
     const exec = {
       apiVersion: "client.authentication.k8s.io/v1",
@@ -145,7 +145,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(readFileSync(join(folder, "runs"), "utf8")).toBe("run\n");
   });
 
-  it("does not wait for a program for ever, and uses what it answers in the end", async () => {
+  it("does not wait for a program indefinitely, and uses its answer when it comes", async () => {
     const fifo = join(folder, "wait");
     const script = `while [ ! -e ${fifo} ]; do sleep 0.02; done; echo '${credentialOf("late")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
@@ -164,7 +164,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     await client.close();
   });
 
-  it("kills a program that hangs, tells all who wait for it, and runs it again for the next one who asks", async () => {
+  it("kills a program that hangs, fails all requests that wait for it, and runs it again for the next one", async () => {
     const held = join(folder, "held");
     const script = `if mkdir ${held} 2>&-; then while [ -d ${folder} ]; do sleep 0.02; done; fi; echo '${credentialOf("second")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
@@ -202,14 +202,14 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect([tls.cert, tls.key]).toEqual(["certificate", "key"]);
   });
 
-  it("gives a program the variables of the kubeconfig, of which those without a value are empty", async () => {
+  it("passes the variables of the kubeconfig to a program, empty when they have no value", async () => {
     const env = [{ name: "ONE", value: "1" }, { name: "NONE" }];
     const script = `echo '${credentialOf("VALUE")}' | sed "s/VALUE/<$ONE$NONE>/"`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script], env };
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer <1>");
   });
 
-  it("shows the certificate of a program also through a proxy, and that of the kubeconfig rather than it", async () => {
+  it("uses the certificate of a program also through a proxy, but that of the kubeconfig first", async () => {
     const status = { clientCertificateData: "certificate", clientKeyData: "key" };
     const exec = { command: "echo", args: [JSON.stringify({ kind: "ExecCredential", status })] };
     const cluster = { server: "https://10.0.0.1", "proxy-url": "http://10.0.0.2:3128" };
@@ -226,7 +226,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     ]);
   });
 
-  it("tells a program of the cluster when it asks for that", async () => {
+  it("passes the cluster to a program that asks for it", async () => {
     const exec = {
       command: "sh",
       args: ["-c", `echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo '${credentialOf("made")}'`],
@@ -239,7 +239,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       "proxy-url": "",
       extensions,
     };
-    const told = async (user: object, more: object): Promise<unknown> => {
+    const passed = async (user: object, more: object): Promise<unknown> => {
       await (await open(write("config", kubeconfig({ exec: user }, { ...cluster, ...more })))).forRequest();
       return (JSON.parse(readFileSync(join(folder, "info"), "utf8")) as { spec: object }).spec;
     };
@@ -251,15 +251,15 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       config: { audience: "me" },
     };
     const asking = { ...exec, provideClusterInfo: true };
-    expect(await told(asking, { "certificate-authority": "ca.pem" })).toEqual({ cluster: info, interactive: false });
-    expect(await told(asking, { "certificate-authority-data": "YQ==" })).toEqual({
+    expect(await passed(asking, { "certificate-authority": "ca.pem" })).toEqual({ cluster: info, interactive: false });
+    expect(await passed(asking, { "certificate-authority-data": "YQ==" })).toEqual({
       cluster: { ...info, "certificate-authority-data": "YQ==" },
       interactive: false,
     });
-    expect(await told(exec, {})).toEqual({ interactive: false });
+    expect(await passed(exec, {})).toEqual({ interactive: false });
   });
 
-  it("sends a token that stands in the kubeconfig rather than that of its program", async () => {
+  it("sends a token of the kubeconfig rather than that of its program", async () => {
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "echo", args: [credentialOf("made")] };
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec, token: "written" }))))).toBe(
       "Bearer written",
@@ -305,7 +305,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       files: [kubeconfig({ exec: { apiVersion: "client.authentication.k8s.io/v1" } })],
       reason: "the exec of the current user names no command",
     },
-  ])("fails at once when $what", async ({ files, reason }) => {
+  ])("fails immediately when $what", async ({ files, reason }) => {
     const paths =
       files.length === 0 ? [join(folder, "config-0")] : files.map((file, index) => write(`config-${index}`, file));
     const failing = open(...paths);

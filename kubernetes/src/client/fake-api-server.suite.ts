@@ -15,7 +15,7 @@ export interface FakeCall {
   readonly fromPort: number;
   /** Answers with a status and a whole body; objects become JSON. */
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void;
-  /** Begins an answer that goes on. */
+  /** Begins an answer without ending it. */
   open(headers?: Readonly<Record<string, string>>): void;
   /** Sends a piece of such an answer. */
   send(piece: string | Buffer): void;

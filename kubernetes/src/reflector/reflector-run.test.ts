@@ -1,5 +1,5 @@
-// Tests of reflector-run.ts: how long it waits and what it tells while requests fail, and
-// afterwards; what it hands to its sink and knows of its own state.
+// Tests of reflector-run.ts: its waits and log lines while requests fail and afterwards, its calls of
+// the sink and its condition.
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -26,7 +26,7 @@ const [A, B, C] = [objectOf("a"), objectOf("b"), objectOf("c")];
 
 const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
 
-/** An API server on which lists and watches succeed or fail as the test says. */
+/** A client whose lists and watches succeed or fail as the test says. */
 class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   /** When requests came, milliseconds since the beginning of the test. */
   readonly requestsMs: number[] = [];
@@ -152,7 +152,7 @@ describe("ReflectorRun", () => {
     vi.useRealTimers();
   });
 
-  it("asks again soon when an API server that has just started refuses what it allows, and tells nobody to grant it", async () => {
+  it("retries soon, without a log line, when an API server that has just started refuses what it allows", async () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(0);
@@ -167,7 +167,7 @@ describe("ReflectorRun", () => {
     expect(lines).toEqual([]);
   });
 
-  it("tells nobody to grant what is refused once after the API server was away, and does when it is refused again", async () => {
+  it("logs a refusal after the API server was unreachable only when it is repeated", async () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(2500);
@@ -180,7 +180,7 @@ describe("ReflectorRun", () => {
     expect(lines.length).toBe(2);
   });
 
-  it("asks ever more rarely, and tells it once, while it is refused, and from the beginning after it was well", async () => {
+  it("waits longer after each refusal and logs it once, and begins with short waits after a recovery", async () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(60_000);
@@ -197,7 +197,7 @@ describe("ReflectorRun", () => {
     expect(client.waitsFrom(healthy + 1)).toEqual([250, 500]);
   });
 
-  it("tells nobody of a connection that was cut once, and once of one that is cut again and again", async () => {
+  it("does not log a connection that was cut once, and logs one that is cut repeatedly once", async () => {
     for (let cut = 1; cut <= 3; cut += 1) {
       await vi.advanceTimersByTimeAsync(5000);
       client.cut("unreachable");
@@ -217,7 +217,7 @@ describe("ReflectorRun", () => {
     ]);
   });
 
-  it("does not take watches that end soon as they should for well while those between them fail", async () => {
+  it("does not log a recovery for watches that end soon while those between them fail", async () => {
     for (let count = 1; count <= 2; count += 1) {
       client.fails = "unreachable";
       client.cut("unreachable");
@@ -233,7 +233,7 @@ describe("ReflectorRun", () => {
     expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
   });
 
-  it("leaves a busy API server alone for as long as it asks", async () => {
+  it("waits as long as a busy API server asks", async () => {
     const asked = client.requestsMs.length;
     client.cut("unavailable", 7000);
     await vi.advanceTimersByTimeAsync(6999);
@@ -242,7 +242,7 @@ describe("ReflectorRun", () => {
     expect(client.requestsMs.length).toBe(asked + 1);
   });
 
-  it("asks for nothing more after it has stopped, whatever it waits for", async () => {
+  it("sends no request after it has stopped", async () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(1000);
@@ -252,7 +252,7 @@ describe("ReflectorRun", () => {
     expect([client.requestsMs.length, vi.getTimerCount()]).toEqual([asked, 0]);
   });
 
-  it("waits no longer than the longest back-off however long the API server is away, so that changes come soon after it is back", async () => {
+  it("waits at most the longest back-off while the API server is unreachable, so that changes come soon after", async () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(60_000);
@@ -262,7 +262,7 @@ describe("ReflectorRun", () => {
     expect(reflector.condition().problem).toBeUndefined();
   });
 
-  it("hands over all pages as one list and then every event, and is in step with the server from the last page on", async () => {
+  it("passes all pages as one list and then every event to the sink, and is synced from the last page on", async () => {
     await start(0, (fresh) => {
       fresh.pages = [
         { objects: [A], resourceVersion: "7", continueToken: "more" },
@@ -281,7 +281,7 @@ describe("ReflectorRun", () => {
     expect(reflector.condition()).toEqual({ syncedMs: 0, problem: undefined });
   });
 
-  it("knows nothing and is not in step before the last page, and says so when it fails", async () => {
+  it("is not synced before the last page, and logs that nothing is served when it fails", async () => {
     let isSynced = false;
     await start(0, (fresh) => (fresh.fails = "unreachable"));
     void reflector.synced.then(() => (isSynced = true));
@@ -308,7 +308,7 @@ describe("ReflectorRun", () => {
     ]);
   });
 
-  it("is in step at every sign of life of a watch and at its regular end, and not when it was silent", async () => {
+  it("is synced at every event of a watch and at its regular end, but not when it was silent", async () => {
     const syncedMs = async (afterMs: number, happen: () => void): Promise<number | undefined> => {
       await vi.advanceTimersByTimeAsync(afterMs);
       happen();
@@ -318,7 +318,7 @@ describe("ReflectorRun", () => {
     expect(await syncedMs(10_000, () => client.bookmark())).toBe(10_000);
     expect(await syncedMs(10_000, () => client.bring("put", A))).toBe(20_000);
     expect(await syncedMs(10_000, () => client.end("ended"))).toBe(30_000);
-    // The next watch was opened at once, from where the last one had got to.
+    // The next watch was opened immediately, from the version of the last one.
     expect(client.watchesFrom.map(({ resourceVersion }) => resourceVersion)).toEqual(["1", "9"]);
     await vi.advanceTimersByTimeAsync(10_000);
     client.fails = "unreachable";
@@ -327,7 +327,7 @@ describe("ReflectorRun", () => {
     expect(reflector.condition().syncedMs).toBe(30_000);
   });
 
-  it("lists again at once, and tells nothing of it, when four watches in a row were silent: the server may not know their version", async () => {
+  it("lists again immediately, without a log line, after four silent watches: the server may not know their version", async () => {
     for (let watch = 1; watch <= 4; watch += 1) {
       expect(counts).toEqual({ lists: 1, watches: watch, failures: NO_FAILURES });
       await vi.advanceTimersByTimeAsync(100_000);
@@ -348,7 +348,7 @@ describe("ReflectorRun", () => {
     { random: 0.5, waits: [187.5, 375, 750, 1500], timeoutSeconds: 450 },
     { random: 0.999, waits: [249.875, 499.75, 999.5, 1999], timeoutSeconds: 600 },
   ])(
-    "draws waits and the length of watches with $random, so that replicas do not come together",
+    "varies waits and the length of watches with $random, so that replicas do not act together",
     async ({ random, waits, timeoutSeconds }) => {
       await start(random);
       expect(client.watchesFrom[0]?.timeoutSeconds).toBe(timeoutSeconds);
@@ -360,7 +360,7 @@ describe("ReflectorRun", () => {
     },
   );
 
-  it("begins waiting anew after a watch that lived for a while, and not after short ones", async () => {
+  it("begins with short waits after a watch that lasted for a while, and not after short ones", async () => {
     for (const livedMs of [0, 0, 4999, 5000]) {
       await vi.advanceTimersByTimeAsync(livedMs);
       const index = client.requestsMs.length - 1;
@@ -372,7 +372,7 @@ describe("ReflectorRun", () => {
     expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125, 0]);
   });
 
-  it("lists again without a word when the server has forgotten the version", async () => {
+  it("lists again without a log line when the version has expired", async () => {
     client.cut("expired");
     await vi.advanceTimersByTimeAsync(0);
     expect(reflector.condition().problem).toBeUndefined();
@@ -384,7 +384,7 @@ describe("ReflectorRun", () => {
     ]);
   });
 
-  it("follows a hundred thousand objects and no more, listed or watched, and keeps what it has", async () => {
+  it("follows a hundred thousand objects and no more, listed or watched, and keeps those", async () => {
     const most = Array.from({ length: 100_000 }, () => A);
     await start(0, (fresh) => (fresh.pages = [{ objects: most, resourceVersion: "7", continueToken: "" }]));
     expect([sinkCalls.length, reflector.condition().problem]).toEqual([1, undefined]);
@@ -409,7 +409,7 @@ describe("ReflectorRun", () => {
     expect(sinkCalls.slice(3)).toEqual([]);
   });
 
-  it("asks for nothing, tells nothing and holds up nobody any more when it is stopped while it waits or watches", async () => {
+  it("sends no request, logs nothing and resolves synced when it is stopped while it waits or watches", async () => {
     await vi.advanceTimersByTimeAsync(5000);
     await start(0, (fresh) => (fresh.fails = "unreachable"));
     expect(vi.getTimerCount()).toBe(1);

@@ -1,5 +1,4 @@
-// Tests of directory-source.ts on real folders: the behaviour of every source, and what only
-// folders do.
+// Tests of directory-source.ts on real folders: the behaviour of every source, and that of folders.
 import {
   chmodSync,
   mkdirSync,
@@ -35,14 +34,14 @@ import { readFileText } from "./read-manifest-file.ts";
 // The real functions; their calls are counted.
 vi.mock("./read-manifest-file.ts", { spy: true });
 
-/** A look at the folder that no test waits for: changes must be noticed by watching. */
+/** An interval that no test waits for: changes must be noticed by watching. */
 const NEVER_MS = 3_600_000;
 
 function newFolder(): string {
   return realpathSync(mkdtempSync(join(tmpdir(), "weir-source-")));
 }
 
-/** A folder in the hands of the behaviour suite. */
+/** A folder for the behaviour suite. */
 function openFolder(write: (path: string, text: string) => void): SourceFixture {
   const folder = newFolder();
   return {
@@ -71,7 +70,7 @@ describe("DirectorySource.read()", () => {
     { files: "of other names", fileOf: (name: string, version: number) => `${name}${version}.yaml` },
     { files: "of the same names", fileOf: (name: string) => `${name}.yaml` },
   ])(
-    "gives no half of a change while a link on the way is swapped again and again for a folder with files $files",
+    "returns no half of a change while a link on the way is swapped again and again for a folder with files $files",
     async ({ fileOf }) => {
       const base = newFolder();
       const last = 60;
@@ -220,7 +219,7 @@ describe("DirectorySource.read()", () => {
     expect(state.resources.map(({ createdMs }) => createdMs)).toEqual([0, Date.UTC(2026, 0, 31, 12)]);
   });
 
-  it("names line and column of a field that is refused", async () => {
+  it("reports line and column of an invalid field", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
     const state = await (await watch()).source.read();
     expect(state.refusals).toMatchObject([
@@ -232,7 +231,7 @@ describe("DirectorySource.read()", () => {
     ]);
   });
 
-  it("tells why it does not know the state when the folder is gone, and that it does when it is back", async () => {
+  it("reports a problem while the folder is missing, and none when it is back", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     const { source } = await watch();
     renameSync(folder, `${folder}.away`);
@@ -261,7 +260,7 @@ describe("DirectorySource.read()", () => {
     await until("a goes", (state) => state.resources.length === 0);
   });
 
-  it("notices a change without an event when it looks again by itself", async () => {
+  it("notices a change without an event at the next interval", async () => {
     const elsewhere = newFolder();
     mkdirSync(join(elsewhere, "v1"));
     mkdirSync(join(elsewhere, "v2"));
@@ -334,7 +333,7 @@ describe("DirectorySource.read()", () => {
     rmSync(elsewhere, { recursive: true });
   });
 
-  it("does not look by itself any more once it has stopped", async () => {
+  it("does not read at intervals after it has stopped", async () => {
     const { source, calls } = await watch(10);
     await eventually("looks", () => expect(calls()).toBeGreaterThan(2));
     await source.stop();
@@ -343,7 +342,7 @@ describe("DirectorySource.read()", () => {
     expect(calls()).toBe(before);
   });
 
-  it("keeps what a file held when it becomes too large, not text or broken YAML, and drops it when the file is gone", async () => {
+  it("keeps the resources of a file that becomes too large, not text or broken YAML, and drops them when the file is gone", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     const { until } = await watch();
     const expectKept = async (message: string): Promise<void> => {
@@ -364,21 +363,24 @@ describe("DirectorySource.read()", () => {
   it.each([
     { target: "missing.txt", when: "its target is gone" },
     { target: "a.yaml", when: "it leads back to itself" },
-    { target: "other.txt/a.yaml", when: "a file stands in its way" },
-  ])("keeps what a link held and says so when $when, and drops it when the link is gone", async ({ target }) => {
-    write("other.txt", manifest({ name: "a", domain: "alpha" }));
-    symlinkSync("other.txt", join(folder, "a.yaml"));
-    const { until } = await watch();
-    symlinkSync(target, join(folder, "next"));
-    renameSync(join(folder, "next"), join(folder, "a.yaml"));
-    const state = await until("the refusal", ({ refusals }) => refusals.length > 0);
-    expect(state.refusals).toMatchObject([{ message: "the link leads nowhere", keepsLastGood: true }]);
-    expect(keysOf(state)).toEqual(["default/a"]);
-    unlinkSync(join(folder, "a.yaml"));
-    await until("nothing", (now) => now.resources.length === 0 && now.refusals.length === 0);
-  });
+    { target: "other.txt/a.yaml", when: "a file is in its way" },
+  ])(
+    "keeps the resources of a link and reports the problem when $when, and drops them when the link is gone",
+    async ({ target }) => {
+      write("other.txt", manifest({ name: "a", domain: "alpha" }));
+      symlinkSync("other.txt", join(folder, "a.yaml"));
+      const { until } = await watch();
+      symlinkSync(target, join(folder, "next"));
+      renameSync(join(folder, "next"), join(folder, "a.yaml"));
+      const state = await until("the refusal", ({ refusals }) => refusals.length > 0);
+      expect(state.refusals).toMatchObject([{ message: "the link leads nowhere", keepsLastGood: true }]);
+      expect(keysOf(state)).toEqual(["default/a"]);
+      unlinkSync(join(folder, "a.yaml"));
+      await until("nothing", (now) => now.resources.length === 0 && now.refusals.length === 0);
+    },
+  );
 
-  it("refuses a file whose name is not UTF-8 instead of leaving it out without a word", async () => {
+  it("reports a file whose name is not UTF-8 instead of skipping it", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     writeFileSync(Buffer.from(`${folder}/b\xff.yaml`, "latin1"), manifest({ name: "b", domain: "beta" }));
     const state = await (await watch()).source.read();
@@ -405,7 +407,7 @@ describe("DirectorySource.read()", () => {
     });
   });
 
-  it("refuses to take a part for the whole when folders nest too deep", async () => {
+  it("fails rather than return a part when folders nest too deep", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     let deep = folder;
     for (let depth = 0; depth < 33; depth += 1) {

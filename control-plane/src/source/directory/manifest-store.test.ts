@@ -20,7 +20,7 @@ const NEW_A = manifest({ name: "a", domain: "alpha", requestsPerUnit: 2 });
 const BAD_A = manifest({ name: "a", domain: "alpha", unit: "fortnight" });
 const GOOD_B = manifest({ name: "b", domain: "beta", requestsPerUnit: 3 });
 
-/** One look at files with these texts. */
+/** One update with files of these texts. */
 function look(store: ManifestStore, files: Readonly<Record<string, string | FileText>>): SourceState {
   return store.update(
     new Map(
@@ -61,7 +61,7 @@ describe("ManifestStore.update()", () => {
       when: "the file cannot be read",
       text: { kind: "unreadable", message: "this user may not read the file" } as const,
     },
-  ])("keeps the last good form when $when, through any number of looks", ({ text }) => {
+  ])("keeps the last good form when $when, through any number of updates", ({ text }) => {
     const store = new ManifestStore();
     look(store, { "a.yaml": GOOD_A });
     look(store, { "a.yaml": NEW_A });
@@ -81,7 +81,7 @@ describe("ManifestStore.update()", () => {
     }
   });
 
-  it("takes over the good documents of a file and keeps the last good form of the broken one", () => {
+  it("reads the valid documents of a file and keeps the last good form of the invalid one", () => {
     const store = new ManifestStore();
     look(store, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
     const state = look(store, {
@@ -99,13 +99,13 @@ describe("ManifestStore.update()", () => {
     ]);
   });
 
-  it("prefers the present form in another file to a remembered one", () => {
+  it("prefers the present form in another file to the last good one", () => {
     const store = new ManifestStore();
     look(store, { "a.yaml": GOOD_A });
     expect(shown(look(store, { "a.yaml": BAD_A, "moved.yaml": NEW_A }))).toEqual(["default/a 2"]);
   });
 
-  it("answers the same object when nothing has changed, also while a file is broken", () => {
+  it("returns the same object when nothing has changed, also while a file is broken", () => {
     const store = new ManifestStore();
     look(store, { "a.yaml": GOOD_A });
     const broken = look(store, { "a.yaml": BAD_A });
@@ -137,7 +137,7 @@ describe("ManifestStore.update()", () => {
   it.each([
     { what: "another resource", text: GOOD_B },
     { what: "a broken one", text: BAD_A },
-  ])("looks at each resource as often among many files as among few when one of them becomes $what", ({ text }) => {
+  ])("reads each resource key as often among many files as among few when one of them becomes $what", ({ text }) => {
     const store = new ManifestStore();
     const files = Object.fromEntries(
       Array.from(

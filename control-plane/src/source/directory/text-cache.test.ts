@@ -1,5 +1,5 @@
 // Tests of text-cache.ts over files in memory whose times are as coarse as those of a file system:
-// what is read again, and that nothing is missed.
+// which files are read again, and that no change is missed.
 import { beforeEach, describe, expect, it } from "vitest";
 
 import { type FileText, type FileVersion, type ReadFile, versionOf } from "./read-manifest-file.ts";
@@ -38,7 +38,7 @@ class FakeFiles implements FileAccess {
     this.files.set(path, { text, mode: "readable", stats: this.#stats(ino, text) });
   }
 
-  /** Puts another file in its place, which has the times of the one that was there. */
+  /** Replaces the file by another one with the same times. */
   replace(path: string, text: string): void {
     const before = this.#file(path);
     this.files.set(path, { text, mode: "readable", stats: { ...before.stats, ino: this.#inodes++ } });
@@ -92,7 +92,7 @@ describe("TextCache.read()", () => {
     cache = new TextCache(() => files.nowMs, files);
   }
 
-  /** One look at `paths`: what they say, and which of them were read for it. */
+  /** One call for `paths`: their texts, and the files that were read for it. */
   async function look(...paths: readonly string[]): Promise<{ says: readonly string[]; read: readonly string[] }> {
     const texts = await cache.read(paths);
     return { says: [...texts.values()].map(say), read: files.reads.splice(0) };
@@ -104,7 +104,7 @@ describe("TextCache.read()", () => {
 
   beforeEach(() => use(new FakeFiles()));
 
-  it("reads old files once, and answers the same object at every look after that", async () => {
+  it("reads old files once, and returns the same object at every call after that", async () => {
     files.write("a", "one");
     files.write("b", "two");
     files.nowMs += 10_000;
@@ -121,7 +121,7 @@ describe("TextCache.read()", () => {
     expect([files.reads, files.looks]).toEqual([[], 10]);
   });
 
-  it("reads only the file that was changed, and answers another object", async () => {
+  it("reads only the file that was changed, and returns another object", async () => {
     files.write("a", "one");
     files.write("b", "two");
     files.nowMs += 10_000;
@@ -148,7 +148,7 @@ describe("TextCache.read()", () => {
     },
   );
 
-  it("reads a file again that was young, and rests when it is not any more", async () => {
+  it("reads a young file again until it is not young any more", async () => {
     files.write("a", "one");
     const reads: number[] = [];
     for (const waitMs of [0, 1000, 999, 1, 5000]) {
@@ -158,7 +158,7 @@ describe("TextCache.read()", () => {
     expect(reads).toEqual([1, 1, 1, 1, 0]);
   });
 
-  it("sees what was written while it read the file, at the next look", async () => {
+  it("sees a change during the read at the next call", async () => {
     files.write("a", "half");
     files.nowMs += 10_000;
     // What was read is the new text, under the old version.
@@ -169,7 +169,7 @@ describe("TextCache.read()", () => {
     expect(await look("a")).toEqual({ says: ["full"], read: ["a"] });
   });
 
-  it("sees another file in the place of one with the same size and times", async () => {
+  it("sees another file at the same path with the same size and times", async () => {
     files.write("a", "one");
     files.nowMs += 10_000;
     await look("a");
@@ -177,7 +177,7 @@ describe("TextCache.read()", () => {
     expect((await look("a")).says).toEqual(["two"]);
   });
 
-  it("sees that a file becomes unreadable and readable, and asks anew each time while it is not", async () => {
+  it("sees that a file becomes unreadable and readable, and reads it each time while it is not", async () => {
     files.write("a", "one");
     files.nowMs += 10_000;
     await look("a");
@@ -190,7 +190,7 @@ describe("TextCache.read()", () => {
     expect((await look("a")).says).toEqual(["one"]);
   });
 
-  it("forgets a file that is gone, and reads it when it is back with the same version", async () => {
+  it("forgets a deleted file, and reads it when it is back with the same version", async () => {
     files.write("a", "one");
     files.nowMs += 10_000;
     await look("a");
@@ -219,7 +219,7 @@ describe("TextCache.read()", () => {
   });
 
   it.each([{ looks: 1 }, { looks: 5 }])(
-    "reads every file when the clock was put back after $looks looks",
+    "reads every file when the clock was set back after $looks calls",
     async ({ looks }) => {
       files.write("a", "one");
       files.nowMs += 10_000;

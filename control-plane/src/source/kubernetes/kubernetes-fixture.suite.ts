@@ -1,5 +1,4 @@
-// A real cluster in the hands of tests: quick writes to its API server, and sources over it. Only
-// integration tests import it.
+// Quick writes to a real API server, and sources over it. Only integration tests import it.
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -84,7 +83,7 @@ export async function callApi(
   return await promise;
 }
 
-/** Applies one RateLimitConfig manifest; fails with the server's words when it refuses. */
+/** Applies one RateLimitConfig manifest; fails with the server's message when it refuses. */
 export async function applyConfig(cluster: KubernetesCluster, text: string): Promise<void> {
   const path = `${configPath(keyOf(text))}?fieldManager=test&force=true`;
   const { status, body } = await callApi(cluster, "PATCH", path, { type: "application/apply-patch+yaml", text });
@@ -155,7 +154,7 @@ export function openSource(
   );
 }
 
-/** A cluster in the hands of the behaviour suite: what the suite calls files are objects. */
+/** A cluster for the behaviour suite, whose documents are objects. */
 export function clusterFixture(
   cluster: KubernetesCluster,
   options: Partial<KubernetesSourceOptions> = {},

@@ -52,7 +52,7 @@ describe("ObjectStore", () => {
     expect(store.list().map(({ key }) => key)).toEqual(["b/a", "team/a", "team/b"]);
   });
 
-  it("put() tells of a new object and of other content, and not of labels, status or versions", () => {
+  it("put() returns true for a new object and for other content, and not for labels, status or versions", () => {
     const store = new ObjectStore();
     expect(store.put(object({ generation: 1 }))).toBe(true);
     expect(store.put(object({ generation: 1, version: "2", metadata: { labels: { x: "y" } } }))).toBe(false);
@@ -78,7 +78,7 @@ describe("ObjectStore", () => {
     expect([store.list()[0]?.generation, store.list()[0]?.resource?.generation]).toEqual([4, 2]);
   });
 
-  it("replace() forgets what is not in the list, and tells whether anything has changed", () => {
+  it("replace() removes objects that are not in the list, and returns whether anything has changed", () => {
     const store = new ObjectStore();
     expect(store.replace([])).toBe(false);
     expect(store.replace([object({ generation: 1 }), object({ name: "b", generation: 1 })])).toBe(true);
@@ -89,7 +89,7 @@ describe("ObjectStore", () => {
     expect(store.replace([object({ name: "b", generation: 1 })])).toBe(true);
   });
 
-  it("delete() tells whether the object was known", () => {
+  it("delete() returns whether the object was in the store", () => {
     const store = new ObjectStore();
     store.put(object());
     expect([store.delete(object()), store.delete(object()), store.size()]).toEqual([true, false, 0]);
@@ -126,7 +126,7 @@ describe("ObjectStore", () => {
     expect(domainsOf(store)).toEqual([["team/a", "beta", false]]);
   });
 
-  it("refuses rules that the data plane would refuse, with the path of the field", () => {
+  it("refuses rules that the rate limit service would refuse, with the path of the field", () => {
     const store = new ObjectStore();
     const twice = [{ key: "user" }, { key: "user" }];
     const { content, ...rest } = object();
@@ -142,7 +142,7 @@ describe("ObjectStore", () => {
     expect([metadata?.annotations, metadata?.managedFields]).toEqual([{ note: "kept" }, undefined]);
   });
 
-  it("knows age, generation and identity of a resource, and does without those that the server does not tell", () => {
+  it("has age, generation and identity of a resource, as far as the server sends them", () => {
     const store = new ObjectStore();
     store.put(object({ generation: 3 }));
     store.put(object({ name: "b", metadata: { creationTimestamp: undefined, annotations: null } }));
@@ -157,7 +157,7 @@ describe("ObjectStore", () => {
     expect([bare?.createdMs, bare !== undefined && "generation" in bare]).toEqual([0, false]);
   });
 
-  it("takes over other content when the server no longer counts generations, and keeps the last that it told of the same", () => {
+  it("accepts other content when the server no longer counts generations, and keeps the last generation of the same content", () => {
     const store = new ObjectStore();
     store.put(object({ generation: 3 }));
     expect([store.put(object()), store.list()[0]?.generation, store.list()[0]?.resource?.generation]).toEqual([
@@ -167,7 +167,7 @@ describe("ObjectStore", () => {
     ]);
   });
 
-  it("tells of a hundred problems of one resource at most", () => {
+  it("reports at most a hundred problems of one resource", () => {
     const store = new ObjectStore();
     const { content, ...rest } = object();
     store.put({
@@ -177,7 +177,7 @@ describe("ObjectStore", () => {
     expect(store.list()[0]?.refusals.length).toBe(100);
   });
 
-  it("refuses an object that cannot be read, or has no spec, and goes on with the others", () => {
+  it("refuses an object that cannot be read, or has no spec, and reads the others", () => {
     const store = new ObjectStore();
     const { content, ...rest } = object();
     store.put({ ...rest, name: "unreadable", content: { ...content, metadata: null } });
