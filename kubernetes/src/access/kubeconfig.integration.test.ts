@@ -110,6 +110,29 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(await authorizationOf(access)).toBe("Bearer second");
   });
 
+  it("ignores entries that the current context does not use, and verifies the server also without a user", async () => {
+    const { clusters, contexts } = kubeconfig({}) as { clusters: object[]; contexts: object[] };
+    const cluster = { server: "https://10.0.0.1", "certificate-authority-data": "YXV0aG9yaXR5" };
+    const config = {
+      ...kubeconfig({}, cluster),
+      clusters: [{ name: "broken" }, { name: "there", cluster }, ...clusters],
+      contexts: [{ name: "here", context: { cluster: "there" } }, ...contexts],
+      users: [{ name: "me", user: { "as-groups": ["admins"] } }],
+    };
+    expect(await (await open(write("config", config))).forRequest()).toEqual({
+      server: "https://10.0.0.1",
+      headers: {},
+      tls: { ca: "authority" },
+      proxyUrl: undefined,
+    });
+  });
+
+  it("sends the name and password of a user, and impersonates", async () => {
+    const access = await open(write("config", kubeconfig({ username: "me", password: "secret", as: "somebody" })));
+    const authorization = `Basic ${Buffer.from("me:secret").toString("base64")}`;
+    expect((await access.forRequest()).headers).toEqual({ authorization, "Impersonate-User": "somebody" });
+  });
+
   it("uses no TLS for a server with http://, as kubectl", async () => {
     const access = await open(write("config", kubeconfig({}, { server: "http://127.0.0.1:8001" })));
     expect(await access.forRequest()).toMatchObject({ server: "http://127.0.0.1:8001" });

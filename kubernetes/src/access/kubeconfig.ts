@@ -10,12 +10,8 @@ import { LineCounter, parseAllDocuments } from "yaml";
 import { fieldsOf, type Mapping, mappingOf, mappingsOf, textOf } from "../mapping.ts";
 import type { CredentialProgram } from "./credential-program.ts";
 
-/** Fields that are paths, by list and by the field that has the body of an entry. */
-const LISTS = {
-  clusters: { body: "cluster", paths: ["certificate-authority"] },
-  users: { body: "user", paths: ["client-certificate", "client-key", "tokenFile"] },
-  contexts: { body: "context", paths: [] },
-} as const;
+/** Fields of clusters and users that are paths. */
+const PATH_FIELDS = ["certificate-authority", "client-certificate", "client-key", "tokenFile"];
 
 /**
  * Fields of a user that @kubernetes/client-node ignores: requests would be sent as another user than
@@ -32,20 +28,17 @@ const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 /** Version of ExecCredential when the kubeconfig names none. */
 const EXEC_API_VERSION = "client.authentication.k8s.io/v1";
 
-/** The merged files, and what @kubernetes/client-node does not do for the current context. */
+/** The current context, as far as @kubernetes/client-node reads it, and what that does not do. */
 export interface Kubeconfig {
-  /** Everything in one document, as JSON, with absolute paths; without programs. */
+  /** A kubeconfig of the current context alone, as JSON, with absolute paths; without its program. */
   readonly text: string;
   /** The address of the API server, without a slash at its end. */
   readonly server: string;
   /** The proxy in front of the API server; undefined when there is none. */
   readonly proxyUrl: string | undefined;
-  /**
-   * File with the token of the user, which may be replaced at any time; undefined when the user has
-   * none.
-   */
+  /** File with the token of the user, which may be replaced at any time; undefined without one. */
   readonly tokenFile: string | undefined;
-  /** Program that makes the user's credentials; undefined when the user has none. */
+  /** Program that makes the user's credentials; undefined without one. */
   readonly program: CredentialProgram | undefined;
 }
 
@@ -54,30 +47,33 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
   const unusable = (reason: string): Error => unusableKubeconfig(paths, reason);
   const files = (await Promise.all(paths.map((path) => readOne(path, paths)))).filter((file) => file !== undefined);
   if (files.length === 0) throw unusable(paths.length === 1 ? "it does not exist" : "none of them exists");
-  const [clusters, users, contexts] = [merge(files, "clusters"), merge(files, "users"), merge(files, "contexts")];
   const current = files.map(({ content }) => textOf(content["current-context"])).find((name) => name !== undefined);
   if (current === undefined) throw unusable("no current context is set");
-  const context = mappingOf(contexts.get(current)?.["context"]);
+  const context = findEntry(files, "context", current);
   if (context === undefined) throw unusable(`there is no context "${current}", which is the current one`);
-  const cluster = fieldsOf(clusters.get(context["cluster"])?.["cluster"]);
+  const cluster = findEntry(files, "cluster", context["cluster"]) ?? {};
   const server = textOf(cluster["server"]);
   if (server === undefined) throw unusable(`the current context "${current}" names no cluster with a server`);
-  const user = mappingOf(users.get(context["user"])?.["user"]);
+  const user = findEntry(files, "user", context["user"]);
   if (user === undefined && textOf(context["user"]) !== undefined)
     throw unusable(`the current context "${current}" names a user that does not exist`);
-  const unsupported = UNSUPPORTED_FIELDS.find((field) => user?.[field] !== undefined);
+  const { exec, token, ...credentials } = user ?? {};
+  const unsupported = UNSUPPORTED_FIELDS.find((field) => credentials[field] !== undefined);
   if (unsupported !== undefined) throw unusable(`${unsupported} of the current user is not supported`);
+  const tokenFile = textOf(credentials["tokenFile"]);
+  // The package requires this field for a connection without TLS; kubectl does not.
+  const plain = server.startsWith("http:") ? { "insecure-skip-tls-verify": true } : {};
   return {
     text: JSON.stringify({
-      "current-context": current,
-      clusters: [...clusters.values()].map(allowPlain),
-      users: [...users.values()].map(forPackage),
-      contexts: [...contexts.values()],
+      "current-context": "current",
+      contexts: [{ name: "current", context: { cluster: "current", user: "current" } }],
+      clusters: [{ name: "current", cluster: { ...cluster, ...plain } }],
+      users: [{ name: "current", user: tokenFile === undefined ? { ...credentials, token } : credentials }],
     }),
     server: server.replace(/\/+$/, ""),
     proxyUrl: textOf(cluster["proxy-url"]),
-    tokenFile: textOf(user?.["tokenFile"]),
-    program: await programOf(mappingOf(user?.["exec"]), cluster, paths),
+    tokenFile,
+    program: await programOf(mappingOf(exec), cluster, paths),
   };
 }
 
@@ -122,45 +118,29 @@ async function readOne(path: string, paths: readonly string[]): Promise<Kubeconf
   }
 }
 
-/** The entries of all files by name. */
-function merge(files: readonly KubeconfigFile[], list: keyof typeof LISTS): ReadonlyMap<unknown, Mapping> {
-  const entries = new Map<unknown, Mapping>();
+/** The first entry of this name in the list of this kind, with absolute paths. */
+function findEntry(
+  files: readonly KubeconfigFile[],
+  kind: "cluster" | "context" | "user",
+  name: unknown,
+): Mapping | undefined {
   for (const { folder, content } of files) {
-    for (const entry of mappingsOf(content[list])) {
-      if (!entries.has(entry["name"])) entries.set(entry["name"], withAbsolutePaths(entry, folder, LISTS[list]));
-    }
+    const entry = mappingsOf(content[`${kind}s`]).find((named) => named["name"] === name);
+    if (entry !== undefined) return withAbsolutePaths(fieldsOf(entry[kind]), folder);
   }
-  return entries;
+  return undefined;
 }
 
-function withAbsolutePaths(
-  entry: Mapping,
-  folder: string,
-  { body: field, paths }: (typeof LISTS)[keyof typeof LISTS],
-): Mapping {
-  const body: Record<string, unknown> = { ...mappingOf(entry[field]) };
-  for (const name of paths) {
-    const path = textOf(body[name]);
-    if (path !== undefined) body[name] = resolve(folder, path);
-  }
+function withAbsolutePaths(body: Mapping, folder: string): Mapping {
+  const paths = PATH_FIELDS.flatMap((field) => {
+    const path = textOf(body[field]);
+    return path === undefined ? [] : [[field, resolve(folder, path)]];
+  });
   const exec = mappingOf(body["exec"]);
   const command = textOf(exec?.["command"]);
   // A bare name is searched on the PATH.
-  if (command?.includes("/") === true) body["exec"] = { ...exec, command: resolve(folder, command) };
-  return { ...entry, [field]: body };
-}
-
-/** @kubernetes/client-node requires this field for a connection without TLS; kubectl does not. */
-function allowPlain(entry: Mapping): Mapping {
-  const cluster = mappingOf(entry["cluster"]);
-  const isPlain = textOf(cluster?.["server"])?.startsWith("http:") === true;
-  return isPlain ? { ...entry, cluster: { ...cluster, "insecure-skip-tls-verify": true } } : entry;
-}
-
-/** Without the program, which runs here. The file with a token wins over a token. */
-function forPackage(entry: Mapping): Mapping {
-  const { exec: _exec, token, ...rest } = fieldsOf(entry["user"]);
-  return { ...entry, user: textOf(rest["tokenFile"]) === undefined ? { ...rest, token } : rest };
+  const program = command?.includes("/") === true ? { exec: { ...exec, command: resolve(folder, command) } } : {};
+  return { ...body, ...(Object.fromEntries(paths) as Mapping), ...program };
 }
 
 async function programOf(
