@@ -224,6 +224,22 @@ describe("ApiClient", () => {
     await broken.close();
   });
 
+  it("list() fails when a proxy does not answer", async () => {
+    const proxyUrl = server.url;
+    const access = {
+      renew: () => undefined,
+      forRequest: () => Promise.resolve({ server: "https://10.0.0.1", headers: {}, tls: { ca: undefined }, proxyUrl }),
+    };
+    const proxied = openClient(SILENCE_MS, SILENCE_MS, access);
+    server.holdTunnels();
+    const failing = proxied.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal);
+    await expect(failing).rejects.toMatchObject({
+      kind: "unreachable",
+      message: expect.stringContaining("no answer from https://10.0.0.1: nothing was received for 1 s") as string,
+    });
+    await proxied.close();
+  });
+
   it("uses one connection for lists and watches that follow each other", async () => {
     const first = list();
     const listed = await server.next();
