@@ -1,6 +1,5 @@
-// The spans around a decision, for transports: that of the decision itself, that of the gRPC
-// server, and that of what the JSON handler does afterwards. With tracing off it costs one
-// comparison per call.
+// The spans around a decision: of the decision itself, of the gRPC server, and of the JSON answer.
+// With tracing off it costs one comparison per call.
 import { toJsonString } from "@bufbuild/protobuf";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import type { RunningTracing, TraceHeaders } from "@weir/common/tracing/tracing-sdk";
@@ -13,7 +12,7 @@ import type { RateLimitRequest } from "../decide/request.ts";
 import { GRPC_STATUS_OF, type GrpcStatusName } from "./grpc-status.ts";
 import { responseMessage } from "./response-message.ts";
 
-/** The reference's names of spans and of their attributes. */
+/** envoyproxy/ratelimit's names of spans and of their attributes. */
 const DECISION_SPAN = "ShouldRateLimit Execution";
 const REQUEST_ATTRIBUTE = "request string";
 const ANSWER_SPAN = "NewJsonHandler Remaining Execution";
@@ -26,10 +25,7 @@ const RPC_ATTRIBUTES = { "rpc.system": "grpc", "rpc.service": RPC_SERVICE, "rpc.
 const RPC_STATUS_ATTRIBUTE = "rpc.grpc.status_code";
 const RPC_STATUS_OK = 0;
 
-/**
- * Numbers of the gRPC status codes, and which of them the conventions take for faults of the
- * server.
- */
+/** Numbers of the gRPC status codes, and which of them are faults of the server by convention. */
 const RPC_STATUS: Readonly<Record<GrpcStatusName, { readonly code: number; readonly isFault: boolean }>> = {
   INVALID_ARGUMENT: { code: 3, isFault: false },
   DEADLINE_EXCEEDED: { code: 4, isFault: true },
@@ -42,9 +38,9 @@ const RPC_STATUS: Readonly<Record<GrpcStatusName, { readonly code: number; reado
 const TEXT_MAX = 1024;
 
 type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
-type Place = ReturnType<RunningTracing["extract"]>;
+type TraceContext = ReturnType<RunningTracing["extract"]>;
 
-/** A call as a transport hands it over; its headers are asked for only when tracing is on. */
+/** A call with headers, which are read only when tracing is on. */
 export interface TraceableCall extends DecisionCall {
   /** The caller's headers. */
   headers(): TraceHeaders;
@@ -67,8 +63,8 @@ export function decideTraced(
     return;
   }
   const server = tracing.startServerSpan(`${RPC_SERVICE}/${RPC_METHOD}`, RPC_ATTRIBUTES, caller);
-  // Whether a call is sampled is decided once: nothing below the span of one that is not would be
-  // sent. Most calls are of that kind, and this is all they pay.
+  // No span below one that is not sampled would be sent. Most calls are not sampled, and cost no
+  // more than this.
   if (server.isRecording()) new TracedGrpcCall(tracing, call, { caller, server }).decide(decider, request);
   else decider.decide(request, call);
 }
@@ -102,8 +98,8 @@ abstract class TracedCall implements DecisionCall {
   protected abstract answer(decision: Decision): void;
   protected abstract refuse(error: DecideError): void;
 
-  /** Begins the span of the decision below `parent`; answers its place. */
-  protected begin(parent: Place, request: RateLimitRequest): Place {
+  /** Begins the span of the decision below `parent`; returns its context. */
+  protected begin(parent: TraceContext, request: RateLimitRequest): TraceContext {
     const attributes = { domain: request.domain, [REQUEST_ATTRIBUTE]: describeRequest(request) };
     this.#span = this.tracing.tracer.startSpan(DECISION_SPAN, { attributes }, parent);
     return this.tracing.below(parent, this.#span);
@@ -111,18 +107,18 @@ abstract class TracedCall implements DecisionCall {
 }
 
 /**
- * A call over gRPC. The spans of the server and of the decision stand side by side below the
- * caller's, as in the reference; where a trace begins here, the decision's is below the server's,
- * so that it is one trace.
+ * A call over gRPC. The spans of the server and of the decision are siblings below the caller's, as
+ * in envoyproxy/ratelimit. In a trace that begins here the decision's span is below the server's, so
+ * that it is one trace.
  */
 class TracedGrpcCall extends TracedCall {
-  readonly #caller: Place;
+  readonly #caller: TraceContext;
   readonly #server: Span;
 
   constructor(
     tracing: RunningTracing,
     call: DecisionCall,
-    { caller, server }: { readonly caller: Place; readonly server: Span },
+    { caller, server }: { readonly caller: TraceContext; readonly server: Span },
   ) {
     super(tracing, call);
     this.#caller = caller;
@@ -152,17 +148,17 @@ class TracedGrpcCall extends TracedCall {
 
 /** A call over HTTP: making and sending the answer has a span of its own. */
 class TracedJsonCall extends TracedCall {
-  #place: Place;
+  #context: TraceContext;
 
-  constructor(tracing: RunningTracing, call: DecisionCall, caller: Place) {
+  constructor(tracing: RunningTracing, call: DecisionCall, caller: TraceContext) {
     super(tracing, call);
-    this.#place = caller;
+    this.#context = caller;
   }
 
   decide(decider: Decider, request: RateLimitRequest): void {
     const { tracing } = this;
-    const decision = this.begin(this.#place, request);
-    if (!tracing.isInTrace(this.#place)) this.#place = decision;
+    const decision = this.begin(this.#context, request);
+    if (!tracing.isInTrace(this.#context)) this.#context = decision;
     tracing.run(decision, () => decider.decide(request, this));
   }
 
@@ -170,7 +166,7 @@ class TracedJsonCall extends TracedCall {
     const attributes = {
       [ANSWER_ATTRIBUTE]: toJsonString(RateLimitResponseSchema, responseMessage(decision)).slice(0, TEXT_MAX),
     };
-    const span = this.tracing.tracer.startSpan(ANSWER_SPAN, { attributes }, this.#place);
+    const span = this.tracing.tracer.startSpan(ANSWER_SPAN, { attributes }, this.#context);
     this.call.decided(decision);
     span.end();
   }
