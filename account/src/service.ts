@@ -266,6 +266,6 @@ function storePart(store: EmbeddedUserStore): Part {
 async function drain(settings: Settings, health: HealthState, deps: ServiceDeps): Promise<void> {
   health.drain();
   if (deps.stopsAtOnce() || settings.shutdownDrainMs === 0) return;
-  deps.log.info("draining", { ms: settings.shutdownDrainMs });
+  deps.log.info("Draining", { ms: settings.shutdownDrainMs });
   await sleep(settings.shutdownDrainMs);
 }

@@ -137,7 +137,7 @@ function observe(onAnswered: RequestListener): RequestHandler {
       const seconds = (performance.now() - startedAt) / 1000;
       onAnswered({ route, method: request.method, status: response.statusCode, seconds });
       if (caller.log.isEnabled("debug"))
-        caller.log.debug("request answered", {
+        caller.log.debug("Request answered", {
           ...describeRequest(request, response),
           status: response.statusCode,
           ms: Math.round(seconds * 1000),
@@ -184,7 +184,7 @@ function refuseCrossSite(origins: OriginOptions): RequestHandler {
       next();
       return;
     }
-    contextOf(response).caller.log.warn("cross-site call refused", describeRequest(request, response));
+    contextOf(response).caller.log.warn("Cross-site call refused", describeRequest(request, response));
     next(new AccountError("cross_site_request", "Calls from this page are not allowed."));
   };
 }

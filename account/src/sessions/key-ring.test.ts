@@ -85,7 +85,7 @@ describe("keysOfFile()", () => {
       problem: 'key "a1" must be a private key for Ed25519 in PEM',
     },
     {
-      name: "T17 one key for both uses",
+      name: "one key for both uses",
       entries: [ACCESS, { ...REFRESH, key: SECRET_A }],
       problem: 'key "r1" has the same key as an earlier entry',
     },

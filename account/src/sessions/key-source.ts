@@ -68,9 +68,9 @@ export function watchedKeys(
     stamp = newStamp;
     try {
       keys = readKeyFile(path);
-      deps.log.info("token keys read again", { path });
+      deps.log.info("Token keys reloaded", { path });
     } catch (error) {
-      deps.log.warn("cannot read the changed token keys, the old ones stay in force", { path, error });
+      deps.log.warn("Cannot read the changed token keys, the old ones stay active", { path, error });
     }
   };
   return {

@@ -45,7 +45,7 @@ describe("createSession()", () => {
 });
 
 describe("withSession()", () => {
-  it("T31 drops the oldest of too many", () => {
+  it("drops the oldest of too many", () => {
     const three = [session("a", 0), session("b", 0), session("c", 0)];
     expect(withSession(three, session("d", 0), 0, LIMITS).map(({ id }) => id)).toEqual(["b", "c", "d"]);
   });

@@ -112,7 +112,7 @@ describe("register()", () => {
     expect([[...world.images], world.registered, world.orphans]).toEqual([[KEY], 1, 0]);
   });
 
-  it("T65 neither hashes nor stores an image when another call takes the address while this one waits", async () => {
+  it("neither hashes nor stores an image when another call takes the address while this one waits", async () => {
     world.whileWaiting = () => {
       world.takeAddress();
     };
@@ -120,7 +120,7 @@ describe("register()", () => {
     expect([world.hashes, world.images.size]).toEqual([0, 0]);
   });
 
-  it("T85 removes the image when another call takes the address at the last moment", async () => {
+  it("removes the image when another call takes the address at the last moment", async () => {
     world.insert = () => Promise.resolve("email_taken");
     await expect(world.register()).rejects.toMatchObject({
       code: "email_taken",
@@ -129,7 +129,7 @@ describe("register()", () => {
     expect([world.images.size, world.registered]).toEqual([0, 0]);
   });
 
-  it("T85 keeps image and user when the write arrived although its answer did not", async () => {
+  it("keeps image and user when the write arrived although its answer did not", async () => {
     world.insert = (user) => {
       world.users.set(user.id, user);
       return Promise.reject(DOWN);

@@ -1,22 +1,22 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeUserStore } from "../user-store.suite.ts";
 import { openEmbeddedUserStore } from "./embedded-user-store.ts";
 import type { EmbeddedUserStore } from "./embedded-user-store.ts";
 
-let directory: string;
+let folder: ReturnType<typeof makeTemporaryFolder>;
 let path: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weir-store-"));
-  path = join(directory, "accounts.sqlite");
+  folder = makeTemporaryFolder();
+  path = join(folder.path, "accounts.sqlite");
 });
 
 afterEach(() => {
-  rmSync(directory, { recursive: true });
+  folder.remove();
 });
 
 describeUserStore("openEmbeddedUserStore()", () => {
@@ -64,7 +64,7 @@ describe("openEmbeddedUserStore()", () => {
   });
 
   it("refuses a folder that does not exist, by name", () => {
-    const missing = join(directory, "none", "accounts.sqlite");
+    const missing = join(folder.path, "none", "accounts.sqlite");
     expect(() => openEmbeddedUserStore(missing)).toThrow(`Cannot open the database ${missing}`);
   });
 });
