@@ -55,7 +55,7 @@ describe("register", () => {
     expect(images()).toHaveLength(1);
   });
 
-  it("lets one of 30 at once in, tells 29 that the address is taken, and leaves one user and one image", async () => {
+  it("accepts one of 30 at a time, answers 29 that the address is taken, and leaves one user and one image", async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => service.register()));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([201, ...Array.from({ length: 29 }, () => 409)]);
@@ -121,7 +121,7 @@ describe("login", () => {
     expect(wrong.headers["www-authenticate"]).toBe('Cookie realm="account"');
   });
 
-  it("refuses as busy what is too much of 200 at once, and holds up no other call", async () => {
+  it("refuses as busy what is too much of 200 at a time, and holds up no other call", async () => {
     await service.restart({ BCRYPT_COST: "12", BCRYPT_CONCURRENCY: "1" });
     const cookie = await service.session();
     let open = 200;
@@ -183,7 +183,7 @@ describe("current-user, refresh-token and logout", () => {
     cookie = await service.session();
   });
 
-  it("tell the profile, and 401 not_authenticated without cookies", async () => {
+  it("answer the profile, and 401 not_authenticated without cookies", async () => {
     expect((await currentUser(cookie)).json["user"]).toMatchObject({ email: "a@x.com", name: null });
     const anonymous = await service.call({ path: "/api/v1/user/current-user" });
     expect([anonymous.status, anonymous.json["code"], anonymous.setCookies]).toEqual([401, "not_authenticated", []]);
@@ -210,12 +210,12 @@ describe("current-user, refresh-token and logout", () => {
     ]);
   });
 
-  it("take twenty refreshes at once", async () => {
+  it("take twenty refreshes at a time", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => post("refresh-token", cookie)));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
   });
 
-  it("end the session at once at logout, for every token of it and for no other session", async () => {
+  it("end the session immediately at logout, for every token of it and for no other session", async () => {
     const other = await service.session();
     const answer = await post("logout", cookie);
     expect([answer.status, answer.setCookies.length]).toEqual([200, 2]);
@@ -226,7 +226,7 @@ describe("current-user, refresh-token and logout", () => {
     expect(JSON.parse(String(rows()[0]?.["sessions"]))).toHaveLength(1);
   });
 
-  it("refuse a logout without or with an expired access token and leave the session alone", async () => {
+  it("refuse a logout without or with an expired access token and keep the session", async () => {
     expect((await post("logout", "a=b")).json["code"]).toBe("not_authenticated");
     service.advance(10 * 60_000 + 6000);
     const expired = await post("logout", cookie);
@@ -271,7 +271,7 @@ describe("current-user, refresh-token and logout", () => {
     expect([bearer.status, query.status]).toEqual([401, 401]);
   });
 
-  it("refuse a cookie that stands twice, in either order, and clear it", async () => {
+  it("refuse a cookie that appears twice, in either order, and clear it", async () => {
     for (const header of [`__Host-accessToken=bad; ${cookie}`, `${cookie}; __Host-accessToken=bad`]) {
       const answer = await currentUser(header);
       expect([answer.json["code"], answer.setCookies.length]).toEqual(["token_invalid", 2]);

@@ -1,5 +1,4 @@
-// Puts the service together, in the order in which a call passes through it from the inside out:
-// keys, store, media, passwords, calls, HTTP.
+// Builds the service, from the inside out: keys, store, media, passwords, calls, HTTP.
 import { randomBytes, randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { join, resolve } from "node:path";
@@ -37,9 +36,9 @@ import type { AccountDeps } from "./users/account-deps.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
 import { loadCommonPasswords } from "./users/password-rules.ts";
 import type { PasswordRules } from "./users/password-rules.ts";
-import { createWorkQueue } from "./users/work-queue.ts";
+import { WorkQueue } from "./users/work-queue.ts";
 
-/** Time that parts besides the HTTP server may take to stop, in milliseconds. */
+/** Time that parts other than the HTTP listener have to stop, in milliseconds. */
 const STOP_MARGIN_MS = 2000;
 
 /**
@@ -52,16 +51,16 @@ const KEEP_ALIVE_MS = 65_000;
 const HASH_WAITING_MAX = 64;
 const HASH_WAIT_MAX_MS = 3000;
 
-/** What the service is given from outside. */
+/** The dependencies of the service. */
 export interface ServiceDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Whether the stop should skip the drain wait, as somebody at a terminal expects. */
+  /** Whether the stop skips the drain, as a user at a terminal expects. */
   readonly stopsAtOnce: () => boolean;
 }
 
-/** The assembled service. */
+/** The service. */
 export interface Service {
   readonly lifecycle: Lifecycle;
   /** Origin under which browsers reach it, once started. */
@@ -72,7 +71,7 @@ export interface Service {
   metricsUrl(): string;
 }
 
-/** Assembles the service; throws a StartError when keys or data cannot be used. */
+/** Builds the service; throws a StartError when keys or data cannot be used. */
 export function createService(
   settings: Settings,
   deps: ServiceDeps,
@@ -171,7 +170,7 @@ async function loadPasswordRules(settings: Settings): Promise<PasswordRules> {
   return { minLength: settings.passwordMinLength, isPeppered: settings.passwordPepper !== undefined, common };
 }
 
-/** What the calls are made of. */
+/** The dependencies of the calls. */
 interface CallParts {
   readonly clock: () => number;
   readonly keys: KeySourcePart;
@@ -190,7 +189,7 @@ function createCalls(
     accessTtlMs: settings.accessTtlMs,
     refreshMaxMs: settings.refreshAbsoluteMs,
   };
-  const queue = createWorkQueue({
+  const queue = new WorkQueue({
     concurrency: settings.bcryptConcurrency,
     waitingMax: HASH_WAITING_MAX,
     waitMaxMs: HASH_WAIT_MAX_MS,

@@ -77,7 +77,7 @@ describe("parseSettings()", () => {
     );
   });
 
-  it("warns of a production without PUBLIC_ORIGIN, whose avatars nobody could see", () => {
+  it("warns of a production without PUBLIC_ORIGIN, whose avatars no browser could load", () => {
     expect(parseSettings({ ...PRODUCTION, PUBLIC_ORIGIN: "" }).warnings).toEqual([
       "PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them",
     ]);
@@ -127,7 +127,11 @@ describe("parseSettings()", () => {
       names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"],
     },
     { name: "one of two secrets", env: { ACCESS_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
-    { name: "secrets beside a key file", env: { ...PRODUCTION, TOKEN_KEYS_FILE: "/keys" }, names: ["TOKEN_KEYS_FILE"] },
+    {
+      name: "secrets next to a key file",
+      env: { ...PRODUCTION, TOKEN_KEYS_FILE: "/keys" },
+      names: ["TOKEN_KEYS_FILE"],
+    },
     { name: "the embedded store", env: { ...PRODUCTION, ALLOW_EMBEDDED: "false" }, names: ["STORE", "MEDIA"] },
     {
       name: "insecure cookies",
@@ -161,7 +165,7 @@ describe("parseSettings()", () => {
       names: ["COOKIE_SAMESITE"],
     },
     {
-      name: "three things at once",
+      name: "three problems together",
       env: { PORT: "x", BCRYPT_COST: "99", MAX_SESSIONS: "0" },
       names: ["PORT", "MAX_SESSIONS", "BCRYPT_COST"],
     },

@@ -13,7 +13,7 @@ import type { KeySource } from "./settings-keys.ts";
 import { readOrigins } from "./settings-origins.ts";
 import type { OriginSettings } from "./settings-origins.ts";
 
-/** Longest wait that a timer takes, in milliseconds; here for drains, which nobody makes longer. */
+/** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;
 
 /** Least cost of bcrypt in production (OWASP Password Storage Cheat Sheet). */
@@ -47,7 +47,7 @@ export interface Settings extends OriginSettings {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly shutdownDrainMs: number;
   readonly shutdownGraceMs: number;
-  /** What is fit for development only, in sentences for the log. */
+  /** Settings that are fit for development only, in sentences for the log. */
   readonly warnings: readonly string[];
 }
 
@@ -115,7 +115,7 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
       connectionsMax: read.integer("CONNECTIONS_MAX", {
         default: 10_000,
         min: 1,
-        effect: "Most open connections; further ones are closed at once.",
+        effect: "Most open connections; further ones are closed immediately.",
       }),
     },
     metrics: {
@@ -266,7 +266,8 @@ function readConcurrency(read: EnvReader, fallback: number): number {
     default: 0,
     min: 0,
     max: 128,
-    effect: "Hashes at once; 0 takes the number of CPUs, but leaves two threads of UV_THREADPOOL_SIZE to other work.",
+    effect:
+      "Hashes in parallel; 0 takes the number of CPUs, but leaves two threads of UV_THREADPOOL_SIZE to other work.",
   });
   return limit === 0 ? fallback : limit;
 }

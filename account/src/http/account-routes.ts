@@ -1,5 +1,5 @@
-// The five calls: from request to the work in users/, and from its result to an answer with
-// cookies. No rule of the field is decided here.
+// The handlers of the five calls: they pass requests to users/, and write its results as answers
+// with cookies.
 import type { Request, RequestHandler, Response } from "express";
 import { AccountError, fieldError } from "../errors.ts";
 import { AVATAR_LIMITS, cleanImage } from "../media/image.ts";
@@ -20,10 +20,10 @@ import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
 import { createUploadBudget } from "./upload-budget.ts";
 import type { UploadHold } from "./upload-budget.ts";
 
-/** How many forms with the largest avatar may be in memory at once; of smaller ones more. */
+/** How many forms with the largest avatar fit into memory at a time; of smaller ones more. */
 const UPLOAD_CONCURRENCY = 16;
 
-/** How the calls behave. */
+/** The options of the calls. */
 export interface AccountRouteOptions extends AccountOptions {
   readonly cookies: CookieOptions;
   readonly avatarMaxBytes: number;

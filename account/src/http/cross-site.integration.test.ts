@@ -153,7 +153,7 @@ describe("answers to pages", () => {
     expect([answer.status, answer.json["code"]]).toEqual([404, "not_found"]);
   });
 
-  it("have the headers of the contract and none that tells the software", async () => {
+  it("have the headers of the contract and none that names the software", async () => {
     const { headers } = await currentUser();
     expect(headers).toMatchObject({
       "content-type": "application/json; charset=utf-8",
@@ -179,7 +179,7 @@ describe("answers to pages", () => {
 });
 
 describe("with cookies that go along across sites", () => {
-  it("a call must tell its origin", async () => {
+  it("a call must have an origin", async () => {
     await service.restart({ COOKIE_SAMESITE: "none" });
     const session = await service.login(USER, { Origin: LISTED });
     expect(session.setCookies[0]).toContain("SameSite=None");

@@ -65,7 +65,7 @@ describe("isCallAllowed()", () => {
       isAllowed: false,
     },
     { name: "no browser", secFetchSite: undefined, origin: undefined, isAllowed: true },
-    { name: "a value nobody knows", secFetchSite: "sideways", origin: undefined, isAllowed: false },
+    { name: "an unknown value", secFetchSite: "sideways", origin: undefined, isAllowed: false },
   ])("is $isAllowed for $name", ({ secFetchSite, origin, isAllowed }) => {
     expect(isCallAllowed({ origin, secFetchSite }, OPTIONS)).toBe(isAllowed);
   });

@@ -53,7 +53,7 @@ describe("login", () => {
       code: "malformed_json",
     },
     {
-      name: "an encoding nobody knows",
+      name: "an unknown encoding",
       body: JSON_BODY,
       headers: { "Content-Encoding": "zip" },
       status: 415,

@@ -1,6 +1,5 @@
-// Counts the parts of a multipart body by their delimiters (RFC 2046 section 5.1.1). busboy passes
-// over a part without Content-Disposition in silence; a count that differs from the number of parts
-// it reported shows it.
+// Counts the parts of a multipart body by their delimiters (RFC 2046 section 5.1.1): busboy silently
+// skips a part without Content-Disposition.
 
 /** The boundary in a Content-Type header, quoted or plain. */
 const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
@@ -8,7 +7,7 @@ const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
 const LINE_END = Buffer.from("\r\n");
 const CLOSE = Buffer.from("--");
 
-/** Counts as the body goes by. */
+/** Counts while the body is read. */
 export interface PartCounter {
   /** Takes the next bytes of the body, in pieces of any size. */
   push(chunk: Buffer): void;
@@ -42,7 +41,7 @@ class DelimiterCounter implements PartCounter {
   }
 
   push(chunk: Buffer): void {
-    if (this.#isClosed) return; // What follows the closing delimiter means nothing.
+    if (this.#isClosed) return; // Bytes after the closing delimiter have no meaning.
     const bytes = Buffer.concat([this.#carry, chunk]);
     const length = this.#delimiter.length;
     let at = bytes.indexOf(this.#delimiter);

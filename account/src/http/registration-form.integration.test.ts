@@ -218,7 +218,7 @@ describe("forms with too much", () => {
     expect([answer.status, answer.json["code"]]).toEqual([415, "avatar_type"]);
   });
 
-  it("answer 413 at once for a body that says it has 10 GB", async () => {
+  it("answer 413 immediately for a body that announces 10 GB", async () => {
     const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: 10737418240\r\n\r\n`;
     const answer = await service.raw(head);
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
@@ -263,7 +263,7 @@ describe("forms that arrive slowly", () => {
     await new Promise((resolve) => socket.write(head + "x".repeat(bytes - 1), resolve));
   }
 
-  it("keep nobody else out", async () => {
+  it("keep no other caller out", async () => {
     await Promise.all(Array.from({ length: 40 }, () => begin(1000)));
     expect((await service.register()).status).toBe(201);
   });
@@ -363,7 +363,7 @@ describe("avatars", () => {
     },
   );
 
-  it("are stored without what stands behind their end", async () => {
+  it("are stored without the bytes behind their end", async () => {
     const answer = await sendParts([...TEXT, { ...AVATAR, value: png({ after: Buffer.from("PK<html>") }) }]);
     const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
     expect((await service.call({ path: pathname })).text).toBe(png().toString("latin1"));

@@ -1,5 +1,4 @@
-// Broken, slow and hostile connections against the real service, the local images, health and
-// metrics.
+// Broken, slow and hostile connections to the real service, local images, health and metrics.
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startService, USER } from "../running-service.suite.ts";
 import type { RunningService } from "../running-service.suite.ts";
 
-/** Short enough for a test that waits for them; their relation is that of the service. */
+/** Short enough for a test that waits for them, in the proportions of the service. */
 const TIMEOUTS = { headersMs: 600, requestMs: 1800, checkIntervalMs: 100 };
 
 let service: RunningService;
@@ -19,10 +18,7 @@ beforeEach(async () => {
 
 afterEach(() => service.stop());
 
-/**
- * Starts another service, which soon gives up what does not come, instead of the one whose times
- * are long.
- */
+/** Replaces the service by one with short timeouts. */
 async function startImpatient(): Promise<void> {
   await service.stop();
   service = await startService({}, TIMEOUTS);
@@ -86,7 +82,7 @@ describe("broken requests", () => {
   });
 
   it.each(["/healthz", "/nowhere", "/api/v1/user/login"])(
-    "keep the connection open when %s is answered at once",
+    "keep the connection open when %s is answered immediately",
     async (path) => {
       const answer = await service.call({ path, headers: { Connection: "keep-alive" } });
       expect(answer.headers.connection).toBe("keep-alive");
@@ -111,7 +107,7 @@ describe("broken requests", () => {
     await closed;
   });
 
-  it("connections beyond the cap are closed at once", async () => {
+  it("connections beyond the cap are closed immediately", async () => {
     await service.restart({ CONNECTIONS_MAX: "2" });
     const first = [await open(), await open()];
     await expect(service.raw("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).resolves.toBe("");
@@ -156,8 +152,8 @@ describe("images", () => {
   });
 });
 
-describe("failures of what is underneath", () => {
-  it("a folder that cannot be written refuses the registration, stores nobody, and heals", async () => {
+describe("failures of the store", () => {
+  it("a folder that cannot be written refuses the registration, stores no user, and recovers", async () => {
     const media = join(service.directory, "media");
     writeFileSync(media, "in the way");
     const answer = await service.register();
@@ -175,7 +171,7 @@ describe("failures of what is underneath", () => {
 });
 
 describe("health and metrics", () => {
-  it("tell no versions and no hosts on the public port", async () => {
+  it("show no versions and no hosts on the public port", async () => {
     expect((await service.call({ path: "/healthz" })).json).toEqual({ status: "alive" });
     expect((await service.call({ path: "/readyz" })).json).toEqual({ status: "ready" });
   });
@@ -191,7 +187,7 @@ describe("health and metrics", () => {
     await service.login({ ...USER, password: "wrong" });
     await service.login({});
     await service.call({ method: "POST", path: "/api/v1/user/refresh-token" });
-    await service.call({ path: "/some/path/somebody/made/up" });
+    await service.call({ path: "/some/path/made/up" });
     const after = await metrics();
     expect(after).toContain('login_total{result="success"} 1');
     expect(after).toContain('login_total{result="invalid_credentials"} 1');
@@ -201,7 +197,7 @@ describe("health and metrics", () => {
     expect(after).toContain("media_put_seconds_count 1");
     expect(after).toContain("bcrypt_seconds_count 3");
     expect(after).toContain('http_requests_total{route="unknown",method="GET",status="404"} 1');
-    expect(after).not.toContain("somebody");
+    expect(after).not.toContain("made/up");
     expect((await fetch(`${service.metricsUrl}/readyz`)).status).toBe(200);
   });
 });
@@ -220,7 +216,7 @@ function open(): Promise<Socket> {
   });
 }
 
-/** Sends a start and then single bytes, until the service has had enough. */
+/** Sends a start and then single bytes, until the service closes. */
 function drip(start: string): Promise<string> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;

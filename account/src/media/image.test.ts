@@ -147,7 +147,7 @@ describe("cleanImage() on damaged images", () => {
     { name: "a PNG with two headers", bytes: Buffer.concat([signature, header, header, picture, end]) },
     { name: "a PNG whose picture is torn", bytes: Buffer.concat([signature, header, picture, gap, picture, end]) },
     {
-      name: "a PNG with a critical chunk nobody knows",
+      name: "a PNG with an unknown critical chunk",
       bytes: sample.png({ before: [sample.pngChunk("ABCD", Buffer.alloc(1))] }),
     },
     {

@@ -55,7 +55,7 @@ export function rewriteJpeg(bytes: Buffer): RewriteResult {
     if (bytes[at] !== 0xff) return DAMAGED;
     const marker = bytes.readUInt8(at + 1);
     if (marker === 0xff) {
-      at += 1; // A fill byte: any number of them may stand before a marker.
+      at += 1; // A fill byte: any number of them may precede a marker.
       continue;
     }
     if (marker === EOI) return finish(walk);
@@ -99,7 +99,7 @@ function takeSegment(walk: Walk, marker: number, data: Buffer): boolean {
     if (kept !== undefined) walk.out.push(segment(marker, kept));
     return true;
   }
-  return false; // Arithmetic, lossless and hierarchical frames, and markers that have no place here.
+  return false; // Arithmetic, lossless and hierarchical frames, and markers that do not belong here.
 }
 
 function takeFrame(walk: Walk, marker: number, data: Buffer): boolean {

@@ -19,7 +19,7 @@ function problems(entries: unknown): readonly string[] {
 }
 
 describe("keysOfSecrets()", () => {
-  it("gives the same ids for the same secrets and tells them apart", () => {
+  it("gives the same ids for the same secrets and others for others", () => {
     const first = keysOfSecrets(SECRET_A, SECRET_B);
     const second = keysOfSecrets(SECRET_A, SECRET_B);
     expect(second.access.signing.id).toBe(first.access.signing.id);

@@ -30,7 +30,7 @@ describe("generatedKeys()", () => {
   });
 
   it.each(["", "{", '{"access":"short","refresh":"short"}'])(
-    "refuses a damaged file %j by name and leaves it alone",
+    "refuses a damaged file %j by name and does not change it",
     (text) => {
       const path = join(folder.path, "token-secrets.json");
       writeFileSync(path, text);

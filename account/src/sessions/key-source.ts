@@ -1,5 +1,5 @@
-// Gets the keys of tokens from where the settings say, keeps generated ones in DATA_DIR, and reads
-// a changed key file again.
+// Reads the keys of tokens from their source, keeps generated ones in DATA_DIR, and reads a changed
+// key file again.
 import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const GENERATED_FILE = "token-secrets.json";
 
 /** Keys that may change while the service runs. */
 export interface KeySourcePart extends Part {
-  /** The keys in force; callers ask every time. */
+  /** The active keys; callers read them every time. */
   readonly current: () => TokenKeys;
 }
 

@@ -150,7 +150,7 @@ describe("verifyAccess()", () => {
     expect(await tokens.verifyRefresh(access, NOW_MS)).toEqual({ ok: false, reason: "invalid" });
   });
 
-  it("follows the keys in force", async () => {
+  it("follows the active keys", async () => {
     const token = await tokensOf().signAccess(CLAIMS);
     const next = keysOfSecrets("next-access-secret-of-32-bytes-min", "next-refresh-secret-32-bytes-min-x");
     const both: TokenKeys = {

@@ -138,10 +138,7 @@ describe("parseCredentials()", () => {
     expect([error.code, fieldCodes(error)]).toEqual(["validation_failed", codes]);
   });
 
-  it.each([{ body: "str" }, { body: [1] }, { body: null }, { body: 7 }])(
-    "refuses $body as no object",
-    ({ body }) => {
-      expect(errorOf(() => parseCredentials(body)).code).toBe("malformed_json");
-    },
-  );
+  it.each([{ body: "str" }, { body: [1] }, { body: null }, { body: 7 }])("refuses $body as no object", ({ body }) => {
+    expect(errorOf(() => parseCredentials(body)).code).toBe("malformed_json");
+  });
 });

@@ -11,7 +11,7 @@ import type { PasswordRules } from "./password-rules.ts";
 /** Longest name in code points. */
 const NAME_MAX_LENGTH = 80;
 
-/** Longest password that a login compares, in UTF-16 units; longer ones cannot be anybody's. */
+/** Longest password that a login compares, in UTF-16 units; longer ones belong to no user. */
 const LOGIN_PASSWORD_MAX_LENGTH = 1024;
 
 /**
@@ -80,7 +80,7 @@ const credentialsSchema = z.object({
 });
 
 /**
- * Checks the text fields of a registration; `further` are problems of other fields, told together.
+ * Checks the text fields of a registration; `further` are problems of other fields, reported together.
  * Throws `validation_failed`.
  */
 export function parseRegistration(
@@ -131,7 +131,7 @@ function validationError(fields: readonly FieldError[]): AccountError {
   return new AccountError("validation_failed", message, { fields });
 }
 
-/** The first issue of each field; a wrong type would otherwise be told twice. */
+/** The first issue of each field; a wrong type would otherwise be reported twice. */
 function fieldErrors(error: z.ZodError): FieldError[] {
   const found = new Map<string, FieldError>();
   for (const issue of error.issues) {

@@ -17,7 +17,7 @@ import type { IssuedToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
 import { updateUser } from "./update-user.ts";
 
-/** What a login gives. */
+/** The result of a login. */
 export interface LogIn {
   readonly user: UserRecord;
   readonly access: IssuedToken;
@@ -66,8 +66,8 @@ export async function logIn(
 }
 
 /**
- * A login ends the session of the browser it comes from, whoever's it was: a planted cookie must
- * not live on beside the new session.
+ * Ends the session of the browser that logs in, of any user: a planted cookie must not stay valid
+ * next to the new session.
  */
 async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promise<void> {
   if (cookie.kind !== "present") return;

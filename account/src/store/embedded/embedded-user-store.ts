@@ -1,5 +1,5 @@
-// User records in one SQLite file of this machine, for one process: WAL, and a sync to disk before
-// any write counts as done.
+// Keeps user records in one SQLite file of this machine, for one process: WAL, and a sync to disk
+// before a write is done.
 import { chmodSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { SQLOutputValue } from "node:sqlite";
@@ -97,7 +97,7 @@ class SqliteUserStore implements EmbeddedUserStore {
     if (this.#database.isOpen) this.#database.close();
   }
 
-  /** SQLite answers at once; the promise is there because other stores do not. */
+  /** SQLite answers synchronously; the promise is for other stores. */
   #answer<T>(query: () => T): Promise<T> {
     try {
       return Promise.resolve(query());
