@@ -1,7 +1,6 @@
 // The errors of the account service: every code that a caller or an operator can meet, and the class
 // that carries the codes of calls. http/error-status.ts maps them to HTTP.
-import type { ErrorTable } from "@weir/common/errors/service-error";
-import { ServiceError } from "@weir/common/errors/service-error";
+import { type ErrorTable, ServiceError } from "@weir/common/errors/service-error";
 
 /** The error codes of calls to the account service: `code` in the body of an answer. */
 export const CALL_ERRORS = {

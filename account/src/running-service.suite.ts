@@ -1,7 +1,6 @@
 // A whole service on free ports for tests, with a clock that the test moves, and an HTTP client
 // that sends exactly the given bytes.
-import { request as httpRequest } from "node:http";
-import type { IncomingHttpHeaders } from "node:http";
+import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { createLog } from "@weir/common/log/log";
 import type { HttpTimeouts } from "@weir/common/net/http-listener";

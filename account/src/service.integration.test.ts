@@ -5,8 +5,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
-import { cookieHeader, cookieValue, startService, USER } from "./running-service.suite.ts";
-import type { Answer, RunningService } from "./running-service.suite.ts";
+import {
+  type Answer,
+  cookieHeader,
+  cookieValue,
+  type RunningService,
+  startService,
+  USER,
+} from "./running-service.suite.ts";
 
 let service: RunningService;
 

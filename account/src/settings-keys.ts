@@ -1,7 +1,6 @@
 // The settings of the token keys, and the check for weak secrets.
 import type { EnvReader } from "@weir/common/settings/read-env";
-import { REDACTED } from "@weir/common/settings/secret";
-import type { Secret } from "@weir/common/settings/secret";
+import { REDACTED, type Secret } from "@weir/common/settings/secret";
 import { SECRET_MIN_BYTES } from "./sessions/key-ring.ts";
 
 /** Words of examples that people forget to replace. */

@@ -1,5 +1,4 @@
-import { SettingsError } from "@weir/common/settings/read-env";
-import type { Env } from "@weir/common/settings/read-env";
+import { type Env, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 import { describeSettings, parseSettings } from "./settings.ts";
 

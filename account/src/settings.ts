@@ -1,17 +1,14 @@
 // The settings of weir-account: every environment variable with its default and effect, read once
 // into one frozen object.
 import { availableParallelism } from "node:os";
-import { readLogSettings } from "@weir/common/log/log";
-import type { LogFormat, LogLevel } from "@weir/common/log/log";
+import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { formatDurationMs } from "@weir/common/settings/parse-values";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { Secret } from "@weir/common/settings/secret";
 import type { CookieOptions } from "./sessions/cookies.ts";
-import { readKeySource } from "./settings-keys.ts";
-import type { KeySource } from "./settings-keys.ts";
-import { readOrigins } from "./settings-origins.ts";
-import type { OriginSettings } from "./settings-origins.ts";
+import { type KeySource, readKeySource } from "./settings-keys.ts";
+import { type OriginSettings, readOrigins } from "./settings-origins.ts";
 
 /** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;

@@ -1,8 +1,7 @@
 // Foreign pages against the real service: what they may read, what they may do, and what a browser
 // is told.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { formCall, startService, USER } from "../running-service.suite.ts";
-import type { Answer, RunningService } from "../running-service.suite.ts";
+import { type Answer, formCall, type RunningService, startService, USER } from "../running-service.suite.ts";
 
 const LISTED = "http://localhost:5173";
 const EVIL = "https://evil.example";

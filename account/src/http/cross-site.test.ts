@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { corsHeaders, isCallAllowed } from "./cross-site.ts";
-import type { OriginOptions } from "./cross-site.ts";
+import { corsHeaders, isCallAllowed, type OriginOptions } from "./cross-site.ts";
 
 const LISTED = "http://localhost:5173";
 const OPTIONS: OriginOptions = {

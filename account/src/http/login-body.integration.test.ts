@@ -1,8 +1,7 @@
 // Bodies of logins that are no login, against the real service.
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startService, USER } from "../running-service.suite.ts";
-import type { Answer, RunningService } from "../running-service.suite.ts";
+import { type Answer, type RunningService, startService, USER } from "../running-service.suite.ts";
 
 let service: RunningService;
 

@@ -1,14 +1,20 @@
 // Forms that are broken, too large or hostile, against the real service. After each the service
 // still registers a user.
-import { connect } from "node:net";
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { jpeg, png } from "../media/sample-images.suite.ts";
-import { formBody, formCall, startService, USER } from "../running-service.suite.ts";
-import type { Answer, Part, RunningService } from "../running-service.suite.ts";
+import {
+  type Answer,
+  formBody,
+  formCall,
+  type Part,
+  type RunningService,
+  startService,
+  USER,
+} from "../running-service.suite.ts";
 
 const AVATAR: Part = { name: "avatar", value: png(), fileName: "a.png", type: "image/png" };
 const TEXT: readonly Part[] = [

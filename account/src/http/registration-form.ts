@@ -5,8 +5,7 @@ import type { Readable } from "node:stream";
 import busboy from "busboy";
 import { AccountError, fieldError } from "../errors.ts";
 import { busyError } from "../users/password-hasher.ts";
-import { createPartCounter } from "./part-counter.ts";
-import type { PartCounter } from "./part-counter.ts";
+import { createPartCounter, type PartCounter } from "./part-counter.ts";
 import type { UploadHold } from "./upload-budget.ts";
 
 /** Bytes of a body without the avatar: text fields, part headers, boundaries. */

@@ -1,11 +1,9 @@
 // Broken, slow and hostile connections to the real service, local images, health and metrics.
-import { connect } from "node:net";
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startService, USER } from "../running-service.suite.ts";
-import type { RunningService } from "../running-service.suite.ts";
+import { type RunningService, startService, USER } from "../running-service.suite.ts";
 
 /** Short enough for a test that waits for them, in the proportions of the service. */
 const TIMEOUTS = { headersMs: 600, requestMs: 1800, checkIntervalMs: 100 };

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { AVATAR_LIMITS, cleanImage } from "./image.ts";
-import type { ImageResult } from "./image.ts";
+import { AVATAR_LIMITS, cleanImage, type ImageResult } from "./image.ts";
 import * as sample from "./sample-images.suite.ts";
 
 const GIF_SCRIPT = Buffer.from("GIF89a=1;alert(1);//");

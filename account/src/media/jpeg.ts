@@ -1,8 +1,7 @@
 // Walks and rewrites JPEG files (ITU-T T.81, annex B). Keeps tables, frame and scans, the colour
 // profile and the colour transform; of EXIF only the orientation.
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
-import { DAMAGED } from "./image-format.ts";
-import type { RewriteResult } from "./image-format.ts";
+import { DAMAGED, type RewriteResult } from "./image-format.ts";
 
 const SOI = 0xd8;
 const EOI = 0xd9;

@@ -2,8 +2,7 @@
 // picture and its colours; an animation becomes its still picture.
 import { crc32 } from "node:zlib";
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
-import { DAMAGED } from "./image-format.ts";
-import type { RewriteResult } from "./image-format.ts";
+import { DAMAGED, type RewriteResult } from "./image-format.ts";
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clearCookie, cookieName, readCookie, serializeCookie } from "./cookies.ts";
-import type { CookieOptions } from "./cookies.ts";
+import { clearCookie, cookieName, type CookieOptions, readCookie, serializeCookie } from "./cookies.ts";
 
 const HOST: CookieOptions = { scope: "host", sameSite: "strict", insecureDevelopment: false };
 const PATH: CookieOptions = { ...HOST, scope: "path" };

@@ -1,7 +1,6 @@
 // The keys that sign and verify tokens, from secrets or from the text of a key file. Pure;
 // key-source.ts reads and watches the file.
-import { createHmac, createPrivateKey, createPublicKey, createSecretKey } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createHmac, createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
 
 /** Fewest bytes of a symmetric key: the output size of SHA-256 (RFC 7518 section 3.2). */

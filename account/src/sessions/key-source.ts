@@ -8,8 +8,7 @@ import { errorCode } from "@weir/common/errors/error-code";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { StartError } from "../errors.ts";
-import { keysOfFile, keysOfSecrets, SECRET_MIN_BYTES } from "./key-ring.ts";
-import type { TokenKeys } from "./key-ring.ts";
+import { keysOfFile, keysOfSecrets, SECRET_MIN_BYTES, type TokenKeys } from "./key-ring.ts";
 
 /**
  * How often a key file is looked at, in milliseconds. Kubernetes takes up to a minute to bring a

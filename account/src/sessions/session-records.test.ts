@@ -8,12 +8,12 @@ import {
   isCurrentToken,
   newestTokenHash,
   refreshTokenId,
+  type SessionRecord,
   shortUserAgent,
   withoutSession,
   withSession,
   withUse,
 } from "./session-records.ts";
-import type { SessionRecord } from "./session-records.ts";
 
 const LIMITS = { idleMs: 7_000, absoluteMs: 30_000, maxSessions: 3 };
 const DEVICE = { userAgent: "curl/8", ipPrefix: "192.0.2.0/24" };

@@ -1,6 +1,5 @@
 // The sessions of one user, as stored in the user's record, and the pure operations on them.
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createHash, createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /**
  * Longest part of a User-Agent header that is kept, in characters: enough to distinguish devices

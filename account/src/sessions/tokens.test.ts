@@ -1,10 +1,8 @@
 import { createHmac, createPublicKey, createSecretKey, generateKeyPairSync } from "node:crypto";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { keysOfFile, keysOfSecrets } from "./key-ring.ts";
-import type { TokenKeys } from "./key-ring.ts";
-import { createTokens } from "./tokens.ts";
-import type { AccessClaims, Tokens } from "./tokens.ts";
+import { keysOfFile, keysOfSecrets, type TokenKeys } from "./key-ring.ts";
+import { type AccessClaims, createTokens, type Tokens } from "./tokens.ts";
 
 const NOW_MS = 1_800_000_000_000;
 const NOW = NOW_MS / 1000;

@@ -1,7 +1,6 @@
 // Access and refresh tokens: their claims, signature and validity (RFC 7519, RFC 8725). Pure: keys
 // and time are passed in.
-import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from "jose";
-import type { JWTPayload } from "jose";
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from "jose";
 import type { KeyRing, TokenKeys } from "./key-ring.ts";
 
 /** Accepted difference between the clocks of replicas, in seconds. */

@@ -1,12 +1,9 @@
 // Checks what callers send, before anything acts on it: types and rules with zod, one error per
 // field, in the order of the form.
 import { z } from "zod";
-import { AccountError } from "../errors.ts";
-import type { FieldError } from "../errors.ts";
-import { parseEmail } from "./email.ts";
-import type { EmailAddress } from "./email.ts";
-import { findPasswordProblem } from "./password-rules.ts";
-import type { PasswordRules } from "./password-rules.ts";
+import { AccountError, type FieldError } from "../errors.ts";
+import { type EmailAddress, parseEmail } from "./email.ts";
+import { findPasswordProblem, type PasswordRules } from "./password-rules.ts";
 
 /** Longest name in code points. */
 const NAME_MAX_LENGTH = 80;

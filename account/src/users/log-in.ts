@@ -5,15 +5,14 @@ import {
   createSession,
   newestTokenHash,
   refreshTokenId,
+  type SessionRecord,
   withoutSession,
   withSession,
 } from "../sessions/session-records.ts";
-import type { SessionRecord } from "../sessions/session-records.ts";
 import type { UserChange, UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import type { Credentials } from "./inputs.ts";
-import { issueAccessToken } from "./issue-tokens.ts";
-import type { IssuedToken } from "./issue-tokens.ts";
+import { issueAccessToken, type IssuedToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
 import { updateUser } from "./update-user.ts";
 

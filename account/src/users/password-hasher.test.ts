@@ -1,7 +1,6 @@
 import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
-import { createPasswordHasher } from "./password-hasher.ts";
-import type { PasswordHasher } from "./password-hasher.ts";
+import { createPasswordHasher, type PasswordHasher } from "./password-hasher.ts";
 
 function hasher(options: { cost?: number; pepper?: string } = {}): PasswordHasher {
   const queue = { run: <T>(work: () => Promise<T>): Promise<T> => work() };

@@ -1,6 +1,5 @@
 // The public part of a user record, and the label of an account in the log.
-import { createHmac } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createHmac, type KeyObject } from "node:crypto";
 import type { UserRecord } from "../store/user-store.ts";
 
 /** Length of a label in hexadecimal digits: enough that two accounts never share one. */

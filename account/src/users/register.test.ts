@@ -7,8 +7,7 @@ import { AccountError } from "../errors.ts";
 import type { CleanImage } from "../media/image.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { Caller } from "./account-deps.ts";
-import { register } from "./register.ts";
-import type { RegisterDeps } from "./register.ts";
+import { register, type RegisterDeps } from "./register.ts";
 
 const ID = "22222222-2222-4222-8222-222222222222";
 const KEY = `avatars/${ID}/0123456789abcdef0123456789abcdef.png`;

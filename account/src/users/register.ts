@@ -1,8 +1,7 @@
 // Registration: from checked text and an avatar to a stored user. Cheap checks come first, the
 // record last.
 import { AccountError, fieldError } from "../errors.ts";
-import type { CleanImage } from "../media/image.ts";
-import { IMAGE_FORMATS } from "../media/image.ts";
+import { type CleanImage, IMAGE_FORMATS } from "../media/image.ts";
 import { avatarKey } from "../media/media-store.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";

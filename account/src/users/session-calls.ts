@@ -6,15 +6,14 @@ import {
   findLiveSession,
   isCurrentToken,
   newestTokenHash,
+  type SessionRecord,
   withoutSession,
   withUse,
 } from "../sessions/session-records.ts";
-import type { SessionRecord } from "../sessions/session-records.ts";
 import type { TokenCheck } from "../sessions/tokens.ts";
 import type { UserChange, UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
-import { issueAccessToken } from "./issue-tokens.ts";
-import type { IssuedToken } from "./issue-tokens.ts";
+import { issueAccessToken, type IssuedToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
 import { updateUser } from "./update-user.ts";
 

@@ -7,10 +7,8 @@ import { dirname, join } from "node:path";
 import { errorCode } from "@weir/common/errors/error-code";
 
 import { AccountError } from "../../errors.ts";
-import { IMAGE_FORMATS } from "../image.ts";
-import type { CleanImage } from "../image.ts";
-import { MEDIA_KEY } from "../media-store.ts";
-import type { MediaStore } from "../media-store.ts";
+import { type CleanImage, IMAGE_FORMATS } from "../image.ts";
+import { MEDIA_KEY, type MediaStore } from "../media-store.ts";
 
 /** The options of the store. */
 export interface LocalMediaOptions {

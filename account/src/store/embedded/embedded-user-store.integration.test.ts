@@ -4,8 +4,7 @@ import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeUserStore } from "../user-store.suite.ts";
-import { openEmbeddedUserStore } from "./embedded-user-store.ts";
-import type { EmbeddedUserStore } from "./embedded-user-store.ts";
+import { type EmbeddedUserStore, openEmbeddedUserStore } from "./embedded-user-store.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
 let path: string;

@@ -1,8 +1,7 @@
 // Keeps user records in one SQLite file of this machine, for one process: WAL, and a sync to disk
 // before a write is done.
 import { chmodSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import type { SQLOutputValue } from "node:sqlite";
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { AccountError, StartError } from "../../errors.ts";
 import type { SessionRecord } from "../../sessions/session-records.ts";
 import type { UserChange, UserRecord, UserStore } from "../user-store.ts";
