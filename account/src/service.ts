@@ -22,7 +22,7 @@ import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./m
 import { fixedKeys, generatedKeys, type KeySourcePart, watchedKeys } from "./sessions/key-source.ts";
 import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
-import { type EmbeddedUserStore, openEmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
+import { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
 import type { AccountDeps } from "./users/account-deps.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
@@ -73,7 +73,7 @@ export function createService(
   const metrics = createAccountMetrics(ROUTE_SERIES);
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
   const keys = openKeys(settings, dataDirectory, log);
-  const store = openEmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
+  const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
   const media = createLocalMediaStore({
     directory: join(dataDirectory, "media"),
     publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,

@@ -43,9 +43,7 @@ export interface Health {
 export interface AppOptions {
   readonly cookies: CookieOptions;
   readonly origins: OriginOptions;
-  /**
-   * How many proxies, or which networks of proxies, may name their client; false trusts none.
-   */
+  /** How many proxies, or which networks of proxies, may name their client; false trusts none. */
   readonly trustProxy: number | readonly string[] | false;
 }
 

@@ -7,22 +7,15 @@ const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
 const LINE_END = Buffer.from("\r\n");
 const CLOSE = Buffer.from("--");
 
-/** Counts while the body is read. */
-export interface PartCounter {
-  /** Takes the next bytes of the body, in pieces of any size. */
-  push(chunk: Buffer): void;
-  /** Parts that have begun so far. */
-  parts(): number;
-}
-
 /** A counter for bodies of this Content-Type; undefined when it names no boundary. */
 export function createPartCounter(contentType: string): PartCounter | undefined {
   const match = BOUNDARY.exec(contentType);
   const boundary = match?.[1]?.replaceAll(/\\(.)/g, "$1") ?? match?.[2];
-  return boundary === undefined ? undefined : new DelimiterCounter(Buffer.from(`\r\n--${boundary}`, "latin1"));
+  return boundary === undefined ? undefined : new PartCounter(Buffer.from(`\r\n--${boundary}`, "latin1"));
 }
 
-class DelimiterCounter implements PartCounter {
+/** Counts while the body is read. */
+export class PartCounter {
   readonly #delimiter: Buffer;
   /**
    * Bytes that may be the start of a delimiter; the first delimiter needs no line end before it.
@@ -36,10 +29,12 @@ class DelimiterCounter implements PartCounter {
     this.#delimiter = delimiter;
   }
 
+  /** Parts that have begun so far. */
   parts(): number {
     return this.#count;
   }
 
+  /** Takes the next bytes of the body, in pieces of any size. */
   push(chunk: Buffer): void {
     if (this.#isClosed) return; // Bytes after the closing delimiter have no meaning.
     const bytes = Buffer.concat([this.#carry, chunk]);

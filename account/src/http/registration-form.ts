@@ -56,9 +56,7 @@ export function readRegistrationForm(request: IncomingMessage, options: FormOpti
   });
 }
 
-/**
- * The facts of a file from busboy; its own types lack that an empty name arrives as undefined.
- */
+/** The facts of a file from busboy; its own types lack that an empty name arrives as undefined. */
 interface PartInfo {
   readonly encoding: string;
   readonly filename: string | undefined;

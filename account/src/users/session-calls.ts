@@ -112,9 +112,7 @@ async function findSession(deps: AccountDeps, userId: string, sessionId: string,
   return { user, session };
 }
 
-/**
- * Refuses a call whose other cookie belongs to another session; an invalid one is ignored.
- */
+/** Refuses a call whose other cookie belongs to another session; an invalid one is ignored. */
 function refuseOther(other: TokenCheck<{ readonly sessionId: string }>, sessionId: string): void {
   if (other.ok && other.claims.sessionId !== sessionId) throw tokenInvalid(true);
 }

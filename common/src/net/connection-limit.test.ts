@@ -135,9 +135,7 @@ describe("ConnectionBudget", () => {
     expect(lines).toEqual([]);
     server.listening = true;
     server.emit("error", new Error("accept EMFILE"));
-    expect(lines).toMatchObject([
-      { "@message": "Cannot accept a connection", to: "gRPC", error: "accept EMFILE" },
-    ]);
+    expect(lines).toMatchObject([{ "@message": "Cannot accept a connection", to: "gRPC", error: "accept EMFILE" }]);
   });
 });
 
