@@ -133,8 +133,8 @@ async function createCounter(
       );
     }
     case "altstore": {
-      const { createAltstoreCounter } = await import("./counters/altstore/altstore-counter.ts");
-      return createAltstoreCounter(
+      const { AltstoreCounter } = await import("./counters/altstore/altstore-counter.ts");
+      return new AltstoreCounter(
         {
           log: deps.log,
           statistics: deps.store,

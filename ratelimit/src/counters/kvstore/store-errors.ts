@@ -1,7 +1,6 @@
 // Makes errors of this backend from what ioredis and sockets throw, and says which replies mean
 // that the connection itself is of no use.
-import { reasonOf } from "../connection-errors.ts";
-import { StoreError } from "../store-error.ts";
+import { reasonOf, StoreError } from "../store-error.ts";
 
 /**
  * Replies of a server that will refuse everything on this connection: a demoted primary, one that

@@ -2,7 +2,7 @@
 // between attempts, until it is closed.
 import type { Backoff } from "@weir/common/backoff/backoff";
 import { type Connection, type ConnectionListener, connect } from "./connection.ts";
-import { silenceError } from "../../connection-errors.ts";
+import { silenceError } from "../../store-error.ts";
 import { isUselessConnection, replyError } from "../store-errors.ts";
 import type { CommandSink, Reply } from "./command-sink.ts";
 import type { KvstoreAddress } from "../address.ts";

@@ -3,8 +3,7 @@
 // does. Alone it is a deployment; deployments of several servers have one per address, and hear of
 // what the server refused and of its connections through `ServerEvents`.
 import type { CountBatch, CountedCheck } from "../../counter.ts";
-import { StoreError } from "../../store-error.ts";
-import { reasonOf } from "../../connection-errors.ts";
+import { reasonOf, type StoreError, stoppingError } from "../../store-error.ts";
 import type { KvstoreAddress } from "../address.ts";
 import type { Reply } from "../connection/command-sink.ts";
 import type { Deployment } from "../deployment.ts";
@@ -149,7 +148,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    */
   resend(batch: CommandBatch): void {
     if (this.#isClosed) {
-      batch.fail(this.#stoppingError(), this.#context);
+      batch.fail(stoppingError(this.#address.text), this.#context);
       return;
     }
     this.#pending.wait(batch);
@@ -182,11 +181,11 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    * connections open in the background.
    */
   async start(maxElapsedMs: number): Promise<void> {
-    if (this.#isClosed) throw this.#stoppingError();
+    if (this.#isClosed) throw stoppingError(this.#address.text);
     try {
       await this.#startWait.wait(() => this.#pool.openFirst(), {
         maxElapsedMs,
-        text: this.#address.text,
+        store: `the counter store ${this.#address.text}`,
         reason: () => connectionError(this.#address.text, this.#down?.cause),
       });
     } catch (error) {
@@ -200,7 +199,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   close(): void {
     this.#isClosed = true;
     this.#schedule.cancel();
-    const error = this.#stoppingError();
+    const error = stoppingError(this.#address.text);
     this.#down = { sinceMs: -Infinity, cause: error };
     this.#startWait.fail(error);
     this.#pending.failAll(error);
@@ -325,11 +324,5 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       if (this.#events === undefined) this.sendExpiry(expiry);
       else this.#events.expiryMissing(this, expiry);
     }
-  }
-
-  #stoppingError(): StoreError {
-    return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#address.text}: the backend is stopping`, {
-      transient: true,
-    });
   }
 }

@@ -2,11 +2,10 @@
 // key, and where a node sends it on, there. The map of slots is learnt from any node and follows
 // the cluster. A command that may have been carried out is never sent twice: only those are that a
 // node refused.
-import { createBackoff } from "@weir/common/backoff/backoff";
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import type { CountBatch, CountedCheck } from "../../../counter.ts";
-import { StoreError } from "../../../store-error.ts";
+import { StoreError, stoppingError } from "../../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../../deployment.ts";
 import type { ExpiryCache } from "../../batch/expiry-cache.ts";
 import { KvstoreServer, type ServerEvents } from "../../server/server.ts";
@@ -14,6 +13,7 @@ import { shareAmongServers } from "../../server/server-options.ts";
 import { StartWait } from "../../../start-wait.ts";
 import { connectionError } from "../../store-errors.ts";
 import { type KeyChecks, type KeyExpiry, type RefusedChecks, CommandBatch } from "../../batch/command-batch.ts";
+import { RefreshSchedule } from "../refresh-schedule.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
 import { GroupedCall } from "./grouped-call.ts";
 import { hashSlot } from "./hash-slot.ts";
@@ -23,7 +23,6 @@ import { parseRedirection, type Redirection } from "./redirection.ts";
 import { hostOf, nodeAddress, parseSeeds, type Seeds } from "./seeds.ts";
 import { SlotMap } from "./slot-map.ts";
 import type { SlotRange } from "./topology.ts";
-import { TopologyRefresh } from "./topology-refresh.ts";
 import { TopologySource } from "./topology-source.ts";
 
 /**
@@ -44,6 +43,9 @@ const NODE_KEEP_MS = 15_000;
  */
 const HOPS_MAX = 5;
 
+/** When a node is asked for the topology, in milliseconds: a bound on the load of the cluster. */
+const TIMING = { regularMs: 5_000, degradedMs: 1_000, soonMs: 250 };
+
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when an address cannot be read. */
 export function createClusterDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
   const parsed = parseSeeds(options.server);
@@ -61,7 +63,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   readonly #expiries: ExpiryCache;
   readonly #map = new SlotMap<ClusterNode>();
   readonly #source: TopologySource;
-  readonly #refresh: TopologyRefresh;
+  readonly #refresh: RefreshSchedule;
   readonly #queue: RetryQueue;
   /** How often a check was sent on, for those that were. */
   readonly #hops = new WeakMap<CountedCheck, number>();
@@ -83,7 +85,6 @@ class ClusterDeployment implements Deployment, ServerEvents {
 
   constructor(deps: DeploymentDeps, { server, counter, scope }: DeploymentOptions, seeds: Seeds) {
     const { log, clock, random } = deps;
-    const { initialMs, maxMs } = counter.startup;
     this.#log = log;
     this.#text = seeds.text;
     this.#timeoutMs = counter.commandTimeoutMs;
@@ -99,12 +100,15 @@ class ClusterDeployment implements Deployment, ServerEvents {
       keepMs: Math.max(NODE_KEEP_MS, 2 * this.#timeoutMs),
     });
     this.#source = new TopologySource(seeds, server);
-    this.#refresh = new TopologyRefresh({
-      refresh: () => this.#learn(),
-      isTroubled: () => this.#isTroubled(),
-      startBackoff: createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random }),
-      random,
-    });
+    this.#refresh = new RefreshSchedule(
+      {
+        refresh: () => this.#learn(),
+        isDegraded: () => this.#isDegraded(),
+        startup: counter.startup,
+        random,
+      },
+      TIMING,
+    );
     const limits = { timeoutMs: this.#timeoutMs, text: this.#text };
     this.#queue = new RetryQueue({ send: (checks, createdMs) => this.#sendAgain(checks, createdMs), clock }, limits);
     this.#callDeps = { send: (check, group, how) => this.#send(check, group, how), clock };
@@ -119,7 +123,11 @@ class ClusterDeployment implements Deployment, ServerEvents {
     if (this.#closed !== undefined) throw this.#closed;
     const reason = (): StoreError => this.#trouble ?? connectionError(this.#text, new Error("not connected yet"));
     try {
-      await this.#startWait.wait(() => this.#refresh.start(), { maxElapsedMs, text: this.#text, reason });
+      await this.#startWait.wait(() => this.#refresh.start(), {
+        maxElapsedMs,
+        store: `the counter store ${this.#text}`,
+        reason,
+      });
       this.#trouble = undefined; // Some nodes may have been silent; those are told of where calls need them.
     } catch (error) {
       this.close();
@@ -130,9 +138,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   close(): void {
-    const error = new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#text}: the backend is stopping`, {
-      transient: true,
-    });
+    const error = stoppingError(this.#text);
     this.#closed = error;
     this.#startWait.fail(error);
     this.#refresh.close();
@@ -312,7 +318,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#log.info("The cluster has other nodes now", { nodes: Array.from(now, ({ server }) => server.address.text) });
   }
 
-  #isTroubled(): boolean {
+  #isDegraded(): boolean {
     return !this.#map.isComplete || [...this.#map.nodes()].some(({ server }) => !server.isReady);
   }
 }

@@ -1,9 +1,8 @@
 // One call whose checks go to several nodes: a group per node, of which only so many are under way
 // at a time. When one fails, those behind it are not sent (KVSTORE_CLUSTER_PIPELINE_PARALLELISM).
 // It knows no server; sending is what it is handed.
-import { silenceError } from "../../../connection-errors.ts";
+import { silenceError, type StoreError } from "../../../store-error.ts";
 import type { CountBatch, CountedCheck } from "../../../counter.ts";
-import type { StoreError } from "../../../store-error.ts";
 
 /** What a call needs of its deployment. */
 export interface GroupedCallDeps {

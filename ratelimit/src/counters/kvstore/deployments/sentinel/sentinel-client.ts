@@ -1,7 +1,7 @@
 // One sentinel: asks it where the primary is, by a connection of its own that is closed again, and
 // hears from it when the primary has changed, by a connection that stands. Whom to ask and when is
 // the matter of primary-watch.ts.
-import type { Backoff } from "@weir/common/backoff/backoff";
+import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { KvstoreAddress } from "../../address.ts";
 import { type Connection, connect } from "../../connection/connection.ts";
 import type { KvstoreTlsOptions } from "../../options.ts";
@@ -12,6 +12,10 @@ import { connectionError } from "../../store-errors.ts";
  * host and port.
  */
 const SWITCH_CHANNEL = "+switch-master";
+
+/** Waits between attempts to subscribe, in milliseconds. */
+const SUBSCRIBE_INITIAL_MS = 250;
+const SUBSCRIBE_MAX_MS = 5_000;
 
 /** Highest TCP port. */
 const PORT_MAX = 65_535;
@@ -26,8 +30,8 @@ export interface PrimaryPlace {
 export interface SentinelClientDeps {
   readonly address: KvstoreAddress;
   readonly tls: KvstoreTlsOptions | undefined;
-  /** Waits between attempts to subscribe. */
-  readonly backoff: Backoff;
+  /** From 0 up to but not including 1. */
+  readonly random: () => number;
   /** Hears that the primary may have changed. */
   readonly changed: (client: SentinelClient) => void;
 }
@@ -38,18 +42,25 @@ export class SentinelClient {
   readonly #options: { readonly primaryName: string; readonly timeoutMs: number };
   readonly #asking = new Set<Connection>();
   #subscription: Connection | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #subscribing: RetryLoop;
   #isClosed = false;
 
   /** `timeoutMs` bounds a connection and the answer to a question, each. */
   constructor(deps: SentinelClientDeps, options: { readonly primaryName: string; readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#options = options;
+    this.#subscribing = new RetryLoop(() => this.#subscribe(), {
+      initialMs: SUBSCRIBE_INITIAL_MS,
+      maxMs: SUBSCRIBE_MAX_MS,
+      factor: 1,
+      jitter: true,
+      random: deps.random,
+    });
   }
 
   /** Begins to listen for changes, for as long as it is open. */
   open(): void {
-    this.#subscribe();
+    this.#subscribing.start();
   }
 
   /** Where the primary is now, as far as this sentinel knows. Fails with STORE_UNAVAILABLE. */
@@ -84,13 +95,13 @@ export class SentinelClient {
   /** Ends everything. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#subscribing.stop();
     this.#subscription?.close(new Error("closed"));
     for (const connection of this.#asking) connection.close(new Error("closed"));
   }
 
   #subscribe(): void {
-    const { address, tls, backoff, changed } = this.#deps;
+    const { address, tls, changed } = this.#deps;
     const { primaryName, timeoutMs } = this.#options;
     const listener = {
       ready: () => {
@@ -100,16 +111,13 @@ export class SentinelClient {
           })
           .then(
             () => {
-              backoff.reset();
+              this.#subscribing.succeeded();
               changed(this); // Who knows what was published before.
             },
             (cause: unknown) => connection.close(cause),
           );
       },
-      closed: () => {
-        if (this.#isClosed) return;
-        this.#timer = setTimeout(() => this.#subscribe(), backoff.nextMs());
-      },
+      closed: () => this.#subscribing.retry(),
     };
     const connection = connect({ address, tls, listener }, { connectTimeoutMs: timeoutMs, wantsPrimary: false });
     this.#subscription = connection;
