@@ -11,7 +11,7 @@ describe("RetryLoop", () => {
     vi.useFakeTimers({ now: 0 });
     attempts = [];
     const backoff = { initialMs: 100, maxMs: 400, factor: 1, jitter: false, random: () => 0 };
-    loop = new RetryLoop(() => attempts.push(Date.now()), backoff);
+    loop = new RetryLoop(() => attempts.push(Number(vi.getMockedSystemTime())), backoff);
   });
   afterEach(() => {
     loop.stop();

@@ -2,6 +2,7 @@
 // a connection that is ready, and sees to it that every call is answered in time, whatever the server
 // does. Alone it is a deployment; deployments of several servers have one per address, and hear of
 // what the server refused and of its connections through `ServerEvents`.
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { reasonOf, type StoreError, stoppingError } from "../../store-error.ts";
 import type { KvstoreAddress } from "../address.ts";
@@ -21,8 +22,8 @@ import type { KeyExpiry, RefusedChecks, CommandBatch, BatchContext } from "../ba
 const WAITING_MAX_CHECKS = 100_000;
 
 /**
- * Shortest time between two warnings of connections that cannot connect for the same reason, in
- * milliseconds: an absence may last, and a pool has many connections.
+ * Shortest time between two warnings that a connection failed for the same reason, in milliseconds:
+ * a server may be away for long, and a pool has many connections.
  */
 const WARNING_INTERVAL_MS = 10_000;
 
@@ -71,8 +72,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #expiries = new ExpiryRetryQueue();
   /** When the last connection was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
-  /** What a connection last warned of, and when, in milliseconds since the epoch. */
-  #warned = { reason: "", atMs: 0 };
+  readonly #warnings: RateLimitedLog;
   #wasReady = false;
   #isClosed = false;
   readonly #startWait = new StartWait();
@@ -80,6 +80,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
     const { address, server, counter, wantsPrimary = false } = options;
     this.#deps = deps;
+    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
     this.#events = events;
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
@@ -265,12 +266,9 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#events?.serverFailed(this, cause);
     if (this.#down === undefined) return; // The others work; this one tries on.
     this.#down = { sinceMs: this.#down.sinceMs, cause };
-    const nowMs = this.#deps.clock();
     const reason = reasonOf(cause);
-    const { atMs } = this.#warned;
-    if (reason === this.#warned.reason && nowMs >= atMs && nowMs < atMs + WARNING_INTERVAL_MS) return; // Said a moment ago.
-    this.#warned = { reason, atMs: nowMs };
-    this.#deps.log.warn("Cannot reach the counter store, trying again", { address: this.#address.text, error: reason });
+    const fields = { address: this.#address.text, error: reason };
+    this.#warnings.warn("Cannot reach the counter store, trying again", fields, reason);
   }
 
   #added(batch: CommandBatch): void {

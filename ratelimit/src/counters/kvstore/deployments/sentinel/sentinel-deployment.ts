@@ -3,6 +3,7 @@
 // refused because it is no primary (any more).
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, CountedCheck } from "../../../counter.ts";
 import type { StoreError } from "../../../store-error.ts";
 import { addressOf, type KvstoreAddress } from "../../address.ts";
@@ -28,6 +29,9 @@ const TIMING = { regularMs: 5_000, degradedMs: 250, soonMs: 20 };
  */
 const SENTINEL_TIMEOUT_MAX_MS = 2_000;
 
+/** Shortest time between two warnings that no sentinel answers, in milliseconds. */
+const WARNING_INTERVAL_MS = 60_000;
+
 /** Replies of a server that is no primary, or not yet: the command was not carried out. */
 const NOT_PRIMARY = /^(?:READONLY|LOADING|MASTERDOWN)\b/;
 
@@ -52,13 +56,14 @@ class SentinelDeployment implements Deployment, ServerEvents {
   #trouble: StoreError;
   #isPrimaryKnown = false;
   #isClosed = false;
-  /** Whether a warning says that no sentinel answers. */
-  #areSentinelsSilent = false;
+  /** Warns when no sentinel answers. */
+  readonly #warnings: RateLimitedLog;
 
   constructor(deps: DeploymentDeps, options: DeploymentOptions, address: SentinelAddress) {
     const { log, random } = deps;
     const { server, counter } = options;
     this.#log = log;
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#trouble = connectionError(address.text, new Error("no sentinel has answered yet"));
@@ -172,8 +177,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
   }
 
   #found(place: PrimaryPlace): void {
-    if (this.#areSentinelsSilent) this.#log.info("A sentinel answers again", { address: this.#address.text });
-    this.#areSentinelsSilent = false;
+    this.#warnings.recovered("A sentinel answers again", { address: this.#address.text });
     const { auth, primaryName } = this.#address;
     const address = addressOf(place, { isTls: false, auth, database: 0 });
     const before = this.#server.address.text;
@@ -190,9 +194,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
 
   #notFound(error: unknown): void {
     if (!this.#isPrimaryKnown) this.#trouble = error as StoreError;
-    if (this.#areSentinelsSilent) return;
-    this.#areSentinelsSilent = true;
-    this.#log.warn("No sentinel names the primary, trying again", { address: this.#address.text, error });
+    this.#warnings.warn("No sentinel names the primary, trying again", { address: this.#address.text, error });
   }
 }
 
