@@ -220,7 +220,7 @@ describe("startTracing() export", () => {
       {
         level: "warning",
         "@message": "Cannot export the last spans, they are lost",
-        error: "the receiver did not take them within 3000 ms",
+        error: "the receiver did not accept them within 3000 ms",
       },
     ]);
   });

@@ -99,7 +99,7 @@ export class Connection implements ReplyListener {
     if (this.#timer === undefined) this.#setTimer(this.#timeoutMs);
   }
 
-  /** Ends it; the commands and the listener are told before this returns. */
+  /** Ends the connection; its commands and the listener are called before this returns. */
   close(cause: unknown): void {
     this.#end(connectionError(this.#deps.address.text, cause));
   }

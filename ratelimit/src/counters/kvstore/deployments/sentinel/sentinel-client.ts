@@ -1,6 +1,5 @@
-// One sentinel: asks it where the primary is, by a connection of its own that is closed again, and
-// hears from it when the primary has changed, by a connection that stands. Whom to ask and when is
-// the matter of primary-watch.ts.
+// One sentinel: asks it for the primary, by a connection per question, and subscribes to changes of
+// the primary, by a lasting connection.
 import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { KvstoreAddress } from "../../address.ts";
 import { type Connection, connect } from "../../connection/connection.ts";
@@ -8,7 +7,7 @@ import type { KvstoreTlsOptions } from "../../options.ts";
 import { connectionError } from "../../store-errors.ts";
 
 /**
- * What sentinels publish when a primary has been replaced: its name, its old host and port, its new
+ * The channel on which sentinels publish a new primary: its name, its old host and port, its new
  * host and port.
  */
 const SWITCH_CHANNEL = "+switch-master";
@@ -20,7 +19,7 @@ const SUBSCRIBE_MAX_MS = 5_000;
 /** Highest TCP port. */
 const PORT_MAX = 65_535;
 
-/** Where the primary is. */
+/** The address of the primary. */
 export interface PrimaryPlace {
   readonly host: string;
   readonly port: number;
@@ -32,7 +31,7 @@ export interface SentinelClientDeps {
   readonly tls: KvstoreTlsOptions | undefined;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
-  /** Hears that the primary may have changed. */
+  /** Called when the primary may have changed. */
   readonly changed: (client: SentinelClient) => void;
 }
 
@@ -58,12 +57,12 @@ export class SentinelClient {
     });
   }
 
-  /** Begins to listen for changes, for as long as it is open. */
+  /** Subscribes to changes until it is closed. */
   open(): void {
     this.#subscribing.start();
   }
 
-  /** Where the primary is now, as far as this sentinel knows. Fails with STORE_UNAVAILABLE. */
+  /** The primary, as far as this sentinel knows. Fails with STORE_UNAVAILABLE. */
   ask(): Promise<PrimaryPlace> {
     const { address, tls } = this.#deps;
     const { primaryName, timeoutMs } = this.#options;
@@ -83,7 +82,7 @@ export class SentinelClient {
         },
         closed: (cause: unknown) => {
           this.#asking.delete(connection);
-          fail(cause); // Of no effect after an answer.
+          fail(cause); // No effect after an answer.
         },
       };
       const connection = connect({ address, tls, listener }, { connectTimeoutMs: timeoutMs, wantsPrimary: false });
@@ -92,7 +91,7 @@ export class SentinelClient {
     });
   }
 
-  /** Ends everything. */
+  /** Closes all connections. */
   close(): void {
     this.#isClosed = true;
     this.#subscribing.stop();
@@ -112,7 +111,7 @@ export class SentinelClient {
           .then(
             () => {
               this.#subscribing.succeeded();
-              changed(this); // Who knows what was published before.
+              changed(this); // A change may have been published before.
             },
             (cause: unknown) => connection.close(cause),
           );

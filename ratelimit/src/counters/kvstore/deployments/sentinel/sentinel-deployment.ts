@@ -1,6 +1,5 @@
-// The deployment type "sentinel": one server, the primary, at the address that sentinels name; it
-// moves where they say. An increment is never sent twice: only those are sent again that a server
-// refused because it is no primary (any more).
+// The deployment type "sentinel": one server, the primary, at the address that sentinels name. Only
+// increments that a server refused because it is not the primary are sent again: never twice.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
@@ -25,14 +24,15 @@ import { type PrimaryPlace, SentinelClient } from "./sentinel-client.ts";
 const TIMING = { regularMs: 5_000, degradedMs: 250, soonMs: 20 };
 
 /**
- * Longest wait for a sentinel, however long KVSTORE_TIMEOUT is, in milliseconds: others may know.
+ * Longest wait for a sentinel, in milliseconds, even if KVSTORE_TIMEOUT is longer: another one may
+ * know the primary.
  */
 const SENTINEL_TIMEOUT_MAX_MS = 2_000;
 
 /** Shortest time between two warnings that no sentinel answers, in milliseconds. */
 const WARNING_INTERVAL_MS = 60_000;
 
-/** Replies of a server that is no primary, or not yet: the command was not carried out. */
+/** Replies of a server that is not (yet) the primary: the command was not executed. */
 const NOT_PRIMARY = /^(?:READONLY|LOADING|MASTERDOWN)\b/;
 
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when the address cannot be read. */
@@ -52,7 +52,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
   readonly #lookup: PrimaryLookup<SentinelClient, PrimaryPlace>;
   readonly #refresh: RefreshSchedule;
   readonly #startWait = new StartWait();
-  /** Why there is no primary yet. */
+  /** Why the primary does not work yet. */
   #trouble: StoreError;
   #isPrimaryKnown = false;
   #isClosed = false;
@@ -96,7 +96,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
     );
   }
 
-  /** Waits for a connection to the primary; with `maxElapsedMs` above 0 not longer than that. */
+  /** Waits for a connection to the primary, at most `maxElapsedMs` if that is above 0. */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#isClosed) throw this.#stoppingError();
     try {
@@ -138,8 +138,8 @@ class SentinelDeployment implements Deployment, ServerEvents {
   }
 
   refused(server: KvstoreServer, refused: readonly RefusedChecks[], createdMs: number): void {
-    // The connection closes after such a reply, so the checks wait for the next primary, within their
-    // time.
+    // The connection is closed after such a reply, so the checks wait for the next primary, within
+    // their time.
     const batch = new CommandBatch(createdMs, this.#timeoutMs);
     for (const { checks } of refused) batch.adopt(checks);
     server.resend(batch);
@@ -198,7 +198,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
   }
 }
 
-/** Stands for the primary until a sentinel has named it; nothing is dialled before. */
+/** A placeholder until a sentinel has named the primary; it is never connected to. */
 function unknownPrimary({ text }: SentinelAddress): KvstoreAddress {
   return { target: { kind: "tcp", host: "localhost", port: 0 }, isTls: false, auth: undefined, database: 0, text };
 }
