@@ -1,7 +1,13 @@
-// Tests of handshake-failure.ts: what people are told of each way in which a handshake fails.
+// The explanation of each way in which a handshake fails.
 import { describe, expect, it } from "vitest";
 
-import { explainHandshake, type FailedHandshake } from "./handshake-failure.ts";
+import { explainHandshake, type FailedHandshake, type ListenerWords } from "./handshake-failure.ts";
+
+const WORDS: ListenerWords = {
+  server: "this control plane",
+  clientAuthority: "ADS_TLS_CLIENT_CACERT",
+  plaintext: "with ADS_PLAINTEXT=true",
+};
 
 function failed(difference: Partial<FailedHandshake>): FailedHandshake {
   return { code: "ECONNRESET", opensslReason: "", certificateError: undefined, bytesRead: 500, ...difference };
@@ -22,7 +28,7 @@ describe("explainHandshake()", () => {
       reason: "its certificate is not accepted: it, or an authority above it, has expired",
     },
     {
-      when: "Node has a name for it that nobody explained",
+      when: "Node has a name for it without an explanation",
       handshake: { certificateError: "CRL_SIGNATURE_FAILURE" },
       kind: "untrusted-certificate",
       reason: "its certificate is not accepted: CRL_SIGNATURE_FAILURE",
@@ -46,7 +52,7 @@ describe("explainHandshake()", () => {
       reason: "the TLS handshake failed: no shared cipher",
     },
     {
-      when: "nobody knows the error",
+      when: "the error is unknown",
       handshake: { code: "ESOMETHING" },
       kind: "other",
       reason: "the TLS handshake failed: ESOMETHING",
@@ -58,10 +64,10 @@ describe("explainHandshake()", () => {
       reason: "it broke the TLS handshake off; it may not accept the certificate of this control plane",
     },
   ])("says why when $when", ({ handshake, kind, reason }) => {
-    expect(explainHandshake(failed(handshake))).toEqual({ kind, reason });
+    expect(explainHandshake(failed(handshake), WORDS)).toEqual({ kind, reason });
   });
 
-  it("finds nothing to tell when the client sent nothing, as probes do", () => {
-    expect(explainHandshake(failed({ bytesRead: 0 }))).toBeUndefined();
+  it("explains nothing when the client sent nothing, as probes do", () => {
+    expect(explainHandshake(failed({ bytesRead: 0 }), WORDS)).toBeUndefined();
   });
 });
