@@ -19,11 +19,11 @@ import { msOf, oneWithin } from "@weir/testing/one-within";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestCertificates, RealPod, type TestCertificates, until } from "./ads/ads-client.suite.ts";
-import { namesOf } from "./ads/fake-ads-stream.suite.ts";
+import { namesOf } from "./ads/stream/fake-ads-stream.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
-import type { RolloutReport } from "./report/rollout-report.ts";
+import type { RolloutReport } from "./report/rollout/rollout-report.ts";
 
 /** How long a saved file may take to hold, in milliseconds. */
 const PROPAGATION_MAX_MS = 1000;
@@ -71,7 +71,7 @@ describe("ControlPlane", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    controlPlane = createControlPlane({ log, clock: Date.now, tracer: undefined, folderLookMs: NEVER_MS }, settings);
+    controlPlane = new ControlPlane({ log, clock: Date.now, tracer: undefined, folderLookMs: NEVER_MS }, settings);
     await controlPlane.lifecycle.start();
   }
 
@@ -113,7 +113,7 @@ describe("ControlPlane", () => {
     const { version } = (await report()).fleets[0] ?? {};
     expect(pod.last.versionInfo).toBe(version);
     expect(lines).toContainEqual(
-      expect.objectContaining({ "@message": "Pod accepted snapshot", pod: "gateway/pod-7", version }),
+      expect.objectContaining({ "@message": "Pod ACKed snapshot", pod: "gateway/pod-7", version }),
     );
     const page = await get("/status");
     expect([page.status, page.headers.get("content-type"), page.headers.get("content-security-policy")]).toEqual([
@@ -183,7 +183,7 @@ describe("ControlPlane", () => {
     expect(lines).toContainEqual(
       expect.objectContaining({
         level: "warning",
-        "@message": "Refused a manifest, its last good resources stay in force",
+        "@message": "Rejected a manifest, its last good resources stay active",
         file: join(folder, "a.yaml"),
         line: 10,
         field: "spec.descriptors[0].rateLimit.unit",
@@ -231,7 +231,7 @@ describe("ControlPlane", () => {
     expect((await report()).pods[0]?.rejected?.message).toBe("default/a: <b>no</b>");
     expect(await (await get("/status")).text()).toContain("&#60;b&#62;no&#60;/b&#62;");
     expect(lines).toContainEqual(
-      expect.objectContaining({ level: "error", "@message": "Pod rejected snapshot", text: "default/a: <b>no</b>" }),
+      expect.objectContaining({ level: "error", "@message": "Pod NACKed snapshot", text: "default/a: <b>no</b>" }),
     );
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
     await pod.response(2);

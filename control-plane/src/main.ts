@@ -25,8 +25,8 @@ async function main(context: ProgramContext): Promise<void> {
   const tracing = await startTracing(settings.tracing, { log });
   // gRPC and YAML take time to load: not for --help, and not before the settings are known to be
   // good.
-  const { createControlPlane } = await import("./control-plane.ts");
-  const controlPlane = createControlPlane(
+  const { ControlPlane } = await import("./control-plane.ts");
+  const controlPlane = new ControlPlane(
     {
       log,
       clock: Date.now,

@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { until } from "./ads/ads-client.suite.ts";
 import { ReferenceClient, type ReferenceClientOptions } from "./ads/reference-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 
 /** Short, so that tests end; the server cannot tell. */
@@ -54,7 +54,7 @@ describe("ControlPlane and the reference service's client", () => {
       HTTP_PORT: "0",
     };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...env });
-    const plane = createControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
+    const plane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
     planes.push(plane);
     await plane.lifecycle.start();
     return plane;

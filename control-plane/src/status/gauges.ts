@@ -3,8 +3,8 @@
 import { Gauge, type Registry } from "prom-client";
 
 import { RESOURCE_ERRORS } from "../errors.ts";
-import type { PodStanding } from "../pods/pod-standing.ts";
-import type { FleetReport, HoldReason, ResourceStanding, RolloutReport } from "../report/rollout-report.ts";
+import type { SyncStatus } from "../pods/sync-status.ts";
+import type { FleetReport, HoldReason, ResourceStatus, RolloutReport } from "../report/rollout/rollout-report.ts";
 
 /** Most fleets with series of their own; the rest, by name, is summed up. */
 const FLEETS_MAX = 100;
@@ -16,13 +16,8 @@ const FURTHER_FLEETS = "(further)";
 const REASONS: readonly string[] = [...new Set([...Object.keys(RESOURCE_ERRORS), "RejectedByDataPlane"])];
 
 const HOLDS = ["empty", "too-large", "rejected"] as const satisfies readonly HoldReason[];
-const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly PodStanding[];
-const RESOURCE_STATES = [
-  "served",
-  "last-good",
-  "refused",
-  "quarantined",
-] as const satisfies readonly ResourceStanding[];
+const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly SyncStatus[];
+const RESOURCE_STATES = ["served", "last-good", "refused", "quarantined"] as const satisfies readonly ResourceStatus[];
 
 /** What the report does not say. */
 export interface OpenConnections {

@@ -4,8 +4,8 @@
 import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 
 import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
-import type { AdsCounters } from "../ads/pod-stream.ts";
-import type { RolloutReport } from "../report/rollout-report.ts";
+import type { AdsCounters } from "../ads/stream/pod-stream.ts";
+import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { createGauges } from "./gauges.ts";

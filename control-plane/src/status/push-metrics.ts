@@ -2,7 +2,7 @@
 // took.
 import { Counter, Histogram, type Registry } from "prom-client";
 
-import type { AdsCounters } from "../ads/pod-stream.ts";
+import type { AdsCounters } from "../ads/stream/pod-stream.ts";
 import type { PodChange, PodRegistry } from "../pods/pod-registry.ts";
 import { OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";

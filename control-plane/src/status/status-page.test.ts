@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
-import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout-facts.suite.ts";
-import type { RolloutReport } from "../report/rollout-report.ts";
+import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout/rollout-facts.suite.ts";
+import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import { renderStatusPage } from "./status-page.ts";
 
 const VERSION = "974030ee43ece499b7070d448d1e0586";
@@ -97,12 +97,12 @@ describe("renderStatusPage()", () => {
       sinceMs: AT_MS,
       message: "default/c: no",
       serves: "last-good" as const,
-      rejectingPods: 1,
+      nackingPods: 1,
     };
     const state = {
       ...publisher,
       sourceError: "Cannot read the folder x",
-      rejections: { resources: [rejected], versions: [] },
+      nacks: { resources: [rejected], versions: [] },
     };
     const version = snapshotIn(publisher).version;
     const pods = [
@@ -251,10 +251,10 @@ describe("renderStatusPage()", () => {
       sinceMs: AT_MS,
       message: "no <b>",
       serves: "nothing" as const,
-      rejectingPods: 1,
+      nackingPods: 1,
     };
     const page = renderStatusPage(
-      reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } }, [podOf({})]),
+      reportOf({ ...publisher, nacks: { resources: [rejected], versions: [] } }, [podOf({})]),
     );
     for (const text of [
       "1 of 3 resources served",

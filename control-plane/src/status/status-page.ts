@@ -4,14 +4,14 @@ import type {
   FleetReport,
   PlaceReport,
   PodReportEntry,
-  PodStandings,
+  SyncStatusCounts,
   RefusalReport,
   ResourceReport,
-  ResourceStanding,
+  ResourceStatus,
   RolloutFilter,
   RolloutReport,
   VersionReport,
-} from "../report/rollout-report.ts";
+} from "../report/rollout/rollout-report.ts";
 import { type Markup, markup, NOTHING, trusted } from "./markup.ts";
 import { badge, table, type Tone } from "./page-parts.ts";
 import { STATUS_STYLE } from "./status-style.ts";
@@ -95,7 +95,7 @@ function renderSync(syncedAt: string | null): Markup {
 
 /** The numbers that matter, so that nobody has to count rows. */
 function renderSummary({ resources, pods, refusals }: RolloutReport): Markup {
-  const count = (state: ResourceStanding): number => resources.filter((resource) => resource.state === state).length;
+  const count = (state: ResourceStatus): number => resources.filter((resource) => resource.state === state).length;
   const current = pods.filter(({ state }) => state === "current").length;
   const trouble = [
     { text: `${count("last-good")} last good form`, count: count("last-good"), tone: "warning" as const },
@@ -189,7 +189,7 @@ function renderHold(heldBack: FleetReport["heldBack"]): Markup {
   }
 }
 
-function renderPodStates({ pods, podStates }: { readonly pods: number; readonly podStates: PodStandings }): Markup {
+function renderPodStates({ pods, podStates }: { readonly pods: number; readonly podStates: SyncStatusCounts }): Markup {
   if (pods === 0) return markup`none connected`;
   const rejected = podStates.rejected === 0 ? NOTHING : badge(`${podStates.rejected} rejected`, "bad");
   return markup`${badge(`${podStates.current} of ${pods} current`, podStates.current === pods ? "good" : "warning")} ${rejected}`;
@@ -258,7 +258,7 @@ const RESOURCE_TONES = {
   "last-good": "warning",
   refused: "bad",
   quarantined: "bad",
-} as const satisfies Record<ResourceStanding, Tone>;
+} as const satisfies Record<ResourceStatus, Tone>;
 
 const POD_TONES = { current: "good", rejected: "bad", pending: "warning", waiting: "warning" } as const;
 
