@@ -47,7 +47,7 @@ describe("ControlPlane", () => {
   let lines: Record<string, unknown>[];
   const pods: RealPod[] = [];
 
-  /** Saves a file as editors do: written beside and renamed. */
+  /** Saves a file as editors do: written next to and renamed. */
   function save(name: string, text: string): void {
     writeFileSync(join(folder, `.${name}.tmp`), text);
     renameSync(join(folder, `.${name}.tmp`), join(folder, name));
@@ -189,7 +189,7 @@ describe("ControlPlane", () => {
         field: "spec.descriptors[0].rateLimit.unit",
       }),
     );
-    // The same content as in force: nothing is sent until there is other content.
+    // The same content as active: nothing is sent until there is other content.
     save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 99 }));
     await until("the repair", async () => (await report()).refusals.length === 0);
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
@@ -258,7 +258,7 @@ describe("ControlPlane", () => {
     expect(namesOf(await pod.response(2))).toEqual([]);
   });
 
-  it("fails /readyz when it drains, goes on serving, and sends pods away one after the other", async () => {
+  it("fails /readyz when it drains, continues serving, and sends pods away one after the other", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
     const pod = await connect("pod");

@@ -191,7 +191,7 @@ describe("ControlPlane and the reference service's client", () => {
     expect((await resource(plane, "b"))?.["servesLastGood"]).toBeUndefined();
   });
 
-  it("leaves out several bad resources at once, though each rejection names only the first", async () => {
+  it("leaves out several bad resources immediately, though each rejection names only the first", async () => {
     const plane = await start();
     const client = connect(plane, { refusal: upTo(100) });
     const startedMs = performance.now();
@@ -229,7 +229,7 @@ describe("ControlPlane and the reference service's client", () => {
     expect(hostile.rules).toEqual({});
   });
 
-  it("case A10: restores what was accepted last when it rejects in words that name nothing, raises the alert, and goes on at the next edit", async () => {
+  it("case A10: restores what was accepted last when it rejects in words that name nothing, raises the alert, and continues at the next edit", async () => {
     saveLimit("a", 1);
     const plane = await start();
     const client = connect(plane);

@@ -435,6 +435,6 @@ describe("rollout API", () => {
     expect(answers.map(({ config }) => config.length)).toEqual([1, 0]);
     stream.write(create(ClientStatusRequestSchema, { nodeMatchers: [{ nodeId: {} }] }));
     await until("the end", () => end !== undefined);
-    expect(end).toMatchObject({ code: 3, details: "Cannot select clients: a string matcher says nothing" });
+    expect(end).toMatchObject({ code: 3, details: "Cannot select clients: a string matcher is empty" });
   });
 });

@@ -114,7 +114,7 @@ export class FakeControlPlane {
     this.#wake = Promise.withResolvers();
   }
 
-  /** Breaks every connection and goes on serving, as a proxy does with what is idle. */
+  /** Breaks every connection and continues serving, as a proxy does with what is idle. */
   cut(): void {
     this.#server.closeAllConnections();
   }

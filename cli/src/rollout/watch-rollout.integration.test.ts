@@ -45,13 +45,13 @@ describe("weir rollout --watch", () => {
     );
   });
 
-  it("says nothing of a connection that is cut and stands again at once", async () => {
+  it("says nothing of a connection that is cut and stands again immediately", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const { ended, output, abort } = run(["--watch", "-s", url]);
     for (const connections of [1, 2, 3]) {
       await eventually("a connection", () => expect(server.filters).toHaveLength(connections), WAIT_MS);
       // What came over this connection, and nothing that came before: one that had said nothing yet
-      // is told of at once.
+      // is reported immediately.
       server.change(rolloutOf("cp-0", { [`gateway-${connections}`]: 1 }));
       await eventually(
         "a picture",

@@ -205,7 +205,7 @@ export class RealPod {
     this.#stream.resume();
   }
 
-  /** Says that it has nothing more to say, and goes on listening. */
+  /** Says that it has nothing more to say, and continues listening. */
   finish(): void {
     this.#stream.end();
   }

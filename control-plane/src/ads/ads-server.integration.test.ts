@@ -55,7 +55,7 @@ let files: TlsFiles;
 const pods = new PodRegistry({ clock: () => 0 });
 const running: { stop(): void | Promise<void> }[] = [];
 
-/** A started listener and the handle that puts snapshots in force. */
+/** A started listener and the handle that publishes a snapshot. */
 async function serve(
   initial: Snapshot | undefined,
   {
@@ -308,7 +308,7 @@ describe("AdsServer and a pod that has nothing more to say", () => {
 });
 
 describe("AdsServer and a client that asks once", () => {
-  it("sends all of what is in force, and then OK, to a client that has ended its side already", async () => {
+  it("sends all of the active snapshot, and then OK, to a client that has ended its side already", async () => {
     const { port } = await serve(largeSnapshot(1), { security: { kind: "plaintext" } });
     const pod = new RealPod(port);
     running.push({ stop: () => pod.close() });
@@ -332,7 +332,7 @@ describe("AdsServer and a client that asks once", () => {
 });
 
 describe("AdsServer and the incremental protocol", () => {
-  it("answers UNIMPLEMENTED, so that a client knows at once that there is none", async () => {
+  it("answers UNIMPLEMENTED, so that a client knows immediately that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
     const pod = new RealPod(port, undefined, deltaAggregatedResources as unknown as StreamMethod);
@@ -371,7 +371,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
     });
   });
 
-  it("answers a single request with all that is in force, and UNAVAILABLE when nothing is", async () => {
+  it("answers a single request with the active snapshot, and UNAVAILABLE without one", async () => {
     const { port, server } = await serve(snapshotOf(A, B), { security: PLAINTEXT });
     const answer = await fetchOnce(port, { type: "" });
     expect([answer.versionInfo, namesOf(answer)]).toEqual([snapshotOf(A, B).version, ["default/a", "default/b"]]);
@@ -436,7 +436,7 @@ describe("AdsServer and the NACK policy", () => {
 });
 
 describe("AdsServer.drain()", () => {
-  it("ends the streams one after the other with UNAVAILABLE, and goes on to serve those that come", async () => {
+  it("ends the streams one after the other with UNAVAILABLE, and continues to serve those that come", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const leaving = Array.from({ length: 4 }, () => new RealPod(port));
     running.push({ stop: () => leaving.forEach((pod) => pod.close()) });

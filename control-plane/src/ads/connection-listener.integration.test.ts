@@ -233,7 +233,7 @@ describe("ConnectionListener", () => {
     expect(told.length).toBeLessThanOrEqual(5 * (seconds + 1));
   });
 
-  it("counts a pod with no name that is allowed, and cuts what is told of its names", async () => {
+  it("counts a pod with no name that is allowed, and shortens its names in the log", async () => {
     const port = await open({ kind: "mutual-tls", files, allowedNames: ["ratelimit"] });
     const names = Array.from({ length: 300 }, (_, index) => `pod-${index}.example.test`);
     const pod = new RealPod(port, await certificates.issueClient(names));

@@ -108,7 +108,7 @@ async function timeTwoPushes(port: number, push: (bytes: number) => void): Promi
 }
 
 /**
- * Starts the listener; the function puts a snapshot of so many bytes in force, another one each
+ * Starts the listener; the function publishes a snapshot of so many bytes, another one each
  * time.
  */
 async function serve(): Promise<(bytes: number) => void> {

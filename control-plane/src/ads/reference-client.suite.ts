@@ -42,7 +42,7 @@ export interface ReferenceClientOptions {
 
 /** The client. It dials when it is made, and until it is closed. */
 export class ReferenceClient {
-  /** Domains in force, sorted, with the requests per unit of their first rule. */
+  /** Domains active, sorted, with the requests per unit of their first rule. */
   rules: Readonly<Record<string, number>> = {};
   /** How many responses it has received, on all streams. */
   received = 0;

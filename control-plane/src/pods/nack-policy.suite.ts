@@ -48,7 +48,7 @@ export function rejecting(...contents: readonly Content[]): Policy {
 export class PolicyPod {
   readonly stream: FakeAdsStream;
   readonly policy: Policy;
-  /** What it has in force. */
+  /** What it has active. */
   loaded: readonly Content[] = [];
   acceptedVersion = "";
   #answeredResponses = 0;

@@ -25,7 +25,7 @@ function fixtureOf(...manifests: readonly ManifestText[]): NackPolicyFixture {
   return fixture;
 }
 
-/** What is in force for pods of no particular fleet. */
+/** What is active for pods of no particular fleet. */
 function inForce(fixture: NackPolicyFixture, fleet = "any"): readonly string[] {
   return contentsOf(fixture.snapshotFor(fleet));
 }
@@ -83,7 +83,7 @@ describe("Quarantine of a resource", () => {
     expect(pod.stream.responses).toHaveLength(6);
   });
 
-  it("converges at once when several resources are bad, each rejection naming one", () => {
+  it("converges immediately when several resources are bad, each rejection naming one", () => {
     const fixture = fixtureOf(A, B, C);
     const pod = fixture.connect(rejecting("default/a=1", "default/c=1"));
     expect(fixture.settle()).toBe(3);
@@ -102,7 +102,7 @@ describe("Quarantine of a resource", () => {
     expect(inForce(fixture)).toEqual(["default/b=1"]);
   });
 
-  it("does not serve the last good form of a resource that was deleted meanwhile, whatever stood beside it", () => {
+  it("does not serve the last good form of a resource that was deleted meanwhile, whatever stood next to it", () => {
     const fixture = fixtureOf(A, B, C);
     fixture.connect(rejecting("default/a=2", "default/b=2", "default/c=2"));
     fixture.settle();
@@ -239,7 +239,7 @@ describe("Quarantine among several pods", () => {
     ]);
   });
 
-  it("goes on with the rest for a pod that rejects without a name what it was asked about", () => {
+  it("continues with the rest for a pod that rejects without a name what it was asked about", () => {
     const fixture = fixtureOf(A, B);
     fixture.connect(rejecting("default/a=1"));
     fixture.settle();
@@ -248,7 +248,7 @@ describe("Quarantine among several pods", () => {
     expect([wordless.stream.responses.length, wordless.loaded]).toEqual([2, ["default/b=1"]]);
   });
 
-  it("takes nothing from a sound pod that has loaded what is wanted since before something else was wanted for a moment, and never in force", () => {
+  it("takes nothing from a sound pod that has loaded what is wanted since before something else was wanted for a moment, and never active", () => {
     const fixture = new NackPolicyFixture(600);
     fixture.want(A, B);
     const sound = fixture.connect();
@@ -354,7 +354,7 @@ describe("Quarantine among several pods", () => {
     expect(inForce(fixture)).toEqual(["default/b=1"]);
   });
 
-  it("does not flap when pods come back: they are sent what is in force, and nothing else comes into force", () => {
+  it("does not flap when pods come back: they are sent the active snapshot, and nothing else becomes active", () => {
     const fixture = fixtureOf(A, B);
     const policy = rejecting("default/a=1");
     const pods = [fixture.connect(policy, "x"), fixture.connect(policy, "y")];
@@ -476,7 +476,7 @@ describe("Quarantine and pods that ask for some resources by name", () => {
     fixture.want(A2, B);
     fixture.settle();
     const snapshot = fixture.snapshotFor("any");
-    if (snapshot === undefined) throw new Error("Nothing is in force");
+    if (snapshot === undefined) throw new Error("No snapshot is active");
     let told = 0;
     fixture.nackPolicy.onChanged(() => (told += 1));
     const only = fixture.nackPolicy.joined({ nodeId: "only-default/a", fleet: "any", peer: "192.0.2.2:1" });
@@ -608,7 +608,7 @@ describe("Quarantine by fleet", () => {
     expect(fixture.nackPolicy.nacks().resources.map(({ fleet }) => fleet)).toEqual([""]);
   });
 
-  it("sends what is in force to a pod that rejected without a name what others reject by name since their fleet was named", () => {
+  it("sends the active snapshot to a pod that rejected without a name what others reject by name since their fleet was named", () => {
     const fixture = fixtureOf(B);
     fixture.want(A);
     const other = fixture.connect(unnamed("default/a=1"), "other", "gold");

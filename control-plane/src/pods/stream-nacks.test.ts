@@ -48,14 +48,14 @@ function worldAfterRejection(policy: Policy): {
   return { fixture, sound, other };
 }
 
-/** How the pod is told of. */
+/** How the pod is reported. */
 function stateOf(fixture: NackPolicyFixture, nodeId = "other"): PodState {
   const state = fixture.registry.list().find((pod) => pod.nodeId === nodeId);
   if (state === undefined) throw new Error(`There is no pod ${nodeId}`);
   return state;
 }
 
-/** How the pod stands to what is in force. */
+/** How the pod stands to the active snapshot. */
 function standing(fixture: NackPolicyFixture): string {
   return syncStatusOf(stateOf(fixture), fixture.snapshotFor("any")?.version);
 }
@@ -75,7 +75,7 @@ describe("What a pod rejected on a stream", () => {
     expect(other.stream.counters).toMatchObject({ pushes: 3, acknowledgements: 2, rejections: 1 });
   });
 
-  it("case A9: is told of as rejected, with the pod's words and their time, beside what it has loaded", () => {
+  it("case A9: is reported as rejected, with the pod's words and their time, next to what it has loaded", () => {
     const { fixture, sound } = worldAfterRejection(rejecting("default/a=2"));
     const before = fixture.snapshotFor("any")?.version;
     sound.answer();
@@ -163,7 +163,7 @@ describe("What a pod rejected on a stream", () => {
     expect([back.loaded, standing(fixture)]).toEqual([["default/a=2", "default/b=1"], "current"]);
   });
 
-  it("is not offered to it for ever, to hear of what it did not name: it is sent what is in force, and told of as rejecting that", () => {
+  it("is not offered to it indefinitely, to hear of what it did not name: it is sent the active snapshot, and told of as rejecting that", () => {
     const fixture = new NackPolicyFixture();
     fixture.want(A, B);
     const [other, picky] = [fixture.connect(HOSTILE, "other"), fixture.connect(rejecting("default/b=1"))];
@@ -175,7 +175,7 @@ describe("What a pod rejected on a stream", () => {
     expect(standing(fixture)).toBe("rejected");
   });
 
-  it("is told of as rejected when the pod has answered what it was sent meanwhile, and not before", () => {
+  it("is reported as rejected when the pod has answered what it was sent meanwhile, and not before", () => {
     const fixture = new NackPolicyFixture();
     fixture.want(A, B);
     const [sound, other] = [fixture.connect(), fixture.connect(rejecting("default/a=2"), "other")];

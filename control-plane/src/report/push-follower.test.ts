@@ -170,7 +170,7 @@ describe("PushFollower", () => {
     expect(spans[1]?.attributes["weir.resources.changed"]).toEqual(["default/b", "default/a"]);
   });
 
-  it("ends at once when no pod is connected, and says nothing", () => {
+  it("ends immediately when no pod is connected, and says nothing", () => {
     expect(spans).toMatchObject([{ endMs: AT_MS, attributes: { "weir.outcome": "no pods", "weir.pods": 0 } }]);
     expect(lines).toEqual([]);
   });
@@ -294,7 +294,7 @@ describe("PushFollower", () => {
     publish({ name: "b", domain: "beta" });
     pod.sent(version());
     pod.rejected(version(), "no");
-    // The same content is in force for its fleet, which is named for the first time.
+    // The same content is active for its fleet, which is named for the first time.
     publish({ name: "b", domain: "beta", fleets: ["gateway"] });
     expect(spans.at(-1)?.attributes).toMatchObject({
       "weir.fleet": "gateway",

@@ -1,4 +1,4 @@
-// Tests of publisher.ts and publication-log.ts together with the quarantine: what is in force and
+// Tests of publisher.ts and publication-log.ts together with the quarantine: the active snapshot and
 // what the log says when pods reject. Also what deletions lead to at a stream, under a clock that
 // the test moves. Case numbers are those of the protocol's test list.
 import { createLog } from "@weir/common/log/log";
@@ -91,7 +91,7 @@ describe("Publisher with pods that answer", () => {
     expect(pod.responses.map((response) => namesOf(response).length)).toEqual([3, 3, 2, 0]);
   });
 
-  it("puts the rest in force at once, without collecting, and tells when a resource is quarantined and when it no longer is", async () => {
+  it("puts the rest active immediately, without collecting, and tells when a resource is quarantined and when it no longer is", async () => {
     await want({ ...A, requestsPerUnit: 6 }, { ...B, requestsPerUnit: 6 }, C);
     logged();
     pod.reject("default/a: no");

@@ -134,7 +134,7 @@ describe("Publisher", () => {
     expect(source.reads).toBe(1);
   });
 
-  it("tells when the first change was noted that led to what is in force, also when the source could not be read at first", async () => {
+  it("tells when the first change was noted that led to the active snapshot, also when the source could not be read at first", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     expect(publisher.state().changedMs).toEqual(new Map([["", 1_000_000]]));
@@ -203,7 +203,7 @@ describe("Publisher", () => {
     ]);
   });
 
-  it("does nothing any more once it has stopped, and has not stopped before the look that goes on has ended", async () => {
+  it("does nothing any more once it has stopped, and has not stopped before the look that continues has ended", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     await change({}); // Held back: it would be published in ten seconds.
@@ -293,7 +293,7 @@ describe("Publisher", () => {
     expect(logged()).toMatchObject([{ "@message": "Rejected a manifest, its last good resources stay active" }]);
   });
 
-  it("keeps what is in force and says so once when the source cannot be read, and goes on when it can", async () => {
+  it("keeps the active snapshot and says so once when the source cannot be read, and continues when it can", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
@@ -377,7 +377,7 @@ describe("Publisher", () => {
     ]);
   });
 
-  it("case A13: keeps what is in force and says why when a snapshot is too large", async () => {
+  it("case A13: keeps the active snapshot and says why when a snapshot is too large", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
@@ -393,7 +393,7 @@ describe("Publisher", () => {
     expect(told).toBe(1);
   });
 
-  it("tells of a fleet that is named for the first time, also when it goes on being sent what all others are", async () => {
+  it("tells of a fleet that is named for the first time, also when it continues being sent what all others are", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();

@@ -76,7 +76,7 @@ describe("createMetrics()", () => {
     }
   });
 
-  it("tells what is in force", async () => {
+  it("tells the active snapshot", async () => {
     const publisher = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "alpha" }),
@@ -148,7 +148,7 @@ describe("createMetrics()", () => {
     }
   });
 
-  it("counts resources by what became of them, and those that pods reject by themselves", async () => {
+  it("counts resources by the status of them, and those that pods reject by themselves", async () => {
     const publisher = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "beta" }),

@@ -1,5 +1,4 @@
-// The rollout report as a page for people: HTML without script, which loads itself again.
-// Everything that comes from outside is escaped.
+// Renders the rollout report as an HTML page without scripts, which refreshes itself.
 import type {
   FleetReport,
   PlaceReport,
@@ -16,26 +15,25 @@ import { type Markup, markup, NOTHING, trusted } from "./markup.ts";
 import { badge, table, type Tone } from "./page-parts.ts";
 import { STATUS_STYLE } from "./status-style.ts";
 
-/** How often an open page loads itself again, in seconds. */
+/** How often the page refreshes itself, in seconds. */
 const REFRESH_SECONDS = 5;
 
-/** Characters of a version that are shown; the whole one is in the tooltip. */
+/** Characters of a version that are shown; the tooltip has all. */
 const VERSION_SHOWN = 12;
 
-/** Most rows of one table; what is beyond is counted, and found with the filter. */
+/** Most rows of one table; further ones are counted. */
 const ROWS_MAX = 1000;
 
-/** By what the page can be narrowed down. */
+/** The fields of the filter. */
 const FILTERS = ["fleet", "namespace", "name"] as const;
 
 /**
- * Forbids everything but the style in the page itself and its own form, so that not even a mistake
- * in escaping could run or load anything.
+ * Allows only the style in the page and its own form: a mistake in escaping runs and loads nothing.
  */
 export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** What of the state is shown, and whether the page loads itself again. */
+/** The filter, and whether the page refreshes itself. */
 export interface StatusView {
   readonly filter: RolloutFilter;
   readonly isRefreshing: boolean;
@@ -68,13 +66,13 @@ ${renderFleets(report.fleets)}
 ${renderPods(report.pods)}
 ${renderResources(report.resources, view.filter)}
 </main>
-<footer>${renderFooter(view)} The same as data: <a href="${linkTo("/status", view.filter, { format: "json" })}">JSON</a>, <a href="/metrics">metrics</a>. Pods are those that are connected to this replica.</footer>
+<footer>${renderFooter(view)} Other formats: <a href="${linkTo("/status", view.filter, { format: "json" })}">JSON</a>, <a href="/metrics">metrics</a>. The pods are those connected to this replica.</footer>
 </body>
 </html>
 `.text;
 }
 
-/** A link that keeps the filter. */
+/** A link with the filter. */
 function linkTo(path: string, filter: RolloutFilter, more: Readonly<Record<string, string>> = {}): string {
   const given = Object.entries({ ...filter, ...more }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
@@ -85,15 +83,15 @@ function linkTo(path: string, filter: RolloutFilter, more: Readonly<Record<strin
 
 function renderFooter({ filter, isRefreshing }: StatusView): Markup {
   return isRefreshing
-    ? markup`This page loads itself again every ${REFRESH_SECONDS} seconds (<a href="${linkTo("/status", filter, { refresh: "off" })}">stop</a>).`
-    : markup`This page stands still (<a href="${linkTo("/status", filter)}">go on</a>).`;
+    ? markup`This page refreshes every ${REFRESH_SECONDS} seconds (<a href="${linkTo("/status", filter, { refresh: "off" })}">stop</a>).`
+    : markup`This page does not refresh (<a href="${linkTo("/status", filter)}">refresh</a>).`;
 }
 
 function renderSync(syncedAt: string | null): Markup {
-  return syncedAt === null ? markup`, not in step with it yet` : markup`, in step with it at ${renderTime(syncedAt)}`;
+  return syncedAt === null ? markup`, not synchronised yet` : markup`, synchronised at ${renderTime(syncedAt)}`;
 }
 
-/** The numbers that matter, so that nobody has to count rows. */
+/** The main numbers. */
 function renderSummary({ resources, pods, refusals }: RolloutReport): Markup {
   const count = (state: ResourceStatus): number => resources.filter((resource) => resource.state === state).length;
   const current = pods.filter(({ state }) => state === "current").length;
@@ -112,10 +110,7 @@ ${trouble.map(({ text, tone }) => markup`${badge(text, tone)}\n`)}
 ${pods.length === 0 ? "no pod connected" : badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
 }
 
-/**
- * A page that loads itself again would take away what somebody types: fields are on the one that
- * stands still only.
- */
+/** Only a page that does not refresh has fields: a refresh would clear them. */
 function renderFilter({ filter, isRefreshing }: StatusView): Markup {
   const given = FILTERS.filter((name) => filter[name] !== undefined);
   const all = given.length === 0 ? NOTHING : markup` <a href="/status">Show all</a>`;
@@ -132,7 +127,7 @@ function renderFilter({ filter, isRefreshing }: StatusView): Markup {
 
 function renderSourceError(error: string | null): Markup {
   if (error === null) return NOTHING;
-  return markup`<section class="alarm"><h2>The source cannot be read</h2><p>${error}</p><p>What was read before stays in force.</p></section>`;
+  return markup`<section class="alarm"><h2>The source cannot be read</h2><p>${error}</p><p>What was read before stays active.</p></section>`;
 }
 
 function renderQuarantine(resources: readonly ResourceReport[]): Markup {
@@ -143,9 +138,9 @@ function renderQuarantine(resources: readonly ResourceReport[]): Markup {
     .map(({ resource, problems, servesLastGood }) => [
       resource,
       problems.map(({ message }) => markup`<pre>${message}</pre>`),
-      servesLastGood ? "its last accepted form is served" : "it is left out",
+      servesLastGood ? "its last ACKed form is served" : "it is left out",
     ]);
-  return markup`<section class="alarm"><h2>Rejected by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}${renderRest(quarantined.length)}</section>`;
+  return markup`<section class="alarm"><h2>NACKed by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}${renderRest(quarantined.length)}</section>`;
 }
 
 function renderRefusals(refusals: readonly RefusalReport[]): Markup {
@@ -181,11 +176,11 @@ function renderHold(heldBack: FleetReport["heldBack"]): Markup {
     case null:
       return NOTHING;
     case "empty":
-      return badge("nothing is left; published if it stays so", "warning");
+      return badge("no resource is left; published if that lasts", "warning");
     case "too-large":
       return badge("newer content is too large", "bad");
     case "rejected":
-      return badge("pods rejected newer content as a whole", "bad");
+      return badge("pods NACKed newer content as a whole", "bad");
   }
 }
 
@@ -240,10 +235,10 @@ function renderWarnings(warnings: readonly string[]): Markup {
 }
 
 function renderRest(count: number): Markup {
-  return count <= ROWS_MAX ? NOTHING : markup`<p>And ${count - ROWS_MAX} more; narrow them down above.</p>`;
+  return count <= ROWS_MAX ? NOTHING : markup`<p>And ${count - ROWS_MAX} more; use the filter above.</p>`;
 }
 
-/** What needs somebody stands first. */
+/** The most urgent first. */
 const POD_ORDER = { rejected: 0, pending: 1, waiting: 1, current: 2 } as const;
 const RESOURCE_ORDER = { quarantined: 0, refused: 1, "last-good": 2, served: 3 } as const;
 

@@ -73,11 +73,11 @@ export function expectLawful(response: DiscoveryResponse, seen: readonly string[
 export interface SnapshotsOfTest {
   readonly semaphore: SendSemaphore;
   snapshotFor(fleet: string): Snapshot | undefined;
-  /** Adds a stream that is told of changes. */
+  /** Adds a stream that is reported changes. */
   join(stream: PodStream): void;
 }
 
-/** What a stream is told of the snapshots in force. */
+/** What a stream is reported the snapshots active. */
 export class FakeSnapshots implements SnapshotsOfTest {
   readonly semaphore: SendSemaphore;
   readonly #byFleet = new Map<string, Snapshot>();
@@ -87,7 +87,7 @@ export class FakeSnapshots implements SnapshotsOfTest {
     this.semaphore = semaphore;
   }
 
-  /** Puts a snapshot in force for every pod, or for those of one fleet, and tells the streams. */
+  /** Puts a snapshot active for every pod, or for those of one fleet, and tells the streams. */
   publish(snapshot: Snapshot, fleet = "*"): void {
     this.#byFleet.set(fleet, snapshot);
     for (const stream of this.#streams) stream.published();

@@ -26,7 +26,7 @@ const TWO = snapshotOf(A, B);
 const THREE = snapshotOf(A, B, C);
 const EMPTY = snapshotOf();
 
-/** Snapshots with one in force. */
+/** Snapshots with one active. */
 function inForce(snapshot: Snapshot): FakeSnapshots {
   const snapshots = new FakeSnapshots();
   snapshots.publish(snapshot);
@@ -56,7 +56,7 @@ describe("PodStream.receive()", () => {
     expect(pod.responses).toHaveLength(1);
   });
 
-  it("changes nothing at a request with a foreign nonce: what comes in force later is sent as before", () => {
+  it("changes nothing at a request with a foreign nonce: what becomes active later is sent as before", () => {
     const snapshots = inForce(ONE);
     const pod = new FakeAdsStream(snapshots);
     pod.request();
@@ -126,7 +126,7 @@ describe("PodStream.receive()", () => {
     expect([sentNames(pod), pod.counters.acknowledgements]).toEqual([[["default/a"]], 1]);
   });
 
-  it("case 8: leaves nothing behind when the pod asks for several types and goes", () => {
+  it("case 8: leaves no state when the pod asks for several types and goes", () => {
     const snapshots = inForce(ONE);
     const pods = new PodRegistry({ clock: () => 0 });
     const pod = new FakeAdsStream(snapshots, pods);
@@ -137,7 +137,7 @@ describe("PodStream.receive()", () => {
     expect([pods.list(), pod.responses.length]).toEqual([[], 1]);
   });
 
-  it("sends nothing to a pod that asked for nothing or for another type only, whatever comes in force", () => {
+  it("sends nothing to a pod that asked for nothing or for another type only, whatever becomes active", () => {
     const snapshots = inForce(ONE);
     const [silent, other] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
     other.request({ type: "type.googleapis.com/other" });
@@ -159,7 +159,7 @@ describe("PodStream.receive()", () => {
     expect(pod.responses).toEqual([]);
   });
 
-  it("case 10: waits and leaves nothing behind when nothing is in force and the pod goes", () => {
+  it("case 10: waits and leaves no state when no snapshot is active and the pod goes", () => {
     const pods = new PodRegistry({ clock: () => 0 });
     const pod = new FakeAdsStream(new FakeSnapshots(), pods);
     pod.request();
@@ -220,7 +220,7 @@ describe("PodStream.receive()", () => {
     expect(sentNames(pod)).toEqual([["default/a"], []]);
   });
 
-  it("reports that a pod has what is in force when nothing that it wants is different there, and what it said of that", () => {
+  it("reports that a pod has the active snapshot when nothing that it wants is different there, and what it said of that", () => {
     const snapshots = inForce(TWO);
     const pods = new PodRegistry({ clock: () => 5 });
     const [accepting, rejecting, silent] = [0, 1, 2].map(() => new FakeAdsStream(snapshots, pods)) as [
@@ -280,7 +280,7 @@ describe("PodStream.receive()", () => {
 });
 
 describe("PodStream.published()", () => {
-  it("case 18: answers a waiting pod with exact version and resources when a snapshot comes into force", () => {
+  it("case 18: answers a waiting pod with exact version and resources when a snapshot becomes active", () => {
     const snapshots = new FakeSnapshots();
     const pod = new FakeAdsStream(snapshots);
     pod.request();
@@ -371,7 +371,7 @@ describe("PodStream.published()", () => {
     expect(pod.responses).toHaveLength(1);
   });
 
-  it("case A8: keeps one response under way for a slow pod and serves the others at once", () => {
+  it("case A8: keeps one response under way for a slow pod and serves the others immediately", () => {
     const snapshots = inForce(ONE);
     const [slow, fast] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
     slow.stopReading();
@@ -403,7 +403,7 @@ describe("PodStream.published()", () => {
     ]);
   });
 
-  it("sends a pod that has nothing more to say what is due when its turn comes, then ends, and sends nothing that comes in force later", () => {
+  it("sends a pod that has nothing more to say what is due when its turn comes, then ends, and sends nothing that becomes active later", () => {
     const snapshots = new FakeSnapshots(new SendSemaphore({ sends: 1 }));
     snapshots.publish(ONE);
     const [first, once, gone] = [
@@ -421,7 +421,7 @@ describe("PodStream.published()", () => {
     expect([sentNames(once), once.ends, sentNames(gone), gone.ends]).toEqual([[["default/a"]], 1, [], 0]);
   });
 
-  it("ends at once, and once, when nothing is due to a pod that has nothing more to say", () => {
+  it("ends immediately, and once, when nothing is due to a pod that has nothing more to say", () => {
     const snapshots = new FakeSnapshots();
     const [waiting, served, slow] = [
       new FakeAdsStream(snapshots),
@@ -474,7 +474,7 @@ describe("PodStream.published()", () => {
     expect([pod.counters.pushes, pods.list()[0]?.sent?.version]).toEqual([2, TWO.version]);
   });
 
-  it("tells in the log who comes, with the version that it has, what it makes of what it is sent, and once that it leaves", () => {
+  it("logs who comes, with the version that it has, what it makes of what it is sent, and once that it leaves", () => {
     const lines: Record<string, unknown>[] = [];
     const log = createLog({
       level: "info",

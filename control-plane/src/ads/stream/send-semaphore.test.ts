@@ -24,7 +24,7 @@ describe("SendPermit", () => {
     vi.useRealTimers();
   });
 
-  it("begins at once while there are permits, and then in the order of asking", () => {
+  it("begins immediately while there are permits, and then in the order of asking", () => {
     const permits = ["a", "b", "c", "d", "e", "f"].map((name) => ask(name));
     expect(begun).toEqual(["a", "b", "c", "d"]);
     permits[1]?.();

@@ -1,5 +1,5 @@
-// Regular expressions from outside, with a bound on the time that all of one request may take:
-// JavaScript's engine can be made to search for ages, and only a script can be interrupted.
+// Runs regular expressions of a request within a time limit: the engine of JavaScript can backtrack
+// indefinitely, and only a script can be interrupted.
 import { createContext, Script } from "node:vm";
 
 import { ReportError } from "../report-error.ts";
@@ -12,10 +12,7 @@ const EXPRESSION_MAX = 1000;
 
 /** The expressions of one request. */
 export interface Expressions {
-  /**
-   * Whether the expression matches the whole text. Fails with CLIENT_STATUS_REFUSED when it is
-   * none, or takes too long.
-   */
+  /** Whether it matches the whole text. Fails with CLIENT_STATUS_REFUSED: invalid, or too slow. */
   matches(expression: string, text: string): boolean;
 }
 
@@ -58,9 +55,7 @@ function compile(expression: string): RegExp {
     throw new ReportError(
       "CLIENT_STATUS_REFUSED",
       `Cannot select clients: ${JSON.stringify(expression)} is no regular expression`,
-      {
-        cause,
-      },
+      { cause },
     );
   }
 }

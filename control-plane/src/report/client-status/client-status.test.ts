@@ -37,7 +37,7 @@ function ask(
 describe("clientStatus()", () => {
   it.each([
     {
-      when: "it has accepted what is in force",
+      when: "it has accepted the active snapshot",
       pod: podOf({ sent: NOW, accepted: NOW }),
       name: "SYNCED",
       status: ConfigStatus.SYNCED,
@@ -121,7 +121,7 @@ describe("clientStatus()", () => {
     ]);
   });
 
-  it("tells of a pod for which nothing is in force", () => {
+  it("tells of a pod for which no snapshot is active", () => {
     const response = clientStatus(
       { pods: [podOf({})], snapshotFor: () => undefined },
       create(ClientStatusRequestSchema),
@@ -288,8 +288,8 @@ describe("nodePredicate()", () => {
       matcher: nodeId({ case: "safeRegex", value: { regex: "(" } }),
       message: 'Cannot select clients: "(" is no regular expression',
     },
-    { matcher: nodeId(undefined), message: "Cannot select clients: a string matcher says nothing" },
-    { matcher: metadata("fleet", { case: undefined }), message: "Cannot select clients: a value matcher says nothing" },
+    { matcher: nodeId(undefined), message: "Cannot select clients: a string matcher is empty" },
+    { matcher: metadata("fleet", { case: undefined }), message: "Cannot select clients: a value matcher is empty" },
     { matcher: { nodeMetadatas: [{ value: {} }] }, message: "Cannot select clients: a metadata matcher has no path" },
     {
       matcher: { nodeMetadatas: [{ path: [step("fleet")] }] },
@@ -339,7 +339,7 @@ describe("nodePredicate()", () => {
     }
   });
 
-  it("refuses an expression that would take for ever", () => {
+  it("refuses an expression that would take indefinitely", () => {
     const pods = [podOf({ nodeId: `${"a".repeat(60)}!` })];
     const evil = nodeId({ case: "safeRegex", value: { regex: "(a+)+" } });
     expect(() => ask(pods, [evil])).toThrow("Cannot select clients: their expressions take longer than 100 ms");

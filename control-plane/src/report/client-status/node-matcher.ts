@@ -1,5 +1,5 @@
-// Which clients a request for client status selects: the matchers of Envoy's API over node id and
-// metadata. Pure, but for the bound on the time that regular expressions may take.
+// Selects clients by the node matchers of Envoy's API, over node id and metadata. Pure, except for
+// the bound on the time of regular expressions.
 import type { NodeMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/node_pb";
 import type { StringMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/string_pb";
 import type { StructMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/struct_pb";
@@ -8,19 +8,18 @@ import type { ValueMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/v
 import { createExpressions, type Expressions } from "./bounded-expressions.ts";
 import { ReportError } from "../report-error.ts";
 
-/** Most matchers in one request, and how deep values may be matched. */
+/** Most matchers in one request, and the depth of value matchers. */
 const MATCHERS_MAX = 100;
 const DEPTH_MAX = 16;
 
-/** A client as matchers see it. */
+/** The fields of a client that matchers see. */
 export interface MatchedNode {
   readonly id: string;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 /**
- * Whether one of the matchers holds for a node; none selects all. Fails with CLIENT_STATUS_REFUSED
- * when a matcher is wrong.
+ * Whether one of the matchers matches a node; none selects all. Fails with CLIENT_STATUS_REFUSED.
  */
 export function nodePredicate(matchers: readonly NodeMatcher[]): (node: MatchedNode) => boolean {
   if (matchers.length > MATCHERS_MAX)
@@ -30,7 +29,7 @@ export function nodePredicate(matchers: readonly NodeMatcher[]): (node: MatchedN
   return (node) => matchers.some((matcher) => matchesNode(matcher, node, expressions));
 }
 
-/** Everything that a matcher sets has to hold. */
+/** Everything that a matcher sets has to match. */
 function matchesNode(
   { nodeId, nodeMetadatas }: NodeMatcher,
   { id, metadata }: MatchedNode,
@@ -51,13 +50,13 @@ function matchesMetadata(
     if (segment.case === undefined) throw refusal("a step of a metadata path has no key");
     return segment.value;
   });
-  // The metadata that is kept is flat: a longer path leads nowhere.
+  // The metadata that is kept is flat: a longer path matches nothing.
   const [key = ""] = keys;
   const found = keys.length === 1 && Object.hasOwn(metadata, key) ? metadata[key] : undefined;
   return matchesValue(value, found, expressions, 0);
 }
 
-/** What is kept of metadata are texts; other kinds of value never match. */
+/** Metadata is kept as texts; other kinds of value never match. */
 function matchesValue(
   { matchPattern }: ValueMatcher,
   found: string | undefined,
@@ -67,7 +66,7 @@ function matchesValue(
   if (depth > DEPTH_MAX) throw refusal(`value matchers are nested deeper than ${DEPTH_MAX}`);
   switch (matchPattern.case) {
     case undefined:
-      throw refusal("a value matcher says nothing");
+      throw refusal("a value matcher is empty");
     case "stringMatch":
       return found !== undefined && matchesString(matchPattern.value, found, expressions);
     case "presentMatch":
@@ -86,7 +85,7 @@ function matchesString({ matchPattern, ignoreCase }: StringMatcher, text: string
   const fold = (value: string): string => (ignoreCase ? value.toLowerCase() : value);
   switch (matchPattern.case) {
     case undefined:
-      throw refusal("a string matcher says nothing");
+      throw refusal("a string matcher is empty");
     case "exact":
       return fold(text) === fold(matchPattern.value);
     case "prefix":

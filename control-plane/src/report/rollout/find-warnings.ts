@@ -1,5 +1,5 @@
-// What of a resource pods of the reference service cannot do: they skip the fields, so its limits
-// are enforced without them. Pure.
+// Finds the fields of a resource that pods of envoyproxy/ratelimit ignore: they enforce its limits
+// without them. Pure.
 import { fieldPath } from "@weir/crds/rate-limit-config/translate";
 import type {
   RateLimitConfig,
@@ -9,7 +9,7 @@ import type {
 /** Most warnings of one resource; the rest is counted. */
 const WARNINGS_MAX = 10;
 
-/** One sentence for each field that not every pod knows. */
+/** One warning for each such field. */
 export function findWarnings({ descriptors }: Pick<RateLimitConfig, "descriptors">): readonly string[] {
   const paths = descriptors.flatMap((descriptor, index) => findFields(descriptor, ["spec", "descriptors", index]));
   const shown = paths.slice(0, WARNINGS_MAX).map((path) => `${path}: pods of envoyproxy/ratelimit ignore this field`);

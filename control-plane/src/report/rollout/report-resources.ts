@@ -1,21 +1,21 @@
-// The part of the rollout report about resources: what became of each, why, and how the pods that
-// are sent it stand. Pure.
+// Reports resources: the status of each, its problems, and the sync status of its pods. Pure.
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+
 import type { AcceptedResource, Refusal } from "../../assemble/assembly.ts";
+import type { NackedResource } from "../../snapshot/nacks.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
-import type { NackedResource } from "../../snapshot/nacks.ts";
-import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { type Place, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
 import type {
-  SyncStatusCounts,
   ProblemReport,
   ResourceReport,
   ResourceStatus,
   RolloutFilter,
+  SyncStatusCounts,
 } from "./rollout-report.ts";
 
-/** How the pods of one fleet stand, as far as resources need to know. */
+/** The pods of one fleet by sync status. */
 export interface FleetPods {
   readonly fleet: string;
   readonly published: { readonly snapshot: { readonly digests: ReadonlyMap<string, string> } | undefined };
@@ -23,15 +23,15 @@ export interface FleetPods {
   readonly podStates: SyncStatusCounts;
 }
 
-/** What the reports of resources are made of. */
+/** The input of the reports. */
 export interface ResourceSources {
   readonly publisher: PublisherState;
-  /** Of the assembly, and of what is too large. */
+  /** Of the assembly, and of too large snapshots. */
   readonly refusals: readonly Refusal[];
   readonly fleets: readonly FleetPods[];
 }
 
-/** Every resource that the filter lets through, sorted by namespace and name. */
+/** Every resource that passes the filter, sorted by namespace and name. */
 export function reportResources(
   { publisher, refusals, fleets }: ResourceSources,
   filter: RolloutFilter,
@@ -45,15 +45,15 @@ export function reportResources(
 }
 
 /**
- * The resources that a snapshot that is too large keeps back, each once for every fleet: those that
- * made it so, and those that have to wait with them.
+ * The resources that wait because of a too large snapshot, once per fleet: its causes, and the
+ * others.
  */
 export function tooLargeRefusals(publisher: PublisherState): readonly Refusal[] {
   const accepted = new Map(publisher.assembly?.accepted.map((resource) => [resource.key, resource]));
   return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
     if (hold?.kind !== "too-large") return [];
     const offenders = new Set(hold.resources);
-    const size = `${hold.sizeBytes} bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays`;
+    const size = `${hold.sizeBytes} bytes, more than SNAPSHOT_MAX_BYTES; the earlier configuration stays active`;
     const what = `the configuration of fleet ${fleetName(fleet)} has ${size}`;
     return [...new Set([...hold.resources, ...keptBack(publisher, fleet)])].flatMap((key): readonly Refusal[] => {
       const resource = accepted.get(key);
@@ -65,41 +65,37 @@ export function tooLargeRefusals(publisher: PublisherState): readonly Refusal[] 
   });
 }
 
-/** Names of the resources whose present form is wanted for a fleet, and is not in force there. */
+/** Names of the resources whose wanted form is not active for a fleet. */
 function keptBack({ publication, wanted }: PublisherState, fleet: string): readonly string[] {
-  const inForce = publication.get(fleet)?.snapshot;
+  const active = publication.get(fleet)?.snapshot;
   const resources = (wanted?.byFleet.get(fleet) ?? wanted?.others)?.resources ?? [];
-  return resources.filter(({ name, digest }) => inForce?.digests.get(name) !== digest).map(({ name }) => name);
+  return resources.filter(({ name, digest }) => active?.digests.get(name) !== digest).map(({ name }) => name);
 }
 
-/** Resources that are not in force because pods rejected a whole version, and named none. */
+/** Resources that are not active because pods NACKed a whole version and named no resource. */
 function withheld(publisher: PublisherState): readonly Withheld[] {
   return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
     if (hold?.kind !== "rejected") return [];
     const named = new Set(
       publisher.nacks.resources.filter((each) => each.fleet === fleet).map(({ resource }) => resource),
     );
+    const { message } = hold;
     return keptBack(publisher, fleet)
       .filter((key) => !named.has(key))
-      .map((key) => ({
-        resource: key,
-        fleet,
-        message: hold.message,
-        servesLastGood: snapshot?.digests.has(key) ?? false,
-      }));
+      .map((key) => ({ resource: key, fleet, message, servesLastGood: snapshot?.digests.has(key) ?? false }));
   });
 }
 
-/** A resource that waits because pods rejected the version that brought its present form. */
+/** A resource that waits because pods NACKed the version with its present form. */
 interface Withheld {
   readonly resource: string;
   readonly fleet: string;
-  /** What the pods said. */
+  /** The text of the NACK. */
   readonly message: string;
   readonly servesLastGood: boolean;
 }
 
-/** Everything that is known of one resource. */
+/** The facts about one resource. */
 interface ResourceFacts {
   readonly key: string;
   readonly namespace: string;
@@ -108,7 +104,7 @@ interface ResourceFacts {
   written: SourceResource | undefined;
   accepted: AcceptedResource | undefined;
   readonly refusals: Refusal[];
-  readonly rejected: NackedResource[];
+  readonly nacked: NackedResource[];
   readonly withheld: Withheld[];
 }
 
@@ -118,14 +114,15 @@ function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): R
     const found = known.get(key);
     if (found !== undefined) return found;
     const slash = key.indexOf("/");
+    const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
     const facts = {
       key,
-      namespace: key.slice(0, slash),
-      name: key.slice(slash + 1),
+      namespace,
+      name,
       written: undefined,
       accepted: undefined,
       refusals: [],
-      rejected: [],
+      nacked: [],
       withheld: [],
     };
     known.set(key, facts);
@@ -137,7 +134,7 @@ function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): R
   for (const refusal of refused) {
     if (refusal.resource !== undefined) factsOf(refusal.resource).refusals.push(refusal);
   }
-  for (const rejected of publisher.nacks.resources) factsOf(rejected.resource).rejected.push(rejected);
+  for (const nacked of publisher.nacks.resources) factsOf(nacked.resource).nacked.push(nacked);
   for (const each of withheld(publisher)) factsOf(each.resource).withheld.push(each);
   for (const { accepted, refusals } of known.values()) {
     // A file that does not parse names no resource, and its last good ones stay.
@@ -164,8 +161,8 @@ function fleetsOf({ accepted, written }: ResourceFacts): readonly string[] | und
 }
 
 function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets: readonly FleetPods[]): ResourceReport {
-  const { key, namespace, name, written, accepted, refusals, rejected, withheld: waiting } = facts;
-  const quarantined = rejected.filter(({ serves }) => serves !== "present");
+  const { key, namespace, name, written, accepted, refusals, nacked, withheld: waiting } = facts;
+  const quarantined = nacked.filter(({ serves }) => serves !== "present");
   const place = accepted?.place ?? written?.place ?? refusals[0]?.place;
   const state = stateOf(facts, quarantined);
   return {
@@ -179,8 +176,8 @@ function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets:
     reason: refusals[0]?.reason ?? (state === "quarantined" ? "RejectedByDataPlane" : null),
     problems: [
       ...refusals.map(({ field, message, place: at }) => problemAt(at, field, message)),
-      ...quarantined.map((each) => rejection(each, place)),
-      ...waiting.map((each) => rejectionOfAll(each, place)),
+      ...quarantined.map((each) => nackProblem(each, place)),
+      ...waiting.map((each) => versionNackProblem(each, place)),
     ],
     servesLastGood:
       accepted?.isLastGood === true ||
@@ -190,7 +187,7 @@ function reportResource(facts: ResourceFacts, publisher: PublisherState, fleets:
     file: place?.file ?? "",
     line: place?.line ?? 0,
     ...countPods(key, publisher, fleets),
-    warnings: [...(accepted === undefined ? [] : findWarnings(accepted.message)), ...rejected.flatMap(reportedOnly)],
+    warnings: [...(accepted === undefined ? [] : findWarnings(accepted.message)), ...nacked.flatMap(nackWarning)],
   };
 }
 
@@ -209,26 +206,26 @@ function problemAt({ file, line, column }: Place, field: string, message: string
   return { field, message, file, line, column };
 }
 
-function rejection({ fleet, message, serves }: NackedResource, place: Place | undefined): ProblemReport {
-  const meanwhile = serves === "last-good" ? "its last accepted form is in force" : "it is left out";
-  const text = `pods of fleet ${fleetName(fleet)} rejected it, ${meanwhile}: ${message}`;
+function nackProblem({ fleet, message, serves }: NackedResource, place: Place | undefined): ProblemReport {
+  const meanwhile = serves === "last-good" ? "its last ACKed form is active" : "it is left out";
+  const text = `pods of fleet ${fleetName(fleet)} NACKed it, ${meanwhile}: ${message}`;
   return problemAt(place ?? { file: "", line: 0, column: 0 }, "", text);
 }
 
-function rejectionOfAll({ fleet, message, servesLastGood }: Withheld, place: Place | undefined): ProblemReport {
-  const meanwhile = servesLastGood ? "an earlier form of it is in force" : "it is not in force";
-  const text = `pods of fleet ${fleetName(fleet)} rejected the version that brought it and named no resource, ${meanwhile}: ${message}`;
+function versionNackProblem({ fleet, message, servesLastGood }: Withheld, place: Place | undefined): ProblemReport {
+  const meanwhile = servesLastGood ? "an earlier form of it is active" : "it is not active";
+  const text = `pods of fleet ${fleetName(fleet)} NACKed the version with it and named no resource, ${meanwhile}: ${message}`;
   return problemAt(place ?? { file: "", line: 0, column: 0 }, "", text);
 }
 
-/** What one pod rejects and another accepts is in force; whoever looks should know. */
-function reportedOnly({ fleet, serves, nackingPods, message }: NackedResource): readonly string[] {
+/** A content that one pod NACKs and another ACKs is active, with a warning. */
+function nackWarning({ fleet, serves, nackingPods, message }: NackedResource): readonly string[] {
   if (serves !== "present") return [];
-  const who = nackingPods === 1 ? "1 pod rejects it" : `${nackingPods} pods reject it`;
-  return [`${who} while others of fleet ${fleetName(fleet)} accept it: ${message}`];
+  const who = nackingPods === 1 ? "1 pod NACKs it" : `${nackingPods} pods NACK it`;
+  return [`${who} while others of fleet ${fleetName(fleet)} ACK it: ${message}`];
 }
 
-/** Counts the pods whose version in force holds the resource. */
+/** Counts the pods whose active snapshot contains the resource. */
 function countPods(
   key: string,
   { wanted }: PublisherState,
@@ -242,7 +239,7 @@ function countPods(
     const present = (wanted?.byFleet.get(fleet) ?? wanted?.others)?.digests.get(key);
     pods += members;
     total.rejected += podStates.rejected;
-    // While something keeps the present form back, no pod can have accepted it.
+    // While the present form is held back, no pod can have ACKed it.
     total[digest === present ? "current" : "pending"] += podStates.current;
     total.pending += podStates.pending;
   }

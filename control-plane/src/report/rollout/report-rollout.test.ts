@@ -99,7 +99,7 @@ describe("reportRollout()", () => {
   });
 
   it.each([
-    { when: "it has accepted what is in force", pod: podOf({ accepted: EVENT }), state: "current" },
+    { when: "it has accepted the active snapshot", pod: podOf({ accepted: EVENT }), state: "current" },
     {
       when: "it has accepted something else",
       pod: podOf({ accepted: { ...EVENT, version: "old" } }),
@@ -107,12 +107,12 @@ describe("reportRollout()", () => {
     },
     { when: "it has not answered", pod: podOf({ sent: EVENT, isAnswered: false }), state: "pending" },
     {
-      when: "it has accepted what is in force again, and was sent something else between that it has not answered",
+      when: "it has accepted the active snapshot again, and was sent something else between that it has not answered",
       pod: podOf({ sent: { ...EVENT, version: "other" }, isAnswered: false, accepted: EVENT }),
       state: "pending",
     },
     {
-      when: "it has rejected what is in force",
+      when: "it has rejected the active snapshot",
       pod: podOf({ rejected: { ...EVENT, message: "no" } }),
       state: "rejected",
     },
@@ -125,7 +125,7 @@ describe("reportRollout()", () => {
     expect(reportOf(ONE, [pod]).pods[0]?.state).toBe(state);
   });
 
-  it("says that a pod waits when nothing is in force", () => {
+  it("says that a pod waits when no snapshot is active", () => {
     const report = reportOf(UNREAD, [podOf({})]);
     expect([report.pods[0]?.state, report.fleets, report.source.error]).toEqual([
       "waiting",
@@ -269,7 +269,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("names resources that make a snapshot too large, whether an earlier form of them is in force, and counts nobody as current with the new one", () => {
+  it("names resources that make a snapshot too large, whether an earlier form of them is active, and counts nobody as current with the new one", () => {
     const small = manifest({ name: "large", domain: "large" });
     const before = publisherOf({ "large.yaml": small }, { snapshotMaxBytes: 500 });
     const after = publisherOf(
@@ -279,7 +279,7 @@ describe("reportRollout()", () => {
     const now = { version: snapshotIn(before).version, atMs: AT_MS };
     const report = reportOf(after, [podOf({ accepted: now })]);
     const message =
-      "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays";
+      "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES; the earlier configuration stays active";
     expect(report.fleets[0]).toMatchObject({ version: now.version, heldBack: "too-large", podStates: { current: 1 } });
     expect(report.refusals).toMatchObject([
       { reason: "TooLarge", resource: "default/large", file: "large.yaml", message, keepsLastGood: true },
@@ -311,11 +311,11 @@ describe("reportRollout()", () => {
     expect(never.refusals.map(({ resource, message: text }) => [resource, text])).toEqual([
       [
         "default/large",
-        "with it the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
+        "with it the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; the earlier configuration stays active",
       ],
       [
         "default/a",
-        "it waits together with larger ones: the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; what was in force before stays",
+        "it waits together with larger ones: the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; the earlier configuration stays active",
       ],
     ]);
     expect(never.fleets).toEqual([
@@ -379,7 +379,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("says of what is not in force, because pods rejected a whole version, that it is not served, and why", () => {
+  it("says of what is not active, because pods rejected a whole version, that it is not served, and why", () => {
     const before = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "beta" }),
@@ -406,7 +406,7 @@ describe("reportRollout()", () => {
           {
             file: "a.yaml",
             message:
-              "pods of fleet * rejected the version that brought it and named no resource, an earlier form of it is in force: out of memory",
+              "pods of fleet * NACKed the version with it and named no resource, an earlier form of it is active: out of memory",
           },
         ],
       },
@@ -419,7 +419,7 @@ describe("reportRollout()", () => {
         problems: [
           {
             message:
-              "pods of fleet * rejected the version that brought it and named no resource, it is not in force: out of memory",
+              "pods of fleet * NACKed the version with it and named no resource, it is not active: out of memory",
           },
         ],
       },
@@ -427,7 +427,7 @@ describe("reportRollout()", () => {
   });
 
   it.each([
-    { serves: "last-good" as const, servesLastGood: true, meanwhile: "its last accepted form is in force" },
+    { serves: "last-good" as const, servesLastGood: true, meanwhile: "its last ACKed form is active" },
     { serves: "nothing" as const, servesLastGood: false, meanwhile: "it is left out" },
   ])("tells of a quarantined resource of which pods are served $serves", ({ serves, servesLastGood, meanwhile }) => {
     expect(reportOf(rejectedBy(ONE, serves)).resources).toMatchObject([
@@ -435,7 +435,7 @@ describe("reportRollout()", () => {
         state: "quarantined",
         reason: "RejectedByDataPlane",
         servesLastGood,
-        problems: [{ message: `pods of fleet * rejected it, ${meanwhile}: default/a: no`, file: "a.yaml" }],
+        problems: [{ message: `pods of fleet * NACKed it, ${meanwhile}: default/a: no`, file: "a.yaml" }],
         warnings: [],
       },
     ]);
@@ -447,7 +447,7 @@ describe("reportRollout()", () => {
         state: "served",
         reason: null,
         problems: [],
-        warnings: ["2 pods reject it while others of fleet * accept it: default/a: no"],
+        warnings: ["2 pods NACK it while others of fleet * ACK it: default/a: no"],
       },
     ]);
   });
@@ -603,7 +603,7 @@ describe("rolloutMessage()", () => {
     });
   });
 
-  it("counts pods for which nothing is in force as pending, and leaves out times that are not known", () => {
+  it("counts pods for which no snapshot is active as pending, and leaves out times that are not known", () => {
     const source = { location: "limits", condition: () => ({ syncedMs: undefined, problem: undefined }) };
     const report = reportRollout({
       replica: "r",

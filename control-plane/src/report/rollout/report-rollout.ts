@@ -1,5 +1,4 @@
-// Makes the rollout report from what the publisher has published and what the pods have answered.
-// Pure.
+// Makes the rollout report from the state of the publisher and the answers of the pods. Pure.
 import type { Refusal } from "../../assemble/assembly.ts";
 import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
 import { type SyncStatus, syncStatusOf } from "../../pods/sync-status.ts";
@@ -19,7 +18,7 @@ import type {
   VersionReport,
 } from "./rollout-report.ts";
 
-/** What a report is made of. */
+/** The input of a report. */
 export interface RolloutFacts {
   readonly replica: string;
   readonly instance: string;
@@ -31,9 +30,9 @@ export interface RolloutFacts {
   readonly pods: readonly PodState[];
 }
 
-/** What one fleet is sent, and how its pods stand. */
+/** The snapshot of one fleet, and its pods by sync status. */
 interface FleetStatus {
-  /** {@link OTHER_FLEETS} stands for every fleet without a snapshot of its own. */
+  /** {@link OTHER_FLEETS}: every fleet without a snapshot of its own. */
   readonly fleet: string;
   readonly published: FleetPublication;
   readonly pods: number;
@@ -67,9 +66,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   };
 }
 
-/**
- * How the pods of each fleet stand, by fleet: the named ones sorted, after the one for all others.
- */
+/** The status of each fleet: first the one for all others, then the named ones, sorted. */
 function fleetStatuses({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetStatus[] {
   const counts = new Map(
     [...publication].map(([fleet, published]) => [fleet, { fleet, published, pods: 0, podStates: noPods() }]),
@@ -83,20 +80,19 @@ function fleetStatuses({ publication }: PublisherState, pods: readonly PodState[
   return [...counts.values()].toSorted((left, right) => compareCodeUnits(left.fleet, right.fleet));
 }
 
-/** A count of nothing, to add to. */
+/** Counts of 0. */
 function noPods(): Record<SyncStatus, number> {
   return { current: 0, rejected: 0, pending: 0, waiting: 0 };
 }
 
-/** Whether a pod of this fleet is told of. */
+/** Whether the filter includes pods of this fleet. */
 function isOfFleet(fleet: string, { publication }: PublisherState, filter: RolloutFilter): boolean {
   if (filter.fleet === undefined || filter.fleet === fleet) return true;
   return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
 }
 
 /**
- * Whether the entry is what pods of the wanted fleet are sent: its own, or the one for all others
- * when it has none.
+ * Whether pods of the filter's fleet get the entry: its own, or without one that for all others.
  */
 function isShown(entry: string, { publication }: PublisherState, { fleet }: RolloutFilter): boolean {
   if (fleet === undefined || fleet === fleetName(entry)) return true;
@@ -120,8 +116,7 @@ function reportFleet(
 }
 
 /**
- * Refusals of the resources that are told of; what has no name is told of unless something narrows
- * the resources.
+ * Refusals of the reported resources; those without a name only where no filter names a resource.
  */
 function reportRefusals(
   refusals: readonly Refusal[],
@@ -131,12 +126,12 @@ function reportRefusals(
   const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
   return refusals
     .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))
-    .map(({ place, resource, reason, field, message, keepsLastGood }) => ({
+    .map(({ place: { file, line, column }, resource, reason, field, message, keepsLastGood }) => ({
       reason,
       resource: resource ?? null,
-      file: place.file,
-      line: place.line,
-      column: place.column,
+      file,
+      line,
+      column,
       field,
       message,
       keepsLastGood,

@@ -66,14 +66,14 @@ export const UNREAD: PublisherState = {
   sourceError: "Cannot read the folder x",
 };
 
-/** What is in force for fleets that no resource names; fails when nothing is. */
+/** What is active for fleets that no resource names; fails when nothing is. */
 export function snapshotIn(publisher: PublisherState): Snapshot {
   const snapshot = publisher.publication.get(OTHER_FLEETS)?.snapshot;
-  if (snapshot === undefined) throw new Error("Nothing is in force");
+  if (snapshot === undefined) throw new Error("No snapshot is active");
   return snapshot;
 }
 
-/** A pod of the fleet gateway that has done nothing but what is told of it. */
+/** A pod of the fleet gateway that has done nothing but what is reported it. */
 export function podOf(difference: Partial<PodState>): PodState {
   return {
     nodeId: "gateway/pod-7",

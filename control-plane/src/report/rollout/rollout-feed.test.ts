@@ -64,7 +64,7 @@ describe("RolloutFeed", () => {
     vi.useRealTimers();
   });
 
-  it("tells the state at once, and a change after quiet at once", async () => {
+  it("tells the state immediately, and a change after quiet immediately", async () => {
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(0);
     expect(watcher.pods).toEqual([0]);
@@ -173,7 +173,7 @@ describe("RolloutFeed", () => {
     crowded.stop();
   });
 
-  it("tells one who comes the state at once, even when it is not time to look for the others", async () => {
+  it("tells one who comes the state immediately, even when it is not time to look for the others", async () => {
     reportTakesMs = 400;
     const first = new Watcher(feed, { namespace: "first" });
     await vi.advanceTimersByTimeAsync(1000);

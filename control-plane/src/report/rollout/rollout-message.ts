@@ -76,10 +76,10 @@ function wordsOf({ field, message }: RolloutReport["refusals"][number]): string 
   return field === "" ? message : `${field}: ${message}`;
 }
 
-/** What a request narrows to; empty fields narrow nothing. */
+/** The filter of a request; empty fields filter nothing. */
 export function filterOf(message: FilterMessage | undefined): RolloutFilter {
-  const told = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
-  return { fleet: told(message?.fleet), namespace: told(message?.namespace), name: told(message?.name) };
+  const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
+  return { fleet: given(message?.fleet), namespace: given(message?.namespace), name: given(message?.name) };
 }
 
 function fleetMessage({ fleet, version, resources, bytes, publishedAt, heldBack, pods, podStates }: FleetReport) {
@@ -95,35 +95,20 @@ function fleetMessage({ fleet, version, resources, bytes, publishedAt, heldBack,
 }
 
 function resourceMessage(report: ResourceReport) {
-  const {
-    namespace,
-    name,
-    domain,
-    generation,
-    fleets,
-    state,
-    reason,
-    problems,
-    servesLastGood,
-    pods,
-    podStates,
-    file,
-    line,
-    warnings,
-  } = report;
+  const { namespace, name, domain, servesLastGood } = report;
   return create(ResourceSchema, {
     namespace,
     name,
     domain,
-    generation: BigInt(generation ?? 0),
-    fleets: [...(fleets ?? [])],
-    state: RESOURCE_STATES[state],
-    reason: reason ?? "",
-    problems: problems.map(problemMessage),
+    generation: BigInt(report.generation ?? 0),
+    fleets: [...(report.fleets ?? [])],
+    state: RESOURCE_STATES[report.state],
+    reason: report.reason ?? "",
+    problems: report.problems.map(problemMessage),
     servesLastGood,
-    pods: countsOf(pods, podStates),
-    location: locationOf({ file, line, column: 0 }),
-    warnings: [...warnings],
+    pods: countsOf(report.pods, report.podStates),
+    location: locationOf({ file: report.file, line: report.line, column: 0 }),
+    warnings: [...report.warnings],
   });
 }
 
@@ -131,20 +116,10 @@ function problemMessage({ field, message, ...place }: ProblemReport) {
   return create(ProblemSchema, { field, message, location: locationOf(place) });
 }
 
-function podMessage({
-  node,
-  pod,
-  namespace,
-  fleet,
-  peer,
-  connectedAt,
-  state,
-  sent,
-  accepted,
-  rejected,
-}: PodReportEntry) {
+function podMessage(entry: PodReportEntry) {
+  const { node: nodeId, pod, namespace, fleet, peer, connectedAt, state, sent, accepted, rejected } = entry;
   return create(PodSchema, {
-    nodeId: node,
+    nodeId,
     pod,
     namespace,
     fleet,

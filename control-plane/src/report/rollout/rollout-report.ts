@@ -1,13 +1,10 @@
-// What this replica knows of the rollout, as plain data: the one model behind the rollout API,
-// /status and the gauges. It holds no behaviour; how it comes about is report-rollout.ts's.
+// The rollout report of this replica as plain data: the model behind the rollout API, /status and
+// the gauges. report-rollout.ts makes it.
 import type { SyncStatus } from "../../pods/sync-status.ts";
 
-/** What to tell of; every field narrows, and an absent one means everything. */
+/** What to report; an absent field filters nothing. */
 export interface RolloutFilter {
-  /**
-   * Only this fleet and the resources that are for it; `*` stands for every fleet that no resource
-   * names.
-   */
+  /** Only this fleet and its resources; `*`: every fleet that no resource names. */
   readonly fleet?: string | undefined;
   /** Only resources of this namespace. */
   readonly namespace?: string | undefined;
@@ -15,36 +12,36 @@ export interface RolloutFilter {
   readonly name?: string | undefined;
 }
 
-/** How many pods stand how. */
+/** The number of pods per sync status. */
 export type SyncStatusCounts = Readonly<Record<SyncStatus, number>>;
 
-/** Why newer content is kept back. */
+/** Why newer content is held back. */
 export type HoldReason = "empty" | "too-large" | "rejected";
 
-/** What one fleet is sent. */
+/** The snapshot of one fleet. */
 export interface FleetReport {
-  /** `*` stands for every fleet that no resource names. */
+  /** `*`: every fleet that no resource names. */
   readonly fleet: string;
   /** null: nothing yet. */
   readonly version: string | null;
   readonly resources: number;
   readonly bytes: number;
   readonly publishedAt: string | null;
-  /** null: nothing is kept back. */
+  /** null: nothing is held back. */
   readonly heldBack: HoldReason | null;
-  /** How many pods are connected. */
+  /** Number of connected pods. */
   readonly pods: number;
   readonly podStates: SyncStatusCounts;
 }
 
-/** Where something is written; line and column are 0 when the place has none. */
+/** A location in a file; line and column are 0 without one. */
 export interface PlaceReport {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** One thing that is wrong with a resource. */
+/** A problem of a resource. */
 export interface ProblemReport extends PlaceReport {
   /** Empty: the whole resource. */
   readonly field: string;
@@ -52,13 +49,12 @@ export interface ProblemReport extends PlaceReport {
 }
 
 /**
- * What became of a resource: `served` says that it is in force as it is written, `last-good` that
- * it is refused and an earlier form is served, `quarantined` that pods rejected it, or the version
- * that brought it.
+ * `served`: active as written. `last-good`: invalid, an earlier form is served. `refused`: invalid
+ * and not served. `quarantined`: pods NACKed it, or the version with it.
  */
 export type ResourceStatus = "served" | "last-good" | "refused" | "quarantined";
 
-/** A resource that this replica knows. */
+/** A resource. */
 export interface ResourceReport {
   /** `<namespace>/<name>`. */
   readonly resource: string;
@@ -80,19 +76,16 @@ export interface ResourceReport {
   readonly line: number;
   /** Connected pods that are sent it. */
   readonly pods: number;
-  /**
-   * How they stand to the version in force; while that does not hold the present form, none is
-   * `current`.
-   */
+  /** Their sync status; none is `current` while the active version lacks the present form. */
   readonly podStates: SyncStatusCounts;
-  /** What of it some pods cannot do. */
+  /** Fields that some pods ignore, and NACKs without effect. */
   readonly warnings: readonly string[];
 }
 
-/** Something that is not served as it is written. */
+/** A resource or file that is not served as written. */
 export interface RefusalReport extends PlaceReport {
   readonly reason: string;
-  /** null: not even the name could be read. */
+  /** null: the name could not be read. */
   readonly resource: string | null;
   /** Empty: the whole document or file. */
   readonly field: string;
@@ -120,11 +113,11 @@ export interface PodReportEntry {
   readonly rejected: (VersionReport & { readonly message: string }) | null;
 }
 
-/** Everything. Times are ISO 8601. */
+/** The whole report. Times are ISO 8601. */
 export interface RolloutReport {
-  /** Name of the replica: what it knows of pods is true of those that are connected to it. */
+  /** Name of the replica; the report covers the pods that are connected to it. */
   readonly replica: string;
-  /** Tells this process from every other, of the same name too. */
+  /** Unique per process, also among replicas of the same name. */
   readonly instance: string;
   readonly observedAt: string;
   readonly ready: boolean;
