@@ -8,7 +8,7 @@ import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-se
 import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
-import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { openTlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { AdsSecurity } from "./ads/ads-security.ts";
@@ -35,10 +35,7 @@ import { statusRoutes } from "./status/status-routes.ts";
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
 
-/**
- * Most concurrent answers over all transports: whole reports of some megabytes; client status, ten
- * times larger.
- */
+/** Most concurrent answers: reports of some megabytes; client status, ten times larger. */
 const ROLLOUTS_MAX = 32;
 const CLIENT_STATUSES_MAX = 8;
 
@@ -49,9 +46,7 @@ export interface ControlPlaneDeps {
   readonly clock: () => number;
   /** Records a span for each publication; undefined records none. */
   readonly tracer: Tracing["tracer"];
-  /**
-   * How often a folder of manifests is read unasked, in milliseconds; undefined: its own choice.
-   */
+  /** How often a folder of manifests is read unasked, in milliseconds; undefined: its default. */
   readonly folderLookMs?: number;
   /** Marks a span as failed; undefined leaves it as it is. */
   readonly markFailed?: MarkFailed | undefined;
@@ -65,7 +60,7 @@ export class ControlPlane {
   readonly #deps: ControlPlaneDeps;
   readonly #settings: Settings;
   readonly #self = { replica: hostname(), instance: randomUUID() };
-  readonly #tls: TlsFiles | undefined;
+  readonly #security: AdsSecurity;
   readonly #nackPolicy: NackPolicy;
   readonly #publisher: Publisher;
   readonly #source: Source;
@@ -82,7 +77,7 @@ export class ControlPlane {
     this.#deps = deps;
     this.#settings = settings;
     routeGrpcLog(log);
-    this.#tls = openTls(settings.ads.security, log);
+    this.#security = openSecurity(settings.ads.security, log);
     this.#nackPolicy = new NackPolicy({ clock }, settings);
     this.#publisher = new Publisher({ log, clock, tracer, nackFilter: this.#nackPolicy }, settings);
     this.#source = createSource({ log, listener: this.#publisher, clock }, settings.source, folderLookMs);
@@ -112,7 +107,7 @@ export class ControlPlane {
 
   /** Reads certificates and resources again, for SIGHUP. */
   reload(): void {
-    this.#tls?.reload();
+    if (this.#security.kind === "mutual-tls") this.#security.files.reload();
     this.#publisher.changed();
   }
 
@@ -163,7 +158,7 @@ export class ControlPlane {
     return new AdsServer(
       {
         log: this.#deps.log,
-        security: securityOf(this.#settings.ads.security, this.#tls),
+        security: this.#security,
         snapshots: this.#publisher,
         pods: this.#pods,
         nackPolicy: this.#nackPolicy,
@@ -207,17 +202,9 @@ export class ControlPlane {
     const lifecycle = createLifecycle({ log }, { stopTimeoutMs: this.#settings.shutdownGraceMs });
     // HTTP first, so that a start that waits has a status page; pods last, when there is a
     // snapshot.
-    const tls = this.#tls === undefined ? [] : [this.#tls];
-    for (const part of [
-      this.http,
-      this.#conditionCheck(),
-      ...tls,
-      this.#source,
-      this.#publisher,
-      this.#follower,
-      this.ads,
-      this.#feed,
-    ])
+    const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
+    const first = [this.http, this.#conditionCheck(), ...tls];
+    for (const part of [...first, this.#source, this.#publisher, this.#follower, this.ads, this.#feed])
       lifecycle.add(part);
     return lifecycle;
   }
@@ -256,23 +243,16 @@ function countsOf(source: Source): (() => SourceCounts) | undefined {
   return "counts" in source ? () => (source as KubernetesSource).counts() : undefined;
 }
 
-/**
- * Sends the lines of grpc-js, which it would write to standard error, to the log at debug level.
- */
+/** Logs the lines of grpc-js, which it would write to standard error, at debug level. */
 function routeGrpcLog(log: Log): void {
   const line = (...words: unknown[]): void => log.debug("grpc", { text: words.map(String).join(" ") });
   setLogger({ error: line, info: line, debug: line });
 }
 
-function openTls(security: AdsSecuritySettings, log: Log): TlsFiles | undefined {
-  if (security.kind === "plaintext") return undefined;
-  const { certPath, keyPath, caPath } = security;
-  return openTlsFiles({ certPath, keyPath, caPath }, { log });
-}
-
-function securityOf(security: AdsSecuritySettings, files: TlsFiles | undefined): AdsSecurity {
-  if (security.kind === "plaintext" || files === undefined) return { kind: "plaintext" };
-  return { kind: "mutual-tls", files, allowedNames: security.allowedNames };
+function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
+  if (security.kind === "plaintext") return security;
+  const { kind, certPath, keyPath, caPath, allowedNames } = security;
+  return { kind, files: openTlsFiles({ certPath, keyPath, caPath }, { log }), allowedNames };
 }
 
 function addressOf(listener: AdsServer | AdminServer): string {

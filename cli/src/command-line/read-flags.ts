@@ -21,10 +21,7 @@ export type ReadFlags =
     }
   | { readonly ok: false; readonly message: string };
 
-/**
- * Reads the arguments after the name of a command. Flags may be anywhere; after `--` nothing is a
- * flag.
- */
+/** Reads the arguments of a command. Flags may be anywhere; after `--` nothing is a flag. */
 export function readFlags(args: readonly string[], table: FlagTable): ReadFlags {
   try {
     const { values, positionals } = parseArgs({

@@ -172,7 +172,7 @@ describe("weir rollout over TLS", () => {
     expect(toPlain.stderr).toContain(": it does not speak TLS, try http:// (");
     const toEncrypted = await outcome(["-s", encrypted.url.replace("https:", "http:")]);
     expect(toEncrypted.code).toBe(2);
-    expect(toEncrypted.stderr).toContain(": the connection broke, perhaps it wants https:// (");
+    expect(toEncrypted.stderr).toContain(": the connection broke, perhaps it requires https:// (");
   });
 
   it("asks every address of a name by that name: in the certificate, and for a proxy before it", async () => {

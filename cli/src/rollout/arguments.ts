@@ -21,10 +21,7 @@ export interface RolloutFilter {
 export interface RolloutArguments {
   readonly servers: readonly string[];
   readonly access: ServerAccess;
-  /**
-   * `once`: the state now. `watch`: until interrupted. `wait`: until all is ACKed, or the time is
-   * up.
-   */
+  /** `once`: the state now. `watch`: until interrupted. `wait`: until ACKed, or time is up. */
   readonly until: "once" | "watch" | "wait";
   /** For `wait`, in milliseconds. */
   readonly timeoutMs: number;

@@ -19,10 +19,7 @@ export interface Credentials {
   readonly secureContext?: SecureContext;
 }
 
-/**
- * The access with the token of a pipe (`--token-file <(…)`), which can be read only once; a text is
- * the problem.
- */
+/** Reads the token of a pipe, as of `--token-file <(…)`, only once; a text is the problem. */
 export function readPipedToken(access: ServerAccess): ServerAccess | string {
   const { tokenFile } = access;
   try {

@@ -5,10 +5,7 @@ import { describeError } from "@weir/common/errors/service-error";
 const DISTRUST =
   /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i;
 
-/**
- * Explanations of network and TLS failures, by the texts of Node and OpenSSL. The first match
- * counts.
- */
+/** Explanations of network and TLS failures, by Node's and OpenSSL's texts; the first match. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/Failed to establish tunnel.* 407 /, "the proxy requires authentication, its URL can contain user and password"],
   [/Failed to establish tunnel/, "the proxy does not connect to it"],

@@ -19,10 +19,7 @@ export function proxyFor(server: string, env: Env): string | undefined {
   return named.includes("://") ? named : `http://${named}`;
 }
 
-/**
- * The problem with the proxies in the environment for these servers, without passwords; undefined:
- * none.
- */
+/** The problem with the proxies for these servers, without passwords; undefined: none. */
 export function proxyProblem(servers: readonly string[], env: Env): string | undefined {
   for (const server of servers) {
     const proxy = proxyFor(server, env);
@@ -69,10 +66,7 @@ function isThisMachine(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-/**
- * An exception is `*`, an address, a CIDR range, or a name with its subdomains; all but ranges may
- * have a port.
- */
+/** Exceptions: `*`, CIDR ranges; addresses and names with subdomains, perhaps with a port. */
 function isExcepted(host: string, port: string, exceptions: string): boolean {
   return exceptions
     .toLowerCase()

@@ -29,9 +29,7 @@ export interface Target {
   /** The server as on the command line, with the address when the name has several. */
   readonly label: string;
   readonly url: string;
-  /**
-   * Name and port of the command line, when the URL has an address: for certificates and proxies.
-   */
+  /** Name and port of the command line, if the URL has an address: for certificates and proxies. */
   readonly named?: { readonly name: string; readonly host: string };
   /** The URL of the proxy. */
   readonly proxy?: string;
@@ -107,10 +105,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof ConnectError && error.code === Code.ResourceExhausted && error.metadata.has("retry-after");
 }
 
-/**
- * Calls `report` with each state until the connection ends or the signal aborts; resolves with the
- * reason.
- */
+/** Reports each state until the connection ends or the signal aborts; resolves with the reason. */
 export async function watchReplica(
   target: Target,
   question: Question,

@@ -18,9 +18,7 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/**
- * The size of the terminal; undefined when the stream is none, or has no size, as in a container.
- */
+/** The size of the terminal; undefined if the stream is none, or has no size, as in a container. */
 export function screenOf(stream: {
   readonly isTTY?: boolean;
   readonly columns?: number;

@@ -13,16 +13,10 @@ import { findTargets, type Question, type Target, watchReplica } from "./rollout
 /** Waits between attempts to connect, in milliseconds. */
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as const;
 
-/**
- * Changes within this time, in milliseconds, are reported together: an edit reaches all replicas in
- * moments.
- */
+/** How long changes are collected, in milliseconds: an edit reaches all replicas in moments. */
 const COLLECT_MS = 50;
 
-/**
- * When a lost connection is reported, in milliseconds: proxies cut idle ones, which reconnect
- * immediately.
- */
+/** When a lost connection is reported, in milliseconds: proxies cut idle ones, which reconnect. */
 const REPORT_LOST_AFTER_MS = 1_000;
 
 /** What watching needs. */
@@ -30,9 +24,7 @@ export interface WatchDeps {
   readonly signal: AbortSignal;
   readonly random: () => number;
   readonly answerTimeoutMs: number;
-  /**
-   * How often the names of the servers are looked up again, in milliseconds: replicas come and go.
-   */
+  /** How often servers' names are looked up again, in milliseconds: replicas come and go. */
   readonly lookupIntervalMs: number;
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Names the proxies. */

@@ -23,10 +23,7 @@ export type AdsSecurity =
   | {
       readonly kind: "mutual-tls";
       readonly files: TlsFiles;
-      /**
-       * Names of which a client certificate must have one; empty allows every certificate of the
-       * authority.
-       */
+      /** A client certificate must have one of these names; empty allows all of the authority. */
       readonly allowedNames: readonly string[];
     }
   | { readonly kind: "plaintext" };
@@ -58,10 +55,7 @@ export function nameRefusal(
   };
 }
 
-/**
- * The names of a certificate's subjectAltName extension, without their kind; none if it is
- * malformed.
- */
+/** The names in a certificate's subjectAltName, without their kind; none if it is malformed. */
 export function alternativeNames(certificate: Pick<PeerCertificate, "subjectaltname"> | undefined): readonly string[] {
   const text = certificate?.subjectaltname ?? "";
   if (!NAMES.test(text)) return [];

@@ -234,9 +234,9 @@ export class AdsServer implements Part {
     if (violation === undefined) return;
     this.#warnings.warn("Ended an ADS stream, the client violated the protocol", {
       peer: call.getPeer(),
-      text: violation.message,
+      text: violation,
     });
-    refuse(call, { code: status.INVALID_ARGUMENT, details: violation.message });
+    refuse(call, { code: status.INVALID_ARGUMENT, details: violation });
   }
 
   /** Applies the rules of access to the methods of a further service. */

@@ -21,18 +21,12 @@ const REQUEST_MAX_BYTES = 1024 * 1024;
 /** Most streams on one connection. A pod needs one. */
 const STREAMS_PER_CONNECTION_MAX = 100;
 
-/**
- * Part of a drain before the first stream ends: load balancers must first notice that the replica
- * stops.
- */
+/** Part of a drain before the first stream ends: load balancers must notice the stop first. */
 const DRAIN_LEAD = 0.2;
 
 /** How connections live and end, in milliseconds. */
 export interface ConnectionLife {
-  /**
-   * Connections are closed at this age, give or take a tenth, so that pods spread over new
-   * replicas.
-   */
+  /** The age at which connections close, give or take a tenth, so that pods use new replicas. */
   readonly connectionAgeMaxMs: number;
   readonly connectionAgeGraceMs?: number;
   readonly keepaliveIntervalMs?: number;

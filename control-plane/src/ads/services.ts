@@ -4,10 +4,7 @@ import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-/**
- * A further service: definition and implementation. Its calls come from clients that may use the
- * listener.
- */
+/** A further service. Its calls come from clients that may use the listener. */
 export interface GrpcService {
   readonly definition: ServiceDefinition;
   readonly implementation: UntypedServiceImplementation;

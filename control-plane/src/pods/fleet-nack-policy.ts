@@ -11,9 +11,7 @@ import { resourceIn } from "./nack-record.ts";
 /** Most resources that are excluded in a fleet: further NACKs count for the whole version. */
 const EXCLUDED_MAX = 200;
 
-/**
- * Most versions that are remembered as ACKed, and as servable; and most candidates that are kept.
- */
+/** Most versions that are remembered as ACKed, and as servable; and most candidates. */
 const VERSIONS_MAX = 32;
 const CANDIDATES_MAX = 16;
 
@@ -262,10 +260,7 @@ export class FleetNackPolicy {
     return [...contents].filter(([name, { digest }]) => this.#good.get(name)?.digest !== digest);
   }
 
-  /**
-   * What is wanted with the last good forms of these resources; without those whose domain is
-   * taken.
-   */
+  /** What is wanted, with the last good forms of these resources unless their domain is taken. */
   #without(names: readonly string[]): Snapshot {
     if (names.length === 0) return this.#wanted;
     const excluded = new Set(names);

@@ -22,10 +22,7 @@ export interface AnsweringPod {
 export interface PodAnswers {
   /** The snapshot for the pod instead of the active one of its fleet, if any. */
   candidate(): Snapshot | undefined;
-  /**
-   * The NACK of the version on this stream, if it is final; undefined: the pod may be sent the
-   * version.
-   */
+  /** The NACK of the version on this stream, if final; undefined: the version may be sent. */
   nackOf(version: string): Pick<EarlierNack, "message" | "atMs"> | undefined;
   /** The pod ACKed what it was sent. */
   acked(sent: Answered): void;

@@ -39,9 +39,7 @@ export function countConnected(record: NackRecord, isConnected: (pod: string) =>
   return record.connected;
 }
 
-/**
- * The resource that a NACK names: the text before the first colon, which no name on the wire has.
- */
+/** The resource in a NACK: the text before the first colon, which no name on the wire has. */
 export function resourceIn(message: string): string {
   return message.split(":", 1)[0] ?? "";
 }

@@ -116,18 +116,12 @@ export class PodReport {
     this.#apply("accepted", () => ({ accepted: this.#event(version), rejected: undefined, isAnswered: true }));
   }
 
-  /**
-   * The pod has NACKed this version with this text; the version that it ACKed before stays active
-   * there.
-   */
+  /** The pod has NACKed this version; the one that it ACKed before stays active there. */
   rejected(version: string, message: string): void {
     this.#apply("rejected", () => ({ rejected: { ...this.#event(version), message }, isAnswered: true }));
   }
 
-  /**
-   * The pod is not sent this version, because it NACKed it at that time. It has answered everything
-   * sent.
-   */
+  /** The pod, which has answered everything, is not sent this version: it NACKed it before. */
   withheld(version: string, { message, atMs }: { readonly message: string; readonly atMs: number }): void {
     this.#apply("withheld", () => ({ rejected: { version, atMs, message } }));
   }

@@ -2,10 +2,7 @@
 // The memory ends with the stream: the next stream may belong to another process.
 import { evictOldest } from "./evict-oldest.ts";
 
-/**
- * Most versions that are remembered of a stream, each with its text; a forgotten one is sent once
- * more.
- */
+/** Most versions that are remembered of a stream; a forgotten one is sent once more. */
 const VERSIONS_MAX = 8;
 
 /** A NACK of a version. */

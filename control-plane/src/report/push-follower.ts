@@ -11,10 +11,7 @@ import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 
-/**
- * When missing answers are logged, in milliseconds; pods of envoyproxy/ratelimit take a second at
- * most.
- */
+/** When missing answers are logged, in milliseconds; envoyproxy/ratelimit takes a second. */
 const ANSWER_MAX_MS = 60_000;
 
 /** Most names in an attribute or a line. */

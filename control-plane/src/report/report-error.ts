@@ -17,9 +17,7 @@ const GRPC_CODE = {
   CLIENT_STATUS_REFUSED: status.INVALID_ARGUMENT,
 } as const satisfies Record<ReportErrorCode, status>;
 
-/**
- * The error for a gRPC client; any other error than a ReportError is logged and becomes INTERNAL.
- */
+/** The error for a gRPC client; errors other than a ReportError are logged and INTERNAL. */
 export function grpcErrorOf(error: unknown, log: Log): GrpcError {
   if (error instanceof ReportError) return grpcError(GRPC_CODE[error.code], error.message);
   log.error("Cannot report the rollout", { error });

@@ -17,9 +17,7 @@ export interface NackedResource {
    * NACK is only reported; its last ACKed form; or nothing. The last two are a quarantine.
    */
   readonly serves: "present" | "last-good" | "nothing";
-  /**
-   * How many connected pods NACKed it and have not ACKed it since; beyond a thousand an estimate.
-   */
+  /** Connected pods that NACKed it and have not ACKed it since; beyond a thousand an estimate. */
   readonly nackingPods: number;
 }
 
@@ -32,10 +30,7 @@ export interface NackedVersion {
   readonly sinceMs: number;
   /** The text of the last NACK. */
   readonly message: string;
-  /**
-   * The version that the fleet is sent instead; undefined: none was ACKed, or other pods ACKed this
-   * one.
-   */
+  /** The version that is sent instead; undefined: none was ACKed, or other pods ACKed this one. */
   readonly restored: string | undefined;
   readonly nackingPods: number;
 }
@@ -52,16 +47,10 @@ export const NO_NACKS: Nacks = { resources: [], versions: [] };
 
 /** Decides what may be published of what is wanted. */
 export interface NackFilter {
-  /**
-   * Takes what is wanted and returns what may be published; without NACKs these are the same
-   * object.
-   */
+  /** Returns what may be published of what is wanted; without NACKs the same object. */
   apply(wanted: SnapshotSet): SnapshotSet;
   /** The NACKs that count at present. */
   nacks(): Nacks;
-  /**
-   * Calls the listener when the result of either may have changed; returns the function that ends
-   * this.
-   */
+  /** Calls the listener when either may have changed; returns the function that ends this. */
   onChanged(listener: () => void): () => void;
 }

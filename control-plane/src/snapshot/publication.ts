@@ -2,9 +2,7 @@
 // then the fleet keeps its snapshot. Pure: time comes in.
 import type { Restoration, Snapshot, SnapshotSet } from "./snapshot.ts";
 
-/**
- * Every fleet without a snapshot of its own; no fleet has this name, because names are not empty.
- */
+/** Every fleet without a snapshot of its own. No fleet has this name: names are not empty. */
 export const OTHER_FLEETS = "";
 
 /** Why a fleet is not sent the wanted snapshot. */

@@ -39,10 +39,7 @@ export interface PublisherState {
   readonly publishedMs: ReadonlyMap<string, number>;
   /** When the first change that led to it was noticed, milliseconds since the epoch, by fleet. */
   readonly changedMs: ReadonlyMap<string, number>;
-  /**
-   * The snapshots if nothing were held back; undefined until the source was read for the first
-   * time.
-   */
+  /** The snapshots if nothing were held back; undefined until the source was read. */
   readonly wanted: SnapshotSet | undefined;
   /** The NACKs of what is wanted. */
   readonly nacks: Nacks;
@@ -93,10 +90,7 @@ export class Publisher implements Part, SourceListener {
     });
   }
 
-  /**
-   * Sets the source, before start: the source needs the publisher as its listener and is made
-   * later.
-   */
+  /** Sets the source, before start. The source is made later: the publisher is its listener. */
   use(source: Source): void {
     this.#source = source;
   }

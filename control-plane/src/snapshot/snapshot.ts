@@ -46,10 +46,7 @@ export class Snapshot {
     return (this.#digests ??= new Map(this.resources.map(({ name, digest }) => [name, digest])));
   }
 
-  /**
-   * All resources with version and type, as they are sent; every stream shares it. Must not be
-   * changed.
-   */
+  /** All resources with version and type, shared by every stream. Must not be changed. */
   get body(): Buffer {
     return (this.#body ??= encodeBody(
       this.version,

@@ -1,14 +1,9 @@
 // Runs long work in slices, between which pods, probes and timers are served.
 
-/**
- * How long a slice takes, in milliseconds: short for a probe, long enough that the turns are cheap.
- */
+/** Length of a slice, in milliseconds: short for a probe, long enough that turns are cheap. */
 const SLICE_MS = 10;
 
-/**
- * Takes all steps and returns the result; a slice ends with the first step that ends after its
- * time.
- */
+/** Takes all steps and returns the result; a slice ends with the first step after its time. */
 export async function timeSliced<Result>(steps: Iterator<undefined, Result>): Promise<Result> {
   let untilMs = performance.now() + SLICE_MS;
   for (let step = steps.next(); ; step = steps.next()) {

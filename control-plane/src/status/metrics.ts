@@ -10,10 +10,7 @@ import type { PublisherState } from "../snapshot/publisher.ts";
 import { createGauges } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";
 
-/**
- * Gauges of prom-client with the suffix `_total` of counters, which `promtool check metrics`
- * rejects.
- */
+/** Gauges of prom-client with the suffix of counters, which `promtool check metrics` rejects. */
 const MISNAMED = [
   "nodejs_active_resources_total",
   "nodejs_active_handles_total",

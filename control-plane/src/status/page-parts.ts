@@ -9,9 +9,7 @@ export function badge(text: string, tone: Tone): Markup {
   return markup`<span class="badge ${tone}">${text}</span>`;
 }
 
-/**
- * A table, numbers aligned right. Each cell has its heading: a narrow screen shows rows as cards.
- */
+/** A table, numbers at the right. Cells have their heading: narrow screens show rows as cards. */
 export function table(headings: readonly string[], rows: readonly (readonly Piece[])[]): Markup {
   const isNumber = (column: number): boolean => rows.length > 0 && rows.every((row) => typeof row[column] === "number");
   const head = headings.map((heading, column) =>

@@ -6,9 +6,7 @@ import type { PodChange, PodRegistry } from "../pods/pod-registry.ts";
 import { OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 
-/**
- * Bounds of the buckets, in seconds: around the second within which a change should be everywhere.
- */
+/** Bounds of the buckets, in seconds: around the second within which a change should arrive. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** What the metrics observe. */
@@ -56,10 +54,7 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
   };
 }
 
-/**
- * Seconds from the change to the push; undefined if the pod connected later, or is sent something
- * else.
- */
+/** Seconds from change to push; undefined if the pod connected later or gets something else. */
 function waitOf(
   { kind, before, pod: { connectedMs, fleet, sent } }: PodChange,
   { publication, changedMs }: PublisherState,

@@ -27,9 +27,7 @@ const ROWS_MAX = 1000;
 /** The fields of the filter. */
 const FILTERS = ["fleet", "namespace", "name"] as const;
 
-/**
- * Allows only the style in the page and its own form: a mistake in escaping runs and loads nothing.
- */
+/** Allows only the page's style and form: a mistake in escaping runs and loads nothing. */
 export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -96,17 +94,13 @@ function renderSummary({ resources, pods, refusals }: RolloutReport): Markup {
   const count = (state: ResourceStatus): number => resources.filter((resource) => resource.state === state).length;
   const current = pods.filter(({ state }) => state === "current").length;
   const trouble = [
-    { text: `${count("last-good")} last good form`, count: count("last-good"), tone: "warning" as const },
-    { text: `${count("refused")} refused`, count: count("refused"), tone: "bad" as const },
-    { text: `${count("quarantined")} quarantined`, count: count("quarantined"), tone: "bad" as const },
-    {
-      text: `${refusals.filter(({ resource }) => resource === null).length} unreadable`,
-      count: refusals.filter(({ resource }) => resource === null).length,
-      tone: "bad" as const,
-    },
-  ].filter((each) => each.count > 0);
+    { number: count("last-good"), what: "last good form", tone: "warning" as const },
+    { number: count("refused"), what: "refused", tone: "bad" as const },
+    { number: count("quarantined"), what: "quarantined", tone: "bad" as const },
+    { number: refusals.filter(({ resource }) => resource === null).length, what: "unreadable", tone: "bad" as const },
+  ].filter(({ number }) => number > 0);
   return markup`<p class="summary">${badge(`${count("served")} of ${resources.length} resources served`, trouble.length === 0 ? "good" : "warning")}
-${trouble.map(({ text, tone }) => markup`${badge(text, tone)}\n`)}
+${trouble.map(({ number, what, tone }) => markup`${badge(`${number} ${what}`, tone)}\n`)}
 ${pods.length === 0 ? "no pod connected" : badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
 }
 

@@ -8,18 +8,13 @@ import { Metadata, type ServerDuplexStream } from "@grpc/grpc-js";
 /** Bytes in front of a gRPC message: the compression flag and the length. */
 const PREFIX_BYTES = 5;
 
-/**
- * Most bytes per write: a TLS connection of Node keeps memory for the largest write indefinitely.
- */
+/** Most bytes per write: TLS connections of Node keep memory for the largest write for good. */
 const SLICE_BYTES = 64 * 1024;
 
 /** What grpc-js sends when nothing is set. */
 const NO_METADATA = new Metadata();
 
-/**
- * Sends one message; its chunks must not change until `written` is called: the system has all of
- * them.
- */
+/** Sends a message; its chunks must not change until `written`: the system has all of them. */
 export type WriteChunks = (chunks: readonly Buffer[], written: () => void) => void;
 
 /**

@@ -19,7 +19,7 @@ import { PodRegistry } from "../../pods/pod-registry.ts";
 import type { NackPolicy } from "../../pods/nack-policy.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
-import { type AdsCounters, type PodChannel, PodStream, type ProtocolViolation, type StreamKind } from "./pod-stream.ts";
+import { type AdsCounters, type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 
 /** What a request says; the type is RateLimitConfig's unless said otherwise. */
@@ -172,7 +172,7 @@ export class FakeAdsStream implements PodChannel {
     return response;
   }
 
-  request(text: RequestText = {}): ProtocolViolation | undefined {
+  request(text: RequestText = {}): string | undefined {
     return this.#stream.receive(requestOf(text));
   }
 

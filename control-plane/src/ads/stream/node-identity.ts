@@ -18,10 +18,7 @@ export interface PodIdentity {
   readonly pod: string;
 }
 
-/**
- * The identity of a node: its fleet is the metadata's, else its id up to the first slash, else
- * "default".
- */
+/** The identity of a node. Its fleet: the metadata's, else the id up to a slash, else "default". */
 export function identityOf(node: Node | undefined): PodIdentity {
   const nodeId = node?.id ?? "";
   const fleet = metadataText(node, "fleet") || (nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET;

@@ -34,11 +34,6 @@ export interface PodChannel {
   readonly send: WriteChunks;
 }
 
-/** A violation of the protocol; the stream ends with INVALID_ARGUMENT and this text. */
-export interface ProtocolViolation {
-  readonly message: string;
-}
-
 /** Counts the events of all streams. */
 export interface AdsCounters {
   /** A response is being sent. */
@@ -120,11 +115,11 @@ export class PodStream {
     this.#options = options;
   }
 
-  /** Takes a request; returns the violation for which the stream must end, if any. */
-  receive(request: DiscoveryRequest): ProtocolViolation | undefined {
+  /** Takes a request; returns the violation for which the stream must end with INVALID_ARGUMENT. */
+  receive(request: DiscoveryRequest): string | undefined {
     if (this.#isEnded) return undefined;
-    const message = violationOf(request, this.#options.kind);
-    if (message !== undefined) return { message };
+    const violation = violationOf(request, this.#options.kind);
+    if (violation !== undefined) return violation;
     const pod = (this.#pod ??= this.#meet(request));
     if (!isRateLimitConfig(request.typeUrl)) {
       pod.log.debug("Ignored a request for another type", { type: request.typeUrl });
@@ -228,10 +223,7 @@ export class PodStream {
     return { pod: this.#pod, snapshot, names: next.names, nack };
   }
 
-  /**
-   * A snapshot is active again that the pod NACKed on this stream: reports that instead of sending
-   * it.
-   */
+  /** Reports, instead of sending it, an active snapshot that the pod NACKed on this stream. */
   #withhold({ pod, snapshot }: DueResponse, nack: NonNullable<DueResponse["nack"]>): void {
     // Until the pod has answered, it is unknown what it has loaded; its answer leads here again.
     if (this.#type.sent?.isAnswered !== true) return;

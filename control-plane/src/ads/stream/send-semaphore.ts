@@ -4,10 +4,7 @@
 /** Most responses that are being sent at a time. */
 const SENDS_MAX = 32;
 
-/**
- * How long a permit is held at most, in milliseconds: hundreds of hung pods delay the others
- * little.
- */
+/** Longest time of a permit, in milliseconds: hundreds of hung pods delay the others little. */
 const PERMIT_MAX_MS = 250;
 
 /** How many permits there are and how long a permit is held at most. */
@@ -72,10 +69,7 @@ export class SendSemaphore {
 
 /** The permit to send one response. */
 export interface SendPermit {
-  /**
-   * Requests the permit: `start` is called immediately, or later in the order of requests. At most
-   * once.
-   */
+  /** Requests the permit, at most once: `start` runs now, or later in the order of requests. */
   request(): void;
   /** Returns the permit, or cancels the request. May be called more than once. */
   release(): void;

@@ -75,9 +75,7 @@ export function classifyRequest(sent: SentResponse | undefined, request: Discove
 export type NextResponse =
   { readonly send: false } | { readonly send: true; readonly names: ReadonlySet<string> | undefined };
 
-/**
- * What to send when `snapshot` is active. A NACKed version is not sent again, only other content.
- */
+/** What to send while `snapshot` is active. A NACKed version is not sent again. */
 export function nextResponse({ subscription, sent, owed }: TypeState, snapshot: Snapshot): NextResponse {
   if (subscription === undefined) return { send: false };
   if (isWildcard(subscription)) {
@@ -103,10 +101,7 @@ export function afterSending(
   return { ...state, sent: { nonce, version: snapshot.version, digests, isAnswered: false }, owed: new Set() };
 }
 
-/**
- * The state after `snapshot` was withheld from a client that has answered everything and NACKed it
- * before.
- */
+/** The state after `snapshot`, NACKed before, was withheld; everything sent is answered. */
 export function afterWithholding(state: TypeState, { version }: Snapshot): TypeState {
   return state.sent === undefined ? state : { ...state, sent: { ...state.sent, version } };
 }

@@ -14,9 +14,7 @@ export interface Subscription {
   readonly names: ReadonlySet<string>;
 }
 
-/**
- * The subscription after a request with these names; `current` is undefined at the first request.
- */
+/** The subscription after a request with these names; `current`: undefined at the first one. */
 export function nextSubscription(current: Subscription | undefined, requested: readonly string[]): Subscription {
   const neverNamed = current === undefined || current.wildcard === "legacy";
   if (requested.length === 0 && neverNamed) return { wildcard: "legacy", names: new Set() };

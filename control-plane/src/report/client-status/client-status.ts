@@ -31,10 +31,7 @@ export interface ClientStatusFacts {
   readonly snapshotFor: (fleet: string) => Snapshot | undefined;
 }
 
-/**
- * Answers a request. Fails with CLIENT_STATUS_REFUSED when a matcher is wrong or the answer would
- * be too large.
- */
+/** Answers a request. CLIENT_STATUS_REFUSED: a matcher is wrong, or the answer too large. */
 export function clientStatus(
   { pods, snapshotFor }: ClientStatusFacts,
   request: ClientStatusRequest,

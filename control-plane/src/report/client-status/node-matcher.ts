@@ -18,9 +18,7 @@ export interface MatchedNode {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/**
- * Whether one of the matchers matches a node; none selects all. Fails with CLIENT_STATUS_REFUSED.
- */
+/** Whether a matcher matches a node; no matcher selects all. Fails with CLIENT_STATUS_REFUSED. */
 export function nodePredicate(matchers: readonly NodeMatcher[]): (node: MatchedNode) => boolean {
   if (matchers.length > MATCHERS_MAX)
     throw refusal(`there are ${matchers.length} node matchers, at most ${MATCHERS_MAX} are allowed`);

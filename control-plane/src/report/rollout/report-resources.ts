@@ -44,10 +44,7 @@ export function reportResources(
     .map((facts) => reportResource(facts, publisher, fleets));
 }
 
-/**
- * The resources that wait because of a too large snapshot, once per fleet: its causes, and the
- * others.
- */
+/** Resources that wait because of a too large snapshot, per fleet: its causes, and the others. */
 export function tooLargeRefusals(publisher: PublisherState): readonly Refusal[] {
   const accepted = new Map(publisher.assembly?.accepted.map((resource) => [resource.key, resource]));
   return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {

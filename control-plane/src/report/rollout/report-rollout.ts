@@ -91,9 +91,7 @@ function isOfFleet(fleet: string, { publication }: PublisherState, filter: Rollo
   return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
 }
 
-/**
- * Whether pods of the filter's fleet get the entry: its own, or without one that for all others.
- */
+/** Whether pods of the filter's fleet get the entry: its own, else the one for all others. */
 function isShown(entry: string, { publication }: PublisherState, { fleet }: RolloutFilter): boolean {
   if (fleet === undefined || fleet === fleetName(entry)) return true;
   return entry === OTHER_FLEETS && !publication.has(fleet);
@@ -115,9 +113,7 @@ function reportFleet(
   };
 }
 
-/**
- * Refusals of the reported resources; those without a name only where no filter names a resource.
- */
+/** Refusals of the reported resources; those without a name unless a filter names a resource. */
 function reportRefusals(
   refusals: readonly Refusal[],
   shown: ReadonlySet<string>,

@@ -37,10 +37,7 @@ const CONNECT_CODE = {
   CLIENT_STATUS_REFUSED: Code.InvalidArgument,
 } as const satisfies Record<ReportErrorCode, Code>;
 
-/**
- * The answer to a request outside the protocol: unary methods take plain JSON, streaming ones
- * envelopes.
- */
+/** The answer outside the protocol: unary methods take plain JSON, streaming ones envelopes. */
 const HOW_TO_ASK = {
   unary: "POST a message to this path with the header content-type: application/json (or use Connect or gRPC-web)",
   stream:

@@ -9,9 +9,7 @@ import { ReportError } from "../report-error.ts";
 import { rolloutMessage } from "./rollout-message.ts";
 import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
-/**
- * Least time between two states for one watcher, in milliseconds: closer changes are sent together.
- */
+/** Least time between two states of a watcher, in milliseconds: closer changes are one. */
 const INTERVAL_MIN_MS = 100;
 
 /**
@@ -24,10 +22,7 @@ const COOLDOWN_FACTOR = 9;
 const BYTES_SHARE = 0.5;
 const COOLDOWN_MAX_MS = 10_000;
 
-/**
- * When a watcher gets an unchanged state again, in milliseconds: proxies cut idle streams after a
- * minute.
- */
+/** When an unchanged state is sent again, in milliseconds: proxies cut idle streams. */
 const REPEAT_MS = 25_000;
 
 /** Most watchers at a time, over all transports. */
@@ -182,7 +177,10 @@ export class RolloutFeed implements Part {
     const { promise, resolve: pass } = Promise.withResolvers<void>();
     this.#turns = before.then(() => promise);
     try {
-      await settled(before, ended);
+      await wait(ended, (done) => {
+        void before.then(done);
+        return () => undefined;
+      });
       if (subscribers.cached !== cached) return subscribers.cached; // A new watcher's, made meanwhile.
       const cooldownMs = this.#cooldownMs();
       // Once only: new watchers, whose reports are made immediately, do not delay this one
@@ -221,16 +219,14 @@ export class RolloutFeed implements Part {
 
   /** Waits for a change, or until a repeat is due. */
   async #change(ended: AbortSignal): Promise<void> {
-    if (ended.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = (): void => resolve();
-    this.#waiting.add(wake);
-    const timer = setTimeout(wake, REPEAT_MS);
-    ended.addEventListener("abort", wake, { once: true });
-    await promise;
-    clearTimeout(timer);
-    this.#waiting.delete(wake);
-    ended.removeEventListener("abort", wake);
+    await wait(ended, (wake) => {
+      this.#waiting.add(wake);
+      const timer = setTimeout(wake, REPEAT_MS);
+      return () => {
+        clearTimeout(timer);
+        this.#waiting.delete(wake);
+      };
+    });
   }
 
   #refuseWhenStopping(): void {
@@ -248,23 +244,20 @@ function hashOf({ ready, notReady, source, fleets, resources, refusals, pods }: 
 
 /** Resolves after the time, or when the signal aborts. */
 async function pause(ms: number, ended: AbortSignal): Promise<void> {
-  if (ended.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const onAbort = (): void => resolve();
-  const timer = setTimeout(resolve, ms);
-  ended.addEventListener("abort", onAbort, { once: true });
-  await promise;
-  clearTimeout(timer);
-  ended.removeEventListener("abort", onAbort);
+  await wait(ended, (done) => {
+    const timer = setTimeout(done, ms);
+    return () => clearTimeout(timer);
+  });
 }
 
-/** Resolves when the promise has resolved, or when the signal aborts. */
-async function settled(awaited: Promise<void>, ended: AbortSignal): Promise<void> {
+/** Resolves when `begin` calls back, or the signal aborts; then calls what `begin` has returned. */
+async function wait(ended: AbortSignal, begin: (done: () => void) => () => void): Promise<void> {
   if (ended.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const go = (): void => resolve();
-  void awaited.then(go);
-  ended.addEventListener("abort", go, { once: true });
+  const done = (): void => resolve();
+  ended.addEventListener("abort", done, { once: true });
+  const clear = begin(done);
   await promise;
-  ended.removeEventListener("abort", go);
+  clear();
+  ended.removeEventListener("abort", done);
 }

@@ -70,10 +70,7 @@ async function follow(
   }
 }
 
-/**
- * Writes, and resolves when the response is sent or the client is gone. `drain` would queue 16
- * states.
- */
+/** Resolves when the response is sent or the client is gone. `drain` would queue 16 states. */
 async function written(
   call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>,
   response: WatchRolloutResponse,
