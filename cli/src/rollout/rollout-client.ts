@@ -49,6 +49,7 @@ export type Answer = { readonly rollout: Rollout } | { readonly error: string };
 
 interface Connection {
   readonly client: ReturnType<typeof createClient<typeof RolloutService>>;
+  readonly headers: Headers;
   readonly close: () => void;
 }
 
@@ -76,11 +77,10 @@ export async function askOnce(
   { random }: { readonly random: () => number },
 ): Promise<Answer> {
   const { filter, access, signal, answerTimeoutMs } = question;
-  const credentials = readCredentials(access, target.url);
-  if (typeof credentials === "string") return { error: credentials };
-  const { client, close } = connect(target, access, credentials);
+  const connection = connect(target, access);
+  if (typeof connection === "string") return { error: connection };
+  const { client, headers, close } = connection;
   try {
-    const headers = headersOf(target, credentials);
     const backoff = createBackoff({ ...BUSY_BACKOFF, random });
     const endMs = performance.now() + answerTimeoutMs;
     for (let leftMs = answerTimeoutMs; ; leftMs = Math.ceil(endMs - performance.now())) {
@@ -112,17 +112,14 @@ export async function watchReplica(
   report: (rollout: Rollout) => void,
 ): Promise<string> {
   const { filter, access, answerTimeoutMs } = question;
-  const credentials = readCredentials(access, target.url);
-  if (typeof credentials === "string") return credentials;
+  const connection = connect(target, access);
+  if (typeof connection === "string") return connection;
+  const { client, headers, close } = connection;
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), answerTimeoutMs);
   const signal = AbortSignal.any([question.signal, silence.signal]);
-  const { client, close } = connect(target, access, credentials);
   try {
-    for await (const { rollout } of client.watchRollout(
-      { filter },
-      { signal, headers: headersOf(target, credentials) },
-    )) {
+    for await (const { rollout } of client.watchRollout({ filter }, { signal, headers })) {
       clearTimeout(timer);
       if (rollout !== undefined) report(rollout);
     }
@@ -178,8 +175,12 @@ function nameOf({ label, proxy }: Target): string {
   return proxy === undefined ? label : `${label} through the proxy ${proxyName(proxy)}`;
 }
 
-/** A client with its own connection, which `close` ends. */
-function connect({ url, named, proxy }: Target, access: ServerAccess, { secureContext }: Credentials): Connection {
+/** A client with its own connection, which `close` ends; a text is the problem with a file. */
+function connect(target: Target, access: ServerAccess): Connection | string {
+  const { url, named, proxy } = target;
+  const credentials = readCredentials(access, url);
+  if (typeof credentials === "string") return credentials;
+  const { secureContext } = credentials;
   const { hostname } = new URL(url);
   // Always set: Node would take it from a header `host`. Empty for an address, which the
   // certificate must still have.
@@ -197,5 +198,6 @@ function connect({ url, named, proxy }: Target, access: ServerAccess, { secureCo
     nodeOptions: { agent },
     readMaxBytes: ANSWER_MAX_BYTES,
   });
-  return { client: createClient(RolloutService, transport), close: () => agent.destroy() };
+  const client = createClient(RolloutService, transport);
+  return { client, headers: headersOf(target, credentials), close: () => agent.destroy() };
 }

@@ -46,7 +46,7 @@ export interface PodChange {
 /** All pods of this replica. */
 export class PodRegistry {
   readonly #clock: () => number;
-  readonly #pods = new Map<symbol, PodState>();
+  readonly #pods = new Set<PodReport>();
   readonly #listeners = new Set<(change: PodChange) => void>();
 
   /** `clock` gives milliseconds since the epoch. */
@@ -56,28 +56,20 @@ export class PodRegistry {
 
   /** Adds a pod; its stream reports to what this returns. */
   connected(pod: ConnectedPod): PodReport {
-    const nothingSent = { sent: undefined, isAnswered: true, accepted: undefined, rejected: undefined };
-    const initial = { ...pod, connectedMs: this.#clock(), ...nothingSent };
-    const id = Symbol(pod.nodeId);
-    this.#pods.set(id, initial);
-    this.#notify({ kind: "connected", before: undefined, pod: initial });
-    return new PodReport(this.#clock, (kind, changed) => {
-      const before = this.#pods.get(id);
-      // A report after the end of the stream is late, not wrong.
-      if (before === undefined) return;
-      const difference = changed(before);
-      if (difference === undefined) return;
-      const after = { ...before, ...difference };
-      if (kind === "left") this.#pods.delete(id);
-      else this.#pods.set(id, after);
-      this.#notify({ kind, before, pod: after });
+    const report = new PodReport(pod, this.#clock, (change) => {
+      if (change.kind === "left") this.#pods.delete(report);
+      this.#notify(change);
     });
+    this.#pods.add(report);
+    this.#notify({ kind: "connected", before: undefined, pod: report.state });
+    return report;
   }
 
   /** Every connected pod, by node id and then by age of its stream. */
   list(): readonly PodState[] {
-    // Sorting is stable, and a map keeps the order of insertion.
-    return [...this.#pods.values()].toSorted((left, right) => compareCodeUnits(left.nodeId, right.nodeId));
+    // Sorting is stable, and a set keeps the order of insertion.
+    const states = Array.from(this.#pods, ({ state }) => state);
+    return states.toSorted((left, right) => compareCodeUnits(left.nodeId, right.nodeId));
   }
 
   /** Calls the listener after every change; returns the function that ends this. */
@@ -93,55 +85,67 @@ export class PodRegistry {
   }
 }
 
-type Apply = (kind: PodChange["kind"], changed: (before: PodState) => Partial<PodState> | undefined) => void;
-
-/** Takes the reports of one stream. */
+/** Takes the reports of one stream; a report after its end has no effect. */
 export class PodReport {
   readonly #clock: () => number;
-  readonly #apply: Apply;
+  readonly #changed: (change: PodChange) => void;
+  #state: PodState;
+  #hasLeft = false;
 
-  /** `apply` changes the entry of the pod, if the stream has not ended. */
-  constructor(clock: () => number, apply: Apply) {
+  constructor(pod: ConnectedPod, clock: () => number, changed: (change: PodChange) => void) {
     this.#clock = clock;
-    this.#apply = apply;
+    this.#changed = changed;
+    const nothingSent = { sent: undefined, isAnswered: true, accepted: undefined, rejected: undefined };
+    this.#state = { ...pod, connectedMs: clock(), ...nothingSent };
+  }
+
+  /** The state of the pod. */
+  get state(): PodState {
+    return this.#state;
   }
 
   /** The pod is being sent this version. */
   sent(version: string): void {
-    this.#apply("sent", () => ({ sent: this.#event(version), isAnswered: false }));
+    this.#change("sent", { sent: this.#event(version), isAnswered: false });
   }
 
   /** The pod has ACKed this version, which ends earlier NACKs. */
   accepted(version: string): void {
-    this.#apply("accepted", () => ({ accepted: this.#event(version), rejected: undefined, isAnswered: true }));
+    this.#change("accepted", { accepted: this.#event(version), rejected: undefined, isAnswered: true });
   }
 
   /** The pod has NACKed this version; the one that it ACKed before stays active there. */
   rejected(version: string, message: string): void {
-    this.#apply("rejected", () => ({ rejected: { ...this.#event(version), message }, isAnswered: true }));
+    this.#change("rejected", { rejected: { ...this.#event(version), message }, isAnswered: true });
   }
 
   /** The pod, which has answered everything, is not sent this version: it NACKed it before. */
   withheld(version: string, { message, atMs }: { readonly message: string; readonly atMs: number }): void {
-    this.#apply("withheld", () => ({ rejected: { version, atMs, message } }));
+    this.#change("withheld", { rejected: { version, atMs, message } });
   }
 
   /** This version changes nothing that the pod subscribes to: its last answer holds for it too. */
   unaffected(version: string): void {
-    this.#apply("unaffected", ({ sent, accepted, rejected }) => {
-      if (sent === undefined) return undefined;
-      const isLast = (event: VersionEvent | undefined): boolean => event?.version === sent.version;
-      return {
-        sent: { ...sent, version },
-        accepted: accepted && isLast(accepted) ? { ...accepted, version } : accepted,
-        rejected: rejected && isLast(rejected) ? { ...rejected, version } : rejected,
-      };
+    const { sent, accepted, rejected } = this.#state;
+    if (sent === undefined) return;
+    this.#change("unaffected", {
+      sent: { ...sent, version },
+      accepted: accepted?.version === sent.version ? { ...accepted, version } : accepted,
+      rejected: rejected?.version === sent.version ? { ...rejected, version } : rejected,
     });
   }
 
   /** The stream has ended; the entry goes. */
   left(): void {
-    this.#apply("left", () => ({}));
+    this.#change("left", {});
+  }
+
+  #change(kind: PodChange["kind"], difference: Partial<PodState>): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = kind === "left";
+    const before = this.#state;
+    this.#state = { ...before, ...difference };
+    this.#changed({ kind, before, pod: this.#state });
   }
 
   #event(version: string): VersionEvent {
