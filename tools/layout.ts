@@ -27,7 +27,12 @@ export interface Workspace {
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
   { name: "proto", mayImport: [], order: ["generated", "grpc"], alternatives: [] },
-  { name: "limits", mayImport: ["proto"], order: ["model", "validate"], alternatives: [] },
+  {
+    name: "limits",
+    mayImport: ["proto"],
+    order: ["model", "validate", "rules", "window", "classify", "ownership", "explain"],
+    alternatives: [],
+  },
   {
     name: "crds",
     mayImport: ["proto", "limits"],
@@ -99,18 +104,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "ratelimit",
     mayImport: ["proto", "limits", "common"],
     testsMayImport: ["testing", "certificates"],
-    order: [
-      "errors.ts",
-      "statistics",
-      "rules",
-      "config",
-      "counters",
-      "decide",
-      "health",
-      "transport",
-      "settings",
-      "tools",
-    ],
+    order: ["errors.ts", "statistics", "config", "counters", "decide", "health", "transport", "settings", "tools"],
     alternatives: ["config", "counters", "counters/kvstore", "transport"],
   },
   {
@@ -122,7 +116,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "cli",
-    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
+    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["config/files"] }],
     testsMayImport: ["testing", "certificates"],
     order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout"],
     alternatives: [],

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createAltstoreStatistics } from "./counters/altstore/altstore-statistics.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { createLocalCache } from "./decide/local-cache.ts";
+import { createLocalCache } from "./decide/local-cache/local-cache.ts";
 import { parseSettings } from "./settings.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";

@@ -5,7 +5,7 @@ import type { DescriptorModel } from "@weir/limits/model/model";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AltstoreCounter, createAltstoreCounter } from "../counters/altstore/altstore-counter.ts";
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, Scene, type SceneOptions } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";

@@ -4,14 +4,13 @@ import { type Log, silentLog } from "@weir/common/log/log";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
-import { compileRules } from "../rules/compile.ts";
-import type { RuleSet } from "../rules/rule-set.ts";
+import { compileCountedRules, type CountedRules } from "./compile-rules.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics-store.ts";
 import type { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
-import { createLocalCache } from "./local-cache.ts";
+import { createLocalCache } from "./local-cache/local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { createDecider } from "./rule-decider.ts";
 
@@ -141,7 +140,7 @@ export interface SceneOptions {
 /** A decider with its surroundings. */
 export class Scene {
   nowMs: number;
-  rules: RuleSet | undefined;
+  rules: CountedRules | undefined;
   readonly store;
   readonly decider: Decider;
 
@@ -156,7 +155,7 @@ export class Scene {
   }: SceneOptions) {
     this.nowMs = nowSeconds * 1000;
     this.store = createStatisticsStore({ maxDynamicKeys });
-    this.rules = configs === undefined ? undefined : compileRules(configs, { statistics: this.store });
+    this.rules = configs === undefined ? undefined : compileCountedRules(configs, this.store);
     this.decider = createDecider(
       {
         rules: () => this.rules,

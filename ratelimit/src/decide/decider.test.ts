@@ -3,7 +3,14 @@
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
 import type { StoreErrorCode } from "../errors.ts";
-import { configuration, CONFIGURATION_B, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
+import {
+  configuration,
+  CONFIGURATION_B,
+  descriptor,
+  entries,
+  limit,
+  unlimited,
+} from "@weir/limits/rules/configuration.suite";
 import { ReplyingCounter, Scene, WaitingCall } from "./decider.suite.ts";
 
 /** A scene with one rule on `key`, so many per unit. */

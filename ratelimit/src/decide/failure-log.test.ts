@@ -2,7 +2,7 @@
 import { createLog, type Log } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { ReplyingCounter, Scene } from "./decider.suite.ts";
 import { FailureLog } from "./failure-log.ts";
 

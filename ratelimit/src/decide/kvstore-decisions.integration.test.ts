@@ -9,7 +9,7 @@ import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { AwaitedCall, Scene, type SceneOptions } from "./decider.suite.ts";
 
 /** The clock of the decisions stands here: hours begin at 997200, minutes at 999960. */

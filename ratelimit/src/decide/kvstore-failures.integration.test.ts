@@ -11,7 +11,7 @@ import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, Scene } from "./decider.suite.ts";
 import type { FailureMode } from "./decider.ts";

@@ -2,7 +2,7 @@
 // cases.
 import type { DescriptorModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
-import { configuration, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit, unlimited } from "@weir/limits/rules/configuration.suite";
 import type { DecideOptions } from "./decider.ts";
 import { ReplyingCounter, Scene } from "./decider.suite.ts";
 

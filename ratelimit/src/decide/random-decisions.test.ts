@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
-import { configuration, descriptor, limit, unlimited } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, limit, unlimited } from "@weir/limits/rules/configuration.suite";
 import { Scene, type WaitingCall } from "./decider.suite.ts";
 import {
   type Failure,
@@ -14,7 +14,7 @@ import {
   type ObviousRule,
   ObviousService,
   type ObviousSettings,
-} from "./obvious-decisions.suite.ts";
+} from "./reference-model.suite.ts";
 
 const RUNS = 500;
 const CALLS_PER_RUN = 60;

@@ -2,7 +2,7 @@
 import { createLog, type LogLevel } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import type { DecideOptions } from "./decider.ts";
 import { ReplyingCounter, Scene, type SceneOptions } from "./decider.suite.ts";
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
-import { compileRules } from "../rules/compile.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { compileCountedRules } from "./compile-rules.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { Scene, WaitingCall } from "./decider.suite.ts";
 
 /** A counter that keeps its batches until the test answers them. */
@@ -85,11 +85,9 @@ describe("decide() over counters in memory", () => {
   it("decide() keeps the running count when a reload changes the limit", () => {
     const scene = new Scene({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
     scene.decide({ domain: "another", descriptors: [KEY], hitsAddend: 15 });
-    scene.rules = compileRules(
+    scene.rules = compileCountedRules(
       [configuration("another", [descriptor({ key: "key2", rateLimit: limit(30, "minute") })])],
-      {
-        statistics: scene.store,
-      },
+      scene.store,
     );
     expect(scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]?.limitRemaining).toBe(14);
   });
@@ -114,11 +112,9 @@ describe("decide() over a counter that answers later", () => {
 
   it("decide() ends with the rules it began with when they are replaced meanwhile", () => {
     const { counter, scene, call } = begin();
-    scene.rules = compileRules(
+    scene.rules = compileCountedRules(
       [configuration("domain", [descriptor({ key: "key2", rateLimit: limit(1, "minute") })])],
-      {
-        statistics: scene.store,
-      },
+      scene.store,
     );
     counter.answer(3);
     expect(call.decision.statuses[0]).toMatchObject({ code: 1, currentLimit: { requestsPerUnit: 10 } });

@@ -4,7 +4,7 @@ import { type AdminRoute, type AdminServer, createAdminServer } from "@weir/comm
 import type { Log } from "@weir/common/log/log";
 
 import type { Health } from "../../health/health.ts";
-import type { RuleSet } from "../../rules/rule-set.ts";
+import type { RuleSet } from "@weir/limits/rules/compile";
 import { createPacedResponses } from "../../statistics/paced-response.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
@@ -19,7 +19,7 @@ const SLICE_LENGTH = 65_536;
 
 /** What the listener shows. */
 export interface DebugListenerDeps {
-  readonly rules: () => RuleSet | undefined;
+  readonly rules: () => Pick<RuleSet<unknown>, "dump"> | undefined;
   readonly statistics: StatisticsStore;
   /** EXTRA_TAGS: stand in the names of /stats. */
   readonly extraTags: ReadonlyMap<string, string>;

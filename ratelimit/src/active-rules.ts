@@ -1,0 +1,59 @@
+// The one reference to the active rules: configuration sources replace it, decisions read it. A set
+// is validated and compiled as a whole; an invalid one changes nothing.
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { findSetProblems } from "@weir/limits/validate/validate";
+
+import type { ConfigListener } from "./config/config-source.ts";
+import { ConfigError } from "./config/errors.ts";
+import { compileCountedRules, type CountedRules } from "./decide/compile-rules.ts";
+import type { Health } from "./health/health.ts";
+import type { ServiceStatistics } from "./statistics/service-statistics.ts";
+import type { StatisticsStore } from "./statistics/statistics-store.ts";
+
+/** What a load changes. */
+export interface ActiveRulesDeps {
+  readonly store: StatisticsStore;
+  readonly statistics: ServiceStatistics;
+  readonly health: Health;
+}
+
+/** The active rules; there are none before the first good load. */
+export class ActiveRules implements ConfigListener {
+  readonly #deps: ActiveRulesDeps;
+  readonly #options: { readonly mergeDomains: boolean };
+  readonly #first = Promise.withResolvers<void>();
+  #rules: CountedRules | undefined;
+
+  constructor(deps: ActiveRulesDeps, options: { readonly mergeDomains: boolean }) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** The active set; undefined before the first good load. */
+  readonly current = (): CountedRules | undefined => this.#rules;
+
+  /** Resolves at the first good load. */
+  get first(): Promise<void> {
+    return this.#first.promise;
+  }
+
+  apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {
+    const { store, statistics, health } = this.#deps;
+    const [problem] = findSetProblems(configs, this.#options);
+    if (problem !== undefined) {
+      statistics.configLoadError.add(1);
+      return new ConfigError("CONFIG_INVALID", `${configs[problem.config]?.name ?? ""}: ${problem.message}`, {
+        problem,
+      });
+    }
+    this.#rules = compileCountedRules(configs, store);
+    statistics.configLoadSuccess.add(1);
+    health.set("config", this.#rules.domains > 0);
+    this.#first.resolve();
+    return undefined;
+  }
+
+  reject(): void {
+    this.#deps.statistics.configLoadError.add(1);
+  }
+}
