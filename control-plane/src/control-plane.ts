@@ -94,7 +94,7 @@ export function createControlPlane(
   let isDraining = false;
   const notReady = (): string | undefined => {
     if (isDraining) return "it is shutting down";
-    if (publisher.state().assembly === undefined)
+    if (publisher.state().desired === undefined)
       return `the resources have not been read yet: ${source.condition().problem ?? "reading"}`;
     return ads.address() === undefined ? "the ADS listener is not open" : undefined;
   };

@@ -10,7 +10,7 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { FakeAdsStream, type SnapshotsOfTest } from "../ads/fake-ads-stream.suite.ts";
 import type { PodStream } from "../ads/pod-stream.ts";
 import { createSendBudget } from "../ads/send-budget.ts";
-import { assemble } from "../assemble/assemble.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import {
   type FleetPublication,
@@ -100,7 +100,7 @@ export class QuarantineWorld implements SnapshotsOfTest {
   publications = 0;
   #connections = 0;
   #publication: Publication = UNPUBLISHED;
-  #wanted: SnapshotSet = buildSnapshots(assemble(stateOfManifests()));
+  #wanted: SnapshotSet = buildSnapshots(translateResources(stateOfManifests()));
   readonly #streams = new Set<PodStream>();
   readonly #snapshotMaxBytes: number;
 
@@ -112,7 +112,7 @@ export class QuarantineWorld implements SnapshotsOfTest {
 
   /** Wants these resources, and no others. */
   want(...manifests: readonly ManifestText[]): void {
-    this.#wanted = buildSnapshots(assemble(stateOfManifests(...manifests)));
+    this.#wanted = buildSnapshots(translateResources(stateOfManifests(...manifests)));
     this.#publish();
   }
 

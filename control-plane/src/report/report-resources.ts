@@ -1,6 +1,6 @@
 // The part of the rollout report about resources: what became of each, why, and how the pods that
 // are sent it stand. Pure.
-import type { AcceptedResource, Refusal } from "../assemble/assembly.ts";
+import type { AcceptedResource, Refusal } from "../assemble/desired-configuration.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import type { RejectedResource } from "../snapshot/rejections.ts";
@@ -20,7 +20,7 @@ export interface FleetPods {
 /** What the reports of resources are made of. */
 export interface ResourceSources {
   readonly publisher: PublisherState;
-  /** Of the assembly, and of what is too large. */
+  /** Of the desired configuration, and of what is too large. */
   readonly refusals: readonly Refusal[];
   readonly fleets: readonly FleetPods[];
 }
@@ -43,7 +43,7 @@ export function reportResources(
  * made it so, and those that have to wait with them.
  */
 export function tooLargeRefusals(publisher: PublisherState): readonly Refusal[] {
-  const accepted = new Map(publisher.assembly?.accepted.map((resource) => [resource.key, resource]));
+  const accepted = new Map(publisher.desired?.accepted.map((resource) => [resource.key, resource]));
   return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
     if (hold?.kind !== "too-large") return [];
     const offenders = new Set(hold.resources);
@@ -126,7 +126,7 @@ function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): R
     return facts;
   };
   for (const resource of publisher.read?.resources ?? []) factsOf(resourceKey(resource)).written ??= resource;
-  for (const accepted of publisher.assembly?.accepted ?? []) factsOf(accepted.key).accepted = accepted;
+  for (const accepted of publisher.desired?.accepted ?? []) factsOf(accepted.key).accepted = accepted;
   const unnamed = refusalsOfFiles(refused);
   for (const refusal of refused) {
     if (refusal.resource !== undefined) factsOf(refusal.resource).refusals.push(refusal);

@@ -1,6 +1,6 @@
 // Makes the rollout report from what the publisher has published and what the pods have answered.
 // Pure.
-import type { Refusal } from "../assemble/assembly.ts";
+import type { Refusal } from "../assemble/desired-configuration.ts";
 import type { PodState, VersionEvent } from "../pods/pod-registry.ts";
 import { type PodStanding, standingOf } from "../pods/pod-standing.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
@@ -47,7 +47,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   const { publication, publishedMs } = publisher;
   const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
   const fleets = fleetStandings(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
-  const refusals = [...(publisher.assembly?.refusals ?? []), ...tooLargeRefusals(publisher)];
+  const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
   const resources = reportResources({ publisher, refusals, fleets }, filter);
   return {
     replica,

@@ -2,7 +2,7 @@
 // lasts.
 import type { Log } from "@weir/common/log/log";
 
-import type { Assembly, Refusal } from "../assemble/assembly.ts";
+import type { DesiredConfiguration, Refusal } from "../assemble/desired-configuration.ts";
 import { OTHER_FLEETS, publicationFor } from "./publication.ts";
 import type { FleetPublication, Publication } from "./publication.ts";
 import type { RejectedResource, Rejections } from "./rejections.ts";
@@ -16,7 +16,7 @@ export function fleetName(fleet: string): string {
 }
 
 /** Tells what has newly been refused, and when everything is good again. */
-export function logRefusals(log: Log, before: Assembly | undefined, after: Assembly): void {
+export function logRefusals(log: Log, before: DesiredConfiguration | undefined, after: DesiredConfiguration): void {
   const known = new Set(before?.refusals.map(identityOf));
   for (const refusal of after.refusals) {
     if (known.has(identityOf(refusal))) continue;

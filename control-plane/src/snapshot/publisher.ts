@@ -1,12 +1,12 @@
-// The loop from source to snapshot: a change is noted, the source is read, the whole is assembled
+// The loop from source to snapshot: a change is noted, the source is read, the whole is translated
 // and published. It knows no streams: they ask for what is in force and are told when that changes.
 import { describeError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import { assemble } from "../assemble/assemble.ts";
-import type { Assembly } from "../assemble/assembly.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
+import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import type { Source, SourceListener, SourceState } from "../source/source.ts";
 import { createDebounce, type Debounce } from "./debounce.ts";
 import { logPublication, logQuarantine, logRefusals } from "./publication-log.ts";
@@ -28,7 +28,7 @@ export interface PublisherState {
   /** What the source knew when it was read last; undefined until then. */
   readonly read: SourceState | undefined;
   /** undefined until the source was read for the first time. */
-  readonly assembly: Assembly | undefined;
+  readonly desired: DesiredConfiguration | undefined;
   readonly publication: Publication;
   /** When each fleet was last given another snapshot, milliseconds since the epoch, by fleet. */
   readonly publishedMs: ReadonlyMap<string, number>;
@@ -98,7 +98,7 @@ class SourcePublisher implements Publisher {
   readonly #changedMs = new Map<string, number>();
   #source: Source | undefined;
   #read: SourceState | undefined;
-  #assembly: Assembly | undefined;
+  #desired: DesiredConfiguration | undefined;
   readonly #quarantine: Quarantine | undefined;
   #wanted: SnapshotSet | undefined;
   #rejections: Rejections = NO_REJECTIONS;
@@ -150,7 +150,7 @@ class SourcePublisher implements Publisher {
   state(): PublisherState {
     return {
       read: this.#read,
-      assembly: this.#assembly,
+      desired: this.#desired,
       publication: this.#publication,
       publishedMs: this.#publishedMs,
       changedMs: this.#changedMs,
@@ -194,8 +194,8 @@ class SourcePublisher implements Publisher {
       this.#tellObservers();
     } finally {
       span?.setAttributes({
-        "weir.resources": this.#assembly?.accepted.length ?? 0,
-        "weir.refusals": this.#assembly?.refusals.length ?? 0,
+        "weir.resources": this.#desired?.accepted.length ?? 0,
+        "weir.refusals": this.#desired?.refusals.length ?? 0,
       });
       span?.end();
     }
@@ -211,14 +211,14 @@ class SourcePublisher implements Publisher {
       this.#noteReadable();
       return;
     }
-    const assembly = assemble(state);
+    const desired = translateResources(state);
     // What pods say meanwhile is heard of what was wanted before; nobody else changes that.
-    const wanted = await inSlices(snapshotSteps(assembly, this.#wanted));
-    // Only now: a state that cannot be assembled is not taken, and fails again at the next look.
+    const wanted = await inSlices(snapshotSteps(desired, this.#wanted));
+    // Only now: a state that cannot be translated is not taken, and fails again at the next look.
     this.#noteReadable();
     this.#read = state;
-    logRefusals(this.#log, this.#assembly, assembly);
-    this.#assembly = assembly;
+    logRefusals(this.#log, this.#desired, desired);
+    this.#desired = desired;
     this.#wanted = wanted;
     this.#publish(noticedMs);
   }

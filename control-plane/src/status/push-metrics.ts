@@ -74,9 +74,9 @@ function waitOf(
 }
 
 /** Pods begin the text with the name of the resource that they reject, and a colon. */
-function namesResource(message: string, { assembly }: PublisherState): boolean {
+function namesResource(message: string, { desired }: PublisherState): boolean {
   const [name] = message.split(":", 1);
-  return assembly?.accepted.some(({ key }) => key === name) ?? false;
+  return desired?.accepted.some(({ key }) => key === name) ?? false;
 }
 
 /** Clocks may be set back: no time is negative. */

@@ -1,10 +1,10 @@
-// Tests of assemble.ts, ownership.ts and canonical.ts.
+// Tests of translate-resources.ts and canonical.ts, and of ownership with them.
 import { messageOfModel, modelOfMessage } from "@weir/limits/model/message";
 import { findProblems } from "@weir/limits/validate/validate";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { Assembly } from "./assembly.ts";
-import { assemble } from "./assemble.ts";
+import type { DesiredConfiguration } from "./desired-configuration.ts";
+import { translateResources } from "./translate-resources.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "./manifests.suite.ts";
 
 // The real functions; their calls are counted.
@@ -16,18 +16,18 @@ beforeEach(() => {
 });
 
 /** Names of what is served, and `reason: resource` of what is not. */
-function shown({ accepted, refusals }: Assembly): readonly [readonly string[], readonly string[]] {
+function shown({ accepted, refusals }: DesiredConfiguration): readonly [readonly string[], readonly string[]] {
   return [accepted.map(({ key }) => key), refusals.map(({ reason, resource }) => `${reason}: ${resource ?? "?"}`)];
 }
 
 /** What stays after these manifests claim one domain. */
 function claim(...manifests: readonly Omit<ManifestText, "domain">[]): readonly [readonly string[], readonly string[]] {
-  return shown(assemble(stateOfManifests(...manifests.map((text) => ({ ...text, domain: "shared" })))));
+  return shown(translateResources(stateOfManifests(...manifests.map((text) => ({ ...text, domain: "shared" })))));
 }
 
-describe("assemble()", () => {
+describe("translateResources()", () => {
   it("translates a resource to a message that carries its namespace and name", () => {
-    const { accepted } = assemble(
+    const { accepted } = translateResources(
       stateOf({ "a.yaml": manifest({ name: "a", namespace: "team", domain: "alpha", unit: "hour" }) }),
     );
     expect(accepted.map(({ message }) => modelOfMessage(message))).toEqual([
@@ -51,7 +51,7 @@ describe("assemble()", () => {
     ]);
   });
 
-  it("refuses the youngest resources when all together name more than 256 fleets, and goes on with those that name fewer", () => {
+  it("refuses the youngest resources when all together name more than 256 fleets, and keeps those that name fewer", () => {
     const fleetsOf = (from: number, count: number): readonly string[] =>
       Array.from({ length: count }, (_, index) => `f${from + index}`);
     const manifests = [
@@ -65,16 +65,16 @@ describe("assemble()", () => {
       { from: 254, count: 2, name: "one-new", created: "2025-01-01T00:00:00Z" },
       { from: 0, count: 64, name: "none-new", created: "2026-01-01T00:00:00Z" },
     ].map(({ from, count, name, created }) => ({ name, created, domain: name, fleets: fleetsOf(from, count) }));
-    const assembly = assemble(stateOfManifests(...manifests));
-    expect(shown(assembly)).toEqual([
+    const desired = translateResources(stateOfManifests(...manifests));
+    expect(shown(desired)).toEqual([
       ["default/none-new", "default/old-0", "default/old-1", "default/old-2", "default/old-3", "default/one-new"],
       ["TooManyFleets: default/two-new"],
     ]);
-    expect(assembly.fleets).toHaveLength(256);
-    expect(assembly.refusals).toMatchObject([
+    expect(desired.fleets).toHaveLength(256);
+    expect(desired.refusals).toMatchObject([
       {
         field: "spec.fleets",
-        message: "brings the fleets that have a name from 255 to 257, of at most 256 for all resources together",
+        message: "brings the named fleets from 255 to 257, all resources together may name at most 256",
       },
     ]);
   });
@@ -91,12 +91,12 @@ describe("assemble()", () => {
       })),
       { name: "other", domain: "other", fleets: ["gateway"], created: "2022-01-01T00:00:00Z" },
     ];
-    const { accepted, fleets } = assemble(stateOfManifests(...manifests));
+    const { accepted, fleets } = translateResources(stateOfManifests(...manifests));
     expect([accepted.map(({ name }) => name), fleets]).toEqual([["other", "owner"], ["gateway"]]);
   });
 
   it("refuses the second of two resources with one name, by path, and names both places", () => {
-    const { accepted, refusals } = assemble(
+    const { accepted, refusals } = translateResources(
       stateOf({ "b.yaml": manifest({ name: "a", domain: "one" }), "a.yaml": manifest({ name: "a", domain: "two" }) }),
     );
     expect(accepted.map(({ domain }) => domain)).toEqual(["two"]);
@@ -106,7 +106,7 @@ describe("assemble()", () => {
         resource: "default/a",
         place: { file: "b.yaml", line: 4, column: 9 },
         field: "metadata.name",
-        message: "default/a is defined twice: a.yaml:1 stands, b.yaml:1 is refused; rename one of them",
+        message: "default/a is defined twice: a.yaml:1 is used, b.yaml:1 is not; rename one of them",
         keepsLastGood: false,
       },
     ]);
@@ -119,7 +119,9 @@ describe("assemble()", () => {
   });
 
   it("passes on what the source refused", () => {
-    const { refusals } = assemble(stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha", unit: "fortnight" }) }));
+    const { refusals } = translateResources(
+      stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha", unit: "fortnight" }) }),
+    );
     expect(refusals).toMatchObject([
       {
         reason: "InvalidSpec",
@@ -141,7 +143,7 @@ describe("assemble()", () => {
       ...good,
       resource: { ...good.resource, spec: { ...spec, descriptors: [...(spec.descriptors ?? []), { key: "user" }] } },
     };
-    expect(assemble({ resources: [broken], refusals: [] })).toMatchObject({
+    expect(translateResources({ resources: [broken], refusals: [] })).toMatchObject({
       accepted: [],
       refusals: [
         {
@@ -182,7 +184,7 @@ describe("assemble()", () => {
       expected: [["default/a"], ["DomainConflict: default/b"]],
     },
     {
-      when: "both are for different fleets: nobody is refused",
+      when: "both are for different fleets: none is refused",
       manifests: [
         { name: "a", fleets: ["one"] },
         { name: "b", fleets: ["two"] },
@@ -221,7 +223,7 @@ describe("assemble()", () => {
   });
 
   it("names the owner, its place and the fleet when a domain is taken", () => {
-    const { refusals } = assemble(
+    const { refusals } = translateResources(
       stateOf({
         "a.yaml": manifest({ name: "a", domain: "shared", fleets: ["one", "two"] }),
         "b.yaml": manifest({ name: "b", domain: "shared", fleets: ["two"] }),
@@ -242,10 +244,13 @@ describe("assemble()", () => {
       { name: "z", domain: "shared" },
       { name: "zz", domain: "shared", fleets: ["one"] },
     ];
-    expect(shown(assemble(stateOfManifests(old, young)))).toEqual([["default/z"], ["DomainConflict: default/zz"]]);
-    expect(shown(assemble(stateOfManifests(young)))).toEqual([["default/zz"], []]);
+    expect(shown(translateResources(stateOfManifests(old, young)))).toEqual([
+      ["default/z"],
+      ["DomainConflict: default/zz"],
+    ]);
+    expect(shown(translateResources(stateOfManifests(young)))).toEqual([["default/zz"], []]);
     // An owner that keeps its name but leaves the domain has gone from it, too.
-    expect(shown(assemble(stateOfManifests({ ...old, domain: "moved" }, young)))).toEqual([
+    expect(shown(translateResources(stateOfManifests({ ...old, domain: "moved" }, young)))).toEqual([
       ["default/z", "default/zz"],
       [],
     ]);
@@ -258,7 +263,7 @@ describe("assemble()", () => {
       { name: "c", domain: "alpha", fleets: ["z", "lost"] },
       { name: "d", domain: "delta" },
     );
-    const { fleets, accepted } = assemble(state);
+    const { fleets, accepted } = translateResources(state);
     expect([fleets, accepted.map((resource) => resource.fleets)]).toEqual([
       ["m", "x", "z"],
       [["x", "z"], ["m"], undefined],
@@ -276,17 +281,17 @@ describe("assemble()", () => {
       ["default/a", "default/m", "default/x"],
       ["InvalidSpec: default/w", "DuplicateResource: default/x"],
     ];
-    expect(shown(assemble(state))).toEqual(expected);
-    expect(shown(assemble({ resources: state.resources.toReversed(), refusals: state.refusals.toReversed() }))).toEqual(
-      expected,
-    );
+    expect(shown(translateResources(state))).toEqual(expected);
+    expect(
+      shown(translateResources({ resources: state.resources.toReversed(), refusals: state.refusals.toReversed() })),
+    ).toEqual(expected);
   });
 
-  it("lets the first of two resources with one name in one file stand, whatever order the source has them in", () => {
+  it("uses the first of two resources with one name in one file, whatever order the source has them in", () => {
     const text = `${manifest({ name: "a", domain: "one" })}---\n${manifest({ name: "a", domain: "two" })}`;
     const { resources } = stateOf({ "a.yaml": text });
     for (const ordered of [resources, resources.toReversed()]) {
-      const { accepted, refusals } = assemble({ resources: ordered, refusals: [] });
+      const { accepted, refusals } = translateResources({ resources: ordered, refusals: [] });
       expect([accepted.map(({ domain }) => domain), refusals.map(({ place }) => place.line)]).toEqual([["one"], [16]]);
     }
   });
@@ -303,7 +308,10 @@ describe("assemble()", () => {
     ]);
     for (const ordered of [placed, placed.toReversed()]) {
       expect(
-        assemble({ resources, refusals: ordered }).refusals.map(({ place, message }) => [place.line, message]),
+        translateResources({ resources, refusals: ordered }).refusals.map(({ place, message }) => [
+          place.line,
+          message,
+        ]),
       ).toEqual([
         [10, "left"],
         [10, "right"],
@@ -323,14 +331,14 @@ describe("assemble()", () => {
       "{ b: [{ w: 1, v: 2 }, 0, null], a: { d: 1, c: null } }",
       "{ a: { c: null, d: 1 }, b: [{ v: 2, w: 1 }, 0, null] }",
     ].map((metadata) => {
-      const [resource] = assemble(stateOf({ "a.yaml": text(metadata) })).accepted;
+      const [resource] = translateResources(stateOf({ "a.yaml": text(metadata) })).accepted;
       return JSON.stringify(resource?.message.descriptors[0]?.metadata);
     });
     expect(first).toBe('{"a":{"c":null,"d":1},"b":[{"v":2,"w":1},0,null]}');
     expect(second).toBe(first);
   });
 
-  it("checks and translates only the resources that are new, and gives what it gave of the others", () => {
+  it("checks and translates new resources only, and returns the same objects for the others", () => {
     const before = stateOfManifests(
       ...Array.from({ length: 50 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })),
       {
@@ -338,14 +346,15 @@ describe("assemble()", () => {
         domain: "d7",
       },
     );
-    const first = assemble(before);
+    const first = translateResources(before);
     const [changed] = stateOfManifests({ name: "n3", domain: "elsewhere" }).resources;
     if (changed === undefined) throw new Error("No resource");
     vi.clearAllMocks();
-    const after = assemble({ ...before, resources: before.resources.with(3, changed) });
+    const after = translateResources({ ...before, resources: before.resources.with(3, changed) });
     expect([vi.mocked(findProblems).mock.calls.length, vi.mocked(messageOfModel).mock.calls.length]).toEqual([1, 1]);
     expect(after.accepted.find(({ key }) => key === "default/n3")?.domain).toBe("elsewhere");
-    const others = ({ accepted }: Assembly): Assembly["accepted"] => accepted.filter(({ key }) => key !== "default/n3");
+    const others = ({ accepted }: DesiredConfiguration): DesiredConfiguration["accepted"] =>
+      accepted.filter(({ key }) => key !== "default/n3");
     expect(others(after).every((resource, index) => resource === others(first)[index])).toBe(true);
     expect([others(after).length, after.refusals]).toEqual([49, first.refusals]);
   });

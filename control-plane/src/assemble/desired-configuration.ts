@@ -1,4 +1,4 @@
-// What assemble gives: the resources that are served, and why the others are not.
+// The desired configuration: the resources that are served, and the reasons why others are not.
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { RefusalReason } from "../errors.ts";
@@ -14,15 +14,15 @@ export interface AcceptedResource {
   /** The fleets it is for, sorted; undefined means every fleet, known or not. */
   readonly fleets: readonly string[] | undefined;
   readonly place: Place;
-  /** True when an older form is served, because the present one is refused. */
+  /** True when an older form is served, because the present one is invalid. */
   readonly isLastGood: boolean;
   readonly message: RateLimitConfig;
 }
 
-/** Why something is not served as it is written. */
+/** A resource, document or file that is not served as it is written. */
 export interface Refusal {
   readonly reason: RefusalReason;
-  /** `<namespace>/<name>`, or undefined when not even that could be read. */
+  /** `<namespace>/<name>`; undefined when that could not be read. */
   readonly resource: string | undefined;
   readonly place: Place;
   /**
@@ -31,12 +31,12 @@ export interface Refusal {
    */
   readonly field: string;
   readonly message: string;
-  /** True when an earlier form goes on being served. */
+  /** True when an earlier form is still served. */
   readonly keepsLastGood: boolean;
 }
 
-/** The whole of what should be served, at one moment. */
-export interface Assembly {
+/** Everything that should be served at one moment. */
+export interface DesiredConfiguration {
   /** Sorted by key. */
   readonly accepted: readonly AcceptedResource[];
   readonly refusals: readonly Refusal[];
