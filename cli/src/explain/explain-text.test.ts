@@ -1,12 +1,13 @@
-// Tests of report.ts: what people read of limits, flags and of descriptors without a limit, word
+// Tests of explain-text.ts: what people read of limits, flags and of descriptors without a limit, word
 // for word.
+import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/explain";
+import type { Entry } from "@weir/limits/rules/rule";
 import { describe, expect, it } from "vitest";
 
 import { checkFiles } from "../check/check-files.ts";
 import { parseDescriptor } from "./arguments.ts";
-import { findDomain } from "./configured-domain.ts";
-import { explainRequest } from "./explain.ts";
-import { explainText } from "./report.ts";
+import { type ConfiguredDomain, findDomain } from "./configured-domain.ts";
+import { explainText } from "./explain-text.ts";
 
 const RULES = `domain: shop
 descriptors:
@@ -31,6 +32,13 @@ descriptors:
 /** 2026-01-31T12:34:56Z. */
 const AT_MS = 1_769_862_896_000;
 
+function explain(
+  { domain, rules }: ConfiguredDomain,
+  descriptors: readonly (readonly Entry[])[],
+): readonly ExplainedDescriptor[] {
+  return explainRequest(domain, rules, { descriptors, atMs: AT_MS, keyPrefix: "" });
+}
+
 /**
  * What people read of a request with these descriptors, without the line of the domain and the
  * levels.
@@ -49,7 +57,7 @@ function outcomes(...descriptors: readonly string[]): readonly string[] {
     if (typeof parsed === "string") throw new Error(parsed);
     return parsed;
   });
-  const text = explainText(domain, explainRequest(domain, entries, { atMs: AT_MS, keyPrefix: "" }));
+  const text = explainText(domain, explain(domain, entries));
   return text.split("\n").filter((line) => /^ {2}[a-z]/.test(line) && !line.startsWith("  level"));
 }
 
@@ -115,7 +123,7 @@ describe("explainText()", () => {
     });
     const entries = parseDescriptor("path=/14");
     if (typeof domain === "string" || typeof entries === "string") throw new Error("No domain or no entries");
-    const lines = explainText(domain, explainRequest(domain, [entries], { atMs: AT_MS, keyPrefix: "" })).split("\n");
+    const lines = explainText(domain, explain(domain, [entries])).split("\n");
     const shown = lines.filter((line) => /^ {4}[> ] path_/.test(line));
     expect([shown.length, shown.at(-1)]).toEqual([12, "    > path_/14  taken: exactly this value (r.yaml:17:5)"]);
     expect(lines.filter((line) => line.startsWith("      and"))).toEqual([
@@ -132,7 +140,7 @@ describe("explainText()", () => {
     });
     const entries = parseDescriptor("city=Bonn");
     if (typeof domain === "string" || typeof entries === "string") throw new Error("No domain or no entries");
-    const lines = explainText(domain, explainRequest(domain, [entries], { atMs: AT_MS, keyPrefix: "" })).split("\n");
+    const lines = explainText(domain, explain(domain, [entries])).split("\n");
     expect(
       lines
         .filter((line) => line.includes("city_"))
