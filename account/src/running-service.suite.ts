@@ -7,8 +7,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "@weir/common/log/log";
+import type { HttpTimeouts } from "@weir/common/net/http-listener";
 import type { Env } from "@weir/common/settings/read-env";
-import type { ServerTimeouts } from "./http/server.ts";
 import { png } from "./media/sample-images.suite.ts";
 import { createService } from "./service.ts";
 import { parseSettings } from "./settings.ts";
@@ -67,7 +67,7 @@ export interface RunningService {
 }
 
 /** Starts a service with fast hashes on free ports of 127.0.0.1; `env` adds to its settings. */
-export async function startService(env: Env = {}, timeouts?: ServerTimeouts): Promise<RunningService> {
+export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts> = {}): Promise<RunningService> {
   const directory = mkdtempSync(join(tmpdir(), "weir-account-"));
   const logLines: string[] = [];
   const state = { offsetMs: 0 };
@@ -82,11 +82,7 @@ export async function startService(env: Env = {}, timeouts?: ServerTimeouts): Pr
     };
     const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
     const deps = { log, clock: () => Date.now() + state.offsetMs, stopsAtOnce: () => true };
-    const service = createService(
-      parseSettings({ ...base, ...env, ...further }),
-      deps,
-      timeouts === undefined ? undefined : { timeouts },
-    );
+    const service = createService(parseSettings({ ...base, ...env, ...further }), deps, { timeouts });
     await service.lifecycle.start();
     return service;
   };

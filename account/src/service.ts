@@ -4,24 +4,24 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createAdminServer, respondText } from "@weir/common/admin/admin-server";
-import type { AdminServer } from "@weir/common/admin/admin-server";
+import { AdminServer, respondText } from "@weir/common/admin/admin-server";
 import { makeFolder } from "@weir/common/files/make-folder";
 import { createLifecycle } from "@weir/common/lifecycle/lifecycle";
 import type { Lifecycle, Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
+import { HttpListener } from "@weir/common/net/http-listener";
+import type { HttpTimeouts } from "@weir/common/net/http-listener";
 import { formatAddress } from "@weir/common/net/listen";
 import type { ListenAddress } from "@weir/common/net/listen";
 import { StartError } from "./errors.ts";
 import { createAccountHandlers } from "./http/account-routes.ts";
 import type { AccountHandlers } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
+import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { createHealth } from "./http/health.ts";
 import type { HealthState } from "./http/health.ts";
 import { MEDIA_PATH } from "./http/media-route.ts";
-import { createHttpServer, SERVER_TIMEOUTS } from "./http/server.ts";
-import type { ServerTimeouts } from "./http/server.ts";
 import { createLocalMediaStore } from "./media/local/local-media-store.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { createAccountMetrics } from "./metrics/account-metrics.ts";
@@ -41,6 +41,12 @@ import { createWorkQueue } from "./users/work-queue.ts";
 
 /** Time that parts besides the HTTP server may take to stop, in milliseconds. */
 const STOP_MARGIN_MS = 2000;
+
+/**
+ * How long a connection may be idle between two requests, in milliseconds: longer than load
+ * balancers keep theirs (60 s).
+ */
+const KEEP_ALIVE_MS = 65_000;
 
 /** How many hashes may wait, and how long, before a call is refused as busy. */
 const HASH_WAITING_MAX = 64;
@@ -70,7 +76,7 @@ export interface Service {
 export function createService(
   settings: Settings,
   deps: ServiceDeps,
-  options: { readonly timeouts: ServerTimeouts } = { timeouts: SERVER_TIMEOUTS },
+  options: { readonly timeouts?: Partial<HttpTimeouts> } = {},
 ): Service {
   const { log, clock } = deps;
   const url = (): string => settings.publicOrigin ?? `http://localhost:${http.address()?.port ?? settings.http.port}`;
@@ -94,11 +100,19 @@ export function createService(
     { handlers, media, health, log, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
-  const http = createHttpServer(app, {
-    ...settings.http,
-    timeouts: options.timeouts,
-    graceMs: settings.shutdownGraceMs,
-  });
+  const http = new HttpListener(
+    deps,
+    { handle: app, refuse: brokenRequestAnswer },
+    {
+      ...settings.http,
+      ...options,
+      setting: "PORT",
+      what: "HTTP",
+      keepAliveMs: KEEP_ALIVE_MS,
+      stopGraceMs: settings.shutdownGraceMs,
+      requireHost: false, // Node's own refusal has no body; app.ts refuses with one.
+    },
+  );
   const admin = createAdmin(settings, { log, metrics, health });
 
   const lifecycle = createLifecycle(
@@ -212,7 +226,7 @@ function createAdmin(
   settings: Settings,
   { log, metrics, health }: { log: Log; metrics: AccountMetrics; health: HealthState },
 ): AdminServer {
-  const admin = createAdminServer({ log }, { ...settings.metrics, setting: "METRICS_PORT", what: "metrics" });
+  const admin = new AdminServer({ log }, { ...settings.metrics, setting: "METRICS_PORT", what: "metrics" });
   admin.route({
     path: "/metrics",
     help: "metrics in Prometheus' text format",

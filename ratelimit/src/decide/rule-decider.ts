@@ -14,7 +14,7 @@ import {
   UnlimitedCheck,
 } from "@weir/limits/classify/check";
 import { CounterKeys } from "@weir/limits/window/counter-key";
-import type { CountedRules } from "./compile-rules.ts";
+import type { CountedRules } from "../config/counted-rules.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";

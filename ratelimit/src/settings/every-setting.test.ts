@@ -386,8 +386,8 @@ const STATISTICS: readonly Row[] = [
   {
     names: mogrifier("PATTERN"),
     value: "x",
-    path: `${PUSH}.tagged.mogrifiers.0.pattern`,
-    expected: /x/u,
+    path: `${PUSH}.tagged.mogrifiers.0.pattern.patternInput`,
+    expected: "x",
     beside: mogrifierWithout("PATTERN"),
   },
   {
@@ -493,7 +493,7 @@ function plain(value: unknown): unknown {
   if (value instanceof Secret) return value.reveal();
   if (value instanceof Map) return Object.fromEntries(value as ReadonlyMap<string, unknown>);
   if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== "object" || value === null || value instanceof RegExp) return value;
+  if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
 }
 

@@ -120,7 +120,7 @@ describe("readPushSettings()", () => {
     expect(problemsOf({ ...env, USE_TAGGED_STATS: "true" })).toEqual([
       "TAGGED_STATS_MOGRIFIERS_A_PATTERN: a regular expression (no PATTERN specified for mogrifier a)",
       "TAGGED_STATS_MOGRIFIERS_A_NAME: the name to send under (no NAME specified for mogrifier a)",
-      "TAGGED_STATS_MOGRIFIER_B_PATTERN: a regular expression (failed to compile pattern for b: (?=x): invalid or unsupported syntax: (?=x looks around)",
+      "TAGGED_STATS_MOGRIFIER_B_PATTERN: a regular expression (failed to compile pattern for b: (?=x): error parsing regexp: invalid or unsupported Perl syntax: `(?=`)",
       "TAGGED_STATS_MOGRIFIERS_B_NAME: the name to send under (no NAME specified for mogrifier b)",
       'DOG_STATSD_MOGRIFIERS_B_TAGS: tags key:value separated by commas (no value specified for tag "descriptor:" for mogrifier b)',
     ]);

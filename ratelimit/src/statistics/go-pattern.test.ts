@@ -1,5 +1,4 @@
-// Go's regular expressions in JavaScript: translations, refusals, and texts that are no pattern at
-// all.
+// Go's regular expressions: what they match, which are invalid, and random texts.
 import { describe, expect, it } from "vitest";
 import { createDraws } from "./draws.suite.ts";
 import { compileGoPattern } from "./go-pattern.ts";
@@ -17,6 +16,8 @@ describe("compileGoPattern()", () => {
     { source: "a.c", text: "a\rc", match: "a\rc" },
     { source: "(?s)a.c", text: "a\nc", match: "a\nc" },
     { source: "(?i)ABC", text: "xabc", match: "abc" },
+    { source: "a(?s:.)c", text: "a\nc", match: "a\nc" },
+    { source: "[[:^alpha:]]+", text: "ab12c", match: "12" },
     { source: "(?i:A)b", text: "ab", match: "ab" },
     { source: "(?P<key>\\w+)_(?<value>\\d+)", text: "-k_12", match: "k_12" },
     { source: "\\Aa", text: "ba", match: undefined },
@@ -47,17 +48,17 @@ describe("compileGoPattern()", () => {
   });
 
   it.each([
-    { source: "(a", reason: "Unterminated group" },
-    { source: "a**", reason: "Nothing to repeat" },
-    { source: "[a", reason: "missing closing ]: [a" },
-    { source: "[[:letter:]]", reason: "invalid character class range: [:letter:]" },
-    { source: "(a)\\1", reason: "invalid escape sequence: \\1" },
-    { source: "a(?=b)", reason: "looks around" },
-    { source: "(?<!a)b", reason: "looks around" },
-    { source: "a{1001}", reason: "invalid repeat count: {1001}" },
-    { source: "a\\", reason: "\\ at end of pattern" },
-    { source: "\\y", reason: "Invalid escape" },
-    { source: "a(?s:.)", reason: "the flag s is understood at the beginning of the pattern only" },
+    { source: "(a", reason: "error parsing regexp: missing closing ): `(a`" },
+    { source: "a**", reason: "invalid nested repetition operator: `**`" },
+    { source: "[a", reason: "missing closing ]: `[a`" },
+    { source: "[[:letter:]]", reason: "invalid character class range: `[:letter:]`" },
+    { source: "(a)\\1", reason: "invalid escape sequence: `\\1`" },
+    { source: "a(?=b)", reason: "invalid or unsupported Perl syntax: `(?=`" },
+    { source: "(?<!a)b", reason: "invalid named capture: `(?<!a)b`" },
+    { source: "a{1001}", reason: "invalid repeat count: `{1001}`" },
+    { source: "a\\", reason: "trailing backslash at end of expression" },
+    { source: "\\y", reason: "invalid escape sequence: `\\y`" },
+    { source: "(?P<x>a)(?P<x>b)", reason: "duplicate capture group name: `x`" },
     { source: "a".repeat(4097), reason: "it is longer than 4096 characters" },
   ])("compileGoPattern() refuses $source", ({ source, reason }) => {
     expect(compileGoPattern(source)).toMatchObject({ ok: false, reason: expect.stringContaining(reason) as string });
@@ -73,6 +74,10 @@ describe("compileGoPattern()", () => {
       compiled.pattern.exec(draws.text("ab01.-\n", 12));
     }
     expect(compiledCount).toBeGreaterThan(200);
+  });
+
+  it("compileGoPattern() matches in linear time where backtracking would take years", () => {
+    expect(firstMatch("^(a+)+$", `${"a".repeat(5000)}!`)).toBeUndefined();
   });
 
   it("compileGoPattern() reads a quoted text as that text", () => {

@@ -1,6 +1,6 @@
 // The statistics of the service that are not a rule's, by the names of the field: call errors,
 // configuration loads, shadow mode, served methods. Every one exists at zero from the start.
-import type { StatisticsCounter, StatisticsStore, StatisticsTimer } from "./statistics-store.ts";
+import type { StatisticsCounter, StatisticsGauge, StatisticsStore, StatisticsTimer } from "./statistics-store.ts";
 
 /** Scope of the service's own statistics. */
 const SERVICE = "ratelimit.service";
@@ -63,5 +63,27 @@ export function createServiceStatistics(store: StatisticsStore): ServiceStatisti
       totalRequests: store.counter(`ratelimit_server.${name}.total_requests`),
       responseTime: store.timer(`ratelimit_server.${name}.response_time`),
     }),
+  };
+}
+
+/**
+ * Loads of one kind of files: `runtime` for rule files, `certs` for the certificate of the gRPC
+ * listener.
+ */
+export interface LoadStatistics {
+  /** <scope>.load_attempts */
+  readonly attempts: StatisticsCounter;
+  /** <scope>.load_failures */
+  readonly failures: StatisticsCounter;
+  /** <scope>.num_values: loaded files */
+  readonly values: StatisticsGauge;
+}
+
+/** The statistics of loads in the store, all at zero. */
+export function createLoadStatistics(store: StatisticsStore, scope: "runtime" | "certs"): LoadStatistics {
+  return {
+    attempts: store.counter(`${scope}.load_attempts`),
+    failures: store.counter(`${scope}.load_failures`),
+    values: store.gauge(`${scope}.num_values`),
   };
 }

@@ -3,6 +3,11 @@
 // they all must do.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 
+/** Where a transport listens. */
+export type ListenerAddress =
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number }
+  | { readonly kind: "unix"; readonly path: string };
+
 /**
  * A way into the service. `start` opens the listener; `stop` closes every connection at once,
  * whatever runs.

@@ -22,8 +22,8 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import type { RequestContent } from "./ads-client-state.ts";
-import { callReason } from "./call-reason.ts";
-import { openTlsChannel, type TlsChannel } from "./tls-channel.ts";
+import { callReason } from "@weir/common/grpc/call-reason";
+import { openTlsChannel, type TlsChannel } from "@weir/common/grpc/tls-channel";
 import type { XdsOptions } from "./xds-options.ts";
 
 /** The status code in a rejection: INVALID_ARGUMENT. */

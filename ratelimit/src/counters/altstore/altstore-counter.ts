@@ -2,6 +2,7 @@
 // answered, and only then are the counters incremented. So calls at the same instant may pass a
 // limit together. Pods of both kinds can share the nodes.
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { StatisticsCounter, StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, Counter } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
@@ -13,13 +14,15 @@ import type { AltstoreCounterOptions } from "./options.ts";
 import { lookUpNodes, type ResolveSrv } from "./srv-record.ts";
 import { connectionError, keyError, stoppingError } from "./store-errors.ts";
 import { findKeyProblem } from "./stored-value.ts";
-import { ThrottledLog } from "./throttled-log.ts";
 
 /**
  * Longest wait at the stop for increments on their way, in time limits: up to three steps, and a
  * connection before.
  */
 const DRAIN_TIMEOUTS = 5;
+
+/** Shortest time between two log lines about the same fault, in milliseconds. */
+const FAULT_INTERVAL_MS = 10_000;
 
 /** What the backend works with. */
 export interface AltstoreCounterDeps {
@@ -52,7 +55,7 @@ export class AltstoreCounter implements Counter, CallOwner {
   readonly #deps: AltstoreCounterDeps;
   readonly #options: AltstoreCounterOptions;
   readonly #statistics: AltstoreStatistics;
-  readonly #faults: ThrottledLog;
+  readonly #faults: RateLimitedLog;
   readonly #nodes: NodeList;
   /** Calls that wait for an answer. */
   readonly #calls = new Set<Call>();
@@ -70,7 +73,7 @@ export class AltstoreCounter implements Counter, CallOwner {
     this.#deps = deps;
     this.#options = options;
     this.#statistics = createAltstoreStatistics(deps.statistics);
-    this.#faults = new ThrottledLog(deps.log, deps.clock);
+    this.#faults = new RateLimitedLog(deps.log, { intervalMs: FAULT_INTERVAL_MS, clock: deps.clock });
     const nodeDeps: NodeDeps = {
       ...deps,
       statistics: this.#statistics,

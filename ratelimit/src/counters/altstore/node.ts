@@ -4,6 +4,7 @@ import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 
 import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import type { Log } from "@weir/common/log/log";
+import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
 import type { AltstoreStatistics } from "./altstore-statistics.ts";
@@ -16,7 +17,6 @@ import type { NodeAddress } from "./node-address.ts";
 import type { NodeOptions } from "./options.ts";
 import { connectionError, replyError } from "./store-errors.ts";
 import { expiryNumber } from "./stored-value.ts";
-import type { ThrottledLog } from "./throttled-log.ts";
 
 /** Waits between attempts to reach a node, in milliseconds. */
 const REDIAL_INITIAL_MS = 125;
@@ -37,7 +37,7 @@ const NODE_MAX_KEYS = 100_000;
 /** What a node works with. */
 export interface NodeDeps {
   readonly log: Log;
-  readonly faults: ThrottledLog;
+  readonly faults: RateLimitedLog;
   readonly statistics: AltstoreStatistics;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;

@@ -57,7 +57,11 @@ const LOCAL_CACHE_GAUGES = [
  * PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS asks.
  */
 export function createDefaultMapping(options: { readonly isMilliseconds: boolean }): Mapping {
-  return parseMapping(defaultMappingText(options), "of this program");
+  // These patterns mean the same in JavaScript, whose engine is five times as fast as a Go pattern.
+  return parseMapping(defaultMappingText(options), "of this program", (source) => ({
+    ok: true,
+    pattern: new RegExp(source, "u"),
+  }));
 }
 
 /**

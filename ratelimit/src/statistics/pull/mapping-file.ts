@@ -1,11 +1,14 @@
-// Reads a mapping from YAML in the format of statsd_exporter. Reading the file itself is main's
-// matter; every problem is told at once, and unknown fields are problems, for a misspelt one would
-// be silently without effect.
-import { ServiceError } from "@weir/common/errors/service-error";
+// Reads a mapping from YAML in the format of statsd_exporter. All problems are reported in one
+// error. An unknown field is a problem, because a misspelt one would have no effect.
+import { readFileSync } from "node:fs";
+
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { parseDocument } from "yaml";
-import { compileGoPattern } from "../go-pattern.ts";
+
+import type { RatelimitErrorCode } from "../../errors.ts";
+import { compileGoPattern, type Pattern } from "../go-pattern.ts";
 import { FieldReader } from "./field-reader.ts";
-import { type Mapping, type MappingEntry, parseTemplate, type StatisticKind, type TimerOptions } from "./mapping.ts";
+import type { Mapping, MappingEntry, StatisticKind, TimerOptions } from "./mapping.ts";
 
 /** Upper bounds of histograms for which the file names none. */
 const FALLBACK_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -26,6 +29,9 @@ const GLOB = /^(?:\*|[A-Za-z_][\w-]*)(?:\.(?:\*|\w[\w-]*))*$/;
 const METRIC_NAME = /^(?:[A-Za-z_]|\$\{?\d+\}?)(?:\w|\$\{?\d+\}?)*$/;
 const LABEL_NAME = /^[A-Za-z_]\w+$/;
 
+/** Takes the place of an invalid pattern. */
+const NEVER = /(?!)/;
+
 const KINDS: Readonly<Record<string, StatisticKind>> = {
   counter: "counter",
   gauge: "gauge",
@@ -41,26 +47,42 @@ interface Defaults {
   readonly buckets: readonly number[];
 }
 
+/** Reads the mapping of a file. Fails with STATISTICS_MAPPING_INVALID, naming the file. */
+export function readMappingFile(path: string): Mapping {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    throw mappingError(path, describeError(cause), { cause });
+  }
+  return parseMapping(text, path);
+}
+
 /**
- * The mapping of a file. Durations come in milliseconds and are multiplied by `scale`. Fails with
- * STATISTICS_MAPPING_INVALID.
+ * The mapping of a text; `file` names it in errors. Durations come in milliseconds and are multiplied by `scale`. Fails with
+ * STATISTICS_MAPPING_INVALID. `compile` compiles its regular expressions.
  */
-export function parseMapping(text: string, file: string): Mapping {
+export function parseMapping(text: string, file: string, compile = compileGoPattern): Mapping {
   const document = parseDocument(text, { prettyErrors: true });
   const problems: string[] = document.errors.map(({ message }) => message.split("\n")[0] ?? message);
   const mapping =
-    problems.length === 0 ? readMapping(document.toJS({ maxAliasCount: 100 }) ?? {}, problems) : undefined;
+    problems.length === 0 ? readMapping(document.toJS({ maxAliasCount: 100 }) ?? {}, problems, compile) : undefined;
   if (mapping === undefined || problems.length > 0) {
-    throw new ServiceError("STATISTICS_MAPPING_INVALID", `Cannot use the mapping file ${file}: ${problems.join("; ")}`);
+    throw mappingError(file, problems.join("; "));
   }
   return mapping;
 }
 
-function readMapping(value: unknown, problems: string[]): Mapping | undefined {
+function mappingError(file: string, reason: string, options?: { readonly cause: unknown }): ServiceError {
+  const message = `Cannot use the mapping file ${file}: ${reason}`;
+  return new ServiceError<RatelimitErrorCode>("STATISTICS_MAPPING_INVALID", message, options);
+}
+
+function readMapping(value: unknown, problems: string[], compile: typeof compileGoPattern): Mapping | undefined {
   const root = FieldReader.open(value, "", problems);
   if (root === undefined) return undefined;
   const defaults = readDefaults(root.child("defaults"));
-  const entries = root.children("mappings").map((fields) => readEntry(fields, defaults));
+  const entries = root.children("mappings").map((fields) => readEntry(fields, defaults, compile));
   root.done();
   // Globs go first whatever their place, then regular expressions: statsd_exporter's order.
   const globs = entries.filter((entry) => entry.isGlob);
@@ -100,11 +122,11 @@ interface ReadEntry {
   readonly isGlob: boolean;
 }
 
-function readEntry(fields: FieldReader, defaults: Defaults): ReadEntry {
+function readEntry(fields: FieldReader, defaults: Defaults, compile: typeof compileGoPattern): ReadEntry {
   const match = fields.text("match") ?? "";
   const isGlob = (fields.oneOf("match_type", ["glob", "regex"]) ?? defaults.matchType) === "glob";
   const kind = fields.oneOf("match_metric_type", Object.keys(KINDS));
-  const pattern = compilePattern(match, isGlob, fields);
+  const pattern = isGlob ? compileGlob(match, fields) : compileRegex(match, fields, compile);
   const isDrop = fields.oneOf("action", ["map", "drop"]) === "drop";
   const name = fields.text("name");
   if (!isDrop && (name === undefined || !METRIC_NAME.test(name)))
@@ -124,27 +146,26 @@ function readEntry(fields: FieldReader, defaults: Defaults): ReadEntry {
   const honorsTags = fields.boolean("honor_labels") === true;
   fields.ignore(WITHOUT_EFFECT);
   fields.done();
-  const templates = labels.map(([label, text]) => [label, parseTemplate(text)] as const);
   const action: MappingEntry["action"] = isDrop
     ? { kind: "drop" }
-    : { kind: "map", name: parseTemplate(name ?? ""), labels: templates, help, honorsTags, scale, timer };
+    : { kind: "map", name: name ?? "", labels, help, honorsTags, scale, timer };
   return { isGlob, match, entry: { pattern, kind: kind === undefined ? undefined : KINDS[kind], action } };
 }
 
-/**
- * A `*` of a glob stands for one part of a name; regular expressions, in Go's syntax, match
- * anywhere.
- */
-function compilePattern(match: string, isGlob: boolean, fields: FieldReader): RegExp {
-  if (match === "" || (isGlob && !GLOB.test(match))) {
-    fields.problem("match", "must be a pattern");
-    return /(?!)/;
-  }
-  if (isGlob) return new RegExp(`^${match.replaceAll(".", "\\.").replaceAll("*", "([^.]*)")}$`);
-  const compiled = compileGoPattern(match);
-  if (compiled.ok) return compiled.pattern;
-  fields.problem("match", `must be a regular expression: ${compiled.reason}`);
-  return /(?!)/;
+/** A `*` of a glob stands for one part of a name. */
+function compileGlob(match: string, fields: FieldReader): Pattern {
+  if (GLOB.test(match)) return new RegExp(`^${match.replaceAll(".", "\\.").replaceAll("*", "([^.]*)")}$`);
+  fields.problem("match", "must be a pattern");
+  return NEVER;
+}
+
+/** Regular expressions match anywhere. */
+function compileRegex(match: string, fields: FieldReader, compile: typeof compileGoPattern): Pattern {
+  const compiled = compile(match);
+  if (match === "") fields.problem("match", "must be a pattern");
+  else if (compiled.ok) return compiled.pattern;
+  else fields.problem("match", `must be a regular expression: ${compiled.reason}`);
+  return NEVER;
 }
 
 function readTimerType(fields: FieldReader | undefined): "histogram" | "summary" | undefined {

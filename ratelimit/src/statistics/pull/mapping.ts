@@ -2,6 +2,8 @@
 // first that matches counts; the built-in one is in default-mapping.ts, how one is read from a file
 // in mapping-file.ts. Names, templates and labels behave as in statsd_exporter.
 
+import type { Pattern } from "../go-pattern.ts";
+
 /** Tags at the end of a name, as gostats writes them. */
 const TAGS = /(?:\.__[^.=]+=[^.]*)+$/;
 
@@ -10,17 +12,8 @@ const TAGS = /(?:\.__[^.=]+=[^.]*)+$/;
  */
 const UNSAFE = /-+|[^A-Za-z0-9_]/gu;
 
-/** `$$`, `$name` or `${name}`; a name that is a number means a group by its place. */
+/** `$$`, `$name` or `${name}` in a template; a number names a group by its place. */
 const TEMPLATE = /\$(?:(\$)|(\w+)|\{(\w+)\})/g;
-
-/**
- * A text with places for groups of a match: plain parts, and what stands between them, the name or
- * number of a group.
- */
-export interface Template {
-  readonly parts: readonly string[];
-  readonly groups: readonly string[];
-}
 
 /** What a statistic is. */
 export type StatisticKind = "counter" | "gauge" | "timer";
@@ -28,7 +21,7 @@ export type StatisticKind = "counter" | "gauge" | "timer";
 /** One entry. */
 export interface MappingEntry {
   /** Matches the whole name; its groups fill the templates. */
-  readonly pattern: RegExp;
+  readonly pattern: Pattern;
   /** Only statistics of this kind; undefined = all. */
   readonly kind: StatisticKind | undefined;
   /** What to do with a match. */
@@ -36,8 +29,8 @@ export interface MappingEntry {
     | { readonly kind: "drop" }
     | {
         readonly kind: "map";
-        readonly name: Template;
-        readonly labels: readonly (readonly [name: string, template: Template])[];
+        readonly name: string;
+        readonly labels: readonly (readonly [name: string, template: string])[];
         readonly help: string | undefined;
         /** Whether a tag wins over a label of the same name. */
         readonly honorsTags: boolean;
@@ -102,30 +95,6 @@ export function mapName(
 }
 
 /**
- * Reads a template as Go's regexp.Expand does: `$1` or `${1}` stands for the first group, `$$` for
- * a dollar, and a group that there is not for nothing. The longest name counts, so `$1_total` asks
- * for a group "1_total", which there is not.
- */
-export function parseTemplate(text: string): Template {
-  const parts: string[] = [];
-  const groups: string[] = [];
-  let plain = "";
-  let end = 0;
-  for (const match of text.matchAll(TEMPLATE)) {
-    plain += text.slice(end, match.index);
-    end = match.index + match[0].length;
-    if (match[1] !== undefined) {
-      plain += "$";
-      continue;
-    }
-    parts.push(plain);
-    groups.push(match[2] ?? match[3] ?? "");
-    plain = "";
-  }
-  return { parts: [...parts, plain + text.slice(end)], groups };
-}
-
-/**
  * A valid name of a metric or label: every other character is an underscore, and a leading digit
  * gets one in front.
  */
@@ -136,7 +105,7 @@ export function sanitizeName(name: string): string {
 
 interface FoundEntry {
   readonly entry: MappingEntry;
-  readonly match: RegExpExecArray;
+  readonly match: RegExpMatchArray;
 }
 
 function findEntry({ entries }: Mapping, name: string, kind: StatisticKind): FoundEntry | undefined {
@@ -183,11 +152,13 @@ function splitTags(name: string): { readonly base: string; readonly tags: Labels
   };
 }
 
-function fill({ parts, groups }: Template, match: RegExpExecArray): string {
-  let text = parts[0] ?? "";
-  for (const [index, group] of groups.entries()) {
-    text += (/^\d/.test(group) ? match[Number(group)] : match.groups?.[group]) ?? "";
-    text += parts[index + 1] ?? "";
-  }
-  return text;
+/**
+ * Fills a template as Go's regexp.Expand does: `$1` or `${1}` is the first group, `$$` a dollar, and
+ * a group that does not exist is empty. The longest name counts: `$1_total` is the group "1_total".
+ */
+function fill(template: string, match: RegExpMatchArray): string {
+  return template.replaceAll(TEMPLATE, (_whole, dollar?: string, plain?: string, braced?: string) => {
+    const group = plain ?? braced ?? "";
+    return dollar ?? (/^\d+$/.test(group) ? match[Number(group)] : match.groups?.[group]) ?? "";
+  });
 }

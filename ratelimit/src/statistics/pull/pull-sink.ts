@@ -1,7 +1,7 @@
 // Pull statistics: answers scrapes of Prometheus with what is so at that moment. Nothing is kept
 // between scrapes but the buckets of durations.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createAdminServer } from "@weir/common/admin/admin-server";
+import { AdminServer } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 import { createPacedResponses } from "../paced-response.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
@@ -44,7 +44,7 @@ class PullSink implements StatisticsSink {
   constructor(store: StatisticsStore, mapping: Mapping, log: Log, { host, port, path, extraTags }: PullSinkOptions) {
     this.#extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
     this.#snapshots = openSnapshots({ store, mapping }, { extraLabels: this.#extraLabels });
-    this.#server = createAdminServer(
+    this.#server = new AdminServer(
       { log },
       {
         host: host === "" ? "0.0.0.0" : host,

@@ -1,11 +1,11 @@
 // Mogrifiers: rules that rewrite a statistic name into another name and tags. The settings name
 // them; the first that matches counts.
-import { compileGoPattern } from "../go-pattern.ts";
+import { compileGoPattern, type Pattern } from "../go-pattern.ts";
 
 /** One rule. */
 export interface Mogrifier {
   /** Looked for anywhere in a name. */
-  readonly pattern: RegExp;
+  readonly pattern: Pattern;
   /** The new name; `$1` stands for the first group. */
   readonly name: string;
   /** Tags to add, with templates like that of the name. */
@@ -34,7 +34,7 @@ export type MogrifierResult =
 export function parseMogrifier(id: string, texts: MogrifierTexts): MogrifierResult {
   const problems: MogrifierProblem[] = [];
   const problem = (setting: keyof MogrifierTexts, message: string): void => void problems.push({ setting, message });
-  let pattern: RegExp | undefined;
+  let pattern: Pattern | undefined;
   if (texts.PATTERN === undefined) {
     problem("PATTERN", `no PATTERN specified for mogrifier ${id}`);
   } else {
@@ -92,7 +92,7 @@ function parseTags(id: string, text: string, problem: (message: string) => void)
  * Puts the groups of a match into a template. A group that the pattern does not have stays as it is
  * written.
  */
-function fill(template: string, match: RegExpExecArray): string {
+function fill(template: string, match: RegExpMatchArray): string {
   return template.replaceAll(/\$(\d+)/g, (whole, digits: string) => {
     const index = Number(digits);
     return index < match.length ? (match[index] ?? "") : whole;

@@ -8,18 +8,17 @@ import { homedir, networkInterfaces, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 
-import type { AdminServer } from "@weir/common/admin/admin-server";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createHealth } from "../../health/health.ts";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
-import { createDebugListener } from "./debug-listener.ts";
+import { DebugListener } from "./debug-listener.ts";
 
 /** Longest wait for something to happen, in milliseconds. */
 const WAIT = { timeout: 40_000 };
 
-let listener: AdminServer;
+let listener: DebugListener;
 let folder: string;
 /** What the heap profile must find. */
 let kept: object[] = [];
@@ -43,7 +42,7 @@ async function open(host: string, forEveryone: boolean): Promise<void> {
     health: createHealth({ withConfig: false, withActiveConnection: false }),
     log: silentLog(),
   };
-  listener = createDebugListener(deps, { host, port: 0, profiling: { forEveryone } });
+  listener = new DebugListener(deps, { host, port: 0, profiling: { forEveryone } });
   await listener.start();
 }
 

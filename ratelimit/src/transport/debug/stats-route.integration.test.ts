@@ -1,7 +1,7 @@
 // /stats over HTTP: its formats, and that a process with many statistics goes on with other work
 // while it answers.
 import { silentLog } from "@weir/common/log/log";
-import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
+import { AdminServer } from "@weir/common/admin/admin-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
@@ -14,7 +14,7 @@ describe("createStatsRoute()", () => {
 
   beforeEach(async () => {
     store = createStatisticsStore({ maxDynamicKeys: 20_000 });
-    server = createAdminServer(
+    server = new AdminServer(
       { log: silentLog() },
       { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug" },
     );

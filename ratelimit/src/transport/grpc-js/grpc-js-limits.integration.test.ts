@@ -20,7 +20,7 @@ import { createServiceStatistics } from "../../statistics/service-statistics.ts"
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, PLAIN_REQUEST, ScriptedDecider } from "../transport.suite.ts";
-import { createGrpcJsTransport, type GrpcTransportOptions } from "./grpc-js-transport.ts";
+import { GrpcJsTransport, type GrpcTransportOptions } from "./grpc-js-transport.ts";
 
 const { shouldRateLimit } = serviceDefinition(RateLimitService);
 const REQUEST = create(RateLimitRequestSchema, PLAIN_REQUEST);
@@ -48,7 +48,7 @@ async function start(tls?: GrpcTransportOptions["tls"]): Promise<string> {
     log: silentLog(),
   };
   const address = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
-  transport = createGrpcJsTransport(deps, { address, tls, connectionAgeMaxMs: 0, connectionAgeGraceMs: 0 });
+  transport = new GrpcJsTransport(deps, { address, tls, connectionAgeMaxMs: 0, connectionAgeGraceMs: 0 });
   await transport.start();
   return transport.address() ?? "";
 }

@@ -44,7 +44,7 @@ import {
   ScriptedDecider,
   type TransportAnswer,
 } from "../transport.suite.ts";
-import { createGrpcJsTransport, type GrpcTransportOptions } from "./grpc-js-transport.ts";
+import { GrpcJsTransport, type GrpcTransportOptions } from "./grpc-js-transport.ts";
 
 const { shouldRateLimit } = serviceDefinition(RateLimitService);
 const { check: checkMethod, list: listMethod, watch: watchMethod } = serviceDefinition(HealthProto);
@@ -73,7 +73,7 @@ async function open(options: Partial<GrpcTransportOptions> = {}, decider = new S
   const health = createHealth({ withConfig: false, withActiveConnection: false });
   const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
   const deps = { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() };
-  const transport = createGrpcJsTransport(deps, { ...OPTIONS, ...options });
+  const transport = new GrpcJsTransport(deps, { ...OPTIONS, ...options });
   await transport.start();
   return { transport, health, statistics, decider, target: transport.address() ?? "" };
 }
@@ -123,7 +123,7 @@ describeTransport("grpc-js", async (decider) => {
   return { transport, ask: (request) => ask(client, request), close: () => client.close() };
 });
 
-describe("createGrpcJsTransport", () => {
+describe("GrpcJsTransport", () => {
   const clients: Client[] = [];
   let transport: Transport | undefined;
 
@@ -289,7 +289,7 @@ describe("createGrpcJsTransport", () => {
   });
 });
 
-describe("createGrpcJsTransport on a unix socket", () => {
+describe("GrpcJsTransport on a unix socket", () => {
   let folder: string;
   let path: string;
   const opened: Opened[] = [];
@@ -356,7 +356,7 @@ describe("createGrpcJsTransport on a unix socket", () => {
   });
 });
 
-describe("createGrpcJsTransport over TLS", () => {
+describe("GrpcJsTransport over TLS", () => {
   let folder: string;
   let authority: Authority;
   let files: TlsFiles | undefined;

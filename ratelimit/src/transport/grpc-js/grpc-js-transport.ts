@@ -4,6 +4,9 @@ import type { Socket } from "node:net";
 
 import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
+import { ConnectionListener, type ListenerTls } from "@weir/common/net/connection-listener";
+import type { ListenerWords } from "@weir/common/net/handshake-failure";
+import { formatAddress } from "@weir/common/net/listen";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
 import {
@@ -16,14 +19,8 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import type { Decider } from "../../decide/decider.ts";
 import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
-import {
-  type ConnectionListener,
-  createConnectionListener,
-  type ListenerAddress,
-  type ListenerTls,
-} from "../connection-listener.ts";
 import { decideTraced } from "../traced-call.ts";
-import type { Transport } from "../transport.ts";
+import type { ListenerAddress, Transport } from "../transport.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import { createHealthHandlers, type HealthHandlers } from "./health-service.ts";
 import { createReflectionService, type ReflectionService } from "./reflection-service.ts";
@@ -48,6 +45,13 @@ const KEEPALIVE_TIMEOUT_MS = 20_000;
  */
 const SILENT_MAX_MS = KEEPALIVE_TIME_MS + KEEPALIVE_TIMEOUT_MS;
 const SILENCE_CHECK_MS = SILENT_MAX_MS / 2;
+
+/** The names in explanations of failed connections. */
+const WORDS: ListenerWords = {
+  server: "this service",
+  clientAuthority: "GRPC_CLIENT_TLS_CACERT",
+  plaintext: "without GRPC_SERVER_USE_TLS=true",
+};
 
 /** What the library takes for no limit, in milliseconds. */
 const UNLIMITED_MS = 2 ** 31 - 1;
@@ -78,13 +82,10 @@ export interface GrpcTransportOptions {
   readonly connectionAgeGraceMs: number;
 }
 
-/** Makes the transport. */
-export function createGrpcJsTransport(deps: GrpcTransportDeps, options: GrpcTransportOptions): Transport {
-  return new GrpcJsTransport(deps, options);
-}
-
-class GrpcJsTransport implements Transport {
+/** The transport. */
+export class GrpcJsTransport implements Transport {
   readonly name = "gRPC listener";
+  readonly #listenAddress: ListenerAddress;
   readonly #server: Server;
   readonly #listener: ConnectionListener;
   readonly #health: HealthHandlers;
@@ -100,6 +101,7 @@ class GrpcJsTransport implements Transport {
   #drained: Promise<void> | undefined;
 
   constructor(deps: GrpcTransportDeps, options: GrpcTransportOptions) {
+    this.#listenAddress = options.address;
     this.#nowMs = deps.nowMs;
     this.#log = deps.log;
     this.#server = new Server(serverOptions(options));
@@ -111,15 +113,18 @@ class GrpcJsTransport implements Transport {
     // Connections are opened here and injected: the library checks no client names and tells badly
     // why it cannot listen.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    const { address, tls } = options;
-    const listenerOptions = { address, tls, what: "gRPC", portSetting: "GRPC_PORT", pathSetting: "GRPC_UDS" };
-    this.#listener = createConnectionListener(deps, listenerOptions, (socket) => {
-      this.#sockets.set(socket, { bytesRead: 0, atMs: this.#nowMs() });
-      socket.once("close", () => this.#forget(socket));
-      // Resets by the peer; the session above ends its calls.
-      socket.on("error", (error) => deps.log.debug("a gRPC connection broke", { error }));
-      injector.injectConnection(socket);
-    });
+    this.#listener = new ConnectionListener(
+      {
+        log: deps.log,
+        failed: ({ reason }, peer) => deps.log.debug("A client could not connect to gRPC", { peer, reason }),
+      },
+      { what: "gRPC", tls: options.tls, words: WORDS },
+      (socket) => {
+        this.#sockets.set(socket, { bytesRead: 0, atMs: this.#nowMs() });
+        socket.once("close", () => this.#forget(socket));
+        injector.injectConnection(socket);
+      },
+    );
   }
 
   address(): string | undefined {
@@ -127,7 +132,7 @@ class GrpcJsTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    this.#address = await this.#listener.open();
+    this.#address = await this.#open();
     this.#silenceTimer = setInterval(() => this.#closeSilent(), SILENCE_CHECK_MS).unref();
   }
 
@@ -146,8 +151,16 @@ class GrpcJsTransport implements Transport {
     clearInterval(this.#silenceTimer);
   }
 
+  async #open(): Promise<string> {
+    const address = this.#listenAddress;
+    if (address.kind === "tcp")
+      return formatAddress(await this.#listener.open({ ...address, setting: "GRPC_PORT", what: "gRPC" }));
+    await this.#listener.openUnix({ ...address, setting: "GRPC_UDS", what: "gRPC" });
+    return `unix:${address.path}`;
+  }
+
   async #drainOnce(): Promise<void> {
-    if (this.#address !== undefined) this.#listener.close();
+    if (this.#address !== undefined) void this.#listener.close();
     // Streams without an end, which would keep their connections open.
     this.#health.endWatches();
     this.#reflection.end();
@@ -166,7 +179,7 @@ class GrpcJsTransport implements Transport {
         seen.bytesRead = socket.bytesRead;
         seen.atMs = nowMs;
       } else if (nowMs - seen.atMs > SILENT_MAX_MS) {
-        this.#log.debug("nothing came over a gRPC connection, not even the answer to a ping; it is closed", {
+        this.#log.debug("Closed a silent gRPC connection, not even pings were answered", {
           forMs: SILENT_MAX_MS,
         });
         socket.destroy();

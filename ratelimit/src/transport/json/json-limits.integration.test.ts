@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createHealth } from "../../health/health.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, PLAIN_OK, ScriptedDecider } from "../transport.suite.ts";
-import { createJsonTransport, type JsonTransportOptions } from "./json-transport.ts";
+import { JsonTransport, type JsonTransportOptions } from "./json-transport.ts";
 
 const BODY = '{"domain":"d","descriptors":[{"entries":[{"key":"k","value":"v"}]}]}';
 const GOOD = `POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`;
@@ -21,7 +21,7 @@ const ANSWER = { timeout: 60_000, interval: 5 };
  * Short enough for a test to wait for, and so long that no whole request comes too late on a busy
  * machine.
  */
-const SHORT_TIMEOUTS = { headersTimeout: 1000, requestTimeout: 2000, connectionsCheckingInterval: 50 };
+const SHORT_TIMEOUTS = { headersMs: 1000, requestMs: 2000, checkIntervalMs: 50 };
 
 let transport: Transport;
 let decider: ScriptedDecider;
@@ -36,7 +36,7 @@ async function start(timeouts?: JsonTransportOptions["timeouts"]): Promise<void>
   decider = new ScriptedDecider();
   const health = createHealth({ withConfig: false, withActiveConnection: false });
   const options = { host: "127.0.0.1", port: 0, ...(timeouts !== undefined && { timeouts }) };
-  transport = createJsonTransport({ decider, tracing: NO_TRACING, health, log: silentLog() }, options);
+  transport = new JsonTransport({ decider, tracing: NO_TRACING, health, log: silentLog() }, options);
   await transport.start();
 }
 

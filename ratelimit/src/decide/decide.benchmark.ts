@@ -1,0 +1,166 @@
+// Measures the decider over counters in memory, without transport: decisions per second,
+// nanoseconds and bytes allocated per decision. Run it with `node --conditions=source
+// ratelimit/src/decide/decide.benchmark.ts` (sources) or `node
+// ratelimit/dist/decide/decide.benchmark.js` (build); `--quick` measures a tenth of it.
+import { getHeapStatistics } from "node:v8";
+import { silentLog } from "@weir/common/log/log";
+import type { DescriptorModel } from "@weir/limits/model/model";
+import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { compileCountedRules } from "../config/counted-rules.ts";
+import { createServiceStatistics } from "../statistics/service-statistics.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import type { DecisionCall } from "./decider.ts";
+import type { Decision } from "./decision.ts";
+import type { RateLimitRequest } from "./request.ts";
+import { createDecider } from "./rule-decider.ts";
+
+/**
+ * Decisions before the clock runs, so that the code is compiled; and in each of the measured
+ * rounds, of which the median counts.
+ */
+const WARM_UP = 300_000;
+const ROUND = process.argv.includes("--quick") ? 50_000 : 500_000;
+const ROUNDS = 5;
+
+/** Different values and rules of the larger cases. */
+const VALUES = 100_000;
+const RULES = 10_000;
+
+/** What is measured: one request after the other, in a circle. */
+interface Case {
+  readonly name: string;
+  readonly requests: readonly RateLimitRequest[];
+}
+
+/** A caller that only counts; one serves all decisions, for it is the transport's to allocate. */
+class CountingCall implements DecisionCall {
+  readonly deadlineMs = undefined;
+  over = 0;
+
+  decided(decision: Decision): void {
+    if (decision.overallCode === 2) this.over += 1;
+  }
+
+  failed(error: Error): void {
+    throw error;
+  }
+}
+
+function rule(key: string, fields: Partial<DescriptorModel> = {}): DescriptorModel {
+  return {
+    key,
+    value: "",
+    descriptors: [],
+    shadowMode: false,
+    detailedMetric: false,
+    quotaMode: false,
+    valueToMetric: false,
+    shareThreshold: false,
+    ...fields,
+  };
+}
+
+function limit(requestsPerUnit: number): { readonly rateLimit: NonNullable<DescriptorModel["rateLimit"]> } {
+  return { rateLimit: { unit: "hour", requestsPerUnit, unlimited: false, name: "", replaces: [] } };
+}
+
+const LARGE = 4_000_000_000;
+
+const DESCRIPTORS: readonly DescriptorModel[] = [
+  rule("path", { value: "/login", ...limit(LARGE) }),
+  rule("user", limit(LARGE)),
+  rule("tight", limit(10)),
+  rule("plan", { value: "gold", descriptors: [rule("user", limit(LARGE))] }),
+  rule("prefix", { value: "/api/*", ...limit(LARGE) }),
+  rule("detailed", { detailedMetric: true, ...limit(LARGE) }),
+  ...Array.from({ length: RULES }, (_, index) => rule("route", { value: `/v1/route-${index}`, ...limit(LARGE) })),
+];
+
+function request(...descriptors: readonly (readonly (readonly [key: string, value: string])[])[]): RateLimitRequest {
+  return {
+    domain: "benchmark",
+    descriptors: descriptors.map((pairs) => ({ entries: pairs.map(([key, value]) => ({ key, value })) })),
+    hitsAddend: 0,
+  };
+}
+
+function times(count: number, make: (index: number) => RateLimitRequest): readonly RateLimitRequest[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}
+
+const CASES: readonly Case[] = [
+  { name: "no rule", requests: [request([["other", "x"]])] },
+  { name: "exact value, one key", requests: [request([["path", "/login"]])] },
+  { name: "over the limit, one key", requests: [request([["tight", "x"]])] },
+  {
+    name: "key only, 100,000 values",
+    requests: times(VALUES, (index) => request([["user", `user-${index}@example.com`]])),
+  },
+  { name: "one of 10,000 rules", requests: times(RULES, (index) => request([["route", `/v1/route-${index}`]])) },
+  { name: "two levels, 100,000 values", requests: times(VALUES, (index) => request([["plan", "gold"], ["user", `user-${index}`]])) }, // prettier-ignore
+  { name: "three descriptors", requests: times(1000, (index) => request([["path", "/login"]], [["user", `user-${index}`]], [["prefix", "/api/x"]])) }, // prettier-ignore
+  { name: "wildcard, 1,000 values", requests: times(1000, (index) => request([["prefix", `/api/${index}`]])) },
+  {
+    name: "detailed metric, 1,000 values",
+    requests: times(1000, (index) => request([["detailed", `value-${index}`]])),
+  },
+];
+
+const store = createStatisticsStore({ maxDynamicKeys: VALUES });
+const rules = compileCountedRules([{ name: "benchmark", domain: "benchmark", descriptors: DESCRIPTORS }], store);
+const decider = createDecider(
+  {
+    rules: () => rules,
+    counter: createMemoryCounter({ maxKeys: 1_000_000 }),
+    statistics: createServiceStatistics(store),
+    localCache: undefined,
+    clock: Date.now,
+    log: silentLog(),
+  },
+  {
+    shadowMode: false,
+    quotaMode: false,
+    nearLimitRatio: 0.8,
+    responseHeaders: undefined,
+    ruleHeader: undefined,
+    dynamicMetadata: false,
+    keyPrefix: "",
+    maxDescriptors: 1000,
+    maxEntries: 100,
+    stopIncrementsWhenOver: false,
+    failureMode: "error",
+  },
+);
+
+if (import.meta.main) {
+  print(`${"case".padEnd(32)} ${"decisions/s".padStart(12)} ${"ns".padStart(8)} ${"bytes".padStart(8)}`);
+  for (const { name, requests } of CASES) {
+    run(requests, WARM_UP);
+    const rounds = Array.from({ length: ROUNDS }, () => measure(requests)).sort((a, b) => a.ns - b.ns);
+    const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
+    const perSecond = Math.round(1e9 / ns).toLocaleString("en");
+    print(`${name.padEnd(32)} ${perSecond.padStart(12)} ${ns.toFixed(0).padStart(8)} ${bytes.toFixed(0).padStart(8)}`);
+  }
+}
+
+/** One round: nanoseconds of wall clock and bytes allocated on the heap, per decision. */
+function measure(requests: readonly RateLimitRequest[]): { ns: number; bytes: number } {
+  const bytesBefore = getHeapStatistics().total_allocated_bytes;
+  const began = process.hrtime.bigint();
+  run(requests, ROUND);
+  const ns = Number(process.hrtime.bigint() - began) / ROUND;
+  return { ns, bytes: (getHeapStatistics().total_allocated_bytes - bytesBefore) / ROUND };
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function run(requests: readonly RateLimitRequest[], decisions: number): void {
+  const call = new CountingCall();
+  const { length } = requests;
+  for (let index = 0; index < decisions; index++) {
+    const each = requests[index % length];
+    if (each !== undefined) decider.decide(each, call);
+  }
+}

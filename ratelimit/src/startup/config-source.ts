@@ -1,0 +1,44 @@
+// Creates the configuration source that CONFIG_TYPE selects, and the load metrics of rule files.
+import type { Log } from "@weir/common/log/log";
+
+import type { ConfigListener, ConfigSource } from "../config/config-source.ts";
+import type { ConfigSettings } from "../settings/config-settings.ts";
+import { createLoadStatistics, type LoadStatistics } from "../statistics/service-statistics.ts";
+import type { StatisticsStore } from "../statistics/statistics-store.ts";
+
+/** Creates the source; its implementation is loaded only when it is selected. */
+export async function createConfigSource(
+  { source }: ConfigSettings,
+  deps: { readonly listener: ConfigListener; readonly store: StatisticsStore; readonly log: Log },
+): Promise<ConfigSource> {
+  switch (source.kind) {
+    case "files": {
+      const { createFileSource } = await import("../config/files/file-source.ts");
+      const listener = withLoadMetrics(deps.listener, createLoadStatistics(deps.store, "runtime"));
+      return createFileSource({ ...deps, listener }, source.directory);
+    }
+    case "xds": {
+      const { createXdsSource } = await import("../config/xds/xds-source.ts");
+      return createXdsSource({ ...deps, random: Math.random }, source.client);
+    }
+  }
+}
+
+/**
+ * The listener with every load counted. A load is a failure when nothing can be applied, for example
+ * because a file cannot be read.
+ */
+export function withLoadMetrics(listener: ConfigListener, statistics: LoadStatistics): ConfigListener {
+  return {
+    apply(configs) {
+      statistics.attempts.add(1);
+      statistics.values.set(configs.length);
+      return listener.apply(configs);
+    },
+    reject(error) {
+      statistics.attempts.add(1);
+      statistics.failures.add(1);
+      listener.reject(error);
+    },
+  };
+}

@@ -1,0 +1,37 @@
+// What all deployment types of the kvstore backend do without any server.
+import { silentLog } from "@weir/common/log/log";
+import { describe, expect, it } from "vitest";
+
+import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
+import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { createKvstoreBackend } from "./counter-backend.ts";
+
+describe("createKvstoreBackend()", () => {
+  it.each([
+    { type: "single" as const, url: "127.0.0.1:1" },
+    { type: "sentinel" as const, url: "primary,127.0.0.1:1" },
+    { type: "cluster" as const, url: "127.0.0.1:1" },
+  ])("start() fails at once when stop() came before, for the type $type", async ({ type, url }) => {
+    const backend = await createKvstoreBackend(
+      {
+        log: silentLog(),
+        statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+        clock: () => 0,
+        random: () => 0,
+        connections: () => undefined,
+      },
+      {
+        main: serverOptions(url, { type }),
+        perSecond: undefined,
+        commandTimeoutMs: 1000,
+        expiryJitterMaxSeconds: 0,
+        startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 },
+      },
+    );
+    await backend.stop?.();
+    await expect(backend.start?.()).rejects.toMatchObject({
+      code: "STORE_UNAVAILABLE",
+      message: expect.stringContaining("the backend is stopping"),
+    });
+  });
+});

@@ -1,0 +1,113 @@
+// Creates the counter backend that BACKEND_TYPE selects. A client library is loaded only when it is
+// selected.
+import { resolveSrv } from "node:dns/promises";
+
+import type { Log } from "@weir/common/log/log";
+import type { TlsFiles } from "@weir/common/tls/tls-files";
+import type { Tracing } from "@weir/common/tracing/tracing";
+
+import type { Counter } from "../counters/counter.ts";
+import type { CreateDeployment, DeploymentDeps } from "../counters/kvstore/deployment.ts";
+import type { KvstoreCounterOptions, KvstoreServerOptions } from "../counters/kvstore/options.ts";
+import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { traceCounter } from "../counters/traced-counter.ts";
+import type { Health } from "../health/health.ts";
+import type { Settings } from "../settings.ts";
+import type { AltstoreBackendSettings } from "../settings/altstore-settings.ts";
+import type { KvstoreBackendSettings, KvstoreServerSettings } from "../settings/kvstore-settings.ts";
+import type { ServiceStatistics } from "../statistics/service-statistics.ts";
+import type { StatisticsStore } from "../statistics/statistics-store.ts";
+import type { TlsFileSets } from "./tls-file-sets.ts";
+
+/** Dependencies of the backends. */
+export interface CounterBackendDeps {
+  readonly store: StatisticsStore;
+  readonly statistics: ServiceStatistics;
+  readonly health: Health;
+  readonly tls: TlsFileSets;
+  readonly tracing: Tracing;
+  readonly log: Log;
+}
+
+/** Creates the backend, with spans around its work where tracing is on and a store is asked. */
+export async function createCounterBackend(settings: Settings, deps: CounterBackendDeps): Promise<Counter> {
+  const { backend } = settings;
+  if (backend.kind === "memory") return createMemoryCounter(backend);
+  const counter = await createStoreBackend(backend, settings, deps);
+  if (deps.tracing.tracer === undefined) return counter;
+  const { kind } = backend;
+  return traceCounter(
+    counter,
+    deps.tracing,
+    kind === "kvstore" ? { kind, hasPerSecond: backend.perSecond !== undefined } : { kind },
+  );
+}
+
+async function createStoreBackend(
+  backend: KvstoreBackendSettings | AltstoreBackendSettings,
+  { decide }: Settings,
+  { store, statistics, health, tls, log }: CounterBackendDeps,
+): Promise<Counter> {
+  const shared = { log, statistics: store, clock: Date.now, random: Math.random };
+  const reportConnections = (active: number): void => health.set("cache", active > 0);
+  const storeTls = storeTlsOf(backend.tls, tls.open(backend.tls.paths));
+  if (backend.kind === "kvstore") {
+    const server = ({ useTls, ...options }: KvstoreServerSettings): KvstoreServerOptions => ({
+      ...options,
+      tls: useTls ? storeTls : undefined,
+    });
+    return await createKvstoreBackend(
+      { ...shared, connections: reportConnections },
+      { ...backend, main: server(backend.main), perSecond: backend.perSecond && server(backend.perSecond) },
+    );
+  }
+  const { createAltstoreCounter } = await import("../counters/altstore/altstore-counter.ts");
+  return createAltstoreCounter(
+    {
+      ...shared,
+      allowedFailures: statistics.backendFailures.allow,
+      resolveSrv,
+      reachable: reportConnections,
+    },
+    {
+      ...backend,
+      // With "allow" a count that cannot be read is zero, as in envoyproxy/ratelimit.
+      unread: decide.failureMode === "allow" ? "zero" : "failure",
+      tls: backend.useTls ? storeTls : undefined,
+    },
+  );
+}
+
+/** TLS with the files as they are at each connect. */
+function storeTlsOf(
+  { skipHostnameVerification }: KvstoreBackendSettings["tls"],
+  files: TlsFiles,
+): NonNullable<KvstoreServerOptions["tls"]> {
+  return { material: () => files.current(), skipHostnameVerification };
+}
+
+/**
+ * Creates the kvstore backend; each deployment type is loaded only when the settings name it. Fails
+ * with STORE_ADDRESS_INVALID when an address does not parse.
+ */
+export async function createKvstoreBackend(deps: DeploymentDeps, options: KvstoreCounterOptions): Promise<Counter> {
+  const { createKvstoreCounter } = await import("../counters/kvstore/kvstore-counter.ts");
+  const createMain = await loadDeployment(options.main.type);
+  const createPerSecond = options.perSecond && (await loadDeployment(options.perSecond.type));
+  const createDeployment: CreateDeployment = (shared, deployment) => {
+    const create = deployment.server === options.perSecond ? createPerSecond : createMain;
+    return (create ?? createMain)(shared, deployment);
+  };
+  return createKvstoreCounter({ ...deps, createDeployment }, options);
+}
+
+async function loadDeployment(type: KvstoreServerOptions["type"]): Promise<CreateDeployment> {
+  switch (type) {
+    case "single":
+      return (await import("../counters/kvstore/deployments/single/single-deployment.ts")).createSingleDeployment;
+    case "sentinel":
+      return (await import("../counters/kvstore/deployments/sentinel/sentinel-deployment.ts")).createSentinelDeployment;
+    case "cluster":
+      return (await import("../counters/kvstore/deployments/cluster/cluster-deployment.ts")).createClusterDeployment;
+  }
+}
