@@ -32,7 +32,7 @@ interface Parent {
 
 /**
  * Compiles configurations that `findSetProblems` found nothing in. Several of one domain are
- * merged, in the order given. Calls `attach.rule` for every rule with a limit, in configured order.
+ * merged, in the order given. Calls `attach.rule` once for every rule with a limit.
  */
 export function compileRules<Attachment>(
   configs: readonly RateLimitConfigModel[],
@@ -54,11 +54,19 @@ function compileLevel<Attachment>(
   attach: Attach<Attachment>,
   lines: string[],
 ): Level<Attachment> {
-  return createLevel(descriptors.map((descriptor) => compileNode(descriptor, parent, attach, lines)));
+  // Made before the nodes, so that the nodes of a level are next to each other in memory.
+  const attachments = descriptors.map(
+    (descriptor) => descriptor.rateLimit && { made: attach.rule(`${parent.path}.${compositeKey(descriptor)}`) },
+  );
+  const nodes = descriptors.map((descriptor, index) =>
+    compileNode(descriptor, attachments[index], parent, attach, lines),
+  );
+  return createLevel(nodes);
 }
 
 function compileNode<Attachment>(
   descriptor: DescriptorModel,
+  attachment: { readonly made: Attachment } | undefined,
   parent: Parent,
   attach: Attach<Attachment>,
   lines: string[],
@@ -70,7 +78,8 @@ function compileNode<Attachment>(
   const path = `${parent.path}.${composite}`;
   const isDynamic = parent.isDynamic || valueToMetric || shareThreshold;
   const rule = descriptor.rateLimit && compileRule(descriptor, descriptor.rateLimit, path);
-  const match = rule && { rule, statisticsKey: path, attachment: attach.rule(path), sharedValues: undefined, metadata };
+  const match = rule &&
+    attachment && { rule, statisticsKey: path, attachment: attachment.made, sharedValues: undefined, metadata };
   if (rule !== undefined) lines.push(dumpLine(rule));
   // What every match reads comes first, to be on one line of the processor's cache: with many rules
   // that is what a match costs.

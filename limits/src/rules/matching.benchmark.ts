@@ -1,13 +1,5 @@
-// Measures how the cost of finding a rule grows with the number of rules: few against many, in turn
-// within one process, so that only the ratio counts. Measured is `match` alone: the requests are
-// made before, new strings each time and as many different ones on both sides, because that is how
-// they come from the wire. What the caller does with the match is not in it; that is
-// decide.benchmark.ts. Asking all of many rules in turn measures the processor's cache too: between
-// two requests for one rule so much else was touched that its memory has to be fetched again, which
-// among few rules never happens. `domains` tells the two apart: there, both sides hold the same
-// number of rules and none is in the cache. Run it with `node --conditions=source
-// limits/src/rules/matching.benchmark.ts [--quick]` (sources) or `node
-// limits/dist/rules/matching.benchmark.js` (build).
+// Measures how the cost of a match grows with the number of rules: few against many, in turn within
+// one process, so that only the ratio counts. docs/benchmarks.md describes the method.
 import type { DescriptorModel } from "../model/model.ts";
 import { compileRules } from "./compile.ts";
 import type { DomainRules } from "./domain-rules.ts";
@@ -15,14 +7,14 @@ import type { Entry } from "./rule.ts";
 
 const isQuick = process.argv.includes("--quick");
 
-/** Matches before the clock runs, so that the code is compiled; and in each round. */
+/** Matches before measuring, so that the code is compiled; and in each round. */
 const WARM_UP = 256_000;
 const ROUND = isQuick ? 64_000 : 256_000;
 const ROUNDS = isQuick ? 5 : 15;
 
 /**
- * Descriptors that are made, outside the measured time, before they are matched: so few that they
- * are as near to the processor as one that was just read from the wire.
+ * Descriptors made outside the measured time before they are matched: so few that they are still in
+ * the processor's cache, as one that was just read from the wire.
  */
 const BATCH = 64;
 
@@ -37,84 +29,53 @@ interface Case {
   readonly bar: number;
   /** The value of the rule with this number. */
   readonly ruleValue: (rule: number) => string;
-  /** Rules that are asked for; the same ones on both sides when they are few. */
+  /** Rules that requests are for; the same ones on both sides when they are few. */
   readonly asked: "all" | "few";
-  /** A request's value. `rule` is the number of the rule it is for. */
+  /** The value of a request for the rule with this number. */
   readonly requestValue: (rule: number, request: number) => string;
   /** Whether the requests match. */
   readonly isHit: boolean;
 }
 
+const EXACT = { few: 10, many: 10_000, domains: 1, bar: 2, ruleValue: routeOf } as const;
+const WILDCARD = {
+  few: 10,
+  many: 1000,
+  domains: 1,
+  bar: 5,
+  ruleValue: (rule: number) => `${routeOf(rule)}/*`,
+} as const;
+
+/** Requests for the rules in turn, each with the value of a rule. */
+const HITS = { asked: "all", requestValue: routeOf, isHit: true } as const;
+
+/** Requests with a value that no rule has. */
+const MISSES = {
+  asked: "all",
+  requestValue: (rule: number, request: number) => `${routeOf(rule)}-${request}`,
+  isHit: false,
+} as const;
+
 const CASES: readonly Case[] = [
+  { ...EXACT, ...HITS, name: "exact, same requests", asked: "few" },
+  { ...EXACT, ...HITS, name: "exact, all rules in turn" },
+  // Both sides have the same number of rules and none is in the processor's cache.
+  { ...EXACT, ...HITS, name: "exact, all in turn, few in 1,000 domains", domains: 1000 },
+  { ...EXACT, ...MISSES, name: "exact, none matches" },
   {
-    name: "exact, same requests",
-    few: 10,
-    many: 10_000,
-    domains: 1,
-    bar: 2,
-    asked: "few",
-    ruleValue: (rule) => `/v1/route-${rule}`,
-    requestValue: (rule) => `/v1/route-${rule}`,
-    isHit: true,
-  },
-  {
-    name: "exact, all rules in turn",
-    few: 10,
-    many: 10_000,
-    domains: 1,
-    bar: 2,
-    asked: "all",
-    ruleValue: (rule) => `/v1/route-${rule}`,
-    requestValue: (rule) => `/v1/route-${rule}`,
-    isHit: true,
-  },
-  {
-    name: "exact, all in turn, few in 1,000 domains",
-    few: 10,
-    many: 10_000,
-    domains: 1000,
-    bar: 2,
-    asked: "all",
-    ruleValue: (rule) => `/v1/route-${rule}`,
-    requestValue: (rule) => `/v1/route-${rule}`,
-    isHit: true,
-  },
-  {
-    name: "exact, none matches",
-    few: 10,
-    many: 10_000,
-    domains: 1,
-    bar: 2,
-    asked: "all",
-    ruleValue: (rule) => `/v1/route-${rule}`,
-    requestValue: (rule, request) => `/v1/route-${rule}-${request}`,
-    isHit: false,
-  },
-  {
+    ...WILDCARD,
+    ...HITS,
     name: "prefix wildcards, all in turn",
-    few: 10,
-    many: 1000,
-    domains: 1,
-    bar: 5,
-    asked: "all",
-    ruleValue: (rule) => `/v1/route-${rule}/*`,
-    requestValue: (rule, request) => `/v1/route-${rule}/items/${request}`,
-    isHit: true,
+    requestValue: (rule, request) => `${routeOf(rule)}/items/${request}`,
   },
-  {
-    name: "prefix wildcards, none matches",
-    few: 10,
-    many: 1000,
-    domains: 1,
-    bar: 5,
-    asked: "all",
-    ruleValue: (rule) => `/v1/route-${rule}/*`,
-    requestValue: (rule, request) => `/v1/route-${rule}-${request}`,
-    isHit: false,
-  },
+  { ...WILDCARD, ...MISSES, name: "prefix wildcards, none matches" },
 ];
 
-/** Rules of a domain and what is asked of them. */
+function routeOf(rule: number): string {
+  return `/v1/route-${rule}`;
+}
+
+/** Rules of a domain and the requests for them. */
 interface Side {
   /** The rules that the request with this index is for. */
   readonly rules: (index: number) => DomainRules<string>;

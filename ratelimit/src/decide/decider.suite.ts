@@ -12,7 +12,7 @@ import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
 import { createLocalCache } from "./local-cache/local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
-import { createDecider } from "./rule-decider.ts";
+import { RuleDecider } from "./rule-decider.ts";
 
 /** Options with every feature off. */
 export const PLAIN_OPTIONS: DecideOptions = {
@@ -125,8 +125,8 @@ export class AwaitedCall extends WaitingCall {
   }
 }
 
-/** What a scene is made of; everything has a default. */
-export interface SceneOptions {
+/** What a fixture is made of; everything has a default. */
+export interface DeciderFixtureOptions {
   readonly configs?: readonly RateLimitConfigModel[] | undefined;
   readonly counter?: Counter;
   readonly nowSeconds?: number;
@@ -138,7 +138,7 @@ export interface SceneOptions {
 }
 
 /** A decider with its surroundings. */
-export class Scene {
+export class DeciderFixture {
   nowMs: number;
   rules: CountedRules | undefined;
   readonly store;
@@ -152,11 +152,11 @@ export class Scene {
     maxDynamicKeys = 100,
     localCacheBytes = 0,
     log = silentLog(),
-  }: SceneOptions) {
+  }: DeciderFixtureOptions) {
     this.nowMs = nowSeconds * 1000;
     this.store = createStatisticsStore({ maxDynamicKeys });
     this.rules = configs === undefined ? undefined : compileCountedRules(configs, this.store);
-    this.decider = createDecider(
+    this.decider = new RuleDecider(
       {
         rules: () => this.rules,
         counter,

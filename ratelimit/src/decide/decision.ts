@@ -3,7 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Code, DescriptorStatus } from "@weir/limits/classify/status";
 
 /**
- * The whole answer. It belongs to the transport once `decided` was called; the decider does not
+ * The answer. It belongs to the transport once `decided` was called; the decider does not
  * keep it.
  */
 export interface Decision {

@@ -1,9 +1,8 @@
-// One call decided the slow, obvious way: the rules of counting read out word by word over plain
-// Maps, for tests to hold the decider against. It shares no code with it, keeps everything for ever
-// and knows rules that are found by one key only.
+// A reference model of the decider for tests: the rules of counting over plain Maps. It shares no code
+// with the decider, forgets nothing, and finds rules by one key only.
 
 /** A rule of the model, found by the key of a descriptor's only entry. */
-export interface ObviousRule {
+export interface ReferenceRule {
   readonly unit: "second" | "minute" | "hour" | "day";
   readonly requestsPerUnit: number;
   readonly unlimited: boolean;
@@ -14,14 +13,14 @@ export interface ObviousRule {
 }
 
 /** One descriptor: a key, a value, and hits of its own if it has any. */
-export interface ObviousDescriptor {
+export interface ReferenceDescriptor {
   readonly key: string;
   readonly value: string;
   readonly hits: number | undefined;
 }
 
 /** What the model knows of its settings. */
-export interface ObviousSettings {
+export interface ReferenceSettings {
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
   readonly nearLimitRatio: number;
@@ -31,14 +30,14 @@ export interface ObviousSettings {
 }
 
 /** The answer for one descriptor, and for the call; undefined when the call failed. */
-export interface ObviousAnswer {
+export interface ReferenceAnswer {
   readonly overall: "OK" | "OVER_LIMIT";
-  readonly statuses: readonly ObviousStatus[];
+  readonly statuses: readonly ReferenceStatus[];
   readonly rejectingRule: string | undefined;
 }
 
 /** One status. */
-export interface ObviousStatus {
+export interface ReferenceStatus {
   readonly code: "OK" | "OVER_LIMIT";
   readonly limit: number | undefined;
   readonly remaining: number;
@@ -52,7 +51,7 @@ const SECONDS = { second: 1, minute: 60, hour: 3600, day: 86_400 };
 
 /** What is known of one descriptor while its call is decided. */
 interface Step {
-  readonly rule: ObviousRule;
+  readonly rule: ReferenceRule;
   readonly path: string;
   readonly key: string;
   readonly hits: number;
@@ -63,7 +62,7 @@ interface Step {
 }
 
 /** A service of one domain. */
-export class ObviousService {
+export class ReferenceService {
   /** Statistics by name, without `ratelimit.service.`; only what is not zero. */
   readonly statistics = new Map<string, number>();
   /** Increments that were withheld because another counter of the call was over. */
@@ -72,10 +71,10 @@ export class ObviousService {
   readonly #stored = new Map<string, number>();
   readonly #localCache = new Map<string, number>();
   readonly #domain: string;
-  readonly #rules: ReadonlyMap<string, ObviousRule>;
-  readonly #settings: ObviousSettings;
+  readonly #rules: ReadonlyMap<string, ReferenceRule>;
+  readonly #settings: ReferenceSettings;
 
-  constructor(domain: string, rules: ReadonlyMap<string, ObviousRule>, settings: ObviousSettings) {
+  constructor(domain: string, rules: ReadonlyMap<string, ReferenceRule>, settings: ReferenceSettings) {
     this.#domain = domain;
     this.#rules = rules;
     this.#settings = settings;
@@ -84,10 +83,10 @@ export class ObviousService {
   /** Decides a call. `failure` says at which step the store fails, if the call comes to it. */
   decide(
     now: number,
-    descriptors: readonly ObviousDescriptor[],
+    descriptors: readonly ReferenceDescriptor[],
     requestHits: number,
     failure: Failure,
-  ): ObviousAnswer | undefined {
+  ): ReferenceAnswer | undefined {
     // Which descriptors have a limit that counts: 1.6.
     const replaced = descriptors.flatMap(({ key }) => this.#rules.get(key)?.replaces ?? []);
     const steps = descriptors.map(({ key, value, hits: own }): Step | "none" | "unlimited" => {
@@ -113,7 +112,7 @@ export class ObviousService {
       this.#addPlain(`backend_failure.${this.#settings.failureMode}`, 1);
       if (this.#settings.failureMode === "error") return undefined;
     }
-    const statuses = steps.map((step): ObviousStatus => {
+    const statuses = steps.map((step): ReferenceStatus => {
       if (step === "none") return { code: "OK", limit: undefined, remaining: 0, reset: undefined };
       if (step === "unlimited") return { code: "OK", limit: undefined, remaining: 4_294_967_295, reset: undefined };
       return this.#judge(step, now, hasFailed);
@@ -153,11 +152,11 @@ export class ObviousService {
   }
 
   /** 2.4, and what the failure mode says. */
-  #judge({ rule, path, key, hits, after, isLocalHit }: Step, now: number, hasFailed: boolean): ObviousStatus {
+  #judge({ rule, path, key, hits, after, isLocalHit }: Step, now: number, hasFailed: boolean): ReferenceStatus {
     const limit = rule.requestsPerUnit;
     const near = Math.floor(Math.fround(Math.fround(limit) * Math.fround(this.#settings.nearLimitRatio)));
     const reset = SECONDS[rule.unit] - (now % SECONDS[rule.unit]);
-    const over = (overHits: number): ObviousStatus => {
+    const over = (overHits: number): ReferenceStatus => {
       if (rule.shadowMode) this.#add(path, "shadow_mode", overHits);
       return { code: rule.shadowMode ? "OK" : "OVER_LIMIT", limit, remaining: 0, reset };
     };
@@ -188,9 +187,9 @@ export class ObviousService {
   /** 4.1 and 4.2, and the rule that a header names. */
   #answer(
     steps: readonly (Step | "none" | "unlimited")[],
-    statuses: readonly ObviousStatus[],
+    statuses: readonly ReferenceStatus[],
     hasFailed: boolean,
-  ): ObviousAnswer {
+  ): ReferenceAnswer {
     const isQuota = steps.map(
       (step) => step !== "unlimited" && (this.#settings.quotaMode || (step !== "none" && step.rule.quotaMode)),
     );

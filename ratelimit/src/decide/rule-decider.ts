@@ -1,29 +1,23 @@
 // The decider over the active rules: matches the descriptors of a call and makes their checks.
 // decision-job.ts counts and answers them.
 import type { Log } from "@weir/common/log/log";
-import type { Counter } from "../counters/counter.ts";
+import type { Check, CountedMatch, HitCounts } from "@weir/limits/classify/check";
+import { LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
+import { dropReplaced } from "@weir/limits/classify/replaced";
 import type { DomainRules } from "@weir/limits/rules/domain-rules";
 import type { Entry } from "@weir/limits/rules/rule";
-import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import {
-  type Check,
-  type CountedMatch,
-  type HitCounts,
-  LimitedCheck,
-  NO_RULE,
-  UnlimitedCheck,
-} from "@weir/limits/classify/check";
 import { CounterKeys } from "@weir/limits/window/counter-key";
+import { windowStartSeconds } from "@weir/limits/window/window";
 import type { CountedRules } from "../config/counted-rules.ts";
+import type { Counter } from "../counters/counter.ts";
+import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
 import { FailureLog } from "./failure-log.ts";
 import type { LocalCache } from "./local-cache/local-cache.ts";
 import { RejectionLog } from "./rejection-log.ts";
-import { dropReplaced } from "@weir/limits/classify/replaced";
 import { hitsAddend, type RateLimitRequest } from "./request.ts";
-import { windowStartSeconds } from "@weir/limits/window/window";
 
 /**
  * What the decider works with. `clock` returns milliseconds since the epoch; `rules` the active
@@ -39,30 +33,25 @@ export interface DeciderDeps {
   readonly log: Log;
 }
 
-/** Creates the decider. */
-export function createDecider(deps: DeciderDeps, options: DecideOptions): Decider {
-  const { counter, log } = deps;
-  const context: JobContext = {
-    ...deps,
-    options,
-    withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
-    failures: new FailureLog(log, options.failureMode),
-    rejections: log.isEnabled("debug") ? new RejectionLog(log) : undefined,
-    nearLimitRatio: Math.fround(options.nearLimitRatio),
-    hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,
-  };
-  return new RuleDecider(deps.rules, context);
-}
-
-class RuleDecider implements Decider {
+/** Decides requests over the active rules. */
+export class RuleDecider implements Decider {
   readonly #rules: () => CountedRules | undefined;
   readonly #context: JobContext;
   readonly #keys: CounterKeys;
 
-  constructor(rules: () => CountedRules | undefined, context: JobContext) {
-    this.#rules = rules;
-    this.#context = context;
-    this.#keys = new CounterKeys(context.options.keyPrefix);
+  constructor(deps: DeciderDeps, options: DecideOptions) {
+    const { counter, log } = deps;
+    this.#rules = deps.rules;
+    this.#keys = new CounterKeys(options.keyPrefix);
+    this.#context = {
+      ...deps,
+      options,
+      withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
+      failures: new FailureLog(log, options.failureMode),
+      rejections: log.isEnabled("debug") ? new RejectionLog(log) : undefined,
+      nearLimitRatio: Math.fround(options.nearLimitRatio),
+      hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,
+    };
   }
 
   decide(request: RateLimitRequest, call: DecisionCall): void {

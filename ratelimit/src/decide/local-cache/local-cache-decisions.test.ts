@@ -6,7 +6,7 @@ import { count } from "../../counters/counter.suite.ts";
 import { createMemoryCounter } from "../../counters/memory/memory-counter.ts";
 import { StoreError } from "../../counters/store-error.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
-import { ReplyingCounter, Scene, WaitingCall } from "../decider.suite.ts";
+import { ReplyingCounter, DeciderFixture, WaitingCall } from "../decider.suite.ts";
 
 const KEY = { entries: entries("key=value") };
 const CACHE = { localCacheBytes: 100_000 };
@@ -50,8 +50,8 @@ describe("decide() with a local cache", () => {
 
   it("case 108: decide() asks the counter no more when the key is known to be over its limit", () => {
     const counter = new ReplyingCounter([11, 13, 16]);
-    const scene = new Scene({ configs: [config()], counter, nowSeconds: 1_000_000, ...CACHE });
-    const statuses = Array.from({ length: 4 }, () => scene.decide({ descriptors: [KEY] }).decision.statuses[0]);
+    const fixture = new DeciderFixture({ configs: [config()], counter, nowSeconds: 1_000_000, ...CACHE });
+    const statuses = Array.from({ length: 4 }, () => fixture.decide({ descriptors: [KEY] }).decision.statuses[0]);
     expect(statuses.map((status) => [status?.code, status?.limitRemaining])).toEqual([
       [1, 4],
       [1, 2],
@@ -63,14 +63,14 @@ describe("decide() with a local cache", () => {
       durationUntilResetSeconds: 800,
     });
     expect(counter.asked).toHaveLength(3);
-    expect(scene.counted()).toEqual({
+    expect(fixture.counted()).toEqual({
       "rate_limit.domain.key.total_hits": 4,
       "rate_limit.domain.key.over_limit": 2,
       "rate_limit.domain.key.over_limit_with_local_cache": 1,
       "rate_limit.domain.key.near_limit": 1,
       "rate_limit.domain.key.within_limit": 2,
     });
-    expect(scene.localCacheGauges()).toEqual({
+    expect(fixture.localCacheGauges()).toEqual({
       averageAccessTime: 0,
       entryCount: 1,
       evacuateCount: 0,
@@ -84,12 +84,12 @@ describe("decide() with a local cache", () => {
 
   it("case 109: decide() counts a local hit of a rule in shadow mode and lets it pass", () => {
     const counter = new ReplyingCounter([11, 13, 16]);
-    const scene = new Scene({ configs: [config(true)], counter, nowSeconds: 1_000_000, ...CACHE });
-    const decide = () => scene.decide({ descriptors: [KEY] }).decision.statuses[0];
+    const fixture = new DeciderFixture({ configs: [config(true)], counter, nowSeconds: 1_000_000, ...CACHE });
+    const decide = () => fixture.decide({ descriptors: [KEY] }).decision.statuses[0];
     decide();
     decide();
     expect(decide()).toMatchObject({ code: 1, limitRemaining: 0, currentLimit: { requestsPerUnit: 15 } });
-    expect(scene.counted()).toEqual({
+    expect(fixture.counted()).toEqual({
       "rate_limit.domain.key.total_hits": 3,
       "rate_limit.domain.key.over_limit": 1,
       "rate_limit.domain.key.near_limit": 1,
@@ -97,7 +97,7 @@ describe("decide() with a local cache", () => {
       "rate_limit.domain.key.shadow_mode": 1,
     });
     expect(decide()).toMatchObject({ code: 1, limitRemaining: 0, currentLimit: { requestsPerUnit: 15 } });
-    expect(scene.counted()).toEqual({
+    expect(fixture.counted()).toEqual({
       "rate_limit.domain.key.total_hits": 4,
       "rate_limit.domain.key.over_limit": 2,
       "rate_limit.domain.key.over_limit_with_local_cache": 1,
@@ -109,18 +109,18 @@ describe("decide() with a local cache", () => {
 
   it("decide() asks the counter again when the next window has begun", () => {
     const counter = new ReplyingCounter([16, 1]);
-    const scene = new Scene({ configs: [config()], counter, nowSeconds: 3599, ...CACHE });
-    expect(scene.decide({ descriptors: [KEY] }).decision.overallCode).toBe(2);
-    scene.nowMs = 3_600_000;
-    expect(scene.decide({ descriptors: [KEY] }).decision.overallCode).toBe(1);
+    const fixture = new DeciderFixture({ configs: [config()], counter, nowSeconds: 3599, ...CACHE });
+    expect(fixture.decide({ descriptors: [KEY] }).decision.overallCode).toBe(2);
+    fixture.nowMs = 3_600_000;
+    expect(fixture.decide({ descriptors: [KEY] }).decision.overallCode).toBe(1);
     expect(counter.asked.map(({ key }) => key)).toEqual(["domain_key_value_0", "domain_key_value_3600"]);
   });
 
   it("decide() asks the counter for the other descriptors only, in their order", () => {
     const counter = new ReplyingCounter([16, 1, 2, 4, 3]);
-    const scene = new Scene({ configs: [configuration("domain", hourly(20, 15, 20))], counter, ...CACHE });
-    scene.decide({ descriptors: [B] });
-    const { decision } = scene.decide({ descriptors: [A, B, C] });
+    const fixture = new DeciderFixture({ configs: [configuration("domain", hourly(20, 15, 20))], counter, ...CACHE });
+    fixture.decide({ descriptors: [B] });
+    const { decision } = fixture.decide({ descriptors: [A, B, C] });
     expect(decision).toMatchObject({
       overallCode: 2,
       statuses: [{ limitRemaining: 19 }, { code: 2 }, { limitRemaining: 18 }],
@@ -130,11 +130,11 @@ describe("decide() with a local cache", () => {
       ["domain_c_x_0", 1],
     ]);
     expect(
-      scene
+      fixture
         .decide({ descriptors: [A, B], hitsAddend: 3 })
         .decision.statuses.map(({ limitRemaining }) => limitRemaining),
     ).toEqual([16, 0]);
-    expect(scene.counted()).toMatchObject({
+    expect(fixture.counted()).toMatchObject({
       "rate_limit.domain.b.over_limit": 5,
       "rate_limit.domain.b.over_limit_with_local_cache": 4,
     });
@@ -145,9 +145,13 @@ describe("decide() with a local cache", () => {
       descriptor({ key: "a", rateLimit: limit(10, "hour", { name: "a" }) }),
       descriptor({ key: "b", rateLimit: limit(10, "hour", { replaces: [{ name: "a" }] }) }),
     ];
-    const scene = new Scene({ configs: [configuration("domain", rules)], counter: new ReplyingCounter([1]), ...CACHE });
-    scene.decide({ descriptors: [A, B] });
-    expect(scene.localCacheGauges()).toMatchObject({ lookupCount: 1 });
+    const fixture = new DeciderFixture({
+      configs: [configuration("domain", rules)],
+      counter: new ReplyingCounter([1]),
+      ...CACHE,
+    });
+    fixture.decide({ descriptors: [A, B] });
+    expect(fixture.localCacheGauges()).toMatchObject({ lookupCount: 1 });
   });
 
   it.each([
@@ -159,15 +163,15 @@ describe("decide() with a local cache", () => {
     ({ failureMode, overall, over }) => {
       const unavailable = new StoreError("STORE_UNAVAILABLE", "cache error", { transient: true });
       const counter = new ReplyingCounter([16, unavailable]);
-      const scene = new Scene({
+      const fixture = new DeciderFixture({
         configs: [configuration("domain", hourly(20, 15))],
         counter,
         options: { failureMode },
         ...CACHE,
       });
-      scene.decide({ descriptors: [B] });
-      const call = scene.decide({ descriptors: [A, B] });
-      expect(scene.counted()["rate_limit.domain.b.over_limit_with_local_cache"]).toBe(over);
+      fixture.decide({ descriptors: [B] });
+      const call = fixture.decide({ descriptors: [A, B] });
+      expect(fixture.counted()["rate_limit.domain.b.over_limit_with_local_cache"]).toBe(over);
       if (overall === undefined) {
         expect(call.error.code).toBe("STORE_UNAVAILABLE");
         return;
@@ -184,21 +188,21 @@ describe("decide() with a local cache", () => {
 
   it("decide() keeps no key that was denied because the store failed", () => {
     const counter = new ReplyingCounter([new StoreError("STORE_UNAVAILABLE", "cache error"), 1]);
-    const scene = new Scene({ configs: [config()], counter, options: { failureMode: "deny" }, ...CACHE });
-    expect(scene.decide({ descriptors: [KEY] }).decision.overallCode).toBe(2);
-    expect(scene.decide({ descriptors: [KEY] }).decision.overallCode).toBe(1);
+    const fixture = new DeciderFixture({ configs: [config()], counter, options: { failureMode: "deny" }, ...CACHE });
+    expect(fixture.decide({ descriptors: [KEY] }).decision.overallCode).toBe(2);
+    expect(fixture.decide({ descriptors: [KEY] }).decision.overallCode).toBe(1);
   });
 
   it("case 195: decide() counts rejections by the local cache from the second on", () => {
     const rules = [descriptor({ key: "key2", rateLimit: limit(20, "minute") })];
-    const scene = new Scene({
+    const fixture = new DeciderFixture({
       configs: [configuration("another", rules)],
       counter: createMemoryCounter({ maxKeys: 10 }),
       ...CACHE,
     });
     const steps = Array.from({ length: 25 }, () => {
-      const { decision } = scene.decide({ domain: "another", descriptors: [{ entries: entries("key2=x") }] });
-      const counted = scene.counted();
+      const { decision } = fixture.decide({ domain: "another", descriptors: [{ entries: entries("key2=x") }] });
+      const counted = fixture.counted();
       const over = counted["rate_limit.another.key2.over_limit"] ?? 0;
       return [decision.overallCode, over, counted["rate_limit.another.key2.over_limit_with_local_cache"] ?? 0];
     });
@@ -215,12 +219,18 @@ describe("decide() with a local cache", () => {
 
 describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
   const options = { stopIncrementsWhenOver: true };
-  const scene = (counter: ReplyingCounter, rules = hourly(15, 14), localCacheBytes = 0) =>
-    new Scene({ configs: [configuration("domain", rules)], counter, options, localCacheBytes, nowSeconds: 1_000_000 });
+  const fixture = (counter: ReplyingCounter, rules = hourly(15, 14), localCacheBytes = 0) =>
+    new DeciderFixture({
+      configs: [configuration("domain", rules)],
+      counter,
+      options,
+      localCacheBytes,
+      nowSeconds: 1_000_000,
+    });
 
   it("cases 110, 111 and 112: decide() increments what goes over its limit and nothing beside it", () => {
     const counter = new ReadingCounter([10, 10, 11, 11, 13, 13], [11, 11, 13, 13, 13, 15]);
-    const stopping = scene(counter, hourly(15, 14), 100_000);
+    const stopping = fixture(counter, hourly(15, 14), 100_000);
     const decide = (hitsAddend: number) => stopping.decide({ descriptors: [A, B], hitsAddend }).decision;
     const outcome = ({ statuses }: ReturnType<typeof decide>) =>
       statuses.map(({ code, limitRemaining }) => [code, limitRemaining]);
@@ -257,7 +267,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
 
   it("case 113: decide() reads nothing and increments nothing when a key is known to be over its limit", () => {
     const counter = new ReadingCounter([], [16, 3]);
-    const stopping = scene(counter, hourly(15, 14), 100_000);
+    const stopping = fixture(counter, hourly(15, 14), 100_000);
     stopping.decide({ descriptors: [A] });
     const { decision } = stopping.decide({ descriptors: [A, B], hitsAddend: 2 });
     expect(decision.statuses.map(({ code, limitRemaining }) => [code, limitRemaining])).toEqual([[2, 0], [1, 11]]); // prettier-ignore
@@ -271,7 +281,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
 
   it("case 114: decide() counts a single descriptor as ever, and need not read it", () => {
     const counter = new ReadingCounter([], [14, 16]);
-    const stopping = scene(counter);
+    const stopping = fixture(counter);
     expect(stopping.decide({ descriptors: [A], hitsAddend: 2 }).decision.overallCode).toBe(1);
     expect(stopping.decide({ descriptors: [A], hitsAddend: 2 }).decision.overallCode).toBe(2);
     expect(counter.asked.map(({ addend }) => addend)).toEqual([2, 2]);
@@ -284,7 +294,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
       descriptor({ key: "a", rateLimit: limit(15, "hour") }),
       descriptor({ key: "b", rateLimit: limit(15, "hour"), shadowMode: true }),
     ];
-    expect(scene(counter, rules).decide({ descriptors: [A, B] }).decision.overallCode).toBe(1);
+    expect(fixture(counter, rules).decide({ descriptors: [A, B] }).decision.overallCode).toBe(1);
     expect(counter.asked.map(({ addend }) => addend)).toEqual([0, 1]);
   });
 
@@ -296,7 +306,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
       descriptor({ key: "a", rateLimit: limit(1, "hour") }),
       descriptor({ key: "b", rateLimit: limit(15, "hour") }),
     ];
-    const stopping = scene(counter, rules);
+    const stopping = fixture(counter, rules);
     counter.reads.splice(0, 2, -3, 15); // Whatever let it seem to fit; the arithmetic is about the reply.
     stopping.decide({ descriptors: [A, B], hitsAddend: 3 });
     expect(counter.asked.map(({ addend }) => addend)).toEqual([0, 3]);
@@ -312,7 +322,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
     { phase: "counting", reads: [1, 1], replies: [new StoreError("STORE_TIMEOUT", "late")], asked: 1 },
   ])("decide() fails when the store fails while $phase, hits already in total_hits", ({ reads, replies, asked }) => {
     const counter = new ReadingCounter(reads, replies);
-    const stopping = scene(counter);
+    const stopping = fixture(counter);
     expect(stopping.decide({ descriptors: [A, B] }).error.code).toBe("STORE_UNAVAILABLE");
     expect(counter.asked).toHaveLength(asked);
     expect(stopping.counted()).toEqual({
@@ -329,7 +339,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
       read: (batch: CountBatch) => void batches.push({ kind: "read", batch }),
       count: (batch: CountBatch) => void batches.push({ kind: "count", batch }),
     });
-    const stopping = scene(counter);
+    const stopping = fixture(counter);
     const call = new WaitingCall(1_234_567);
     stopping.decider.decide({ domain: "domain", descriptors: [A, B], hitsAddend: 0 }, call);
     const answer = (after: number) => {
@@ -352,7 +362,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
 
   it("decide() counts as ever when the counter cannot read", () => {
     const counter = new ReplyingCounter([15, 16]);
-    const plain = new Scene({ configs: [configuration("domain", hourly(15, 14))], counter, options });
+    const plain = new DeciderFixture({ configs: [configuration("domain", hourly(15, 14))], counter, options });
     plain.decide({ descriptors: [A, B] });
     expect(counter.asked.map(({ addend }) => addend)).toEqual([1, 1]);
   });
@@ -363,7 +373,12 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
       descriptor({ key: "key2", rateLimit: limit(20, "minute") }),
       descriptor({ key: "key3", rateLimit: limit(10, "hour") }),
     ];
-    const stopping = new Scene({ configs: [configuration("another", rules)], counter, options, nowSeconds: 1_000_000 });
+    const stopping = new DeciderFixture({
+      configs: [configuration("another", rules)],
+      counter,
+      options,
+      nowSeconds: 1_000_000,
+    });
     const decisions = Array.from(
       { length: 15 },
       () =>

@@ -1,11 +1,10 @@
-// The counters this process knows to be over their limit: their keys need not be asked for again
-// until their window has passed. It knows nothing of rules; a key holds the start of its window, so
-// an entry that stays too long is never found.
+// The local cache: counters that are over their limit, which the store is not asked for again in
+// their window. A key contains the start of its window, so an entry that stays too long is not found.
 import type { Log } from "@weir/common/log/log";
 import type { StatisticsGauge, StatisticsStore } from "../../statistics/statistics-store.ts";
 import { type HeldKey, holdKey, LocalCacheGeneration } from "./local-cache-generation.ts";
 
-/** Longest key in UTF-16 units: the reference's. */
+/** Longest key in UTF-16 units, as in envoyproxy/ratelimit. */
 const KEY_MAX_LENGTH = 65_535;
 
 /**
@@ -15,19 +14,19 @@ const KEY_MAX_LENGTH = 65_535;
 const KEY_SHARE = 8;
 
 /**
- * Share of the size that the objects of a cache may take together; the rest is what pages of the
- * heap waste around them.
+ * Share of the size that the objects of a cache may take together; the rest is lost in the pages of
+ * the heap.
  */
 const OBJECTS_SHARE = 31 / 32;
 
 /**
- * Shortest time between two lines about keys that are not kept, in seconds; and how much of such a
- * key they show, in UTF-16 units.
+ * Shortest time between two lines about keys that are not kept, in seconds; and the length of such
+ * a key in the line, in UTF-16 units.
  */
 const LOG_INTERVAL_SECONDS = 10;
 const LOGGED_KEY_LENGTH = 100;
 
-/** What the cache works with. */
+/** Dependencies of the cache. */
 export interface LocalCacheDeps {
   readonly statistics: Pick<StatisticsStore, "gauge">;
   readonly log: Log;
@@ -36,34 +35,33 @@ export interface LocalCacheDeps {
 /** Settings of the cache. */
 export interface LocalCacheOptions {
   /**
-   * LOCAL_CACHE_SIZE_IN_BYTES: most memory that keys and their tables take; 0 = no cache. What the
-   * cache itself takes, less than 2 KiB, is not in it. There is no least size as in the reference,
-   * which takes 512 KiB when it is given less.
+   * LOCAL_CACHE_SIZE_IN_BYTES: most memory that keys and their tables take; 0 = no cache. The cache
+   * itself takes less than 2 KiB more. envoyproxy/ratelimit takes at least 512 KiB.
    */
   readonly sizeBytes: number;
 }
 
-/** Creates the cache; undefined when there is to be none, with no gauges either. */
+/** Creates the cache; undefined, and without gauges, when its size is 0. */
 export function createLocalCache(deps: LocalCacheDeps, options: LocalCacheOptions): LocalCache | undefined {
   return options.sizeBytes > 0 ? new LocalCache(deps, options) : undefined;
 }
 
 /**
  * A cache of keys that are over their limit. Two generations of half the size each: new keys go
- * into the younger one; when that is full, the older one is dropped, so what came first goes first,
- * at no cost for each key.
+ * into the younger one; when that is full, the older one is dropped, so the oldest keys go first at
+ * no cost for each key.
  */
 export class LocalCache {
   readonly #log: Log;
   readonly #keyMaxBytes: number;
   readonly #generationMaxBytes: number;
   readonly #gauges: LocalCacheGauges;
-  /** Moments are kept as seconds since this one, for small numbers take no memory of their own. */
+  /** Times are stored as seconds since this one: small numbers need no memory of their own. */
   #epochSeconds: number | undefined;
   #young = new LocalCacheGeneration();
   #old = new LocalCacheGeneration();
   #quietUntilSeconds = -Infinity;
-  #unheld = 0;
+  #dropped = 0;
 
   constructor({ statistics, log }: LocalCacheDeps, { sizeBytes }: LocalCacheOptions) {
     this.#log = log;
@@ -85,7 +83,7 @@ export class LocalCache {
     return false;
   }
 
-  /** Keeps a key that was found over its limit for the length of its window from now on. */
+  /** Keeps a key that is over its limit for the length of its window from now on. */
   add(key: string, windowSeconds: number, nowSeconds: number): void {
     this.#epochSeconds ??= nowSeconds;
     const now = nowSeconds - this.#epochSeconds;
@@ -94,63 +92,54 @@ export class LocalCache {
       return;
     }
     const held = key.length > KEY_MAX_LENGTH ? undefined : holdKey(key);
-    if (held === undefined || held.bytes > this.#keyMaxBytes || !this.#makeRoom(held, now)) {
-      this.#tellUnheld(key, nowSeconds);
+    if (held === undefined || held.bytes > this.#keyMaxBytes || !this.#evictOldest(held, now)) {
+      this.#logDropped(key, nowSeconds);
       return;
     }
     this.#young.add(held, now + windowSeconds);
     this.#gauges.entryCount.set(this.#young.size + this.#old.size);
   }
 
-  /** Makes the younger generation one that takes the key; false when not even an empty one does. */
-  #makeRoom(key: HeldKey, now: number): boolean {
-    // What has ended as a whole goes at once: with limits per second and few keys that is all there
-    // ever is.
-    if (this.#old.size > 0 && this.#old.hasEnded(now)) this.#old = this.#dropped(this.#old, now);
-    if (this.#young.size > 0 && this.#young.hasEnded(now)) this.#young = this.#dropped(this.#young, now);
+  /** Makes the younger generation take the key; false when not even an empty one could. */
+  #evictOldest(key: HeldKey, now: number): boolean {
+    // A generation that has ended is dropped immediately: with limits per second and few keys no other
+    // case occurs.
+    if (this.#old.size > 0 && this.#old.hasEnded(now)) this.#old = this.#replaced(this.#old, now);
+    if (this.#young.size > 0 && this.#young.hasEnded(now)) this.#young = this.#replaced(this.#young, now);
     if (this.#young.hasRoomFor(key, this.#generationMaxBytes)) return true;
     if (this.#young.size === 0) return false;
-    const empty = this.#dropped(this.#old, now);
+    const empty = this.#replaced(this.#old, now);
     this.#old = this.#young;
     this.#young = empty;
     return empty.hasRoomFor(key, this.#generationMaxBytes);
   }
 
-  /** Counts the entries of a generation that is let go, and gives an empty one for it. */
-  #dropped(generation: LocalCacheGeneration, now: number): LocalCacheGeneration {
+  /** Counts the entries of a dropped generation and returns an empty one in its place. */
+  #replaced(generation: LocalCacheGeneration, now: number): LocalCacheGeneration {
     const ended = generation.countEnded(now);
     increase(this.#gauges.expiredCount, ended);
     increase(this.#gauges.evacuateCount, generation.size - ended);
     return new LocalCacheGeneration();
   }
 
-  #tellUnheld(key: string, nowSeconds: number): void {
-    this.#unheld += 1;
+  #logDropped(key: string, nowSeconds: number): void {
+    this.#dropped += 1;
     if (nowSeconds < this.#quietUntilSeconds) return;
     this.#quietUntilSeconds = nowSeconds + LOG_INTERVAL_SECONDS;
     this.#log.warn(`Failing to set local cache key: ${key.slice(0, LOGGED_KEY_LENGTH)}`, {
       length: key.length,
-      keys: this.#unheld,
+      keys: this.#dropped,
     });
-    this.#unheld = 0;
+    this.#dropped = 0;
   }
 }
 
-/** ratelimit.localcache.*, by the names of the reference. */
-interface LocalCacheGauges {
-  readonly evacuateCount: StatisticsGauge;
-  readonly expiredCount: StatisticsGauge;
-  readonly entryCount: StatisticsGauge;
-  readonly hitCount: StatisticsGauge;
-  readonly missCount: StatisticsGauge;
-  readonly lookupCount: StatisticsGauge;
-  readonly overwriteCount: StatisticsGauge;
-}
+type LocalCacheGauges = ReturnType<typeof createGauges>;
 
-function createGauges(statistics: Pick<StatisticsStore, "gauge">): LocalCacheGauges {
+/** ratelimit.localcache.*, with the names of envoyproxy/ratelimit. */
+function createGauges(statistics: Pick<StatisticsStore, "gauge">) {
   const gauge = (name: string): StatisticsGauge => statistics.gauge(`ratelimit.localcache.${name}`);
-  // The mean moment of the last access of all entries. It stays 0: what came first goes first here,
-  // so that nothing knows when an entry was found last.
+  // The mean time of last access. It stays 0: accesses are not recorded, because the oldest go first.
   gauge("averageAccessTime");
   return {
     evacuateCount: gauge("evacuateCount"),
