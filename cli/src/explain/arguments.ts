@@ -20,7 +20,7 @@ export interface ExplainArguments {
 }
 
 /** What `weir explain --help` prints. */
-export const EXPLAIN_HELP = `Tells which rule limits a request, and why not the others: level by level as a rate limit pod matches
+export const EXPLAIN_HELP = `Shows which rule limits a request, and why others do not: level by level as a rate limit pod matches
 them. Needs no server. Nothing is counted.
 
 Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…] [FLAG…]
@@ -45,7 +45,7 @@ Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE�
   --merge-domains
       Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true.
   --skip-other-kinds
-      Lets manifests of other kinds alone, as weir check does.
+      Ignores manifests of other kinds, as weir check does.
   -o, --output text|json
       text (default) for people, json: one object with everything.
   --help

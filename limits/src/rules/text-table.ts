@@ -1,12 +1,11 @@
-// A table from texts to what they name, built once and only read. It finds a text that was just
-// received without leaving compiled code, where a Map would first have its hash computed by the
-// runtime, and touches less memory. Not for tables that change.
+// A table from texts to values, built once. It finds a received text without leaving compiled code,
+// where a Map calls the runtime for the text's hash, and reads less memory.
 
 /** The table. Its parts are for `lookUp` only. */
 export interface TextTable<Value> {
   /**
-   * Text and value of each slot in turn: where they are follows from the hash alone, so that the
-   * processor fetches both while it looks at the slot.
+   * Text and value of each slot in turn: their position follows from the hash alone, so the processor
+   * fetches both while it reads the slot.
    */
   readonly pairs: readonly (string | Value | undefined)[];
   /**
@@ -71,7 +70,7 @@ export function createTextTable<Value>(entries: ReadonlyMap<string, Value>): Tex
   return { pairs, mask: size - 1, slots, tail, shortest, longest };
 }
 
-/** What the text names; undefined when it is not in the table. */
+/** The value of the text; undefined when it is not in the table. */
 export function lookUp<Value>(table: TextTable<Value>, text: string): Value | undefined {
   const { pairs, mask } = table;
   if (mask < 0) {
@@ -102,8 +101,8 @@ function tailOf(texts: readonly string[]): number {
 }
 
 /**
- * The same text in one piece: a text that was cut out of another or put together leads to the
- * pieces, which are elsewhere in memory.
+ * The same text in one piece: a text that was cut out of another or concatenated refers to pieces
+ * elsewhere in memory.
  */
 function flatCopyOf(text: string): string {
   return Object.keys({ [text]: undefined })[0] ?? text; // The name of a property is always in one piece.

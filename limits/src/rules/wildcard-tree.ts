@@ -1,29 +1,28 @@
-// The patterns of one level, found by the text before their first `*`: a tree of those texts, so
-// that a thousand patterns cost about what ten do. Which nodes there are, and what is looked up
-// before and after the patterns, is level.ts.
+// The patterns of one level in a tree of the texts before their first `*`, so that a thousand
+// patterns cost about as much as ten.
 import { matchesWildcard, type Wildcard } from "./wildcard.ts";
 
 /** Ends the key in a composite. */
 const SEPARATOR = "_";
 
-/** What is found: only its pattern matters here. */
+/** A node of the level; only its pattern matters here. */
 interface Patterned {
   readonly wildcard: Wildcard | undefined;
 }
 
-/** A pattern in its place among those of the level. */
+/** A pattern and its position among those of the level. */
 export interface Candidate<Node> {
   /** Position in configured order: of several that match, the lowest wins. */
   readonly order: number;
   readonly node: Node;
   readonly wildcard: Wildcard;
-  /** Whether the only `*` is the last character: then the text before it decides alone. */
+  /** Whether the only `*` is the last character; then only the text before it counts. */
   readonly isPrefix: boolean;
 }
 
 /**
- * A branch of the tree. The texts from the root down, joined, are what stands before the first `*`
- * of the candidates here.
+ * A branch of the tree. The texts from the root down, joined, are the text before the first `*` of
+ * the candidates here.
  */
 export interface Branch<Node> {
   readonly text: string;
@@ -33,26 +32,23 @@ export interface Branch<Node> {
   readonly below: Map<number, Branch<Node>>;
 }
 
-/**
- * Where the lookup stands after a key that is known in advance, so that only the value is left to
- * walk.
- */
+/** The state of a lookup after a key that is known in advance; only the value is left to walk. */
 export interface KeyEntrance<Node> {
   /** Branches with candidates that were passed on the way. */
   readonly passed: readonly Branch<Node>[];
   /**
-   * The branch whose texts end with the separator behind the key; undefined when no pattern goes on
-   * there.
+   * The branch whose texts end with the separator after the key; undefined when no pattern
+   * continues there.
    */
   readonly branch: Branch<Node> | undefined;
   /**
-   * All candidates there are on the way and behind it, in configured order; undefined when they are
-   * more than `MAX_TRIED`.
+   * All candidates on the way and below it, in configured order; undefined when there are more than
+   * `MAX_TRIED`.
    */
   readonly few: readonly Candidate<Node>[] | undefined;
 }
 
-/** Most candidates that are tried in turn: so few take less time than the tree. */
+/** Most candidates that are tried in turn, which takes less time than the tree. */
 const MAX_TRIED = 3;
 
 /**

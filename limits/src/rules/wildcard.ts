@@ -1,5 +1,5 @@
-// Patterns with `*`, each standing for zero or more characters. They are tested against the
-// composite `key_value` of an entry, but without building it wherever the answer does not need it.
+// Patterns in which each `*` matches zero or more characters. They match the composite `key_value` of
+// an entry, which is only built where the answer needs it.
 
 /** Joins key and value of an entry. */
 const SEPARATOR = "_";
@@ -8,8 +8,8 @@ const SEPARATOR_CODE = 95;
 /** A compiled pattern. */
 export interface Wildcard {
   /**
-   * The key of the rule as configured; with an entry of this very key, testing `valuePieces`
-   * against the value is enough.
+   * The key of the rule as configured; for an entry with the same key, only `valuePieces` must match
+   * the value.
    */
   readonly key: string;
   /** The value of the rule split at `*`; undefined when the `*` is in the key. */
@@ -29,7 +29,7 @@ export function compileWildcard(key: string, value: string): Wildcard | undefine
 export function matchesWildcard(wildcard: Wildcard, key: string, value: string): boolean {
   if (wildcard.valuePieces !== undefined && wildcard.key === key) return matchesPieces(wildcard.valuePieces, value);
   // Another key can still match, because `a` + `b_c` and `a_b` + `c` are one composite. The first
-  // piece decides it nearly always.
+  // piece rules most of them out.
   const first = wildcard.pieces[0] ?? "";
   if (first.length <= key.length) {
     if (!key.startsWith(first)) return false;
