@@ -1,25 +1,27 @@
-// When the topology is asked for: regularly, sooner when something is wrong, and never in a storm.
-import { createBackoff } from "@weir/common/backoff/backoff";
+// When a schedule asks: regularly, sooner when something is wrong, and with a bound on the number.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { TopologyRefresh } from "./topology-refresh.ts";
+import { RefreshSchedule } from "./refresh-schedule.ts";
 
 /** A schedule whose questions are counted. */
 class RefreshUnderTest {
   asked = 0;
   isAnswered = true;
-  isTroubled = false;
+  isDegraded = false;
   /** Set to let questions wait for an answer. */
   answer: Promise<void> | undefined;
-  readonly refresh = new TopologyRefresh({
-    refresh: async () => {
-      this.asked += 1;
-      await this.answer;
-      return this.isAnswered;
+  readonly refresh = new RefreshSchedule(
+    {
+      refresh: async () => {
+        this.asked += 1;
+        await this.answer;
+        return this.isAnswered;
+      },
+      isDegraded: () => this.isDegraded,
+      startup: { initialMs: 2000, maxMs: 8000 }, // Half of that with these random numbers.
+      random: () => 0,
     },
-    isTroubled: () => this.isTroubled,
-    startBackoff: createBackoff({ initialMs: 1000, maxMs: 4000, factor: 1, jitter: false, random: () => 0 }),
-    random: () => 0,
-  });
+    { regularMs: 5000, degradedMs: 1000, soonMs: 250 },
+  );
 
   /** How many questions come within so many milliseconds. */
   async askedWithin(ms: number): Promise<number> {
@@ -29,7 +31,7 @@ class RefreshUnderTest {
   }
 }
 
-describe("TopologyRefresh", () => {
+describe("RefreshSchedule", () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -37,7 +39,7 @@ describe("TopologyRefresh", () => {
     vi.useRealTimers();
   });
 
-  it("start() asks at once and then every 5 s while all is well", async () => {
+  it("start() asks immediately and then every 5 s while the store works", async () => {
     const running = new RefreshUnderTest();
     running.refresh.start();
     expect(running.asked).toBe(1);
@@ -46,7 +48,7 @@ describe("TopologyRefresh", () => {
     expect(await running.askedWithin(20_000)).toBe(4);
   });
 
-  it("start() backs off as the start is set to until there is an answer", async () => {
+  it("start() backs off by the startup settings until there is an answer", async () => {
     const running = new RefreshUnderTest();
     running.isAnswered = false;
     running.refresh.start();
@@ -59,17 +61,17 @@ describe("TopologyRefresh", () => {
     expect(await running.askedWithin(1)).toBe(1);
   });
 
-  it("it asks every second while a node is away or the answer fails", async () => {
+  it("start() asks every second while a node is away or the last question failed", async () => {
     const running = new RefreshUnderTest();
-    running.isTroubled = true;
+    running.isDegraded = true;
     running.refresh.start();
     expect(await running.askedWithin(3000)).toBe(3);
-    running.isTroubled = false;
+    running.isDegraded = false;
     running.isAnswered = false;
     expect(await running.askedWithin(3000)).toBe(3);
   });
 
-  it("soon() asks once in 250 ms however often it comes", async () => {
+  it("soon() asks once in 250 ms however often it is called", async () => {
     const running = new RefreshUnderTest();
     running.refresh.start();
     await vi.advanceTimersByTimeAsync(1000);
@@ -79,7 +81,7 @@ describe("TopologyRefresh", () => {
     expect(await running.askedWithin(4999)).toBe(0);
   });
 
-  it("soon() asks four times a second at most when it never ends", async () => {
+  it("soon() asks four times a second at most when it is called all the time", async () => {
     const running = new RefreshUnderTest();
     running.refresh.start();
     await vi.advanceTimersByTimeAsync(1);

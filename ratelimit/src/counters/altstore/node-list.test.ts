@@ -1,6 +1,6 @@
-// The choice of a node, against values of CRC32 that are known from elsewhere.
+// The choice of a node, against known values of CRC32.
 import { describe, expect, it } from "vitest";
-import { nodeIndex } from "./node-choice.ts";
+import { nodeIndex } from "./node-list.ts";
 
 describe("nodeIndex()", () => {
   // CRC32 of "123456789" is 0xCBF43926 = 3421780262 (the check value of the algorithm); of "" 0; of
