@@ -27,7 +27,12 @@ export interface Workspace {
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
   { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout"], alternatives: [] },
-  { name: "limits", mayImport: ["proto"], order: ["model", "validate"], alternatives: [] },
+  {
+    name: "limits",
+    mayImport: ["proto"],
+    order: ["model", "validate", "rules", "window", "classify", "ownership", "explain"],
+    alternatives: [],
+  },
   {
     name: "crds",
     mayImport: ["proto", "limits"],
@@ -92,7 +97,6 @@ export const WORKSPACES: readonly Workspace[] = [
     order: [
       "errors.ts",
       "statistics",
-      "rules",
       "health",
       "config",
       "counters",
@@ -113,7 +117,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "cli",
-    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
+    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["config/files"] }],
     testsMayImport: ["testing", "certificates"],
     order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout", "client"],
     alternatives: [],

@@ -124,7 +124,7 @@ export class ControlPlane {
   /** Why the replica is not ready; undefined when it is. */
   #notReady(): string | undefined {
     if (this.#isDraining) return "it is shutting down";
-    if (this.#publisher.state().assembly === undefined)
+    if (this.#publisher.state().desired === undefined)
       return `the resources have not been read yet: ${this.#source.condition().problem ?? "reading"}`;
     return this.ads.address() === undefined ? "the ADS listener is not open" : undefined;
   }

@@ -12,7 +12,7 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { assemble } from "../assemble/assemble.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { NackPolicy } from "../pods/nack-policy.ts";
@@ -36,7 +36,7 @@ const A: ManifestText = { name: "a", domain: "alpha" };
 const B: ManifestText = { name: "b", domain: "beta" };
 
 function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
-  return buildSnapshots(assemble(stateOfManifests(...manifests))).others;
+  return buildSnapshots(translateResources(stateOfManifests(...manifests))).others;
 }
 
 /**

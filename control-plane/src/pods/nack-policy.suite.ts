@@ -10,7 +10,7 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { FakeAdsStream, type SnapshotsOfTest } from "../ads/stream/fake-ads-stream.suite.ts";
 import type { PodStream } from "../ads/stream/pod-stream.ts";
 import { SendSemaphore } from "../ads/stream/send-semaphore.ts";
-import { assemble } from "../assemble/assemble.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import {
   type FleetPublication,
@@ -101,7 +101,7 @@ export class NackPolicyFixture implements SnapshotsOfTest {
   publications = 0;
   #connections = 0;
   #publication: Publication = UNPUBLISHED;
-  #wanted: SnapshotSet = buildSnapshots(assemble(stateOfManifests()));
+  #wanted: SnapshotSet = buildSnapshots(translateResources(stateOfManifests()));
   readonly #streams = new Set<PodStream>();
   readonly #snapshotMaxBytes: number;
 
@@ -113,7 +113,7 @@ export class NackPolicyFixture implements SnapshotsOfTest {
 
   /** Wants these resources, and no others. */
   want(...manifests: readonly ManifestText[]): void {
-    this.#wanted = buildSnapshots(assemble(stateOfManifests(...manifests)));
+    this.#wanted = buildSnapshots(translateResources(stateOfManifests(...manifests)));
     this.#publish();
   }
 

@@ -1,7 +1,7 @@
 // Logs what changes in refusals, NACKs and published snapshots: each change once, when it happens.
 import type { Log } from "@weir/common/log/log";
 
-import type { Assembly, Refusal } from "../assemble/assembly.ts";
+import type { DesiredConfiguration, Refusal } from "../assemble/desired-configuration.ts";
 import type { NackedResource, Nacks } from "./nacks.ts";
 import { type FleetPublication, OTHER_FLEETS, type Publication, publicationFor } from "./publication.ts";
 
@@ -14,7 +14,7 @@ export function fleetName(fleet: string): string {
 }
 
 /** Logs each new refusal, and the end of all refusals. */
-export function logRefusals(log: Log, before: Assembly | undefined, after: Assembly): void {
+export function logRefusals(log: Log, before: DesiredConfiguration | undefined, after: DesiredConfiguration): void {
   const known = new Set(before?.refusals.map(identityOf));
   for (const refusal of after.refusals) {
     if (known.has(identityOf(refusal))) continue;

@@ -2,7 +2,7 @@
 // protocol's test list.
 import { describe, expect, it } from "vitest";
 
-import { assemble } from "../assemble/assemble.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { nextReleaseMs, OTHER_FLEETS, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import { buildSnapshots, type SnapshotSet } from "./snapshot.ts";
@@ -13,7 +13,7 @@ const GOLD: ManifestText = { name: "g", domain: "gold", fleets: ["gold"] };
 const LARGE: ManifestText = { name: "large", domain: "large", largeRules: 200 };
 
 function setOf(...manifests: readonly ManifestText[]): SnapshotSet {
-  return buildSnapshots(assemble(stateOfManifests(...manifests)));
+  return buildSnapshots(translateResources(stateOfManifests(...manifests)));
 }
 
 /**

@@ -158,7 +158,7 @@ describe("Publisher", () => {
   it("tells who follows its state of every change, and nobody who has gone", async () => {
     const seen: unknown[] = [];
     const end = publisher.onChanged(() =>
-      seen.push([publisher.state().sourceError, publisher.state().assembly?.refusals.length]),
+      seen.push([publisher.state().sourceError, publisher.state().desired?.refusals.length]),
     );
     const endPublished = publisher.onPublished(() => seen.push("published"));
     await publisher.start();
@@ -356,7 +356,7 @@ describe("Publisher", () => {
     expect(told).toBe(1);
   });
 
-  it("does not say that all is well when the state that cannot be assembled is the same at the next look", async () => {
+  it("does not say that all is well when the state that cannot be translated is the same at the next look", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();

@@ -1,12 +1,12 @@
-// The loop from source to snapshots: reads the source after a change, assembles the resources and
+// The loop from source to snapshots: reads the source after a change, translates the resources and
 // publishes the result. Streams ask for the active snapshot and are notified when it changes.
 import { describeError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import { assemble } from "../assemble/assemble.ts";
-import type { Assembly } from "../assemble/assembly.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
+import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import type { Source, SourceListener, SourceState } from "../source/source.ts";
 import { Debounce } from "./debounce.ts";
 import { type NackFilter, type Nacks, NO_NACKS } from "./nacks.ts";
@@ -33,7 +33,7 @@ export interface PublisherState {
   /** The state of the source when it was last read; undefined until then. */
   readonly read: SourceState | undefined;
   /** undefined until the source was read for the first time. */
-  readonly assembly: Assembly | undefined;
+  readonly desired: DesiredConfiguration | undefined;
   readonly publication: Publication;
   /** When each fleet last got another snapshot, milliseconds since the epoch, by fleet. */
   readonly publishedMs: ReadonlyMap<string, number>;
@@ -69,7 +69,7 @@ export class Publisher implements Part, SourceListener {
   readonly #changedMs = new Map<string, number>();
   #source: Source | undefined;
   #read: SourceState | undefined;
-  #assembly: Assembly | undefined;
+  #desired: DesiredConfiguration | undefined;
   #wanted: SnapshotSet | undefined;
   #nacks: Nacks = NO_NACKS;
   #publication: Publication = UNPUBLISHED;
@@ -118,7 +118,7 @@ export class Publisher implements Part, SourceListener {
   state(): PublisherState {
     return {
       read: this.#read,
-      assembly: this.#assembly,
+      desired: this.#desired,
       publication: this.#publication,
       publishedMs: this.#publishedMs,
       changedMs: this.#changedMs,
@@ -159,8 +159,8 @@ export class Publisher implements Part, SourceListener {
       notify(this.#onChanged);
     } finally {
       span?.setAttributes({
-        "weir.resources": this.#assembly?.accepted.length ?? 0,
-        "weir.refusals": this.#assembly?.refusals.length ?? 0,
+        "weir.resources": this.#desired?.accepted.length ?? 0,
+        "weir.refusals": this.#desired?.refusals.length ?? 0,
       });
       span?.end();
     }
@@ -176,14 +176,14 @@ export class Publisher implements Part, SourceListener {
       this.#noteReadable();
       return;
     }
-    const assembly = assemble(state);
+    const desired = translateResources(state);
     // NACKs that come in meanwhile apply to what was wanted before; nothing else changes that.
-    const wanted = await timeSliced(snapshotSteps(assembly, this.#wanted));
-    // Only now: a state that cannot be assembled is not taken, and fails again at the next read.
+    const wanted = await timeSliced(snapshotSteps(desired, this.#wanted));
+    // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
     this.#read = state;
-    logRefusals(this.#deps.log, this.#assembly, assembly);
-    this.#assembly = assembly;
+    logRefusals(this.#deps.log, this.#desired, desired);
+    this.#desired = desired;
     this.#wanted = wanted;
     this.#publish(noticedMs);
   }

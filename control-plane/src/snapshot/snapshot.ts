@@ -3,7 +3,7 @@
 // restart.
 import { createHash } from "node:crypto";
 
-import type { AcceptedResource, Assembly } from "../assemble/assembly.ts";
+import type { AcceptedResource, DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import { encodeBody, encodeResource } from "./response-bytes.ts";
 
 /** Hexadecimal characters of a version: 128 bits, so that no two contents have the same version. */
@@ -73,19 +73,19 @@ export interface Restoration {
 }
 
 /**
- * Builds the snapshots of an assembly. Each resource is serialised once, for all fleets and until
+ * Builds the snapshots of a desired configuration. Each resource is serialised once, for all fleets and until
  * it changes; a fleet without a change since `before` keeps its snapshot.
  */
-export function buildSnapshots(assembly: Assembly, before?: SnapshotSet): SnapshotSet {
-  const steps = snapshotSteps(assembly, before);
+export function buildSnapshots(desired: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
+  const steps = snapshotSteps(desired, before);
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
 /** The same in short steps: hundreds of fleets with thousands of resources each take a while. */
-export function* snapshotSteps(assembly: Assembly, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
+export function* snapshotSteps(desired: DesiredConfiguration, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
   const forAll: SnapshotResource[] = [];
-  const wanted = new Map<string, SnapshotResource[]>(assembly.fleets.map((fleet) => [fleet, []]));
-  for (const resource of assembly.accepted) {
+  const wanted = new Map<string, SnapshotResource[]>(desired.fleets.map((fleet) => [fleet, []]));
+  for (const resource of desired.accepted) {
     const built = buildResource(resource);
     if (resource.fleets === undefined) {
       forAll.push(built);

@@ -68,9 +68,9 @@ function waitOf(
 }
 
 /** The text of a NACK begins with the name of the resource and a colon. */
-function namesResource(message: string, { assembly }: PublisherState): boolean {
+function namesResource(message: string, { desired }: PublisherState): boolean {
   const [name] = message.split(":", 1);
-  return assembly?.accepted.some(({ key }) => key === name) ?? false;
+  return desired?.accepted.some(({ key }) => key === name) ?? false;
 }
 
 /** At least 0: clocks may be set back. */

@@ -3,7 +3,7 @@
 import { createLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 
-import { assemble } from "../../assemble/assemble.ts";
+import { translateResources } from "../../assemble/translate-resources.ts";
 import { type ManifestText, stateOfManifests } from "../../assemble/manifests.suite.ts";
 import { PodRegistry } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
@@ -18,7 +18,7 @@ const C: ManifestText = { name: "c", domain: "gamma" };
 
 /** A snapshot of these manifests. */
 function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
-  return buildSnapshots(assemble(stateOfManifests(...manifests))).others;
+  return buildSnapshots(translateResources(stateOfManifests(...manifests))).others;
 }
 
 const ONE = snapshotOf(A);

@@ -2,7 +2,7 @@
 // streams and fleets there are.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { assemble } from "../../assemble/assemble.ts";
+import { translateResources } from "../../assemble/translate-resources.ts";
 import { stateOfManifests } from "../../assemble/manifests.suite.ts";
 import { encodeBody, encodeResource } from "../../snapshot/response-bytes.ts";
 import { buildSnapshots, type SnapshotSet } from "../../snapshot/snapshot.ts";
@@ -13,7 +13,7 @@ vi.mock("../../snapshot/response-bytes.ts", { spy: true });
 
 function build(): SnapshotSet {
   return buildSnapshots(
-    assemble(
+    translateResources(
       stateOfManifests(
         { name: "a", domain: "alpha" },
         { name: "b", domain: "beta" },
@@ -43,12 +43,12 @@ describe("buildSnapshots()", () => {
     ]);
   });
 
-  it("serialises only what is new when the rest of an assembly is the same as before", () => {
-    const { accepted, ...rest } = assemble(
+  it("serialises only what is new when the rest of a desired configuration is the same as before", () => {
+    const { accepted, ...rest } = translateResources(
       stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }),
     );
     const before = buildSnapshots({ ...rest, accepted });
-    const changed = assemble(stateOfManifests({ name: "b", domain: "beta", requestsPerUnit: 7 })).accepted;
+    const changed = translateResources(stateOfManifests({ name: "b", domain: "beta", requestsPerUnit: 7 })).accepted;
     vi.clearAllMocks();
     const after = buildSnapshots({ ...rest, accepted: [...accepted.slice(0, 1), ...changed] });
     expect(encodeResource).toHaveBeenCalledTimes(1);
@@ -61,12 +61,12 @@ describe("buildSnapshots()", () => {
       { name: "g", domain: "gold", fleets: ["gold"] },
       { name: "i", domain: "iron", fleets: ["iron"] },
     );
-    const assembly = assemble(state);
-    const before = buildSnapshots(assembly);
-    const changed = assemble(
+    const desired = translateResources(state);
+    const before = buildSnapshots(desired);
+    const changed = translateResources(
       stateOfManifests({ name: "i", domain: "iron", fleets: ["iron"], requestsPerUnit: 7 }),
     ).accepted;
-    const after = buildSnapshots({ ...assembly, accepted: [...assembly.accepted.slice(0, 1), ...changed] }, before);
+    const after = buildSnapshots({ ...desired, accepted: [...desired.accepted.slice(0, 1), ...changed] }, before);
     expect([after.byFleet.get("gold"), after.others]).toEqual([before.byFleet.get("gold"), before.others]);
     expect(after.byFleet.get("gold")).toBe(before.byFleet.get("gold"));
     expect(after.byFleet.get("iron")?.version).not.toBe(before.byFleet.get("iron")?.version);

@@ -1,7 +1,7 @@
 // Reports resources: the status of each, its problems, and the sync status of its pods. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-import type { AcceptedResource, Refusal } from "../../assemble/assembly.ts";
+import type { AcceptedResource, Refusal } from "../../assemble/desired-configuration.ts";
 import type { NackedResource } from "../../snapshot/nacks.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
@@ -26,7 +26,7 @@ export interface FleetPods {
 /** The input of the reports. */
 export interface ResourceSources {
   readonly publisher: PublisherState;
-  /** Of the assembly, and of too large snapshots. */
+  /** Of the desired configuration, and of too large snapshots. */
   readonly refusals: readonly Refusal[];
   readonly fleets: readonly FleetPods[];
 }
@@ -46,7 +46,7 @@ export function reportResources(
 
 /** Resources that wait because of a too large snapshot, per fleet: its causes, and the others. */
 export function tooLargeRefusals(publisher: PublisherState): readonly Refusal[] {
-  const accepted = new Map(publisher.assembly?.accepted.map((resource) => [resource.key, resource]));
+  const accepted = new Map(publisher.desired?.accepted.map((resource) => [resource.key, resource]));
   return [...publisher.publication].flatMap(([fleet, { hold, snapshot }]) => {
     if (hold?.kind !== "too-large") return [];
     const offenders = new Set(hold.resources);
@@ -126,7 +126,7 @@ function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): R
     return facts;
   };
   for (const resource of publisher.read?.resources ?? []) factsOf(resourceKey(resource)).written ??= resource;
-  for (const accepted of publisher.assembly?.accepted ?? []) factsOf(accepted.key).accepted = accepted;
+  for (const accepted of publisher.desired?.accepted ?? []) factsOf(accepted.key).accepted = accepted;
   const unnamed = refusalsOfFiles(refused);
   for (const refusal of refused) {
     if (refusal.resource !== undefined) factsOf(refusal.resource).refusals.push(refusal);

@@ -338,7 +338,7 @@ describe("reportRollout()", () => {
       { snapshotMaxBytes: 500 },
     );
     let times = 0;
-    const accepted = large.assembly?.accepted ?? [];
+    const accepted = large.desired?.accepted ?? [];
     const counted = accepted.map((resource) => ({
       ...resource,
       get place() {
@@ -346,7 +346,7 @@ describe("reportRollout()", () => {
         return resource.place;
       },
     }));
-    const report = reportOf({ ...large, assembly: { refusals: [], fleets: [], ...large.assembly, accepted: counted } });
+    const report = reportOf({ ...large, desired: { refusals: [], fleets: [], ...large.desired, accepted: counted } });
     expect([report.refusals.length, report.resources.length, times]).toEqual([1, 1, 2]); // Once for the refusal, once for the resource.
   });
 

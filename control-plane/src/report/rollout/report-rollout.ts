@@ -1,5 +1,5 @@
 // Makes the rollout report from the state of the publisher and the answers of the pods. Pure.
-import type { Refusal } from "../../assemble/assembly.ts";
+import type { Refusal } from "../../assemble/desired-configuration.ts";
 import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
 import { type SyncStatus, syncStatusOf } from "../../pods/sync-status.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
@@ -46,7 +46,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   const { publication, publishedMs } = publisher;
   const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
   const fleets = fleetStatuses(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
-  const refusals = [...(publisher.assembly?.refusals ?? []), ...tooLargeRefusals(publisher)];
+  const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
   const resources = reportResources({ publisher, refusals, fleets }, filter);
   return {
     replica,

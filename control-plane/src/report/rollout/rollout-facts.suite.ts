@@ -1,6 +1,6 @@
 // What reports are made of, for tests: a publisher that has read some files, and pods in every
 // state. Only tests import it.
-import { assemble } from "../../assemble/assemble.ts";
+import { translateResources } from "../../assemble/translate-resources.ts";
 import { stateOf } from "../../assemble/manifests.suite.ts";
 import type { PodState } from "../../pods/pod-registry.ts";
 import { OTHER_FLEETS, publish, UNPUBLISHED } from "../../snapshot/publication.ts";
@@ -34,8 +34,8 @@ export function publisherOfState(
   read: SourceState,
   { snapshotMaxBytes = 1_000_000, before }: PublisherText = {},
 ): PublisherState {
-  const assembly = assemble(read);
-  const wanted = buildSnapshots(assembly);
+  const desired = translateResources(read);
+  const wanted = buildSnapshots(desired);
   const publication = publish(before?.publication ?? UNPUBLISHED, wanted, AT_MS, {
     snapshotMaxBytes,
     allowEmptyAfterMs: 0,
@@ -44,7 +44,7 @@ export function publisherOfState(
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
   return {
     read,
-    assembly,
+    desired,
     publication,
     publishedMs,
     changedMs: publishedMs,
@@ -57,7 +57,7 @@ export function publisherOfState(
 /** A publisher whose source was not read yet. */
 export const UNREAD: PublisherState = {
   read: undefined,
-  assembly: undefined,
+  desired: undefined,
   publication: UNPUBLISHED,
   publishedMs: new Map(),
   changedMs: new Map(),

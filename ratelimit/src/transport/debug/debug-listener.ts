@@ -6,7 +6,7 @@ import type { Log } from "@weir/common/log/log";
 import type { ListenAddress } from "@weir/common/net/listen";
 
 import type { Health } from "../../health/health.ts";
-import type { RuleSet } from "../../rules/rule-set.ts";
+import type { RuleSet } from "@weir/limits/rules/compile";
 import { createPacedResponses } from "../../statistics/paced-response.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
@@ -22,7 +22,7 @@ const SLICE_LENGTH = 65_536;
 
 /** What the listener serves. */
 export interface DebugListenerDeps {
-  readonly rules: () => RuleSet | undefined;
+  readonly rules: () => Pick<RuleSet<unknown>, "dump"> | undefined;
   readonly statistics: StatisticsStore;
   /** EXTRA_TAGS: part of the names in /stats. */
   readonly extraTags: ReadonlyMap<string, string>;

@@ -8,7 +8,8 @@ import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/rat
 
 import type { DecideError } from "../../decide/decide-error.ts";
 import type { DecisionCall } from "../../decide/decider.ts";
-import { type Decision, OVER_LIMIT } from "../../decide/decision.ts";
+import { OVER_LIMIT } from "@weir/limits/classify/status";
+import type { Decision } from "../../decide/decision.ts";
 import type { DecideErrorCode } from "../../errors.ts";
 import { GRPC_STATUS_OF, type GrpcStatusName } from "../grpc-status.ts";
 import { responseMessage } from "../response-message.ts";
