@@ -1,4 +1,6 @@
 // Tests of api-client.ts with a fake server, for answers that a healthy one does not give.
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { gzipSync } from "node:zlib";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -238,6 +240,30 @@ describe("ApiClient", () => {
       message: expect.stringContaining("no answer from https://10.0.0.1: nothing was received for 1 s") as string,
     });
     await proxied.close();
+  });
+
+  it("list() goes through a SOCKS5 proxy", async () => {
+    const proxy = createServer((socket) => {
+      // Version 5 without authentication, then the connection to the requested port (RFC 1928).
+      socket.once("data", () => {
+        socket.write(Buffer.from([5, 0]));
+        socket.once("data", (request: Buffer) => {
+          const target = connect(request.readUInt16BE(request.length - 2), "127.0.0.1", () => {
+            socket.write(Buffer.from([5, 0, 0, 1, 127, 0, 0, 1, 0, 0]));
+            socket.pipe(target).pipe(socket);
+          });
+        });
+      });
+    }).listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    const proxyUrl = `socks5://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const forRequest = async (): ReturnType<ClusterAccess["forRequest"]> => ({
+      ...(await server.access.forRequest()),
+      proxyUrl,
+    });
+    client = openClient(60_000, 60_000, { renew: () => undefined, forRequest });
+    expect(await listAnswered(200, EMPTY_LIST)).toMatchObject({ resourceVersion: "5" });
+    proxy.close();
   });
 
   it("uses one connection for lists and watches that follow each other", async () => {

@@ -204,7 +204,9 @@ function createDispatcher(tls: RequestAccess["tls"], proxyUrl: string | undefine
   return new ProxyAgent({
     uri: proxyUrl,
     requestTls: connect,
-    proxyTls: { timeout: timeoutMs, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, allowH2: false },
+    connectTimeout: timeoutMs,
+    // With this option undici uses TLS also to a SOCKS proxy.
+    ...(proxyUrl.startsWith("https:") && { proxyTls: { allowH2: false } }),
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: timeoutMs }),
   });
 }
