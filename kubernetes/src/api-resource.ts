@@ -1,6 +1,6 @@
 // What is listed and watched: a resource of the Kubernetes API, where in the cluster, and how
 // messages call that. No requests are made here.
-import { API_VERSION } from "@weir/crds/rate-limit-config/schema";
+import { API_VERSION } from "@weir/crds/rate-limit-config/schema/schema";
 
 /** Some objects of an API server. */
 export interface ApiResource {

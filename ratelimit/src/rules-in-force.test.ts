@@ -2,7 +2,7 @@ import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
 import { ConfigError } from "./config/errors.ts";
-import { parseRuleFile } from "./config/files/rule-file.ts";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import { createHealth, type Health } from "./health/health.ts";
 import { createRulesInForce, type RulesInForce } from "./rules-in-force.ts";
 import { createServiceStatistics, type ServiceStatistics } from "./statistics/service-statistics.ts";
@@ -22,7 +22,7 @@ function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
 
 function config(name: string, text: string): RateLimitConfigModel {
   const file = parseRuleFile(name, text);
-  if (!file.ok) throw file.error;
+  if (!file.ok) throw new Error(file.message);
   return file.model;
 }
 

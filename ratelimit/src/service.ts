@@ -176,9 +176,9 @@ async function createConfigSource(
 ): Promise<ConfigSource> {
   switch (config.source.kind) {
     case "files": {
-      const { createFileSource } = await import("./config/files/file-source.ts");
+      const { FileSource } = await import("./config/files/file-source.ts");
       const listener = countLoads(deps.listener, createLoadStatistics(deps.store, "runtime"));
-      return createFileSource({ ...deps, listener }, config.source.directory);
+      return new FileSource({ ...deps, listener }, config.source.directory);
     }
     case "xds": {
       const { createXdsSource } = await import("./config/xds/xds-source.ts");

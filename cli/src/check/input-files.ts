@@ -1,10 +1,7 @@
-// Finds and reads the files that a command line names. What is in them is not looked at here.
+// Finds and reads the files that a command line names.
 import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-
-import { readBounded } from "./read-bounded.ts";
-import type { InputStream } from "./read-bounded.ts";
 
 /** Most files of one run; more means that the wrong directory was named. */
 const FILES_MAX = 10_000;
@@ -18,14 +15,14 @@ const DEPTH_MAX = 32;
  */
 const FILE_ENDING = /\.(ya?ml|json)$/;
 
-/**
- * What the control plane does not look at either: the versions behind a mounted ConfigMap, and the
- * locks of editors.
- */
+/** Skipped by the control plane, too: the versions behind a mounted ConfigMap, locks of editors. */
 const SKIPPED_NAME = /^\.[.#]/;
 
 /** Name of standard input on the command line. */
 const STANDARD_INPUT = "-";
+
+/** A file or standard input, as far as reading goes. */
+export type InputStream = AsyncIterable<Uint8Array>;
 
 /** A file that was read, or the reason why it was not. */
 export type InputFile =
@@ -47,7 +44,22 @@ export async function readInputFiles(
   return files;
 }
 
-/** What a search has come across. */
+/**
+ * The bytes of a stream; undefined when there are more than `sizeMaxBytes`, and then no more are
+ * read: a path may lead to a device or a pipe without end. Rejects as the stream does.
+ */
+export async function readBounded(stream: InputStream, sizeMaxBytes: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > sizeMaxBytes) return undefined;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** State of a search. */
 interface Search {
   /** Paths still to be read, and what cannot be. */
   readonly found: (string | InputFile)[];

@@ -2,19 +2,19 @@
 import type { DescriptorModel } from "@weir/limits/model/model";
 
 import type { CheckedFiles } from "../check/check-files.ts";
-import type { CheckedRules, Place } from "../check/check-text.ts";
+import type { CheckedRules, FileLocation } from "../check/check-text.ts";
 
 /** A rule, where it is written, and the rules below it. */
 export interface PlacedRule {
   readonly model: DescriptorModel;
-  readonly place: Place;
+  readonly place: FileLocation;
   readonly children: readonly PlacedRule[];
 }
 
 /** A domain with its rules in configured order. */
 export interface ConfiguredDomain {
   readonly domain: string;
-  readonly place: Place;
+  readonly place: FileLocation;
   readonly rules: readonly PlacedRule[];
 }
 

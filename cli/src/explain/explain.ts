@@ -6,7 +6,7 @@ import { unitOfNumber } from "@weir/limits/model/unit";
 import type { RuleMatch } from "@weir/ratelimit/rules/rule-set";
 import { compileTrialRules } from "@weir/ratelimit/rules/trial-rules";
 
-import type { Place } from "../check/check-text.ts";
+import type { FileLocation } from "../check/check-text.ts";
 import type { RequestEntry } from "./arguments.ts";
 import type { ConfiguredDomain, PlacedRule } from "./configured-domain.ts";
 import { traceDescriptor } from "./trace.ts";
@@ -24,7 +24,7 @@ export interface Window {
 export interface ExplainedRule {
   /** Domain and rules on the way, joined by dots. */
   readonly path: string;
-  readonly place: Place;
+  readonly place: FileLocation;
   readonly unlimited: boolean;
   /** Absent when unlimited. */
   readonly requestsPerUnit?: number;

@@ -1,7 +1,7 @@
 // What `weir explain` found, for people and for programs. Pure.
 import { displayWidth, padToWidth } from "../command-line/display-width.ts";
 import { counted, printable } from "../command-line/printable.ts";
-import type { Place } from "../check/check-text.ts";
+import type { FileLocation } from "../check/check-text.ts";
 import type { ConfiguredDomain } from "./configured-domain.ts";
 import type { ExplainedDescriptor, ExplainedRule, Window } from "./explain.ts";
 import type { Candidate, Trace, TraceLevel, Verdict } from "./trace.ts";
@@ -137,6 +137,6 @@ function timeText(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
 }
 
-function placeText({ path, line, column }: Place): string {
+function placeText({ path, line, column }: FileLocation): string {
   return `${path}:${line}:${column}`;
 }

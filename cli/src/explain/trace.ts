@@ -4,7 +4,7 @@
 import { compositeKey } from "@weir/limits/model/model";
 import { compileWildcard, matchesWildcard } from "@weir/ratelimit/rules/wildcard";
 
-import type { Place } from "../check/check-text.ts";
+import type { FileLocation } from "../check/check-text.ts";
 import type { RequestEntry } from "./arguments.ts";
 import type { PlacedRule } from "./configured-domain.ts";
 
@@ -29,7 +29,7 @@ export type Verdict =
 export interface Candidate {
   /** Key and value as the rule is called among its siblings, such as `path_/cart`. */
   readonly rule: string;
-  readonly place: Place;
+  readonly place: FileLocation;
   readonly verdict: Verdict;
 }
 

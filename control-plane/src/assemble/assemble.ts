@@ -1,7 +1,8 @@
 // From resources to what is served: validation, one owner for each domain, translation to messages.
 // Pure: the same resources in any order give the same assembly. What it remembers of resources
 // saves time and changes nothing.
-import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
+import { fieldPath } from "@weir/limits/model/field-path";
+import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
 import { messageOfModel } from "@weir/limits/model/message";
 import { type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
 

@@ -1,6 +1,6 @@
 // What of a resource pods of the reference service cannot do: they skip the fields, so its limits
 // are enforced without them. Pure.
-import { fieldPath } from "@weir/crds/rate-limit-config/translate";
+import { fieldPath } from "@weir/limits/model/field-path";
 import type {
   RateLimitConfig,
   RateLimitDescriptor,

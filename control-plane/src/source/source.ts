@@ -1,7 +1,7 @@
 // What a source of resources is: it knows the whole desired state and tells when that may have
 // changed. It neither validates across resources nor decides what is served; that is assemble's.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
-import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 
 /** Where something is written. */
 export interface Place {

@@ -6,7 +6,7 @@ import { dirname, resolve } from "node:path";
 
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
-import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
+import { readYamlDocuments } from "@weir/limits/go-yaml/json-documents";
 
 import type { CredentialProgram } from "./credential-program.ts";
 

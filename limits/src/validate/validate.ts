@@ -4,6 +4,7 @@
 // reason.
 import type { JsonValue } from "@bufbuild/protobuf";
 
+import type { FieldPath } from "../model/field-path.ts";
 import { compositeKey } from "../model/model.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "../model/model.ts";
 import { parseUnit } from "../model/unit.ts";
@@ -14,15 +15,9 @@ import { parseUnit } from "../model/unit.ts";
  */
 const METADATA_DEPTH_MAX = 100;
 
-/**
- * Names of fields and positions in lists, from the root of a model to one place in it, e.g.
- * `["descriptors", 2, "rateLimit", "unit"]`.
- */
-export type ConfigPath = readonly (string | number)[];
-
 /** One broken rule. */
 export interface ConfigProblem {
-  readonly path: ConfigPath;
+  readonly path: FieldPath;
   /** The text after the `<name>: ` prefix. */
   readonly message: string;
 }
@@ -75,7 +70,7 @@ function checkDomain(config: RateLimitConfigModel, problems: ConfigProblem[]): v
 /** A level of the tree whose rules are being checked. */
 interface Level {
   readonly descriptors: readonly DescriptorModel[];
-  readonly path: ConfigPath;
+  readonly path: FieldPath;
   /** Domain and composite keys from the root to this level, joined by dots. */
   readonly parent: string;
   /** Composite keys seen at this level. */
@@ -116,11 +111,11 @@ function checkDescriptors(config: RateLimitConfigModel, topLevelKeys: Set<string
 
 function checkDescriptor(
   descriptor: DescriptorModel,
-  at: { readonly path: ConfigPath; readonly fullKey: string; readonly keys: Set<string> },
+  at: { readonly path: FieldPath; readonly fullKey: string; readonly keys: Set<string> },
   problems: ConfigProblem[],
 ): void {
   const composite = compositeKey(descriptor);
-  const report = (path: ConfigPath, message: string): void =>
+  const report = (path: FieldPath, message: string): void =>
     void problems.push({ path: [...at.path, ...path], message });
   if (descriptor.key === "") {
     report(["key"], "descriptor has empty key");
@@ -142,7 +137,7 @@ function checkDescriptor(
   }
 }
 
-function checkLimit(limit: RateLimitModel, report: (path: ConfigPath, message: string) => void): void {
+function checkLimit(limit: RateLimitModel, report: (path: FieldPath, message: string) => void): void {
   const hasUnit = parseUnit(limit.unit) !== undefined;
   if (limit.unlimited && hasUnit) report(["rateLimit", "unit"], "should not specify rate limit unit when unlimited");
   if (!limit.unlimited && !hasUnit) report(["rateLimit", "unit"], `invalid rate limit unit '${limit.unit}'`);
@@ -163,6 +158,7 @@ function reasonNotConvertible(value: JsonValue | undefined, depthLeft: number): 
     case "string":
       return value.isWellFormed() ? undefined : `invalid UTF-8 in string: ${JSON.stringify(value)}`;
     case "number":
+      return Number.isFinite(value) ? undefined : `a number must be finite, current value is ${value}`;
     case "boolean":
       return undefined;
     case "object":

@@ -2,7 +2,7 @@ import type { AdminServer } from "@weir/common/admin/admin-server";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { parseRuleFile } from "../../config/files/rule-file.ts";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import { createHealth, type Health } from "../../health/health.ts";
 import { compileRules } from "../../rules/compile.ts";
 import type { RuleSet } from "../../rules/rule-set.ts";
@@ -58,7 +58,7 @@ describe("createDebugListener", () => {
   it("/rlconfig is empty before the first configuration, then has a line per rule (cases 178, 189, 190)", async () => {
     expect(await get("/rlconfig")).toBe("200 ");
     const file = parseRuleFile("rules.yaml", RULES);
-    if (!file.ok) throw file.error;
+    if (!file.ok) throw new Error(file.message);
     rules = compileRules([file.model], { statistics: store });
     expect(await get("/rlconfig")).toBe(
       "200 foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: true, quota_mode: true\n" +

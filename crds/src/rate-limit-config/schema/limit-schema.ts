@@ -1,0 +1,81 @@
+// The limit inside a rule of the custom resource: its part of the schema. The rules around it stand
+// in schema.ts.
+import * as z from "zod";
+
+/** Longest name of a limit, in characters. */
+const LIMIT_NAME_LENGTH_MAX = 256;
+
+/** Most limits that one limit switches off. */
+const REPLACES_MAX = 32;
+
+/** Largest number of requests per unit: what the 32 bits on the wire hold. */
+const REQUESTS_MAX = 4_294_967_295;
+
+const limitFields = {
+  unit: z
+    .enum(["second", "minute", "hour", "day", "week", "month", "year"])
+    .optional()
+    .describe(
+      "Length of the window in which requests are counted: second, minute, hour, day, week, month (30 days) or year (365 days). Windows are " +
+        "aligned to the Unix epoch. Required, unless unlimited is true: then it must be absent.",
+    ),
+  requestsPerUnit: z.int().min(0).max(REQUESTS_MAX).optional().meta({
+    format: "int64",
+    description: "Requests allowed in one unit. 0 rejects every request. Required, unless unlimited is true.",
+  }),
+  unlimited: z.boolean().optional().describe("Every request passes, and is still counted in the statistics."),
+  name: text(LIMIT_NAME_LENGTH_MAX)
+    .optional()
+    .describe("Name of the limit: told to the caller, and used by replaces of other limits. It need not be unique."),
+  replaces: z
+    .array(
+      z
+        .object({ name: text(LIMIT_NAME_LENGTH_MAX).min(1).describe("Name of the limits to switch off.") })
+        .describe("Names limits by their name."),
+    )
+    .max(REPLACES_MAX)
+    .optional()
+    .meta({
+      "x-kubernetes-list-type": "atomic",
+      description:
+        "Limits that this one switches off when both match the same request. They are neither counted nor enforced then.",
+    }),
+} as const;
+
+/** A limit of the custom resource. */
+export type LimitSpec = z.infer<z.ZodObject<typeof limitFields>>;
+
+/** The limit, with what its schema says of fields that need each other. */
+export function limitSchema(constraints: Readonly<Record<string, unknown>>): z.ZodObject<typeof limitFields> {
+  return z
+    .object(limitFields)
+    .superRefine((limit, context) => {
+      if (limit.unlimited === true) return;
+      if (limit.unit === undefined) {
+        context.addIssue({ code: "custom", path: ["unit"], message: "is required, unless unlimited is true" });
+      }
+      if (limit.requestsPerUnit === undefined) {
+        context.addIssue({
+          code: "custom",
+          path: ["requestsPerUnit"],
+          message: "is required, unless unlimited is true; 0 rejects every request",
+        });
+      }
+    })
+    .meta({
+      ...constraints,
+      description:
+        "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
+        "rule on the same key. One counter is kept for each different value of the entries that led here.",
+    });
+}
+
+/**
+ * A text of at most so many characters; JSON schema counts code points, not the halves of surrogate
+ * pairs.
+ */
+export function text(charactersMax: number): z.ZodString {
+  const isShort = (value: string): boolean =>
+    value.length <= charactersMax || Array.from(value).length <= charactersMax;
+  return z.string().refine(isShort, `must have at most ${charactersMax} characters`).meta({ maxLength: charactersMax });
+}
