@@ -135,7 +135,7 @@ describe("convertText()", () => {
     const conversion = convert(`domain: d\ndescriptors:\n  - key: ${"k".repeat(257)}\n  - ${deep}\n`);
     expect(conversion.results).toEqual([]);
     expect(told(conversion).map((line) => line.slice(0, 150))).toEqual([
-      `in.yaml:3:10: descriptors[0].key: a manifest cannot express this: must have at most 256 characters, is "${"k".repeat(50)}`,
+      `in.yaml:3:10: descriptors[0].key: a manifest cannot express this: must have at most 256 characters, is "${"k".repeat(46)}`,
       "in.yaml:4:142: descriptors[1].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors: a manifest cannot express this: rules".slice(0, 150), // prettier-ignore
     ]);
   });

@@ -1,5 +1,5 @@
-// Reads rule files as envoyproxy/ratelimit does, with gopkg.in/yaml.v2: the judge of the tests of our own reader.
-// Each line of standard input is one text as a JSON string; each line of standard output is what comes of it, as JSON.
+// Reads rule files as envoyproxy/ratelimit does, with gopkg.in/yaml.v2: our own reader is tested against it.
+// Each line of standard input is one text as a JSON string; each line of standard output is its result as JSON.
 package main
 
 import (
@@ -38,7 +38,7 @@ type descriptor struct {
 	ShareThreshold bool                   `yaml:"share_threshold" json:"shareThreshold"`
 	Metadata       map[string]interface{} `yaml:"metadata" json:"-"`
 	// JSON knows no keys but texts, so metadata is converted for it.
-	PlainMetadata map[string]interface{} `yaml:"-" json:"metadata,omitempty"`
+	PlainMetadata *map[string]interface{} `yaml:"-" json:"metadata,omitempty"`
 }
 
 type root struct {
@@ -145,7 +145,8 @@ func completed(all []descriptor) []descriptor {
 			one.RateLimit.Replaces = []replaced{}
 		}
 		if one.Metadata != nil {
-			one.PlainMetadata = plain(one.Metadata).(map[string]interface{})
+			converted := plain(one.Metadata).(map[string]interface{})
+			one.PlainMetadata = &converted
 		}
 	}
 	return all
