@@ -1,5 +1,4 @@
-// The CustomResourceDefinition of RateLimitConfig, made from the schema. Pure: generate.ts writes
-// it to a file.
+// Makes the CustomResourceDefinition of RateLimitConfig from the schema. Pure: generate.ts writes it to a file.
 import { stringify } from "yaml";
 import * as z from "zod";
 
@@ -52,7 +51,7 @@ function customResourceDefinition(): Readonly<Record<string, unknown>> {
           served: true,
           storage: true,
           subresources: { status: {} },
-          // Who owns a domain: kubectl get rlc -A --field-selector spec.domain=shop
+          // For kubectl get rlc -A --field-selector spec.domain=shop
           selectableFields: [{ jsonPath: ".spec.domain" }],
           additionalPrinterColumns: printerColumns(),
           schema: { openAPIV3Schema: resourceSchema() },
@@ -63,29 +62,20 @@ function customResourceDefinition(): Readonly<Record<string, unknown>> {
 }
 
 function printerColumns(): readonly StructuralSchema[] {
+  const column = (name: string, description: string, jsonPath: string, type = "string"): StructuralSchema => ({
+    name,
+    type,
+    description,
+    jsonPath,
+  });
   const condition = (type: string, field: string): string => `.status.conditions[?(@.type=="${type}")].${field}`;
   return [
-    { name: "Domain", type: "string", description: "Domain of the rules.", jsonPath: ".spec.domain" },
-    {
-      name: "Accepted",
-      type: "string",
-      description: "Valid, and owner of its domain.",
-      jsonPath: condition("Accepted", "status"),
-    },
-    {
-      name: "Programmed",
-      type: "string",
-      description: "Loaded by the rate limit pods.",
-      jsonPath: condition("Programmed", "status"),
-    },
-    {
-      name: "Pods",
-      type: "string",
-      description: "Pods that have loaded it, of those that should.",
-      jsonPath: ".status.pods.summary",
-    },
-    { name: "Reason", type: "string", description: "Why it is ready or not.", jsonPath: condition("Ready", "reason") },
-    { name: "Age", type: "date", description: "Time since it was created.", jsonPath: ".metadata.creationTimestamp" },
+    column("Domain", "Domain of the rules.", ".spec.domain"),
+    column("Accepted", "Valid, and owner of its domain.", condition("Accepted", "status")),
+    column("Programmed", "Loaded by the rate limit pods.", condition("Programmed", "status")),
+    column("Pods", "Pods that have loaded it, of those that should.", ".status.pods.summary"),
+    column("Reason", "Why it is ready or not.", condition("Ready", "reason")),
+    column("Age", "Time since it was created.", ".metadata.creationTimestamp", "date"),
   ];
 }
 
@@ -94,7 +84,7 @@ function resourceSchema(): StructuralSchema {
     type: "object",
     description:
       "Rate limits of one domain. The control plane sends them to the rate limit pods of its fleets, where they are enforced within a second; the " +
-      "status tells how far they have come.",
+      "status shows which of them have loaded them.",
     required: ["spec"],
     properties: {
       apiVersion: { type: "string", description: "Version of the schema of this resource." },
@@ -107,9 +97,9 @@ function resourceSchema(): StructuralSchema {
 }
 
 /**
- * The same schema within the rules of CRDs: no forbidden words, no `additionalProperties` beside
- * `properties` or beside preserved fields, and the words in one order, so that the file reads well.
- * The bound of a double's whole numbers, which zod puts on every integer, says nothing to a reader.
+ * The same schema within the rules of CRDs: no forbidden words, no `additionalProperties` next to
+ * `properties` or to preserved fields, and the words in one order, so that the file reads well.
+ * The bound of a double's whole numbers, which zod puts on every integer, is left out.
  */
 function structural(schema: unknown): StructuralSchema {
   const { type, format, description, properties, required, items, additionalProperties, ...rest } = schema as Record<

@@ -1,5 +1,5 @@
-// The limit inside a rule of the custom resource: its part of the schema. The rules around it stand
-// in schema.ts.
+// The schema of the limit inside a rule of the custom resource. The validator of @weir/limits repeats its rules on fields
+// that need each other.
 import * as z from "zod";
 
 /** Longest name of a limit, in characters. */
@@ -10,6 +10,43 @@ const REPLACES_MAX = 32;
 
 /** Largest number of requests per unit: what the 32 bits on the wire hold. */
 const REQUESTS_MAX = 4_294_967_295;
+
+/** A limit of the first level: CEL rules with messages of their own, which the API server's budget allows there. */
+const LIMIT_VALIDATIONS = {
+  "x-kubernetes-validations": [
+    {
+      rule: "has(self.unit) || (has(self.unlimited) && self.unlimited)",
+      message: "unit is required, unless unlimited is true",
+      reason: "FieldValueRequired",
+      fieldPath: ".unit",
+    },
+    {
+      rule: "has(self.requestsPerUnit) || (has(self.unlimited) && self.unlimited)",
+      message: "requestsPerUnit is required, unless unlimited is true; 0 rejects every request",
+      reason: "FieldValueRequired",
+      fieldPath: ".requestsPerUnit",
+    },
+    {
+      rule: "!has(self.unit) || !has(self.unlimited) || !self.unlimited",
+      message: "should not specify rate limit unit when unlimited",
+      reason: "FieldValueForbidden",
+      fieldPath: ".unit",
+    },
+    {
+      rule: "!has(self.name) || !has(self.replaces) || self.replaces.all(replaced, replaced.name != self.name)",
+      message: "replaces should not contain name of same descriptor",
+      fieldPath: ".replaces",
+    },
+  ],
+} as const;
+
+/** A limit of a deeper level, in plain words of the schema: either counted or unlimited. */
+const LIMIT_ALTERNATIVES = {
+  anyOf: [
+    { required: ["unit", "requestsPerUnit"], properties: { unlimited: { enum: [false] } } },
+    { required: ["unlimited"], properties: { unlimited: { enum: [true] } }, not: { required: ["unit"] } },
+  ],
+} as const;
 
 const limitFields = {
   unit: z
@@ -26,7 +63,9 @@ const limitFields = {
   unlimited: z.boolean().optional().describe("Every request passes, and is still counted in the statistics."),
   name: text(LIMIT_NAME_LENGTH_MAX)
     .optional()
-    .describe("Name of the limit: told to the caller, and used by replaces of other limits. It need not be unique."),
+    .describe(
+      "Name of the limit: returned to the caller, and used by replaces of other limits. It need not be unique.",
+    ),
   replaces: z
     .array(
       z
@@ -45,8 +84,8 @@ const limitFields = {
 /** A limit of the custom resource. */
 export type LimitSpec = z.infer<z.ZodObject<typeof limitFields>>;
 
-/** The limit, with what its schema says of fields that need each other. */
-export function limitSchema(constraints: Readonly<Record<string, unknown>>): z.ZodObject<typeof limitFields> {
+/** The limit of a rule of the first level or of a deeper one. */
+export function limitSchema(isTop: boolean): z.ZodObject<typeof limitFields> {
   return z
     .object(limitFields)
     .superRefine((limit, context) => {
@@ -63,7 +102,7 @@ export function limitSchema(constraints: Readonly<Record<string, unknown>>): z.Z
       }
     })
     .meta({
-      ...constraints,
+      ...(isTop ? LIMIT_VALIDATIONS : LIMIT_ALTERNATIVES),
       description:
         "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
         "rule on the same key. One counter is kept for each different value of the entries that led here.",

@@ -1,5 +1,4 @@
-// The metadata of a resource, which are Kubernetes' own: what an API server refuses of them in a
-// manifest. The CRD says nothing of them.
+// The schema of Kubernetes' object metadata in a manifest: it refuses what an API server refuses. The CRD has none.
 import * as z from "zod";
 
 /** Names as Kubernetes wants them: of objects (DNS subdomain) and of namespaces (DNS label). */
@@ -8,7 +7,7 @@ const OBJECT_NAME_LENGTH_MAX = 253;
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const NAMESPACE_NAME_LENGTH_MAX = 63;
 
-/** Values of labels, and what stands behind the slash in the names of labels and annotations. */
+/** Values of labels, and the part behind the slash in the names of labels and annotations. */
 const LABEL_TEXT = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const LABEL_TEXT_LENGTH_MAX = 63;
 
@@ -65,7 +64,7 @@ export const objectMetadata = z.object({
   deletionTimestamp: time.optional(),
   labels: labels.optional(),
   annotations: annotations.optional(),
-  // Known, so that they are not refused; what they say means nothing here.
+  // Known, so that they are not refused; they have no meaning here.
   deletionGracePeriodSeconds: z.int().optional(),
   finalizers: z.array(z.string().refine(isQualifiedName, QUALIFIED_NAME_MESSAGE)).optional(),
   generateName: z.string().optional(),
@@ -84,14 +83,8 @@ export const storedObjectMetadata = objectMetadata.extend({
   finalizers: z.unknown().optional(),
 });
 
-/** What is wrong with a name, placed at the name and not at what it holds. */
-function nameIssue(name: string): {
-  code: "custom";
-  path: string[];
-  message: string;
-  input: string;
-  params: { about: string };
-} {
+/** What is wrong with a name, placed at the name and not at its value. */
+function nameIssue(name: string): Parameters<z.RefinementCtx["addIssue"]>[0] {
   return { code: "custom", path: [name], message: QUALIFIED_NAME_MESSAGE, input: name, params: { about: "name" } };
 }
 

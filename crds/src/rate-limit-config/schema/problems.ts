@@ -1,5 +1,5 @@
-// What is wrong with a resource, in words: every message says what is allowed and what was found.
-// It does not know where the resource came from.
+// Explains what is wrong with a resource: every message says what is allowed and what was found.
+import type { FieldPath } from "@weir/limits/model/field-path";
 import * as z from "zod";
 
 /** Longest text that is quoted in a message, in characters. */
@@ -23,66 +23,48 @@ const EXPECTED: Readonly<Record<string, string>> = {
 
 /** One thing that is wrong in a resource. */
 export interface ManifestProblem {
-  /**
-   * Names of fields and positions in lists, from the root of the resource, e.g. `["spec",
-   * "descriptors", 2, "key"]`.
-   */
-  readonly path: readonly (string | number)[];
+  /** From the root of the resource. */
+  readonly path: FieldPath;
   readonly message: string;
   /** Set when the name of the field is wrong, not what it holds. */
   readonly about?: "name";
 }
 
-/**
- * The problem that a failed check of the schema stands for. The check must have been run with
- * `reportInput`.
- */
+/** The problem of a failed check of the schema, which must have been run with `reportInput`. */
 export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
   const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   const isAboutName = issue.code === "custom" && issue.params?.["about"] === "name";
-  return { path, message: messageOfIssue(issue), ...(isAboutName ? { about: "name" } : {}) };
+  return { path, message: messageOfIssue(issue), ...(isAboutName && { about: "name" }) };
 }
 
 /**
  * A copy of a value without the fields that its schema does not know, which are reported, and
- * without fields that are null: the API server takes those for absent.
+ * without fields that are null: the API server takes those for absent. `ends` has the messages for
+ * fields that are unknown only because the schema ends.
  */
 export function omitUnknown(
   value: unknown,
   schema: z.ZodType,
-  options: {
-    /** What to say of a field by this name, where it is not known because the schema ends. */ readonly ends: Readonly<
-      Record<string, string>
-    >;
-  },
+  ends: Readonly<Record<string, string>>,
 ): { readonly value: unknown; readonly problems: readonly ManifestProblem[] } {
   const problems: ManifestProblem[] = [];
-  return { value: copyKnown(value, schema, { path: [], problems, ends: options.ends }), problems };
-}
-
-/** Where a copy has got to. */
-interface CopyPlace {
-  readonly path: readonly (string | number)[];
-  readonly problems: ManifestProblem[];
-  readonly ends: Readonly<Record<string, string>>;
-}
-
-function copyKnown(value: unknown, schema: z.core.$ZodType, at: CopyPlace): unknown {
-  if (schema instanceof z.ZodOptional) return copyKnown(value, schema.unwrap(), at);
-  if (schema instanceof z.ZodArray && Array.isArray(value)) {
-    return value.map((item, index) => copyKnown(item, schema.element, { ...at, path: [...at.path, index] }));
-  }
-  if (!(schema instanceof z.ZodObject) || !isMapping(value)) return value;
-  const shape = schema.shape as Readonly<Record<string, z.core.$ZodType>>;
-  const entries: [string, unknown][] = [];
-  for (const [key, inner] of Object.entries(value)) {
-    const path = [...at.path, key];
-    const field = Object.hasOwn(shape, key) ? shape[key] : undefined;
-    if (field === undefined)
-      at.problems.push({ path, message: at.ends[key] ?? unknownFieldMessage(key, Object.keys(shape)), about: "name" });
-    else if (inner !== null) entries.push([key, copyKnown(inner, field, { ...at, path })]);
-  }
-  return Object.fromEntries(entries);
+  const copy = (from: unknown, known: z.core.$ZodType, path: FieldPath): unknown => {
+    if (known instanceof z.ZodOptional) return copy(from, known.unwrap(), path);
+    if (known instanceof z.ZodArray && Array.isArray(from))
+      return from.map((item, index) => copy(item, known.element, [...path, index]));
+    if (!(known instanceof z.ZodObject) || !isMapping(from)) return from;
+    const shape = known.shape as Readonly<Record<string, z.core.$ZodType>>;
+    const entries: [string, unknown][] = [];
+    for (const [key, inner] of Object.entries(from)) {
+      const field = Object.hasOwn(shape, key) ? shape[key] : undefined;
+      if (field === undefined) {
+        const message = ends[key] ?? unknownFieldMessage(key, Object.keys(shape));
+        problems.push({ path: [...path, key], message, about: "name" });
+      } else if (inner !== null) entries.push([key, copy(inner, field, [...path, key])]);
+    }
+    return Object.fromEntries(entries);
+  };
+  return { value: copy(value, schema, []), problems };
 }
 
 function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -156,10 +138,7 @@ function messageOfIssue(issue: z.core.$ZodIssue): string {
   }
 }
 
-/**
- * YAML reads some texts without quotes as something else; who meets this for the first time needs
- * to be told.
- */
+/** Explains that YAML reads some texts without quotes as something else. */
 function quotesHint(expected: string, input: unknown): string {
   if (expected === "string") return typeof input === "boolean" || typeof input === "number" ? ": put it in quotes" : "";
   const isQuotedNumber = expected === "number" && typeof input === "string" && /^[0-9]+$/.test(input);

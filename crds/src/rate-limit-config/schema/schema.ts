@@ -1,10 +1,8 @@
-// The RateLimitConfig custom resource: this one definition gives the TypeScript type, the
-// validation and the schema of the CRD (generate.ts). What needs a look at several fields or rules
-// at once is the validator's business (translate.ts hands resources over to it).
+// The RateLimitConfig custom resource: one definition gives the TypeScript type, the checks of manifests and the schema
+// of the CRD. What needs several fields or rules together is checked by the validator of @weir/limits.
 import type { DescriptorModel } from "@weir/limits/model/model";
 import * as z from "zod";
 
-import { DESCRIPTOR_VALIDATIONS, LIMIT_ALTERNATIVES, LIMIT_VALIDATIONS } from "./constraints.ts";
 import { limitSchema, text } from "./limit-schema.ts";
 import type { LimitSpec } from "./limit-schema.ts";
 import { objectMetadata, storedObjectMetadata } from "./object-metadata.ts";
@@ -50,6 +48,17 @@ const FLEET_NAME_MESSAGE =
   'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
 const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEPTH_MAX} levels deep`;
 
+/** A rule of the first level. */
+const DESCRIPTOR_VALIDATIONS = {
+  "x-kubernetes-validations": [
+    {
+      rule: "!has(self.shareThreshold) || !self.shareThreshold || self.key.contains('*') || (has(self.value) && self.value.contains('*'))",
+      message: "shareThreshold can only be used with wildcard values (containing '*')",
+      fieldPath: ".shareThreshold",
+    },
+  ],
+} as const;
+
 /** A value inside a rule's metadata. */
 type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
 
@@ -70,13 +79,13 @@ const plainFields = {
     .boolean()
     .optional()
     .describe(
-      "Count, but let every request pass: for trying a limit out. The statistics tell what it would have rejected.",
+      "Count, but let every request pass: for trying a limit out. The statistics count what it would have rejected.",
     ),
   detailedMetric: z
     .boolean()
     .optional()
     .describe(
-      "Put the values of the request, at every level, into the names of this rule's statistics. Only the rule that decides is asked; mind " +
+      "Put the values of the request, at every level, into the names of this rule's statistics. Only the rule that decides counts; mind " +
         "the number of different values.",
     ),
   quotaMode: z
@@ -107,7 +116,7 @@ const plainFields = {
       "x-kubernetes-preserve-unknown-fields": true,
       maxProperties: METADATA_FIELDS_MAX,
       description:
-        "Free facts, told to the caller in the dynamic metadata of the answer. Any JSON, at most " +
+        "Free facts, returned to the caller in the dynamic metadata of the response. Any JSON, at most " +
         `${METADATA_FIELDS_MAX} fields that nest at most ${METADATA_DEPTH_MAX} levels deep.`,
     }),
 } as const;
@@ -123,7 +132,7 @@ export interface DescriptorSpec extends DescriptorFields {
   descriptors?: DescriptorSpec[] | undefined;
 }
 
-/** What a manifest says: the rules of one domain. */
+/** The spec of a manifest: the rules of one domain. */
 export const specSchema = z
   .object({
     domain: text(DOMAIN_LENGTH_MAX)
@@ -168,7 +177,7 @@ const identity = z.object({ apiVersion: z.literal(API_VERSION), kind: z.literal(
 const resource = identity.extend({
   metadata: objectMetadata,
   spec: specSchema,
-  // Written by the operator; means nothing in a manifest.
+  // Written by the control plane; means nothing in a manifest.
   status: z.unknown().optional(),
 });
 
@@ -195,9 +204,7 @@ export function parseRateLimitConfigResource(
   // What is not a RateLimitConfig at all would only collect unknown fields.
   if (!named.success) return { ok: false, problems: named.error.issues.map((issue) => problemOfIssue(issue)) };
   const schema = options.unknownFields === "ignore" ? storedResource : resource;
-  const known = omitUnknown(value, schema, {
-    ends: { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` },
-  });
+  const known = omitUnknown(value, schema, { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` });
   const parsed = schema.safeParse(known.value, { reportInput: true });
   const problems = options.unknownFields === "ignore" ? [] : [...known.problems];
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => problemOfIssue(issue)));
@@ -206,19 +213,18 @@ export function parseRateLimitConfigResource(
 
 /** The rules of one level, counted from 1; those of the last level have none below them. */
 function descriptorList(level: number): z.ZodArray<z.ZodType<DescriptorSpec>> {
-  // Inside lists of lists the API server's budget for CEL is soon spent, so below the first level
-  // the limit says it in words of the schema.
+  // Inside lists of lists the API server's budget for CEL is soon spent: only the first level has CEL.
   const isTop = level === 1;
   const { key, value, ...flags } = plainFields;
-  const rateLimit = limitSchema(isTop ? LIMIT_VALIDATIONS : LIMIT_ALTERNATIVES).optional();
+  const rateLimit = limitSchema(isTop).optional();
   const fields = { key, value, rateLimit, ...flags };
-  const said = {
+  const meta = {
     ...(isTop ? DESCRIPTOR_VALIDATIONS : {}),
     description:
       "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
   };
   const countMax = isTop ? TOP_DESCRIPTORS_MAX : NESTED_DESCRIPTORS_MAX;
-  if (level === DESCRIPTOR_DEPTH_MAX) return z.array(z.object(fields).meta(said)).max(countMax);
+  if (level === DESCRIPTOR_DEPTH_MAX) return z.array(z.object(fields).meta(meta)).max(countMax);
   const descriptors = descriptorList(level + 1)
     .optional()
     .meta({
@@ -226,7 +232,7 @@ function descriptorList(level: number): z.ZodArray<z.ZodType<DescriptorSpec>> {
       description:
         "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
     });
-  return z.array(z.object({ ...fields, descriptors }).meta(said)).max(countMax);
+  return z.array(z.object({ ...fields, descriptors }).meta(meta)).max(countMax);
 }
 
 function isJson(value: unknown, depthLeft: number): boolean {

@@ -1,5 +1,4 @@
-// The status of a RateLimitConfig as the CRD describes it: what became of the rules. Who works out
-// the numbers is not this file's matter.
+// The schema of the status of a RateLimitConfig.
 import * as z from "zod";
 
 /**
@@ -69,7 +68,7 @@ const fleet = z
       .min(1)
       .max(NAME_LENGTH_MAX)
       .describe("Name of the fleet; * stands for every fleet that no resource names."),
-    version: version.optional().describe("Version of the fleet's configuration in force: a hash of its content."),
+    version: version.optional().describe("Version of the fleet's active configuration: a hash of its content."),
     ...podCounts,
   })
   .describe("One fleet.");
@@ -87,12 +86,12 @@ const rejection = z
       .string()
       .min(1)
       .max(POD_LENGTH_MAX)
-      .describe("Namespace and name of the pod, such as gateway/ratelimit-7, or its node id when it has told no name."),
+      .describe("Namespace and name of the pod, such as gateway/ratelimit-7, or its node id when it reports no name."),
     message: message.describe("The reason it gave."),
   })
-  .describe("One pod's refusal.");
+  .describe("One pod's rejection.");
 
-/** What the CRD says of the status. */
+/** The status. */
 export const statusSchema = z
   .object({
     observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),
@@ -121,7 +120,7 @@ export const statusSchema = z
         summary: z.string().max(32).optional().describe("Accepted and total, such as 3/4, for kubectl get."),
       })
       .optional()
-      .describe("How the pods of all fleets stand to the present rules."),
+      .describe("Pods of all fleets, by their answer to the present rules."),
     fleets: z
       .array(fleet)
       .max(FLEETS_MAX)
@@ -129,7 +128,7 @@ export const statusSchema = z
       .meta({
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["name"],
-        description: `How the pods of each fleet that these rules are for stand to them, for at most ${FLEETS_MAX} fleets.`,
+        description: `Pods of each fleet that these rules are for, for at most ${FLEETS_MAX} fleets.`,
       }),
     problems: z
       .array(problem)
@@ -139,7 +138,7 @@ export const statusSchema = z
         "x-kubernetes-list-type": "atomic",
         description: `What is wrong with the rules, at most ${PROBLEMS_MAX} of it.`,
       }),
-    // No map by pod: nothing keeps two pods from telling the same node id.
+    // No map by pod: two pods may report the same node id.
     rejections: z
       .array(rejection)
       .max(REJECTIONS_MAX)
@@ -149,7 +148,7 @@ export const statusSchema = z
         description: `Pods that rejected the rules, at most ${REJECTIONS_MAX} of them.`,
       }),
   })
-  .describe("What became of the rules. Written by the operator.");
+  .describe("Result of the rules. Written by the control plane.");
 
 function count(description: string): z.ZodOptional<z.ZodInt> {
   return z.int().min(0).max(PODS_MAX).optional().meta({ format: "int32", description });
