@@ -27,12 +27,12 @@ export interface Workspace {
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
   { name: "proto", mayImport: [], order: ["generated", "grpc"], alternatives: [] },
-  { name: "limits", mayImport: ["proto"], order: ["model", "validate"], alternatives: [] },
+  { name: "limits", mayImport: ["proto"], order: ["model", "go-yaml", "validate", "rule-file"], alternatives: [] },
   {
     name: "crds",
     mayImport: ["proto", "limits"],
     testsMayImport: ["testing"],
-    order: ["errors.ts", "rate-limit-config"],
+    order: ["rate-limit-config"],
     alternatives: [],
   },
   {
@@ -73,7 +73,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "kubernetes",
-    mayImport: ["crds", "common"],
+    mayImport: ["limits", "crds", "common"],
     testsMayImport: ["testing"],
     order: [
       "api-resource.ts",
@@ -122,7 +122,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "cli",
-    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
+    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["rules"] }],
     testsMayImport: ["testing", "certificates"],
     order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout"],
     alternatives: [],

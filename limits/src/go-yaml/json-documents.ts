@@ -45,7 +45,7 @@ export interface YamlDocument {
    * The place of a value, or of its key; of what does not exist, that of the key of the innermost
    * thing around it that does, which says more than the first key inside.
    */
-  locate(path: FieldPath, what: "key" | "value"): SourceLocation;
+  readonly locate: (path: FieldPath, what: "key" | "value") => SourceLocation;
 }
 
 /**
@@ -127,7 +127,8 @@ class JsonConverter {
     for (const part of map.parts) {
       if ("merged" in part) {
         for (const source of part.merged)
-          for (const [name, value] of Object.entries(this.valueOf(source) as object)) entries.set(name, value);
+          for (const [name, value] of Object.entries(this.valueOf(source) as Record<string, PlainValue>))
+            entries.set(name, value);
         continue;
       }
       const name = this.#name(part.key);

@@ -127,7 +127,7 @@ function readDocument(
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const start = locationOf(document.contents?.range?.[0] ?? document.range[0]);
+  const start = locationOf(document.contents?.range[0] ?? document.range[0]);
   // The parser continues behind a mistake and reports each token that follows: only its first error
   // is one of the text.
   const [error] = document.errors.toSorted((left, right) => left.pos[0] - right.pos[0]);

@@ -91,8 +91,7 @@ export function struct<Struct extends object>(fields: {
 }): Decoder<Struct> {
   const named = Object.entries(fields) as [keyof Struct & string, Decoder<unknown>][];
   const byKey = new Map(named.map(([name, decoder]) => [ruleFileName(name), { name, decoder }]));
-  const zeros = named.map(([name, decoder]) => [name, decoder.zero] as const);
-  const zero = Object.fromEntries(zeros.filter(([, value]) => value !== undefined)) as Struct;
+  const zero = definedFields<Struct>(named.map(([name, decoder]) => [name, decoder.zero]));
   return {
     zero,
     decode(node, current, context) {
@@ -100,15 +99,14 @@ export function struct<Struct extends object>(fields: {
       if (node.kind !== "map") {
         return mismatch(node, context.field === "" ? "a map" : `a map (${context.field})`, current, context);
       }
-      const decoded: Partial<Record<string, unknown>> = { ...current };
+      const decoded = new Map<string, unknown>(Object.entries(current));
       for (const { key, value } of entriesOf(node)) {
         const field = nameOf(key) ?? "";
         const { name, decoder } = byKey.get(field) ?? {};
         if (name === undefined || decoder === undefined) continue;
-        decoded[name] = decoder.decode(value, decoded[name] ?? decoder.zero, { ...context, field });
-        if (decoded[name] === undefined) delete decoded[name];
+        decoded.set(name, decoder.decode(value, decoded.get(name) ?? decoder.zero, { ...context, field }));
       }
-      return decoded as Struct;
+      return definedFields<Struct>(decoded);
     },
   };
 }
@@ -122,6 +120,10 @@ export function optional<Value>(inner: Decoder<Value>): Decoder<Value | undefine
       return inner.decode(node, current ?? inner.zero, context);
     },
   };
+}
+
+function definedFields<Struct>(fields: Iterable<readonly [string, unknown]>): Struct {
+  return Object.fromEntries(Array.from(fields).filter(([, value]) => value !== undefined)) as Struct;
 }
 
 function mismatch<Value>(node: YamlNode, wanted: string, current: Value, { problems }: DecodeContext): Value {

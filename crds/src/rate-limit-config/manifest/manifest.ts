@@ -65,7 +65,7 @@ export interface ManifestDocument {
   /** Set when it is of another kind and was therefore not checked. */
   readonly isSkipped?: true;
   /** The place of a field of the resource, or of the nearest thing around it. */
-  locate(path: FieldPath): SourceLocation;
+  readonly locate: (path: FieldPath) => SourceLocation;
 }
 
 /**

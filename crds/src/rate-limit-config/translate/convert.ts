@@ -2,8 +2,8 @@
 // YAML lets them stay. The caller compares what the result means with what was meant.
 import type { SourceLocation } from "@weir/limits/go-yaml/node";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
-import { Document, isMap, isScalar, Lexer, LineCounter, parseAllDocuments, YAMLMap } from "yaml";
-import type { DocumentOptions, ParseOptions, SchemaOptions, Tags } from "yaml";
+import { Document, isMap, isScalar, Lexer, LineCounter, parseAllDocuments } from "yaml";
+import type { DocumentOptions, ParseOptions, SchemaOptions, Tags, YAMLMap } from "yaml";
 
 import type { ManifestPlace } from "../manifest/manifest.ts";
 import { API_VERSION, KIND } from "../schema/schema.ts";

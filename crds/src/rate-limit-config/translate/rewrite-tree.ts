@@ -8,9 +8,6 @@ import type { Node, Pair } from "yaml";
 /** The two spellings: of custom resources and of rule files. */
 export type Spelling = "manifest" | "rules";
 
-/** Takes a remark about something at an offset of the text. */
-export type Remark = (offset: number, message: string) => void;
-
 /** Fields of each kind of map; others mean nothing there. */
 const FIELDS = {
   root: ["domain", "descriptors"],
@@ -41,7 +38,8 @@ type AnyModel = RateLimitConfigModel | DescriptorModel | RateLimitModel | RateLi
 
 interface Rewrite {
   readonly to: Spelling;
-  readonly remark: Remark;
+  /** Takes a remark about something at an offset of the text. */
+  readonly remark: (offset: number, message: string) => void;
 }
 
 /** How a field is written in a spelling. */
