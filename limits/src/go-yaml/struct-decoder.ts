@@ -91,7 +91,7 @@ export function struct<Struct extends object>(fields: {
 }): Decoder<Struct> {
   const named = Object.entries(fields) as [keyof Struct & string, Decoder<unknown>][];
   const byKey = new Map(named.map(([name, decoder]) => [ruleFileName(name), { name, decoder }]));
-  const zero = definedFields<Struct>(named.map(([name, decoder]) => [name, decoder.zero]));
+  const zero = definedFields(named.map(([name, decoder]) => [name, decoder.zero])) as Struct;
   return {
     zero,
     decode(node, current, context) {
@@ -106,7 +106,7 @@ export function struct<Struct extends object>(fields: {
         if (name === undefined || decoder === undefined) continue;
         decoded.set(name, decoder.decode(value, decoded.get(name) ?? decoder.zero, { ...context, field }));
       }
-      return definedFields<Struct>(decoded);
+      return definedFields(decoded) as Struct;
     },
   };
 }
@@ -122,8 +122,8 @@ export function optional<Value>(inner: Decoder<Value>): Decoder<Value | undefine
   };
 }
 
-function definedFields<Struct>(fields: Iterable<readonly [string, unknown]>): Struct {
-  return Object.fromEntries(Array.from(fields).filter(([, value]) => value !== undefined)) as Struct;
+function definedFields(fields: Iterable<readonly [string, unknown]>): object {
+  return Object.fromEntries(Array.from(fields).filter(([, value]) => value !== undefined));
 }
 
 function mismatch<Value>(node: YamlNode, wanted: string, current: Value, { problems }: DecodeContext): Value {
