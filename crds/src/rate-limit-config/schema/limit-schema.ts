@@ -2,6 +2,8 @@
 // that need each other.
 import * as z from "zod";
 
+import { flag, list, text } from "./fields.ts";
+
 /** Longest name of a limit, in characters. */
 const LIMIT_NAME_LENGTH_MAX = 256;
 
@@ -60,25 +62,22 @@ const limitFields = {
     format: "int64",
     description: "Requests allowed in one unit. 0 rejects every request. Required, unless unlimited is true.",
   }),
-  unlimited: z.boolean().optional().describe("Every request passes, and is still counted in the statistics."),
+  unlimited: flag("Every request passes, and is still counted in the statistics."),
   name: text(LIMIT_NAME_LENGTH_MAX)
     .optional()
     .describe(
       "Name of the limit: returned to the caller, and used by replaces of other limits. It need not be unique.",
     ),
-  replaces: z
-    .array(
-      z
-        .object({ name: text(LIMIT_NAME_LENGTH_MAX).min(1).describe("Name of the limits to switch off.") })
-        .describe("Names limits by their name."),
-    )
-    .max(REPLACES_MAX)
-    .optional()
-    .meta({
-      "x-kubernetes-list-type": "atomic",
+  replaces: list(
+    z
+      .object({ name: text(LIMIT_NAME_LENGTH_MAX).min(1).describe("Name of the limits to switch off.") })
+      .describe("Names limits by their name."),
+    {
+      max: REPLACES_MAX,
       description:
         "Limits that this one switches off when both match the same request. They are neither counted nor enforced then.",
-    }),
+    },
+  ),
 } as const;
 
 /** A limit of the custom resource. */
@@ -107,14 +106,4 @@ export function limitSchema(isTop: boolean): z.ZodObject<typeof limitFields> {
         "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
         "rule on the same key. One counter is kept for each different value of the entries that led here.",
     });
-}
-
-/**
- * A text of at most so many characters; JSON schema counts code points, not the halves of surrogate
- * pairs.
- */
-export function text(charactersMax: number): z.ZodString {
-  const isShort = (value: string): boolean =>
-    value.length <= charactersMax || Array.from(value).length <= charactersMax;
-  return z.string().refine(isShort, `must have at most ${charactersMax} characters`).meta({ maxLength: charactersMax });
 }

@@ -3,7 +3,8 @@
 import type { DescriptorModel } from "@weir/limits/model/model";
 import * as z from "zod";
 
-import { limitSchema, text } from "./limit-schema.ts";
+import { flag, list, text } from "./fields.ts";
+import { limitSchema } from "./limit-schema.ts";
 import type { LimitSpec } from "./limit-schema.ts";
 import { objectMetadata, storedObjectMetadata } from "./object-metadata.ts";
 import { omitUnknown, problemOfIssue } from "./problems.ts";
@@ -75,33 +76,20 @@ const plainFields = {
       "Value that the entry must have; absent or empty means any. Each * stands for any text, the empty text included. Of the rules of one " +
         "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
     ),
-  shadowMode: z
-    .boolean()
-    .optional()
-    .describe(
-      "Count, but let every request pass: for trying a limit out. The statistics count what it would have rejected.",
-    ),
-  detailedMetric: z
-    .boolean()
-    .optional()
-    .describe(
-      "Put the values of the request, at every level, into the names of this rule's statistics. Only the rule that decides counts; mind " +
-        "the number of different values.",
-    ),
-  quotaMode: z
-    .boolean()
-    .optional()
-    .describe("Reject a request only when every rule in quota mode that matches it is over its limit."),
-  valueToMetric: z
-    .boolean()
-    .optional()
-    .describe(
-      "Put the value of the request at this level into the names of the statistics of this rule and of those below it.",
-    ),
-  shareThreshold: z
-    .boolean()
-    .optional()
-    .describe("Count all values that match this rule's wildcard together, in one counter; needs a * in key or value."),
+  shadowMode: flag(
+    "Count, but let every request pass: for trying a limit out. The statistics count what it would have rejected.",
+  ),
+  detailedMetric: flag(
+    "Put the values of the request, at every level, into the names of this rule's statistics. Only the rule that decides counts; mind " +
+      "the number of different values.",
+  ),
+  quotaMode: flag("Reject a request only when every rule in quota mode that matches it is over its limit."),
+  valueToMetric: flag(
+    "Put the value of the request at this level into the names of the statistics of this rule and of those below it.",
+  ),
+  shareThreshold: flag(
+    "Count all values that match this rule's wildcard together, in one counter; needs a * in key or value.",
+  ),
   metadata: z
     .record(
       z.string(),
@@ -161,14 +149,12 @@ export const specSchema = z
         description:
           "Fleets of rate limit pods that these rules are for. Absent means every fleet; an empty list is not valid.",
       }),
-    descriptors: descriptorList(1)
-      .optional()
-      .meta({
-        "x-kubernetes-list-type": "atomic",
-        description:
-          "The rules of the first level, each for the first entry of a request's descriptor. A request is limited by the rule that its last " +
-          `entry leads to; rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep, and no two of one level may have the same key and value.`,
-      }),
+    descriptors: list(descriptorSchema(1), {
+      max: TOP_DESCRIPTORS_MAX,
+      description:
+        "The rules of the first level, each for the first entry of a request's descriptor. A request is limited by the rule that its last " +
+        `entry leads to; rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep, and no two of one level may have the same key and value.`,
+    }),
   })
   .describe("The rules of one domain.");
 
@@ -211,28 +197,24 @@ export function parseRateLimitConfigResource(
   return parsed.success && problems.length === 0 ? { ok: true, resource: parsed.data } : { ok: false, problems };
 }
 
-/** The rules of one level, counted from 1; those of the last level have none below them. */
-function descriptorList(level: number): z.ZodArray<z.ZodType<DescriptorSpec>> {
+/** A rule of a level, counted from 1; rules of the last level have none below them. */
+function descriptorSchema(level: number): z.ZodType<DescriptorSpec> {
   // Inside lists of lists the API server's budget for CEL is soon spent: only the first level has CEL.
   const isTop = level === 1;
   const { key, value, ...flags } = plainFields;
-  const rateLimit = limitSchema(isTop).optional();
-  const fields = { key, value, rateLimit, ...flags };
+  const fields = { key, value, rateLimit: limitSchema(isTop).optional(), ...flags };
   const meta = {
     ...(isTop ? DESCRIPTOR_VALIDATIONS : {}),
     description:
       "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
   };
-  const countMax = isTop ? TOP_DESCRIPTORS_MAX : NESTED_DESCRIPTORS_MAX;
-  if (level === DESCRIPTOR_DEPTH_MAX) return z.array(z.object(fields).meta(meta)).max(countMax);
-  const descriptors = descriptorList(level + 1)
-    .optional()
-    .meta({
-      "x-kubernetes-list-type": "atomic",
-      description:
-        "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
-    });
-  return z.array(z.object({ ...fields, descriptors }).meta(meta)).max(countMax);
+  if (level === DESCRIPTOR_DEPTH_MAX) return z.object(fields).meta(meta);
+  const descriptors = list(descriptorSchema(level + 1), {
+    max: NESTED_DESCRIPTORS_MAX,
+    description:
+      "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
+  });
+  return z.object({ ...fields, descriptors }).meta(meta);
 }
 
 function isJson(value: unknown, depthLeft: number): boolean {

@@ -1,6 +1,8 @@
 // The schema of the status of a RateLimitConfig.
 import * as z from "zod";
 
+import { flag, list } from "./fields.ts";
+
 /**
  * Bounds of lists and texts: a status stays far below what an API server stores, however many pods
  * there are.
@@ -95,25 +97,18 @@ const rejection = z
 export const statusSchema = z
   .object({
     observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),
-    conditions: z
-      .array(condition)
-      .max(CONDITIONS_MAX)
-      .optional()
-      .meta({
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-        description:
-          "Accepted: the rules are valid and own their domain. Programmed: the rate limit pods have loaded them. Ready: both.",
-      }),
+    conditions: list(condition, {
+      max: CONDITIONS_MAX,
+      key: "type",
+      description:
+        "Accepted: the rules are valid and own their domain. Programmed: the rate limit pods have loaded them. Ready: both.",
+    }),
     domain: z
       .string()
       .max(NAME_LENGTH_MAX + 3)
       .optional()
       .describe("Domain that was observed; the resource owns it when it is accepted."),
-    servesLastGood: z
-      .boolean()
-      .optional()
-      .describe("Whether an earlier form of the rules is enforced, because the present one was rejected."),
+    servesLastGood: flag("Whether an earlier form of the rules is enforced, because the present one was rejected."),
     pods: z
       .object({
         ...podCounts,
@@ -121,32 +116,20 @@ export const statusSchema = z
       })
       .optional()
       .describe("Pods of all fleets, by their answer to the present rules."),
-    fleets: z
-      .array(fleet)
-      .max(FLEETS_MAX)
-      .optional()
-      .meta({
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["name"],
-        description: `Pods of each fleet that these rules are for, for at most ${FLEETS_MAX} fleets.`,
-      }),
-    problems: z
-      .array(problem)
-      .max(PROBLEMS_MAX)
-      .optional()
-      .meta({
-        "x-kubernetes-list-type": "atomic",
-        description: `What is wrong with the rules, at most ${PROBLEMS_MAX} of it.`,
-      }),
+    fleets: list(fleet, {
+      max: FLEETS_MAX,
+      key: "name",
+      description: `Pods of each fleet that these rules are for, for at most ${FLEETS_MAX} fleets.`,
+    }),
+    problems: list(problem, {
+      max: PROBLEMS_MAX,
+      description: `What is wrong with the rules, at most ${PROBLEMS_MAX} of it.`,
+    }),
     // No map by pod: two pods may report the same node id.
-    rejections: z
-      .array(rejection)
-      .max(REJECTIONS_MAX)
-      .optional()
-      .meta({
-        "x-kubernetes-list-type": "atomic",
-        description: `Pods that rejected the rules, at most ${REJECTIONS_MAX} of them.`,
-      }),
+    rejections: list(rejection, {
+      max: REJECTIONS_MAX,
+      description: `Pods that rejected the rules, at most ${REJECTIONS_MAX} of them.`,
+    }),
   })
   .describe("Result of the rules. Written by the control plane.");
 
