@@ -40,9 +40,11 @@ export class NodeBuilder {
   readonly #deps: NodeBuilderDeps;
   /** What each anchor names at this point of the text; undefined while that node is being built. */
   readonly #anchors = new Map<string, YamlNode | undefined>();
-  /** Values in each anchored map and list, itself and everything behind aliases included. */
-  readonly #sizes = new Map<YamlNode, number>();
+  /** Values and levels of each anchored map and list, itself and everything behind aliases included. */
+  readonly #sizes = new Map<YamlNode, { readonly nodes: number; readonly levels: number }>();
   #depth = 0;
+  /** Largest depth since the innermost open anchor. */
+  #deepest = 0;
   #nodes = 0;
   #aliasedNodes = 0;
 
@@ -66,12 +68,17 @@ export class NodeBuilder {
     if (!isScalar(node) && !isMap(node) && !isSeq(node)) return nullAt(this.#at(node));
     const { anchor } = node;
     if (anchor !== undefined) this.#anchors.set(anchor, undefined);
-    const nodesBefore = this.#nodes;
-    const built = isScalar(node) ? this.#buildScalar(node) : this.#buildCollection(node);
-    if (anchor !== undefined) {
-      this.#anchors.set(anchor, built);
-      if (built.kind !== "scalar") this.#sizes.set(built, this.#nodes - nodesBefore + 1);
+    if (isScalar(node) || anchor === undefined) {
+      const built = isScalar(node) ? this.#buildScalar(node) : this.#buildCollection(node);
+      if (anchor !== undefined) this.#anchors.set(anchor, built);
+      return built;
     }
+    const [nodesBefore, deepestBefore] = [this.#nodes, this.#deepest];
+    this.#deepest = this.#depth;
+    const built = this.#buildCollection(node);
+    this.#anchors.set(anchor, built);
+    this.#sizes.set(built, { nodes: this.#nodes - nodesBefore + 1, levels: this.#deepest - this.#depth });
+    this.#deepest = Math.max(this.#deepest, deepestBefore);
     return built;
   }
 
@@ -82,9 +89,11 @@ export class NodeBuilder {
       const isOpen = this.#anchors.has(source);
       this.#abort(alias, isOpen ? `anchor '${source}' value contains itself` : `unknown anchor '${source}' referenced`);
     }
-    const size = this.#sizes.get(node) ?? 0;
-    this.#nodes += size;
-    this.#aliasedNodes += size;
+    const { nodes, levels } = this.#sizes.get(node) ?? { nodes: 0, levels: 0 };
+    this.#nodes += nodes;
+    this.#aliasedNodes += nodes;
+    this.#deepest = Math.max(this.#deepest, this.#depth + levels);
+    if (this.#depth + levels > DEPTH_MAX) this.#abort(alias, TOO_DEEP);
     if (this.#aliasedNodes > this.#deps.aliasedNodesMax) this.#abort(alias, "document contains excessive aliasing");
     return node;
   }
@@ -92,6 +101,7 @@ export class NodeBuilder {
   #buildCollection(node: Exclude<Node, Alias | Scalar>): YamlNode {
     if (this.#depth >= DEPTH_MAX) this.#abort(node, TOO_DEEP);
     this.#depth += 1;
+    this.#deepest = Math.max(this.#deepest, this.#depth);
     const at = this.#at(node);
     const built: YamlNode = isMap(node)
       ? { kind: "map", parts: this.#buildParts(node), at }
@@ -114,7 +124,7 @@ export class NodeBuilder {
     const built = this.#buildOrNull(value, keyAt);
     const sources = built.kind === "list" && !isAlias(value) ? built.elements.toReversed() : [built];
     return sources.filter((source) => {
-      if (source.kind !== "map") this.#deps.report(built === source ? built.at : source.at, MERGE_NEEDS_MAPS);
+      if (source.kind !== "map") this.#deps.report(source.at, MERGE_NEEDS_MAPS);
       return source.kind === "map";
     });
   }

@@ -118,6 +118,15 @@ describe("parseYamlInSteps", () => {
     expect(errorOf(text)).toBe(expected);
   });
 
+  it.each([
+    { levels: 100, expected: "no error" },
+    { levels: 101, expected: "line 5: lists and mappings nest deeper than 256 levels" },
+  ])("parseYamlInSteps() counts the levels behind aliases: two of $levels more", ({ levels, expected }) => {
+    const nested = (inner: string): string => `${"[".repeat(levels)}${inner}${"]".repeat(levels)}`;
+    const text = `a: &a\n  ${nested("x")}\nb: &b\n  c: ${nested("*a")}\nd: ${"[".repeat(54)}*b${"]".repeat(54)}\n`;
+    expect(errorOf(text)).toBe(expected);
+  });
+
   it("parseYamlInSteps() refuses aliases that expand to more nodes than allowed", () => {
     const lines = Array.from(
       { length: 30 },
