@@ -194,6 +194,8 @@ describe("weir convert", () => {
   it("wants a folder for several rule files", async () => {
     const { code, stderr } = await convert(["-"], `${manifest("one")}---\n${manifest("two")}`);
     expect(code).toBe(2);
-    expect(stderr).toContain("there are 2 results, and a rule file holds one domain: name a directory with --output-dir");
+    expect(stderr).toContain(
+      "there are 2 results, and a rule file holds one domain: name a directory with --output-dir",
+    );
   });
 });
