@@ -6,7 +6,7 @@ import { createServiceStatistics, type ServiceStatistics } from "../statistics/s
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 import { ConfigError } from "./errors.ts";
-import { parseRuleFile } from "./files/rule-file.ts";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
 function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
   rules: ActiveRules;
@@ -22,7 +22,7 @@ function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
 
 function config(name: string, text: string): RateLimitConfigModel {
   const file = parseRuleFile(name, text);
-  if (!file.ok) throw file.error;
+  if (!file.ok) throw new Error(file.message);
   return file.model;
 }
 

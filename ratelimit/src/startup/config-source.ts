@@ -13,9 +13,9 @@ export async function createConfigSource(
 ): Promise<ConfigSource> {
   switch (source.kind) {
     case "files": {
-      const { createFileSource } = await import("../config/files/file-source.ts");
+      const { FileSource } = await import("../config/files/file-source.ts");
       const listener = withLoadMetrics(deps.listener, createLoadStatistics(deps.store, "runtime"));
-      return createFileSource({ ...deps, listener }, source.directory);
+      return new FileSource({ ...deps, listener }, source.directory);
     }
     case "xds": {
       const { createXdsSource } = await import("../config/xds/xds-source.ts");
