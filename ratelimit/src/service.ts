@@ -5,11 +5,11 @@ import { createLifecycle, type Lifecycle } from "@weir/common/lifecycle/lifecycl
 import { createLog, type Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import { ActiveRules } from "./config/active-rules.ts";
 import { createLocalCache } from "./decide/local-cache.ts";
 import { createDecider } from "./decide/rule-decider.ts";
 import { createHealth } from "./health/health.ts";
 import type { Settings } from "./settings.ts";
+import { ActiveRules } from "./startup/active-rules.ts";
 import { createConfigSource } from "./startup/config-source.ts";
 import { createCounterBackend } from "./startup/counter-backend.ts";
 import { createFirstConfigurationWait } from "./startup/first-configuration.ts";

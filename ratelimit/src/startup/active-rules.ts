@@ -3,13 +3,13 @@
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { findSetProblems } from "@weir/limits/validate/validate";
 
+import type { ConfigListener } from "../config/config-source.ts";
+import { ConfigError } from "../config/errors.ts";
 import type { Health } from "../health/health.ts";
 import { compileRules } from "../rules/compile.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
-import type { ConfigListener } from "./config-source.ts";
-import { ConfigError } from "./errors.ts";
 
 /** Dependencies of a load. */
 export interface ActiveRulesDeps {

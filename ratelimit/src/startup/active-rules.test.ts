@@ -1,12 +1,12 @@
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
+import { ConfigError } from "../config/errors.ts";
+import { parseRuleFile } from "../config/files/rule-file.ts";
 import { createHealth, type Health } from "../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
-import { ConfigError } from "./errors.ts";
-import { parseRuleFile } from "./files/rule-file.ts";
 
 function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
   rules: ActiveRules;

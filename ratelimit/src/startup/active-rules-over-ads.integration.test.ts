@@ -9,14 +9,14 @@ import { createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
+import type { ConfigSource } from "../config/config-source.ts";
+import { buildGoServer, GoControlPlane, type ServerOptions } from "../config/xds/go-control-plane.suite.ts";
+import type { XdsOptions } from "../config/xds/xds-options.ts";
+import { createXdsSource } from "../config/xds/xds-source.ts";
 import { createHealth } from "../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
-import type { ConfigSource } from "./config-source.ts";
-import { buildGoServer, GoControlPlane, type ServerOptions } from "./xds/go-control-plane.suite.ts";
-import type { XdsOptions } from "./xds/xds-options.ts";
-import { createXdsSource } from "./xds/xds-source.ts";
 
 const WAIT = { timeout: 40_000, interval: 10 };
 
