@@ -1,10 +1,8 @@
 // Golden lines of every format.
 import { createLog, silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
-import { createJsonFormat } from "./json-format.ts";
-import type { LineFormat } from "./line-format.ts";
+import { createJsonFormat, createStatsdFormat, type LineFormat } from "./line-format.ts";
 import { parseMogrifier } from "./mogrifier.ts";
-import { createStatsdFormat } from "./statsd-format.ts";
 import { createTaggedFormat, type TaggedFormatOptions } from "./tagged-format.ts";
 
 const NO_TAGS = new Map<string, string>();
