@@ -305,7 +305,7 @@ describe("parseSettings", () => {
       "nodes and a record (case 138)",
       { BACKEND_TYPE: "altstore", MEMCACHE_HOST_PORT: "mc-0:11211", MEMCACHE_SRV: "_memcache._tcp.example.org" },
       "MEMCACHE_SRV",
-      "nothing beside ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
+      "nothing next to ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
     ],
     [
       "a record that is none (case 140)",

@@ -25,7 +25,7 @@ describe("findSettingWarnings()", () => {
     { name: "LIMIT_RESPONSE_HEADER_ENABLED", meant: "LIMIT_RESPONSE_HEADERS_ENABLED" },
     { name: "REDIS_AUTH_FIL", meant: "REDIS_AUTH_FILE" },
   ])("findSettingWarnings() asks whether $meant is meant by $name", ({ name, meant }) => {
-    expect(warningsOf(name)).toEqual([`${name}: there is no such setting; is ${meant} meant?`]);
+    expect(warningsOf(name)).toEqual([`${name}: unknown setting; is ${meant} meant?`]);
   });
 
   it("findSettingWarnings() is silent about settings under every name, about files of secrets, and about empty variables", () => {
