@@ -244,7 +244,7 @@ describe("weir-ratelimit", () => {
       reason: "resource-d: duplicate domain 'd' in config file",
     });
     ads.close();
-    await program.line(/lost the configuration server, retrying/);
+    await program.line(/Lost the configuration server, retrying/);
     expect(await ask(port, "d")).toBe(429);
     await ads.open();
     ads.publish("v3", [rateLimitConfig("other")]);

@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { ConfigSource } from "../config/config-source.ts";
 import { buildGoServer, GoControlPlane, type ServerOptions } from "../config/xds/go-control-plane.suite.ts";
 import type { XdsOptions } from "../config/xds/xds-options.ts";
-import { createXdsSource } from "../config/xds/xds-source.ts";
+import { XdsSource } from "../config/xds/xds-source.ts";
 import { createHealth } from "../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
@@ -45,7 +45,7 @@ beforeAll(() => {
   program = buildGoServer();
 }, BUILD_TIMEOUT_MS);
 
-describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-plane server over %s", (transport) => {
+describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane server over %s", (transport) => {
   let folder: string;
   let serverOptions: ServerOptions = {};
   let tls: XdsOptions["tls"];
@@ -103,7 +103,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    const source = createXdsSource(
+    const source = new XdsSource(
       { listener: rules, random: () => 0, log },
       {
         serverUrl: `127.0.0.1:${server.port}`,

@@ -18,8 +18,8 @@ export async function createConfigSource(
       return createFileSource({ ...deps, listener }, source.directory);
     }
     case "xds": {
-      const { createXdsSource } = await import("../config/xds/xds-source.ts");
-      return createXdsSource({ ...deps, random: Math.random }, source.client);
+      const { XdsSource } = await import("../config/xds/xds-source.ts");
+      return new XdsSource({ ...deps, random: Math.random }, source.client);
     }
   }
 }

@@ -12,7 +12,7 @@ import { RecordingListener } from "../config-source.suite.ts";
 import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
 import { RawAdsServer, type RawStream, responseFrame } from "./raw-ads-server.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
-import { createXdsSource } from "./xds-source.ts";
+import { XdsSource } from "./xds-source.ts";
 
 /** How a connection ends. */
 const ENDS: readonly (readonly [string, (stream: RawStream) => void])[] = [
@@ -75,7 +75,7 @@ const POINTS: readonly (readonly [string, (stream: RawStream) => Promise<void>])
   ],
 ];
 
-describe("createXdsSource", () => {
+describe("XdsSource", () => {
   let source: ConfigSource | undefined;
   let listener: RecordingListener;
   let lines: Record<string, unknown>[];
@@ -99,7 +99,7 @@ describe("createXdsSource", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    source = createXdsSource(
+    source = new XdsSource(
       { listener, random: () => 0, log },
       {
         serverUrl: `127.0.0.1:${port}`,
@@ -200,7 +200,7 @@ describe("createXdsSource", () => {
     for (const side of sides) side.unpipe().pause(); // Open at both ends, and nothing gets through.
     await listener.until(() => listener.domains().join() === "b");
     expect(lines.find((line) => line["level"] === "warning")).toMatchObject({
-      "@message": "lost the configuration server, retrying",
+      "@message": "Lost the configuration server, retrying",
     });
     expect(server.streams.at(-1)?.requests[0]).toMatchObject({ versionInfo: "v1", responseNonce: "" });
   });
@@ -324,7 +324,7 @@ describe("createXdsSource", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    source = createXdsSource(
+    source = new XdsSource(
       { listener, random: () => random, log },
       {
         serverUrl: `127.0.0.1:${server.port}`,
