@@ -1,5 +1,5 @@
-// Every error code of the rate limit service with its meaning and remedy; docs/errors.md is generated
-// from the table. Each transport maps the codes of a decision to its protocol.
+// Every error code of the rate limit service with its meaning and remedy; docs/errors.md is
+// generated from the table. Each transport maps the codes of a decision to its protocol.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 
 /** The error codes of the rate limit service. */

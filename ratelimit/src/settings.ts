@@ -1,5 +1,5 @@
-// All settings of the service, read once at the start. The names in envoyproxy/ratelimit are aliases,
-// so that an existing deployment starts unchanged.
+// All settings of the service, read once at the start. The names in envoyproxy/ratelimit are
+// aliases, so that an existing deployment starts unchanged.
 import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";

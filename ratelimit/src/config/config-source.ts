@@ -1,4 +1,5 @@
-// The interfaces of a configuration source and of its listener. Each source has a folder of its own.
+// The interfaces of a configuration source and of its listener. Each source has a folder of its
+// own.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
@@ -11,7 +12,10 @@ import type { ConfigError } from "./errors.ts";
 export interface ConfigListener {
   /** Makes the whole set active, or changes nothing and returns the error. */
   apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined;
-  /** The source has no set, because something does not parse or cannot be read. The active set stays. */
+  /**
+   * The source has no set, because something does not parse or cannot be read. The active set
+   * stays.
+   */
   reject(error: ConfigError): void;
 }
 

@@ -24,7 +24,10 @@ const KINDS: Readonly<Record<string, BackendSettings["kind"]>> = {
   memory: "memory",
 };
 
-/** Reads BACKEND_TYPE and the settings of every backend, so that a mistake in any of them is reported. */
+/**
+ * Reads BACKEND_TYPE and the settings of every backend, so that a mistake in any of them is
+ * reported.
+ */
 export function readBackendSettings(read: EnvReader): BackendSettings {
   const type = read.string("BACKEND_TYPE", {
     default: "kvstore",

@@ -32,7 +32,10 @@ const GROUPS: readonly TlsGroup[] = [
   },
 ];
 
-/** Why `name`, which is set, has no effect; undefined if it has one. `backend` is the kind of counters. */
+/**
+ * Why `name`, which is set, has no effect; undefined if it has one. `backend` is the kind of
+ * counters.
+ */
 export function findIdleTlsReason(env: Env, name: string, backend: string): string | undefined {
   const group = GROUPS.find(({ settings }) => settings.test(name));
   if (group === undefined || !group.isUsed(env, backend) || isOff(env[name])) return undefined;

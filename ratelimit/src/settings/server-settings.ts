@@ -47,9 +47,13 @@ export interface ServerSettings {
   readonly debug: DebugListenerOptions;
   readonly health: HealthOptions;
   readonly shutdown: {
-    /** SHUTDOWN_DRAIN: time that listeners stay open after SIGTERM, in milliseconds; default 5 s. */
+    /**
+     * SHUTDOWN_DRAIN: time that listeners stay open after SIGTERM, in milliseconds; default 5 s.
+     */
     readonly drainMs: number;
-    /** SHUTDOWN_GRACE: time for running calls, and then for the rest, in milliseconds; default 10 s. */
+    /**
+     * SHUTDOWN_GRACE: time for running calls, and then for the rest, in milliseconds; default 10 s.
+     */
     readonly graceMs: number;
   };
 }

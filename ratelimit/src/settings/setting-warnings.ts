@@ -1,5 +1,5 @@
-// Finds variables of the environment that have no effect: settings of envoyproxy/ratelimit without a
-// meaning here, and misspelt settings. They are logged at the start. Pure.
+// Finds variables of the environment that have no effect: settings of envoyproxy/ratelimit without
+// a meaning here, and misspelt settings. They are logged at the start. Pure.
 import type { Env, SettingRow } from "@weir/common/settings/read-env";
 
 import { findIdleTlsReason } from "./idle-tls-settings.ts";
@@ -11,7 +11,10 @@ export interface SettingWithoutEffect {
   readonly reason: string;
 }
 
-/** Shortest names in which one typing error, and two of them, are recognized; shorter names are alike by chance. */
+/**
+ * Shortest names in which one typing error, and two of them, are recognized; shorter names are
+ * alike by chance.
+ */
 const TYPO_LENGTH_MIN = 8;
 const SECOND_TYPO_LENGTH_MIN = 14;
 
@@ -47,8 +50,8 @@ const WITHOUT_EFFECT_BY_BACKEND: Readonly<Record<string, readonly SettingWithout
 };
 
 /**
- * The variables of `env` without effect, sorted by name, without their values, which may be secrets.
- * `rows` are the known settings, `backend` is the kind of counters.
+ * The variables of `env` without effect, sorted by name, without their values, which may be
+ * secrets. `rows` are the known settings, `backend` is the kind of counters.
  */
 export function findSettingWarnings(
   env: Env,
@@ -80,14 +83,19 @@ function familyOf(name: string): string {
   return name.split("_", 1)[0] ?? name;
 }
 
-/** Whether `name` differs from `setting` by underscores only, or by one typing error, in a long name two. */
+/**
+ * Whether `name` differs from `setting` by underscores only, or by one typing error, in a long name
+ * two.
+ */
 function isTypo(name: string, setting: string): boolean {
   if (setting.length < TYPO_LENGTH_MIN || setting.includes("<")) return false;
   if (name.replaceAll("_", "") === setting.replaceAll("_", "")) return true;
   return editDistance(name, setting) <= (setting.length >= SECOND_TYPO_LENGTH_MIN ? 2 : 1);
 }
 
-/** Fewest letters to change, leave out, add or swap with their neighbour (optimal string alignment). */
+/**
+ * Fewest letters to change, leave out, add or swap with their neighbour (optimal string alignment).
+ */
 function editDistance(a: string, b: string): number {
   let older: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);

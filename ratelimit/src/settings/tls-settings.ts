@@ -32,11 +32,16 @@ export function checkCertificatePair(
 /** TLS to a store. */
 export interface StoreTlsSettings {
   readonly paths: TlsFilePaths;
-  /** Whether any host name in the store's certificate is accepted; its authority is always verified. */
+  /**
+   * Whether any host name in the store's certificate is accepted; its authority is always verified.
+   */
   readonly skipHostnameVerification: boolean;
 }
 
-/** Reads `<PREFIX>_TLS_*`. `names` gives the names of a setting by its suffix, `stores` is used in the effects. */
+/**
+ * Reads `<PREFIX>_TLS_*`. `names` gives the names of a setting by its suffix, `stores` is used in
+ * the effects.
+ */
 export function readStoreTls(
   read: EnvReader,
   { names, stores }: { readonly names: (suffix: string) => Names; readonly stores: string },

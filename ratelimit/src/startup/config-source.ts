@@ -25,8 +25,8 @@ export async function createConfigSource(
 }
 
 /**
- * The listener with every load counted. A load is a failure when nothing can be applied, for example
- * because a file cannot be read.
+ * The listener with every load counted. A load is a failure when nothing can be applied, for
+ * example because a file cannot be read.
  */
 export function withLoadMetrics(listener: ConfigListener, statistics: LoadStatistics): ConfigListener {
   return {

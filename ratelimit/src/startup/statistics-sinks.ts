@@ -6,7 +6,7 @@ import type { Log } from "@weir/common/log/log";
 import type { StatsdSettings, TaggedSettings } from "../settings/push-settings.ts";
 import type { PullSettings, StatisticsSettings } from "../settings/statistics-settings.ts";
 import { countReservedTags } from "../statistics/extra-tags.ts";
-import { createNodeStatistics } from "../statistics/node-statistics.ts";
+import { NodeStatistics } from "../statistics/node-statistics.ts";
 import type { LineChannel } from "../statistics/push/line-channel.ts";
 import { createJsonFormat, createStatsdFormat, type LineFormat } from "../statistics/push/line-format.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
@@ -33,7 +33,7 @@ export async function createStatisticsSinks(
 ): Promise<readonly Part[]> {
   const { pull, push, isOutput, extraTags } = settings;
   countReservedTags(deps.store, extraTags);
-  const parts: Part[] = [createNodeStatistics({ store: deps.store, nowMs: () => performance.now() })];
+  const parts: Part[] = [new NodeStatistics({ store: deps.store, nowMs: () => performance.now() })];
   if (pull !== undefined) parts.push(await createPull(pull, settings, deps));
   if (push.statsd !== undefined) parts.push(await createStatsd(push.statsd, settings, deps));
   if (push.tagged !== undefined) parts.push(await createTagged(push.tagged, settings, deps));

@@ -1,5 +1,5 @@
-// Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read it.
-// Memory is bounded: the keys made from request values are limited in number and length.
+// Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read
+// it. Memory is bounded: the keys made from request values are limited in number and length.
 import { cleanNamePart } from "./statistic-name.ts";
 import {
   RuleStatistics,
@@ -206,15 +206,17 @@ export class StatisticsStore {
   }
 
   /**
-   * Calls `refresh` at the start of every visit and walk, for gauges that are measured on demand; the
-   * returned function ends this.
+   * Calls `refresh` at the start of every visit and walk, for gauges that are measured on demand;
+   * the returned function ends this.
    */
   onRead(refresh: () => void): () => void {
     this.#refreshers.add(refresh);
     return () => void this.#refreshers.delete(refresh);
   }
 
-  /** Calls the listener for every duration recorded from now on; the returned function ends this. */
+  /**
+   * Calls the listener for every duration recorded from now on; the returned function ends this.
+   */
   onTimer(listener: TimerListener): () => void {
     this.#timerListeners.add(listener);
     return () => void this.#timerListeners.delete(listener);

@@ -64,7 +64,9 @@ export class StatisticsTimer {
  * `+=` only.
  */
 export class RuleStatistics {
-  /** `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name. */
+  /**
+   * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
+   */
   readonly prefix: string;
   totalHits = 0;
   overLimit = 0;

@@ -1,5 +1,5 @@
-// Messages of an xDS client of one type, state of the world: requests, ACKs and NACKs, and the content
-// of responses. Pure. Source: envoyproxy.io, "xDS REST and gRPC protocol".
+// Messages of an xDS client of one type, state of the world: requests, ACKs and NACKs, and the
+// content of responses. Pure. Source: envoyproxy.io, "xDS REST and gRPC protocol".
 import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack, type Any } from "@bufbuild/protobuf/wkt";
 import { type DiscoveryResponse, ResourceSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
@@ -8,7 +8,9 @@ import { modelOfMessage } from "@weir/limits/model/message";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-/** Longest reason of a NACK, in characters: gRPC limits the size of messages, and people read it. */
+/**
+ * Longest reason of a NACK, in characters: gRPC limits the size of messages, and people read it.
+ */
 const REASON_MAX = 4096;
 
 /** The fields of a request that change; node and type never do. */
@@ -20,13 +22,18 @@ export interface RequestContent {
   readonly errorMessage: string | undefined;
 }
 
-/** The content of a response: a whole configuration, an error in it, or another type of resource. */
+/**
+ * The content of a response: a whole configuration, an error in it, or another type of resource.
+ */
 export type ResponseContent =
   | { readonly kind: "configs"; readonly configs: readonly RateLimitConfigModel[] }
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "foreign"; readonly typeUrl: string };
 
-/** The first request of a stream: no nonce, because those of an older stream mean nothing on a new one. */
+/**
+ * The first request of a stream: no nonce, because those of an older stream mean nothing on a new
+ * one.
+ */
 export function subscription(ackedVersion: string): RequestContent {
   return { versionInfo: ackedVersion, responseNonce: "", errorMessage: undefined };
 }
@@ -47,7 +54,8 @@ export function nack(ackedVersion: string, response: DiscoveryResponse, reason: 
  * configuration must not become active.
  */
 export function decodeResponse(response: DiscoveryResponse): ResponseContent {
-  // The client subscribes to one type. A response to another one, even a NACK, would subscribe to it.
+  // The client subscribes to one type. A response to another one, even a NACK, would subscribe to
+  // it.
   if (response.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && response.typeUrl !== "")
     return { kind: "foreign", typeUrl: response.typeUrl };
   const configs: RateLimitConfigModel[] = [];

@@ -29,12 +29,14 @@ import type { XdsOptions } from "./xds-options.ts";
 const NACK_CODE = 3;
 
 /**
- * Silence of a server before a ping, and the longest wait for its answer, in milliseconds. Go servers
- * end connections that ping more often than every five minutes.
+ * Silence of a server before a ping, and the longest wait for its answer, in milliseconds. Go
+ * servers end connections that ping more often than every five minutes.
  */
 const KEEPALIVE = { timeMs: 310_000, timeoutMs: 20_000 };
 
-/** Longest wait for a connection, in milliseconds: gRPC's own minimum. grpc-js waits indefinitely. */
+/**
+ * Longest wait for a connection, in milliseconds: gRPC's own minimum. grpc-js waits indefinitely.
+ */
 const CONNECT_TIMEOUT_MS = 20_000;
 
 const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;

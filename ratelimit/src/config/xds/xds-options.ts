@@ -16,7 +16,10 @@ export interface XdsOptions {
   readonly tls: XdsTlsOptions | undefined;
   /** XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES; undefined = the 4 MiB of gRPC. */
   readonly messageMaxBytes: number | undefined;
-  /** CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: first wait after a failed connection, in milliseconds. */
+  /**
+   * CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: first wait after a failed connection, in
+   * milliseconds.
+   */
   readonly connectRetryMs: number;
   /** For tests: longest wait for a connection, in milliseconds, instead of CONNECT_TIMEOUT_MS. */
   readonly connectTimeoutMs?: number;

@@ -1,5 +1,5 @@
-// The configuration source over xDS: keeps one ADS stream open, makes its configurations active, and
-// reconnects when it breaks.
+// The configuration source over xDS: keeps one ADS stream open, makes its configurations active,
+// and reconnects when it breaks.
 import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";

@@ -1,20 +1,15 @@
-// The built-in mapping as the text of a mapping file, which anybody may copy, change and give to us
-// or to statsd_exporter: metric names and labels of the specification, with every pattern anchored
-// at both ends, so that no statistic is added to another. Other counters get the ending that
-// counters have.
+// The built-in mapping, as the text of a mapping file that users can copy and change. Every pattern
+// is anchored at both ends, so that no statistic is added to another.
 import type { Mapping } from "./mapping.ts";
 import { parseMapping } from "./mapping-file.ts";
 
 /** From milliseconds to seconds. */
 const TO_SECONDS = "0.001";
 
-/** The first group of a pattern, fenced off from what follows it in a template. */
+/** The first group of a pattern, in braces because a name follows in the template. */
 const FIRST_GROUP = "$".concat("{1}");
 
-/**
- * Counters of rules with their help; those of the specification keep its names, which have no
- * ending.
- */
+/** Counters of rules with their help; most keep their common names, without `_total`. */
 const RULE_COUNTERS = [
   {
     statistic: "near_limit",
@@ -36,7 +31,7 @@ const RULE_COUNTERS = [
   },
 ] as const;
 
-/** The gauges of the local cache, whose names are no names of metrics. */
+/** The gauges of the local cache, whose statistics have names in camel case. */
 const LOCAL_CACHE_GAUGES = [
   { statistic: "entryCount", metric: "entries", help: "Keys in the local cache" },
   { statistic: "evacuateCount", metric: "evacuations", help: "Keys that made room for others in the local cache" },
@@ -65,15 +60,15 @@ export function createDefaultMapping(options: { readonly isMilliseconds: boolean
 }
 
 /**
- * The text of the built-in mapping. Durations come in milliseconds here; statsd_exporter makes
- * seconds of them by itself and needs no scale.
+ * The text of the built-in mapping. Durations are in milliseconds here; statsd_exporter converts
+ * them to seconds itself and needs no scale.
  */
 export function defaultMappingText({ isMilliseconds }: { readonly isMilliseconds: boolean }): string {
   const entries = [...ruleEntries(), ...serviceEntries(isMilliseconds), ...localCacheEntries(), ...otherCounters()];
   return `defaults:\n  match_type: regex\n\nmappings:\n${entries.join("")}`;
 }
 
-/** One level has the label key1, two or more also key2; deeper levels are added up. */
+/** Rules of one level have the label key1, deeper ones also key2; levels below are added up. */
 function ruleEntries(): readonly string[] {
   const scope = String.raw`^ratelimit\.service\.rate_limit\.`;
   return [
@@ -140,10 +135,7 @@ function localCacheEntries(): readonly string[] {
   );
 }
 
-/**
- * What every counter needs that has no entry: the ending, and seconds where milliseconds are
- * counted.
- */
+/** Other counters get `_total`, and seconds instead of milliseconds. */
 function otherCounters(): readonly string[] {
   return [
     counter(String.raw`^(ratelimit\.memcache\.[^.]+)\.__code=([^.]+)$`, {
@@ -154,7 +146,7 @@ function otherCounters(): readonly string[] {
       name: `${FIRST_GROUP}_seconds_total`,
       more: [`scale: ${TO_SECONDS}`],
     }),
-    // An equals sign is in names with tags only; those are looked for again without them.
+    // Only names with tags contain an equals sign; they are mapped again without their tags.
     counter("^([^=]+?)(?:[._]total)?$", { name: `${FIRST_GROUP}_total` }),
   ];
 }

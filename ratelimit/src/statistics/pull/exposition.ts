@@ -1,5 +1,5 @@
-// Renders the text format of Prometheus, version 0.0.4, in pieces: prom-client renders all series in
-// one go, which would hold up decisions. Pure.
+// Renders the text format of Prometheus, version 0.0.4, in pieces: prom-client renders all series
+// in one go, which would hold up decisions. Pure.
 
 /** Content type of the format. */
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";

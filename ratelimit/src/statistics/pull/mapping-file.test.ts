@@ -126,7 +126,7 @@ describe("parseMapping()", () => {
     },
     {
       text: "mappings: [{match: x, name: x, summary_options: {}, histogram_options: {}}]",
-      problem: "mappings[0].summary_options cannot stand together with histogram_options",
+      problem: "mappings[0].summary_options cannot be combined with histogram_options",
     },
     {
       text: "mappings: [{match: x, name: x, honor_labels: 1}]",

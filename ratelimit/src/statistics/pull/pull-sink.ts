@@ -112,7 +112,9 @@ export class PullSink implements StatisticsSink {
   }
 }
 
-/** Starts to observe the process. prom-client is loaded here, because only pull statistics need it. */
+/**
+ * Starts to observe the process. prom-client is loaded here, because only pull statistics need it.
+ */
 async function observeProcess(extraLabels: ReadonlyMap<string, string>): Promise<Registry> {
   const { collectDefaultMetrics, Registry } = await import("prom-client");
   const registry = new Registry();

@@ -1,5 +1,5 @@
 // Collects the statistics of a store into metric families for a scrape, in steps between which
-// decisions run. Statistics with the same series are added up; durations get their bucket when recorded.
+// decisions run. Statistics with the same series are added up.
 import {
   RULE_STATISTICS,
   type RuleStatistics,

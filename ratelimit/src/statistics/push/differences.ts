@@ -23,7 +23,10 @@ interface Sent {
 export class Differences {
   readonly #store: StatisticsStore;
   readonly #counters = new Map<string, number>();
-  /** Rules that have counted something: those of the store, and those that left since the last collection. */
+  /**
+   * Rules that have counted something: those of the store, and those that left since the last
+   * collection.
+   */
   readonly #rules = new Map<RuleStatistics, Sent>();
   #epoch = 0;
 
@@ -33,8 +36,8 @@ export class Differences {
 
   /**
    * Visits every gauge and the counters that grew since the last collection (the first time: since
-   * the process started), in the steps of the store's walk. What a caller left out by not asking for
-   * further steps comes with the next collection. One collection at a time.
+   * the process started), in the steps of the store's walk. What a caller left out by not asking
+   * for further steps comes with the next collection. One collection at a time.
    */
   *collect(visitor: DifferenceVisitor): Generator<undefined, void> {
     this.#epoch += 1;

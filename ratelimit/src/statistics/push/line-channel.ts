@@ -1,6 +1,9 @@
 // The interface of the channels to a TCP server, to a UDP server and to standard output.
 
-/** Sends lines without blocking its caller. Lines that it cannot send it queues up to a bound, then drops. */
+/**
+ * Sends lines without blocking its caller. Lines that it cannot send it queues up to a bound, then
+ * drops.
+ */
 export interface LineChannel {
   /** The address of the server; undefined for standard output. */
   readonly address: string | undefined;

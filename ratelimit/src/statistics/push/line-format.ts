@@ -52,8 +52,8 @@ export function createJsonFormat(deps: { readonly nowMs: () => number }, { extra
 }
 
 /**
- * Whole numbers plainly, others with six decimals; at least 0, because a sign would mean a change of
- * a gauge's value.
+ * Whole numbers plainly, others with six decimals; at least 0, because a sign would mean a change
+ * of a gauge's value.
  */
 function formatNumber(value: number): string {
   const positive = Math.max(0, value);

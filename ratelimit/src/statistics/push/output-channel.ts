@@ -70,7 +70,10 @@ export class OutputChannel implements LineChannel {
     this.#writeAll(Buffer.from(packet.text));
   }
 
-  /** The system may take a part of the bytes. It drops them on an error: the reader may have gone for good. */
+  /**
+   * The system may take a part of the bytes. It drops them on an error: the reader may have gone
+   * for good.
+   */
   #writeAll(bytes: Buffer): void {
     write(this.#fileDescriptor, bytes, (error, written) => {
       if (error === null && written < bytes.length) {

@@ -1,5 +1,5 @@
-// Push statistics: sends changes at an interval and durations about once a second. While no server is
-// reachable, counters keep their growth for the first flush that can be sent.
+// Push statistics: sends changes at an interval and durations about once a second. While no server
+// is reachable, counters keep their growth for the first flush that can be sent.
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 
 import type { StatisticsSink } from "../statistics-sink.ts";
@@ -9,7 +9,9 @@ import type { LineChannel } from "./line-channel.ts";
 import type { LineFormat } from "./line-format.ts";
 import { Timings } from "./timings.ts";
 
-/** Longest wait of durations and unfinished packets, in milliseconds, as in envoyproxy/ratelimit. */
+/**
+ * Longest wait of durations and unfinished packets, in milliseconds, as in envoyproxy/ratelimit.
+ */
 const BATCH_MAX_MS = 1000;
 
 /** One wait of a flush for a full channel, in milliseconds, and the most waits. */

@@ -6,7 +6,10 @@ import { createTagger, TAG_START } from "../extra-tags.ts";
 import type { LineFormat } from "./line-format.ts";
 import { type Mogrifier, mogrify } from "./mogrifier.ts";
 
-/** Most names in the cache of formatted names; a full cache is cleared, because names leave with their rules. */
+/**
+ * Most names in the cache of formatted names; a full cache is cleared, because names leave with
+ * their rules.
+ */
 const KNOWN_NAMES_MAX = 100_000;
 
 /** Characters that would end a name, a tag or a line. */

@@ -1,11 +1,16 @@
-// Collects durations between two flushes in whole milliseconds, grouped by value: recording one is an
-// addition.
+// Collects durations between two flushes in whole milliseconds, grouped by value: recording one is
+// an addition.
 import type { StatisticsStore, StatisticsTimer } from "../statistics-store.ts";
 
-/** Most durations that one timer keeps for a flush, about what a channel's queue holds; later ones are dropped. */
+/**
+ * Most durations that one timer keeps for a flush, about what a channel's queue holds; later ones
+ * are dropped.
+ */
 const DURATIONS_MAX = 100_000;
 
-/** Durations below this many milliseconds have a count each; longer, rare ones are kept one by one. */
+/**
+ * Durations below this many milliseconds have a count each; longer, rare ones are kept one by one.
+ */
 const COUNTED_BELOW_MS = 1024;
 
 /** The durations that the timers of a store record from now on. */

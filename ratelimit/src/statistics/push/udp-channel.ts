@@ -15,7 +15,9 @@ const PACKET_MAX_BYTES = 1432;
 /** Packets sent in one event-loop turn; more would also overrun the buffers of the receiver. */
 const PACKETS_PER_TURN = 32;
 
-/** Time until a name is looked up again, in milliseconds: after a lookup, and after one that failed. */
+/**
+ * Time until a name is looked up again, in milliseconds: after a lookup, and after one that failed.
+ */
 const RESOLVED_FOR_MS = 30_000;
 const RESOLVE_RETRY_MS = 3000;
 
