@@ -315,7 +315,7 @@ describe("weir-ratelimit", () => {
     expect(program.stderr).toContain("Unable to fetch servers from SRV _memcache._tcp.weir.invalid");
   });
 
-  it("names every bad setting at once, without a stack, and exits with 1", async () => {
+  it("names every invalid setting in one message, without a stack, and exits with 1", async () => {
     const program = service({ PORT: "http", BACKEND_TYPE: "sqlite", NEAR_LIMIT_RATIO: "2" });
     expect(await program.exited).toBe(1);
     expect(program.stderr).toContain('PORT="http": allowed is a port number');

@@ -277,7 +277,7 @@ describe("parseSettings", () => {
     expect(parseSettings({ GRPC_MAX_CONNECTION_AGE: "876000h" }).server.grpc.connectionAgeMaxMs).toBe(1_900_800_000);
   });
 
-  it("parseSettings() takes 0 for connections without a limit of age, as the reference does", () => {
+  it("parseSettings() takes 0 for connections without a limit of age, as envoyproxy/ratelimit does", () => {
     const { server } = parseSettings({ GRPC_MAX_CONNECTION_AGE: "0", GRPC_MAX_CONNECTION_AGE_GRACE: "0" });
     expect(server.grpc).toMatchObject({ connectionAgeMaxMs: 0, connectionAgeGraceMs: 0 });
   });

@@ -24,8 +24,8 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProb
 
 describe("readKvstore()", () => {
   it.each([
-    ["the specification", "KVSTORE"],
-    ["the reference", "REDIS"],
+    ["Weir", "KVSTORE"],
+    ["envoyproxy/ratelimit", "REDIS"],
   ])("readKvstore() reads a store under the names of %s", (_what, prefix) => {
     const backend = read({
       [`${prefix}_SOCKET_TYPE`]: "tcp",

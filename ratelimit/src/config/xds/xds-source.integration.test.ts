@@ -108,7 +108,7 @@ describe("XdsSource", () => {
     ]);
   });
 
-  it("a response that the loader refuses is rejected with its text, and the last good version stays (case 192)", async () => {
+  it("an invalid response is NACKed with the loader's text, and the last valid version stays (case 192)", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
     await server.until(() => server.words.length === 2);
@@ -229,7 +229,7 @@ describe("XdsSource", () => {
     await listener.until(() => listener.domains().join() === "a");
   });
 
-  it("a server without TLS, where TLS is the default, is told with the setting that helps", async () => {
+  it("a server without TLS, where TLS is the default, is logged with the setting that helps", async () => {
     await start({ tls: { paths: {}, serverName: undefined } });
     await waitFor(() => logged("warning").length >= 1);
     expect(logged("warning")[0]?.["reason"]).toMatch(
@@ -237,7 +237,7 @@ describe("XdsSource", () => {
     );
   });
 
-  it("a server that crashes keeps the configuration in force and is found again", async () => {
+  it("a server that crashes leaves the configuration active and is found again", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
     await server.until(() => server.words.length === 2);
@@ -262,7 +262,7 @@ describe("XdsSource", () => {
     );
   });
 
-  it("a server that offers again at once what was refused is not answered in a loop (go-control-plane's snapshot cache)", async () => {
+  it("a server that sends a NACKed version again immediately is not answered in a loop (go-control-plane's snapshot cache)", async () => {
     const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
     server.publish("v1", bad);
     const beganMs = performance.now(); // Before the first refusal, from which the client counts its second.
@@ -414,7 +414,7 @@ describe("XdsSource over TLS", () => {
     expect(server.words).toEqual([]);
   });
 
-  it("files that are missing are told by name and read again at the next attempt", async () => {
+  it("missing files are logged by name and read again at the next attempt", async () => {
     const paths = await openServer();
     server.publish("v1", [rateLimitConfig("a")]);
     const missing = join(folder, "missing.pem");

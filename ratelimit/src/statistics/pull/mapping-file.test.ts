@@ -1,4 +1,4 @@
-// Mapping files: what they map, and the refusal of what is no mapping.
+// Mapping files: how they map names, and invalid ones.
 import { describe, expect, it } from "vitest";
 import { mapName, sanitizeName } from "./mapping.ts";
 import { parseMapping } from "./mapping-file.ts";
