@@ -13,8 +13,8 @@ describe("NodeStatistics", () => {
     store = createStatisticsStore({ maxDynamicKeys: 1 });
     nowMs = 0;
     const part = new NodeStatistics({ store, nowMs: () => nowMs });
-    await part.start?.();
-    stop = () => part.stop?.();
+    part.start();
+    stop = () => part.stop();
   });
 
   afterEach(() => stop());
