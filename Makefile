@@ -15,7 +15,7 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=ratelimit/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-unit test-integration generate bench bench-control-plane fuzz format clean
+.PHONY: help setup build run check test test-unit test-integration generate bench bench-control-plane fuzz coverage format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
@@ -32,26 +32,29 @@ run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
 	@exec node --enable-source-maps dev/dist/run.js $(ARGS)
 
 check: $(INSTALLED) ## Run every gate: format, lint, types, imports, exports, comments, dependencies, generated files
-	@node tools/check.ts $(ARGS)
+	@node tools/gates/check.ts $(ARGS)
 
 test: $(INSTALLED) ## Install what tests need, then run everything: gates, build, unit and integration tests
-	@node tools/test.ts
+	@node tools/test/test.ts
 
 test-unit: $(INSTALLED) ## Run the unit tests (ARGS=folder to narrow)
 	@vitest run --project unit $(ARGS)
 
 test-integration: build ## Run the tests that use real servers (ARGS=folder to narrow)
-	@node tools/test-setup.ts
+	@node tools/test/test-setup.ts
 	@vitest run --project integration $(ARGS)
 
+coverage: $(INSTALLED) ## Run the unit tests and show which lines they reach (ARGS=folder to narrow)
+	@vitest run --project unit --coverage $(ARGS)
+
 generate: $(INSTALLED) ## Rewrite every generated file: protobuf code, CRDs, tables in docs/
-	@node tools/generate.ts
+	@node tools/generate/generate.ts
 
 bench: build ## Measure what a decision costs, over every store (ARGS=--quick, ARGS="--against COMMIT")
-	@node --enable-source-maps e2e/dist/benchmarks/run.js $(ARGS)
+	@node --enable-source-maps e2e/dist/benchmarks/decisions/run.js $(ARGS)
 
 bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow)
-	@node --enable-source-maps e2e/dist/benchmarks/control-plane-run.js $(ARGS)
+	@node --enable-source-maps e2e/dist/benchmarks/control-plane/run.js $(ARGS)
 
 fuzz: $(INSTALLED) ## Send broken input to every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)

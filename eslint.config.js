@@ -1,5 +1,8 @@
 // @ts-check
-// The lint rules. Layout is Prettier's; who may import whom is tools/check-imports.ts; this file holds what needs a look at one file and its types.
+// The lint rules. Layout is Prettier's; who may import whom is tools/gates/check-imports.ts; this file holds what needs a look at one file and its types.
+import comments from "@eslint-community/eslint-plugin-eslint-comments";
+import vitest from "@vitest/eslint-plugin";
+import jsdoc from "eslint-plugin-jsdoc";
 import tseslint from "typescript-eslint";
 
 /** Files that only tests run. */
@@ -35,11 +38,46 @@ const FORBIDDEN_ENVIRONMENT = {
   message: "Read the environment in main.ts only and hand on what was read.",
 };
 
+/** A unit test gives the same answer every time: time and randomness are handed in, and it never sleeps. */
+const FORBIDDEN_IN_UNIT_TESTS = [
+  {
+    selector: "CallExpression[callee.object.name='Date'][callee.property.name='now']",
+    message: "Hand in a fixed time.",
+  },
+  {
+    selector: "CallExpression[callee.object.name='performance'][callee.property.name='now']",
+    message: "Hand in a fixed time.",
+  },
+  { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: "Hand in a fixed time." },
+  {
+    selector: "CallExpression[callee.object.name='Math'][callee.property.name='random']",
+    message: "Hand in a fixed sequence.",
+  },
+  { selector: "CallExpression[callee.name='randomUUID']", message: "Hand in a fixed sequence." },
+  {
+    selector: "ImportDeclaration[source.value='node:timers/promises']",
+    message: "Do not sleep: use the injected clock.",
+  },
+  {
+    selector: "CallExpression[callee.name='setTimeout'][arguments.0.name='resolve']",
+    message: "Do not sleep: use the injected clock.",
+  },
+];
+
+/** A test runs everywhere or does not exist; the plugin's rules do not know these. */
+const FORBIDDEN_IN_TESTS = [
+  {
+    selector: "MemberExpression[object.name=/^(it|test|describe)$/][property.name=/^(todo|skipIf|runIf|fails)$/]",
+    message: "A test runs everywhere or does not exist.",
+  },
+];
+
 export default tseslint.config(
   { ignores: ["**/dist/**", "**/generated/**", "coverage/**", "node_modules/**", ".run/**"] },
   { linterOptions: { reportUnusedDisableDirectives: "error" } },
   {
     files: ["**/*.ts"],
+    plugins: { comments },
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -71,6 +109,7 @@ export default tseslint.config(
       eqeqeq: "error",
       "object-shorthand": "error",
       "no-param-reassign": "error",
+      "comments/require-description": ["error", { ignore: ["eslint-env"] }],
       "no-implicit-coercion": "error",
 
       // Numbers and booleans read well in a message as they are; only what has no text of its own
@@ -114,7 +153,24 @@ export default tseslint.config(
     // longer: their tables are.
     files: ["**/*.ts"],
     ignores: TEST_FILES,
+    plugins: { jsdoc },
     rules: {
+      "jsdoc/require-jsdoc": [
+        "error",
+        {
+          publicOnly: true,
+          enableFixer: false,
+          require: { ClassDeclaration: true },
+          contexts: [
+            "TSInterfaceDeclaration",
+            "TSTypeAliasDeclaration",
+            "Program > ExportNamedDeclaration > VariableDeclaration",
+            // What `start`, `stop` and `close` promise is documented once, at common's `Part`.
+            "TSMethodSignature:not([key.name=/^(start|stop|close)$/])",
+          ],
+        },
+      ],
+      "jsdoc/no-blank-blocks": ["error", { enableFixer: false }],
       "max-lines": ["error", { max: 300, skipBlankLines: true, skipComments: true }],
       "max-lines-per-function": ["error", { max: 70, skipBlankLines: true, skipComments: true }],
     },
@@ -124,6 +180,11 @@ export default tseslint.config(
     // places that read it.
     files: ["**/main.ts", "cli/src/config-check.ts", "cli/src/client.ts", "common/src/lifecycle/host.ts"],
     rules: { "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
+  },
+  {
+    // Programs of the workbench talk to a person at a terminal and to the tools they start.
+    files: ["tools/**/*.ts", "{dev,e2e}/src/**/run.ts", "**/generate.ts"],
+    rules: { "no-console": "off", "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
   },
   {
     // Tests, and the local stack and scenarios: they look into what they have just been given, and
@@ -139,14 +200,20 @@ export default tseslint.config(
   },
   {
     files: TEST_FILES,
+    plugins: { vitest },
     rules: {
-      "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE],
+      "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE, ...FORBIDDEN_IN_TESTS],
+      "vitest/no-focused-tests": ["error", { fixable: false }],
+      "vitest/no-disabled-tests": "error",
+      "vitest/no-conditional-tests": "error",
     },
   },
   {
-    // Programs of the workbench talk to a person at a terminal and to the tools they start.
-    files: ["tools/**/*.ts", "{dev,e2e}/src/**/run.ts", "**/generate.ts"],
-    rules: { "no-console": "off", "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE] },
+    files: ["**/*.test.ts"],
+    ignores: ["**/*.integration.test.ts", "e2e/**"],
+    rules: {
+      "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE, ...FORBIDDEN_IN_TESTS, ...FORBIDDEN_IN_UNIT_TESTS],
+    },
   },
   {
     // Tools that read a default export from these files.

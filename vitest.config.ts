@@ -30,10 +30,9 @@ export default defineConfig({
     maxWorkers: WORKERS,
     coverage: {
       provider: "v8",
-      include: ["*/src/**/*.ts", "tools/*.ts"],
+      include: ["*/src/**/*.ts", "tools/**/*.ts"],
       exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts", "**/*.benchmark.ts"],
-      reporter: ["json-summary"],
-      reportOnFailure: true,
+      reporter: ["text-summary", "html"],
     },
     projects: [
       {

@@ -62,7 +62,6 @@ export const WORKSPACES: readonly Workspace[] = [
     mayImport: ["common", "certificates"],
     order: [
       "eventually.ts",
-      "one-within.ts",
       "pause-process.ts",
       "processes.ts",
       "reserve-ports.ts",
@@ -74,19 +73,9 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "kubernetes",
-    mayImport: ["crds", "common"],
+    mayImport: ["common"],
     testsMayImport: ["testing"],
-    order: [
-      "api-resource.ts",
-      "api-failure.ts",
-      "kubernetes-object.ts",
-      "problem-log.ts",
-      "line-splitter.ts",
-      "watchdog.ts",
-      "access",
-      "api-client.ts",
-      "reflector",
-    ],
+    order: ["mapping.ts", "access", "client", "reflector"],
     alternatives: [],
   },
   {
@@ -113,7 +102,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "settings.ts",
       "startup",
     ],
-    alternatives: ["config", "counters", "counters/kvstore", "transport"],
+    alternatives: ["config", "counters", "counters/kvstore/deployments", "transport"],
   },
   {
     name: "account",

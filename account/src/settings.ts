@@ -1,21 +1,16 @@
 // The settings of weir-account: every environment variable with its default and effect, read once
 // into one frozen object.
-import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
-import { readLogSettings } from "@weir/common/log/log";
-import type { LogFormat, LogLevel } from "@weir/common/log/log";
+import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { formatDurationMs } from "@weir/common/settings/parse-values";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { Secret } from "@weir/common/settings/secret";
 import type { CookieOptions } from "./sessions/cookies.ts";
-import { readKeySource } from "./settings-keys.ts";
-import type { KeySource } from "./settings-keys.ts";
+import { type KeySource, readKeySource } from "./settings-keys.ts";
+import { type OriginSettings, readOrigins } from "./settings-origins.ts";
 
-/** Front ends that may call in development: the usual ports of development servers. */
-const DEVELOPMENT_ORIGINS: readonly string[] = ["http://localhost:3000", "http://localhost:5173"];
-
-/** Longest wait that a timer takes, in milliseconds; here for drains, which nobody makes longer. */
+/** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;
 
 /** Least cost of bcrypt in production (OWASP Password Storage Cheat Sheet). */
@@ -28,17 +23,11 @@ const PRODUCTION_COST_MIN = 10;
 const THREADS_DEFAULT = 4;
 
 /** Everything that can be set. Durations are milliseconds. */
-export interface Settings {
+export interface Settings extends OriginSettings {
   readonly isProduction: boolean;
   readonly http: { readonly host: string; readonly port: number; readonly connectionsMax: number };
   readonly metrics: { readonly host: string; readonly port: number };
-  /** Undefined: the address of the listener. */
-  readonly publicOrigin: string | undefined;
-  readonly corsOrigins: readonly string[];
-  readonly trustProxy: number | readonly string[] | false;
   readonly dataDirectory: string;
-  /** Undefined: served by this service under /media/. */
-  readonly mediaPublicUrl: string | undefined;
   readonly keys: KeySource;
   readonly tokenIssuer: string;
   readonly accessTtlMs: number;
@@ -55,7 +44,7 @@ export interface Settings {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly shutdownDrainMs: number;
   readonly shutdownGraceMs: number;
-  /** What is fit for development only, in sentences for the log. */
+  /** Settings that are fit for development only, in sentences for the log. */
   readonly warnings: readonly string[];
 }
 
@@ -123,7 +112,7 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
       connectionsMax: read.integer("CONNECTIONS_MAX", {
         default: 10_000,
         min: 1,
-        effect: "Most open connections; further ones are closed at once.",
+        effect: "Most open connections; further ones are closed immediately.",
       }),
     },
     metrics: {
@@ -134,72 +123,6 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
       }),
     },
   };
-}
-
-function readOrigins(
-  read: EnvReader,
-  isProduction: boolean,
-  warnings: string[],
-): Pick<Settings, "publicOrigin" | "corsOrigins" | "trustProxy" | "mediaPublicUrl"> {
-  const publicOrigin = read.optionalString("PUBLIC_ORIGIN", {
-    effect:
-      "Origin under which browsers reach the service, such as https://account.example.com; not set, http://localhost with PORT.",
-  });
-  if (publicOrigin !== undefined && !isOrigin(publicOrigin))
-    read.problem("PUBLIC_ORIGIN", publicOrigin, ORIGIN_ALLOWED);
-  if (publicOrigin === undefined && isProduction)
-    warnings.push("PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them");
-  const listed = read.list("CORS_ORIGINS", {
-    effect: `Origins of front ends that may call, compared exactly; not set, ${DEVELOPMENT_ORIGINS.join(",")}, and none with NODE_ENV=production.`,
-  });
-  for (const origin of listed.filter((entry) => !isOrigin(entry))) read.problem("CORS_ORIGINS", origin, ORIGIN_ALLOWED);
-  const mediaPublicUrl = read.optionalString("MEDIA_PUBLIC_URL", {
-    effect: "URL in front of the keys of avatars, ending in a slash; not set, PUBLIC_ORIGIN with /media/.",
-  });
-  if (
-    mediaPublicUrl !== undefined &&
-    (!/^https?:$/.test(URL.parse(mediaPublicUrl)?.protocol ?? "") || !mediaPublicUrl.endsWith("/"))
-  ) {
-    read.problem("MEDIA_PUBLIC_URL", mediaPublicUrl, "an http or https URL that ends in a slash");
-  }
-  const corsOrigins = listed.length > 0 || isProduction ? listed : DEVELOPMENT_ORIGINS;
-  return { publicOrigin, corsOrigins, trustProxy: readTrustProxy(read), mediaPublicUrl };
-}
-
-const ORIGIN_ALLOWED =
-  "an origin written in full, such as https://app.example.com: scheme, host in lower case, port if not the usual one, no path";
-
-/** Whether the text is exactly what browsers send as Origin; neither "*" nor "null" is. */
-function isOrigin(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
-}
-
-function readTrustProxy(read: EnvReader): number | readonly string[] | false {
-  const entries = read.list("TRUST_PROXY", {
-    effect:
-      "Number of proxies in front, or their networks as 10.0.0.0/8,…, whose X-Forwarded-For is believed; not set, nobody's.",
-  });
-  const [first] = entries;
-  if (first === undefined) return false;
-  if (entries.length === 1 && /^\d{1,2}$/.test(first)) return Number(first);
-  for (const entry of entries.filter((network) => !isNetwork(network))) {
-    read.problem(
-      "TRUST_PROXY",
-      entry,
-      "a number of proxies up to 99, or networks such as 10.0.0.0/8; trusting everybody is not possible",
-    );
-  }
-  return entries;
-}
-
-function isNetwork(text: string): boolean {
-  const [address = "", bits, ...rest] = text.split("/");
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  return (
-    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128))
-  );
 }
 
 /** STORE and MEDIA have one choice each today; production must say that it means it. */
@@ -340,7 +263,8 @@ function readConcurrency(read: EnvReader, fallback: number): number {
     default: 0,
     min: 0,
     max: 128,
-    effect: "Hashes at once; 0 takes the number of CPUs, but leaves two threads of UV_THREADPOOL_SIZE to other work.",
+    effect:
+      "Hashes in parallel; 0 takes the number of CPUs, but leaves two threads of UV_THREADPOOL_SIZE to other work.",
   });
   return limit === 0 ? fallback : limit;
 }

@@ -15,7 +15,6 @@ import { join } from "node:path";
 
 import { status } from "@grpc/grpc-js";
 import { createLog } from "@weir/common/log/log";
-import { msOf, oneWithin } from "@weir/testing/one-within";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestCertificates, RealPod, type TestCertificates, until } from "./ads/ads-client.suite.ts";
@@ -24,9 +23,6 @@ import { manifest } from "./assemble/manifests.suite.ts";
 import { type ControlPlane, createControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 import type { RolloutReport } from "./report/rollout-report.ts";
-
-/** How long a saved file may take to hold, in milliseconds. */
-const PROPAGATION_MAX_MS = 1000;
 
 /**
  * A look at the folder that no test waits for: changes are noticed by events, or when it is told to
@@ -148,20 +144,14 @@ describe("ControlPlane", () => {
     rmSync(elsewhere, { recursive: true });
   });
 
-  it("brings a saved change to the pod within a second, and keeps the old rules while a file is broken", async () => {
+  it("brings a saved change to the pod, and keeps the old rules while a file is broken", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
     const pod = await connect("pod");
     await pod.response(1);
-    await oneWithin("The change", PROPAGATION_MAX_MS, async (number) => {
-      const next = pod.responses.length + 1;
-      const tookMs = await msOf(async () => {
-        save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 5 + number }));
-        await pod.response(next);
-      });
-      pod.accept();
-      return tookMs;
-    });
+    save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }));
+    await pod.response(2);
+    pod.accept();
     save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 99 }));
     const { length: before } = pod.responses;
     await pod.response(before + 1);

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
-import { type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
+import { AdminServer } from "@weir/common/admin/admin-server";
 import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
@@ -27,8 +27,8 @@ import { createPodRegistry } from "./pods/pod-registry.ts";
 import { createQuarantine } from "./pods/quarantine.ts";
 import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
 import { createPublisher } from "./snapshot/publisher.ts";
-import { createDirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
-import { createKubernetesSource, type KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
+import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
+import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import { createMetrics, type SourceCounts } from "./status/metrics.ts";
 import { statusRoutes } from "./status/status-routes.ts";
@@ -136,7 +136,7 @@ export function createControlPlane(
     },
     { ...settings.ads, identifier: self.replica },
   );
-  const http = createAdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
+  const http = new AdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
   const readiness = (): Readiness => readinessOf(notReady(), publisher.state().publication);
   for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })])
     http.route(route);
@@ -179,12 +179,12 @@ function createAnswerBounds(): { readonly answers: AnswerBound; readonly clientA
 
 function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folderLookMs: number | undefined): Source {
   if (settings.kind === "directory") {
-    return createDirectorySource(deps, {
+    return new DirectorySource(deps, {
       directory: settings.directory,
       ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
     });
   }
-  return createKubernetesSource({ ...deps, random: Math.random }, settings);
+  return new KubernetesSource({ ...deps, random: Math.random }, settings);
 }
 
 function describeWhere(

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { msOf, oneWithin } from "@weir/testing/one-within";
 import { eventually } from "@weir/testing/eventually";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
@@ -22,7 +21,7 @@ import {
   deleteConfig,
   installConfigs,
   RESTARTS_TIMEOUT_MS,
-} from "./source/kubernetes/kubernetes-place.suite.ts";
+} from "./source/kubernetes/kubernetes-fixture.suite.ts";
 
 const PROGRAM = join(import.meta.dirname, "main.ts");
 
@@ -31,9 +30,6 @@ const PROGRAM = join(import.meta.dirname, "main.ts");
  * the watch can have brought it.
  */
 const ARRIVAL_MS = 20_000;
-
-/** The promise is a second; as much again is left to a busy test machine. In milliseconds. */
-const ARRIVAL_PROMISED_MS = 2000;
 
 /** Shortest time between two pushes, in milliseconds: changes must be quiet for so long. */
 const QUIET_MS = 100;
@@ -159,7 +155,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     for (const name of ["alpha", "beta", "gamma"]) await deleteConfig(cluster, `team/${name}`);
   });
 
-  it("brings what kubectl applies and deletes to the pod within a second or so", async () => {
+  it("brings what kubectl applies and deletes to the pod", async () => {
     await eventually("the start", () => program.adsPort(), START_MS);
     const pod = connect();
     await expectLimits(pod, { alpha: 1 });
@@ -169,14 +165,10 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     );
     expect(code).toBe(0);
     await expectLimits(pod, { alpha: 1, beta: 5 }, ARRIVAL_MS);
-    let limit = 5;
-    await oneWithin("The edit", ARRIVAL_PROMISED_MS, async () => {
-      limit += 1;
-      await apply("beta", limit);
-      return await msOf(() => expectLimits(pod, { alpha: 1, beta: limit }, ARRIVAL_MS));
-    });
+    await apply("beta", 6);
+    await expectLimits(pod, { alpha: 1, beta: 6 }, ARRIVAL_MS);
     await deleteConfig(cluster, "team/alpha");
-    await expectLimits(pod, { beta: limit }, ARRIVAL_MS);
+    await expectLimits(pod, { beta: 6 }, ARRIVAL_MS);
   });
 
   it("puts two hundred edits of a moment together, and delivers the last", async () => {

@@ -157,7 +157,7 @@ describe("weir-control-plane", () => {
     await certificates.renewServer();
     running.process.kill("SIGHUP");
     // The files and nothing else of the settings.
-    const line = /msg="TLS files reloaded" certPath=\S+ keyPath=\S+ caPath=\S+\n/;
+    const line = /msg="Reloaded TLS files" certPath=\S+ keyPath=\S+ caPath=\S+\n/;
     await until("the reload", () => line.test(running.output()));
     const pod = new RealPod(port, await certificates.issueClient());
     pod.request();

@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 
 import { createLifecycle, type Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import { createLog, type Log } from "@weir/common/log/log";
+import type { ListenerTls } from "@weir/common/net/connection-listener";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { createLocalCache } from "./decide/local-cache.ts";
@@ -19,10 +20,9 @@ import { TlsFileSets } from "./startup/tls-file-sets.ts";
 import { createTrafficGate } from "./startup/traffic-gate.ts";
 import { createLoadStatistics, createServiceStatistics } from "./statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
-import type { ListenerTls } from "./transport/connection-listener.ts";
-import { createDebugListener } from "./transport/debug/debug-listener.ts";
-import { createGrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
-import { createJsonTransport } from "./transport/json/json-transport.ts";
+import { DebugListener } from "./transport/debug/debug-listener.ts";
+import { GrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
+import { JsonTransport } from "./transport/json/json-transport.ts";
 
 /** Dependencies on the process. `isDrainWanted` is called at the stop. */
 export interface ServiceDeps {
@@ -60,15 +60,15 @@ export async function createService(
     { rules: rules.current, counter, statistics, localCache, clock: Date.now, log },
     settings.decide,
   );
-  const debug = createDebugListener(
+  const debug = new DebugListener(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,
   );
-  const grpc = createGrpcJsTransport(
+  const grpc = new GrpcJsTransport(
     { decider, tracing, health, statistics, nowMs: () => performance.now(), log },
     { ...server.grpc, tls: server.grpc.tls && openGrpcTls(server.grpc.tls, tls, store) },
   );
-  const http = createJsonTransport({ decider, tracing, health, log }, server.http);
+  const http = new JsonTransport({ decider, tracing, health, log }, server.http);
   const trafficGate = createTrafficGate(
     { transports: [grpc, http], health, isDrainWanted, sleep, log },
     server.shutdown,

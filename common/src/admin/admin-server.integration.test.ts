@@ -4,7 +4,7 @@ import { Agent, get, request } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { createLog, type Log, silentLog } from "../log/log.ts";
-import { type AdminRoute, type AdminServer, createAdminServer, respondJson, respondText } from "./admin-server.ts";
+import { type AdminRoute, AdminServer, respondJson, respondText } from "./admin-server.ts";
 
 const servers: AdminServer[] = [];
 
@@ -17,7 +17,7 @@ async function startServer(
   options: { listUnknown?: boolean; log?: Log } = {},
 ): Promise<AdminServer> {
   const { log = silentLog(), ...rest } = options;
-  const server = createAdminServer(
+  const server = new AdminServer(
     { log },
     { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug", ...rest },
   );
@@ -139,7 +139,7 @@ describe("AdminServer failures and end", () => {
     const response = await fetch(urlOf(server, "/bad"));
     expect([response.status, await response.text()]).toEqual([500, "internal error\n"]);
     expect(lines.map((line): unknown => JSON.parse(line))).toMatchObject([
-      { level: "error", "@message": "cannot answer an admin request", path: "/bad", error: "secret detail" },
+      { level: "error", "@message": "Cannot answer an admin request", path: "/bad", error: "secret detail" },
     ]);
   });
 
@@ -164,7 +164,7 @@ describe("AdminServer failures and end", () => {
 
   it("start() names the setting when the port is taken", async () => {
     const { port } = (await startServer([])).address()!;
-    const second = createAdminServer(
+    const second = new AdminServer(
       { log: silentLog() },
       { host: "127.0.0.1", port, setting: "DEBUG_PORT", what: "debug" },
     );

@@ -1,28 +1,22 @@
-// A small HTTP listener for operators: probes, metrics, dumps. Not for the service's own interface,
-// and without authentication: who may reach it is a matter of the network.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+// An HTTP listener for operators: probes, metrics, dumps. It has no authentication; the network
+// decides who reaches it.
+import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
-import { endWithRefusal, findHttpRefusal } from "../net/http-refusal.ts";
-import { KEEP_ALIVE_PROBES } from "../net/keep-alive.ts";
-import { limitConnections } from "../net/connection-limit.ts";
-import { listen, type ListenAddress } from "../net/listen.ts";
-import { PipeliningLimit } from "../net/pipelining-limit.ts";
+import { HttpListener, pathOf } from "../net/http-listener.ts";
+import type { ListenAddress, ListenOptions } from "../net/listen.ts";
 
-/**
- * Bounds of what clients may hold: connections unless told otherwise, and milliseconds to send a
- * whole request.
- */
+/** Most connections at a time, unless the options say otherwise. */
 const CONNECTIONS_MAX = 256;
+
+/** How long a client may take to send a whole request, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** How often those times are looked at, in milliseconds. */
-const CHECK_MS = 5000;
+/** How long running requests have after stop(), in milliseconds. */
+const STOP_GRACE_MS = 1000;
 
-/** How long running requests may go on after stop, in milliseconds. */
-const DRAIN_MS = 1000;
+const TEXT = "text/plain; charset=utf-8";
 
 const READ_METHODS: readonly string[] = ["GET", "HEAD"];
 
@@ -41,13 +35,8 @@ export interface AdminRoute {
   handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
 }
 
-/** Where the listener listens and how it treats paths that nobody registered. */
-export interface AdminServerOptions {
-  readonly host: string;
-  readonly port: number;
-  /** The setting that moves it, and what it is called in messages; see ListenOptions. */
-  readonly setting: string;
-  readonly what: string;
+/** Where the listener listens and how it answers paths without a route. */
+export interface AdminServerOptions extends ListenOptions {
   /**
    * True answers "/" and unknown paths with the sorted index of all paths and status 200; default
    * is 404 with that index.
@@ -58,61 +47,33 @@ export interface AdminServerOptions {
 }
 
 /** The listener. Routes may be added before and after start. */
-export interface AdminServer extends Part {
-  /** Opens the listener; fails with LISTEN_FAILED. */
-  start(): Promise<void>;
-  /** Closes it; running requests have a second to end. */
-  stop(): Promise<void>;
-  /** Adds a route; a path can be taken only once. */
-  route(route: AdminRoute): void;
-  /** The address it has, once started. */
-  address(): ListenAddress | undefined;
-}
-
-/** Makes a listener; it opens at start. */
-export function createAdminServer(deps: { readonly log: Log }, options: AdminServerOptions): AdminServer {
-  return new HttpAdminServer(deps.log, options);
-}
-
-/** Answers with plain text. */
-export function respondText(response: ServerResponse, status: number, text: string): void {
-  respond(response, status, "text/plain; charset=utf-8", text);
-}
-
-/** Answers with a value as JSON, indented for people. */
-export function respondJson(response: ServerResponse, status: number, value: unknown): void {
-  respond(response, status, "application/json; charset=utf-8", `${JSON.stringify(value, undefined, 2)}\n`);
-}
-
-class HttpAdminServer implements AdminServer {
+export class AdminServer implements Part {
   readonly name: string;
   readonly #log: Log;
-  readonly #options: AdminServerOptions;
+  readonly #listUnknown: boolean;
   readonly #routes = new Map<string, AdminRoute>();
-  readonly #server: Server;
-  readonly #pipelining = new PipeliningLimit();
-  #address: ListenAddress | undefined;
+  readonly #listener: HttpListener;
 
-  constructor(log: Log, options: AdminServerOptions) {
-    this.name = `${options.what} listener`;
-    this.#log = log;
-    this.#options = options;
-    const timeouts = {
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_MS,
-    };
-    this.#server = createServer({ ...timeouts, ...KEEP_ALIVE_PROBES }, (request, response) => {
-      if (this.#pipelining.admit(request, response)) void this.#answer(request, response);
-    });
-    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-      const refusal = findHttpRefusal(error);
-      if (refusal === undefined || !socket.writable) socket.destroy();
-      else endWithRefusal(socket, refusal, { type: "text/plain; charset=utf-8", body: `${refusal.message}\n` });
-    });
-    limitConnections(this.#server, { what: options.what, max: options.connectionsMax ?? CONNECTIONS_MAX }, log);
+  constructor(deps: { readonly log: Log }, options: AdminServerOptions) {
+    this.#log = deps.log;
+    this.#listUnknown = options.listUnknown ?? false;
+    this.#listener = new HttpListener(
+      deps,
+      {
+        handle: (request, response) => void this.#answer(request, response),
+        refuse: ({ message }) => ({ type: TEXT, body: `${message}\n` }),
+      },
+      {
+        ...options,
+        connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX,
+        timeouts: { headersMs: REQUEST_TIMEOUT_MS, requestMs: REQUEST_TIMEOUT_MS },
+        stopGraceMs: STOP_GRACE_MS,
+      },
+    );
+    this.name = this.#listener.name;
   }
 
+  /** Adds a route; a path can be taken only once. */
   route(route: AdminRoute): void {
     if (!route.path.startsWith("/"))
       throw new TypeError(`Cannot add the route "${route.path}": a path begins with "/"`);
@@ -120,23 +81,19 @@ class HttpAdminServer implements AdminServer {
     this.#routes.set(route.path, route);
   }
 
+  /** Opens the listener; fails with LISTEN_FAILED. */
+  start(): Promise<void> {
+    return this.#listener.start();
+  }
+
+  /** Closes it; running requests have a second to end. */
+  stop(): Promise<void> {
+    return this.#listener.stop();
+  }
+
+  /** The address of the open listener; undefined before start. */
   address(): ListenAddress | undefined {
-    return this.#address;
-  }
-
-  async start(): Promise<void> {
-    this.#address = await listen(this.#server, this.#options);
-  }
-
-  async stop(): Promise<void> {
-    if (!this.#server.listening) return;
-    const closed = new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-    });
-    this.#server.closeIdleConnections();
-    const timer = setTimeout(() => this.#server.closeAllConnections(), DRAIN_MS);
-    await closed;
-    clearTimeout(timer);
+    return this.#listener.address();
   }
 
   /** Never rejects: a failed handler becomes an answer and a log line. */
@@ -149,7 +106,7 @@ class HttpAdminServer implements AdminServer {
         refuseMethod(route.methods ?? READ_METHODS, response);
       else await route.handle(request, response);
     } catch (error) {
-      this.#log.error("cannot answer an admin request", { path, error });
+      this.#log.error("Cannot answer an admin request", { path, error });
       if (response.headersSent) response.destroy();
       else respondText(response, 500, "internal error\n");
     }
@@ -170,15 +127,19 @@ class HttpAdminServer implements AdminServer {
       .map((route) => `${route.path}: ${route.help}\n`)
       .sort()
       .join("");
-    if (this.#options.listUnknown === true) respondText(response, 200, index);
+    if (this.#listUnknown) respondText(response, 200, index);
     else respondText(response, 404, `no such path: ${path}\n${index}`);
   }
 }
 
-function pathOf(request: IncomingMessage): string {
-  const target = request.url ?? "/";
-  const query = target.indexOf("?");
-  return query === -1 ? target : target.slice(0, query);
+/** Answers with plain text. */
+export function respondText(response: ServerResponse, status: number, text: string): void {
+  respond(response, status, TEXT, text);
+}
+
+/** Answers with a value as JSON, indented for people. */
+export function respondJson(response: ServerResponse, status: number, value: unknown): void {
+  respond(response, status, "application/json; charset=utf-8", `${JSON.stringify(value, undefined, 2)}\n`);
 }
 
 function refuseMethod(allowed: readonly string[], response: ServerResponse): void {

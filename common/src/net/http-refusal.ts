@@ -1,29 +1,24 @@
-// Answers for bytes that are no HTTP request, or one that is too long or comes too slowly: what
-// Node has refused before any handler hears of it.
+// The answers to what Node refuses before a handler sees it: bytes that are no HTTP request, and
+// requests that are too long or come too slowly.
+import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 
-/** Why, as status and in words. */
+/** Why a request is refused: as status and in words. */
 export interface HttpRefusal {
   readonly status: 400 | 408 | 413 | 431;
   readonly message: string;
 }
 
-/** The body of the answer. */
-export interface RefusalBody {
+/** The answer in a listener's own format. */
+export interface RefusalAnswer {
+  /** The media type of the body. */
   readonly type: string;
   readonly body: string;
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-const REASON_PHRASE = {
-  400: "Bad Request",
-  408: "Request Timeout",
-  413: "Content Too Large",
-  431: "Request Header Fields Too Large",
-} as const;
-
-/**
- * What to tell the client of an error of Node's server; undefined when nobody is there to be told.
- */
+/** The refusal for an error of Node's server; undefined when the connection is gone. */
 export function findHttpRefusal(error: NodeJS.ErrnoException): HttpRefusal | undefined {
   switch (error.code) {
     case "ECONNRESET":
@@ -41,29 +36,24 @@ export function findHttpRefusal(error: NodeJS.ErrnoException): HttpRefusal | und
 }
 
 /**
- * How long a client has to read the answer and to close the connection, in milliseconds. Afterwards
- * it is closed without it.
- */
-const CLOSE_MAX_MS = 5000;
-
-/**
- * Writes the answer and closes the connection, also when the client never does: nothing else would
- * end what Node has given up.
+ * Writes the answer and closes the connection, after `closeMaxMs` also without the client: Node has
+ * given the connection up, and nothing else would close it.
  */
 export function endWithRefusal(
   socket: Duplex,
   { status }: HttpRefusal,
-  { type, body }: RefusalBody,
-  closeMaxMs: number = CLOSE_MAX_MS,
+  { type, body, headers }: RefusalAnswer,
+  closeMaxMs: number,
 ): void {
   const timer = setTimeout(() => socket.destroy(), closeMaxMs).unref();
   socket.once("close", () => clearTimeout(timer));
-  const head = [
-    `HTTP/1.1 ${status} ${REASON_PHRASE[status]}`,
-    `Content-Type: ${type}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    "X-Content-Type-Options: nosniff",
-    "Connection: close",
-  ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  const all = {
+    "Content-Type": type,
+    "Content-Length": String(Buffer.byteLength(body)),
+    "X-Content-Type-Options": "nosniff",
+    ...headers,
+    Connection: "close",
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`);
 }

@@ -1,22 +1,46 @@
-// Opens a listener, or says in words which address could not be had and which setting moves it.
+// Opens a listener on a TCP address or a unix socket. Its errors name the reason and the setting
+// that moves the listener.
 import { once } from "node:events";
-import type { Server } from "node:net";
+import { lstatSync, unlinkSync } from "node:fs";
+import { connect, type Server } from "node:net";
 
 import { errorCode } from "../errors/error-code.ts";
 import { describeError, ServiceError } from "../errors/service-error.ts";
 
-/** Where to listen, and how to speak of it when that fails. */
-export interface ListenOptions {
-  readonly host: string;
-  /** 0 takes any free port. */
-  readonly port: number;
+/**
+ * How long a connection is silent before the system asks the peer for a sign of life, in
+ * milliseconds: after a loss of power, or behind a firewall that forgets, a peer is gone without a
+ * word. The system asks ten times, a second apart.
+ */
+const SILENT_MS = 60_000;
+
+/** The options of every server of node:net for that. */
+export const KEEP_ALIVE_PROBES = { keepAlive: true, keepAliveInitialDelay: SILENT_MS } as const;
+
+/** Longest path of a unix socket, in bytes: what Linux can hold, without the zero at its end. */
+const PATH_MAX_BYTES = 107;
+
+/** The name of a listener in messages. */
+export interface ListenerName {
   /** The setting that moves this listener, such as "GRPC_PORT". */
   readonly setting: string;
-  /** What listens, such as "gRPC". */
+  /** The protocol or purpose, such as "gRPC". */
   readonly what: string;
 }
 
-/** The address that a listener really has. */
+/** A TCP address to listen on. */
+export interface ListenOptions extends ListenerName {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+}
+
+/** A path to listen on. */
+export interface ListenUnixOptions extends ListenerName {
+  readonly path: string;
+}
+
+/** The address of an open listener. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -33,32 +57,44 @@ export async function listen(server: Server, options: ListenOptions): Promise<Li
   }
   const address = server.address();
   if (address === null || typeof address === "string")
-    throw new TypeError("Cannot tell the port: the server is not a TCP server");
+    throw new TypeError("Cannot find the port: the server is not a TCP server");
   return { host: address.address, port: address.port };
 }
 
-/**
- * The error for a listener that is not a node:net server; its own error is the cause, read by code
- * or, without one, by its text.
- */
+/** Opens the server on a unix socket; fails with LISTEN_FAILED. */
+export async function listenUnix(server: Server, options: ListenUnixOptions): Promise<void> {
+  const { path } = options;
+  try {
+    await openPath(server, path);
+  } catch (error) {
+    // A socket file without a listener is left over from a process that was killed. Any other file
+    // is not ours to remove.
+    if (!isInUse(error) || !lstatSync(path).isSocket() || (await isAnswered(path))) throw unixError(error, options);
+    unlinkSync(path);
+    await openPath(server, path).catch((cause: unknown) => {
+      throw unixError(cause, options);
+    });
+  }
+}
+
+/** The error for a listener that does not open; a cause without a known code is quoted. */
 export function listenError(cause: unknown, options: ListenOptions): ServiceError<"LISTEN_FAILED"> {
   const action = `Cannot listen for ${options.what} on ${formatAddress(options)}`;
   const reason = reasonOf(cause, options.setting);
-  // A reason in words says all that the error underneath does; that one stays attached only when
-  // there is no such reason.
+  // A reason in words says all that the cause says, so the cause is attached only without one.
   if (reason !== undefined) return new ServiceError("LISTEN_FAILED", `${action}: ${reason}`);
   return new ServiceError("LISTEN_FAILED", `${action}: ${describeError(cause)}; ${options.setting} moves it`, {
     cause,
   });
 }
 
-/** The address as people write it: "127.0.0.1:8081", "[::1]:8081". */
+/** The address in the usual notation: "127.0.0.1:8081", "[::1]:8081". */
 export function formatAddress({ host, port }: ListenAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function reasonOf(cause: unknown, setting: string): string | undefined {
-  switch (errorCodeOf(cause)) {
+  switch (errorCode(cause)) {
     case "EADDRINUSE":
       return `the port is in use; set ${setting} to another one`;
     case "EACCES":
@@ -73,7 +109,41 @@ function reasonOf(cause: unknown, setting: string): string | undefined {
   }
 }
 
-function errorCodeOf(cause: unknown): string | undefined {
-  if (!(cause instanceof Error)) return undefined;
-  return errorCode(cause) ?? /\b(EADDRINUSE|EACCES|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN)\b/.exec(cause.message)?.[1];
+function openPath(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function isInUse(error: unknown): boolean {
+  return errorCode(error) === "EADDRINUSE";
+}
+
+/**
+ * Whether a process listens on the socket file; every error but ECONNREFUSED counts as yes, so that
+ * no foreign file is removed.
+ */
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = connect(path, () => {
+      probe.destroy();
+      resolve(true);
+    });
+    probe.on("error", (error) => resolve(errorCode(error) !== "ECONNREFUSED"));
+  });
+}
+
+function unixError(cause: unknown, { what, path, setting }: ListenUnixOptions): ServiceError<"LISTEN_FAILED"> {
+  const action = `Cannot listen for ${what} on ${path}`;
+  if (isInUse(cause)) {
+    const reason = `something listens there, or it is no socket; set ${setting} to another path`;
+    return new ServiceError("LISTEN_FAILED", `${action}: ${reason}`);
+  }
+  // The system gives the same error for a missing folder as for one that may not be written.
+  const rule = `${setting} must be a path of at most ${PATH_MAX_BYTES} bytes in a folder that exists and may be written`;
+  return new ServiceError("LISTEN_FAILED", `${action}: ${describeError(cause)}; ${rule}`, { cause });
 }

@@ -1,6 +1,6 @@
 // A receiver of OTLP in another language, made of OpenTelemetry's published messages: what programs
 // under test export, as others read it. The receiver itself is a program in Python, which `node
-// tools/test-setup.ts` makes ready. Only integration tests import it.
+// tools/test/test-setup.ts` makes ready. Only integration tests import it.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { homedir } from "node:os";
@@ -67,7 +67,7 @@ export async function startOtlpReceiver(
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   child.on(
     "error",
-    (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test-setup.ts installs it\n`),
+    (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test/test-setup.ts installs it\n`),
   );
   const lines = (): readonly string[] => output.split("\n").slice(0, -1);
   // What it has to say at once is either its ports or why there is none.

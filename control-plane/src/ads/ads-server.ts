@@ -12,6 +12,8 @@ import {
 } from "@grpc/grpc-js";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
+import type { ConnectionListener } from "@weir/common/net/connection-listener";
+import { CONNECTION_FAILURES } from "@weir/common/net/handshake-failure";
 import type { ListenAddress } from "@weir/common/net/listen";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
@@ -21,10 +23,9 @@ import type { PodQuarantine } from "../pods/quarantine.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { type AdsSecurity, type CallRefusal, nameRefusal } from "./ads-security.ts";
-import { type ConnectionListener, createConnectionListener } from "./connection-listener.ts";
+import { createAdsListener } from "./connection-listener.ts";
 import { AGGREGATED, SINGLE_TYPE } from "./discovery-services.ts";
 import type { GrpcService } from "./grpc-service.ts";
-import { CONNECTION_FAILURES } from "./handshake-failure.ts";
 import { type LimitedLog, limitLog } from "./limited-log.ts";
 import { identityOf } from "./node-identity.ts";
 import { type AdsCounters, createPodStream, isRateLimitConfig, type PodStream, type StreamKind } from "./pod-stream.ts";
@@ -154,20 +155,20 @@ class GrpcAdsServer implements AdsServer {
     // nobody, and it takes as many connections as come.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     this.#warnings = limitLog(deps.log, () => performance.now());
-    this.#listener = createConnectionListener(
+    this.#listener = createAdsListener(
       { log: deps.log, warnings: this.#warnings, failed: ({ kind }) => deps.refused?.(kind) },
-      {
-        host: options.host,
-        port: options.port,
-        security: deps.security,
-        handshakeTimeoutMs: options.handshakeTimeoutMs,
-      },
+      { security: deps.security, handshakeTimeoutMs: options.handshakeTimeoutMs },
       (socket) => injector.injectConnection(socket),
     );
   }
 
   async start(): Promise<void> {
-    this.#address = await this.#listener.open();
+    this.#address = await this.#listener.open({
+      host: this.#options.host,
+      port: this.#options.port,
+      setting: "ADS_PORT",
+      what: "ADS",
+    });
     const { snapshots, quarantine } = this.#deps;
     this.#unsubscribe.push(snapshots.onPublished(() => this.#lookAtStreams()));
     // What pods that come and go say may change what others are asked, though nothing else is in

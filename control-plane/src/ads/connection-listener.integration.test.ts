@@ -187,7 +187,7 @@ describe("ConnectionListener", () => {
     { what: "HTTP", bytes: "GET / HTTP/1.1\r\n\r\n" },
   ])("names a client that speaks $what to the port for TLS", async ({ bytes }) => {
     const peer = await send(await open(), bytes);
-    await expectTold(peer, "no-tls", "it speaks no TLS; this listener wants mutual TLS");
+    await expectTold(peer, "no-tls", "it speaks no TLS, and this listener requires it");
   });
 
   it("names a client that does not finish the handshake, and closes its connection", async () => {

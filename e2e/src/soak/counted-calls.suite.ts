@@ -1,7 +1,7 @@
 // Sends a fixed number of calls, each about keys that no call asked about before, and waits for all
 // answers.
-import type { CallConnection, CallTarget } from "../benchmarks/call-connection.ts";
-import { keysPerCall, openCallConnection } from "../benchmarks/call-connection.ts";
+import type { CallConnection, CallTarget } from "../benchmarks/load/call-connection.ts";
+import { keysPerCall, openCallConnection } from "../benchmarks/load/call-connection.ts";
 
 /**
  * Connections, and calls in flight on each: enough to keep a server busy, and few enough to be

@@ -3,7 +3,7 @@
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/limits/model/model";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type AltstoreCounter, createAltstoreCounter } from "../counters/altstore/altstore-counter.ts";
+import { AltstoreCounter } from "../counters/altstore/altstore-counter.ts";
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
 import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
@@ -31,7 +31,7 @@ async function openWith(
   ...rules: readonly DescriptorModel[]
 ): Promise<Scene> {
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
-  counter = createAltstoreCounter(
+  counter = new AltstoreCounter(
     {
       log: silentLog(),
       statistics,

@@ -5,7 +5,7 @@ import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
-import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
+import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
 import { compileRules } from "../rules/compile.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";

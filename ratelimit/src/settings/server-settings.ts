@@ -3,7 +3,7 @@ import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import type { HealthOptions } from "../health/health.ts";
-import type { ListenerAddress } from "../transport/connection-listener.ts";
+import type { ListenerAddress } from "../transport/transport.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
 import { readTlsPaths } from "./tls-settings.ts";
 

@@ -55,7 +55,7 @@ export function startProgram(
   const exited = new Promise<number | null>((resolve) => {
     child.on("close", (code) => resolve(code));
     child.on("error", (error) => {
-      errors += `cannot start ${command}: ${error.message}; node tools/test-setup.ts installs it`;
+      errors += `cannot start ${command}: ${error.message}; node tools/test/test-setup.ts installs it`;
       resolve(null);
     });
   });

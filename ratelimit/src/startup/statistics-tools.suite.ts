@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** The statsd_exporter that `node tools/test-setup.ts` builds. */
+/** The statsd_exporter that `node tools/test/test-setup.ts` builds. */
 export const STATSD_EXPORTER = cachedProgram("statsd_exporter-0.31.0", "statsd_exporter");
 
 /** One line of the text format. */

@@ -1,7 +1,7 @@
 // Pull statistics: serves the current values to Prometheus. Only the buckets of durations are kept
 // between scrapes.
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createAdminServer } from "@weir/common/admin/admin-server";
+import { AdminServer } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 import type { Registry } from "prom-client";
 
@@ -52,7 +52,7 @@ export class PullSink implements StatisticsSink {
   ) {
     this.#extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
     this.#snapshots = new Snapshots({ store, mapping }, { extraLabels: this.#extraLabels });
-    this.#server = createAdminServer(
+    this.#server = new AdminServer(
       { log },
       {
         host: host === "" ? "0.0.0.0" : host,

@@ -1,4 +1,3 @@
-import type { AdminServer } from "@weir/common/admin/admin-server";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -8,7 +7,7 @@ import { compileRules } from "../../rules/compile.ts";
 import type { RuleSet } from "../../rules/rule-set.ts";
 import { createServiceStatistics } from "../../statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
-import { createDebugListener } from "./debug-listener.ts";
+import { DebugListener } from "./debug-listener.ts";
 
 const RULES = `domain: foo
 descriptors:
@@ -16,11 +15,11 @@ descriptors:
   - {key: k2, rate_limit: {unlimited: true}}
 `;
 
-describe("createDebugListener", () => {
+describe("DebugListener", () => {
   let store: StatisticsStore;
   let health: Health;
   let rules: RuleSet | undefined;
-  let listener: AdminServer;
+  let listener: DebugListener;
 
   beforeEach(async () => {
     store = createStatisticsStore({ maxDynamicKeys: 10 });
@@ -33,7 +32,7 @@ describe("createDebugListener", () => {
       health,
       log: silentLog(),
     };
-    listener = createDebugListener(deps, { host: "127.0.0.1", port: 0, profiling: { forEveryone: false } });
+    listener = new DebugListener(deps, { host: "127.0.0.1", port: 0, profiling: { forEveryone: false } });
     await listener.start();
   });
 

@@ -1,27 +1,30 @@
-// The debug listener: what an operator may look at in a running process. It opens before everything
-// else, so that a process which waits for its configuration can be looked into.
-import { type AdminRoute, type AdminServer, createAdminServer } from "@weir/common/admin/admin-server";
+// The debug listener: the rules, statistics and profiles of a running process. It opens before
+// everything else, so that it answers while the process waits for its configuration.
+import { type AdminRoute, AdminServer } from "@weir/common/admin/admin-server";
+import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
+import type { ListenAddress } from "@weir/common/net/listen";
 
 import type { Health } from "../../health/health.ts";
 import type { RuleSet } from "../../rules/rule-set.ts";
 import { createPacedResponses } from "../../statistics/paced-response.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
-import { createProfiles, type ProfileOptions } from "./profiles.ts";
-import { createStatsRoute } from "./stats-route.ts";
+import { HeapSampler } from "./heap-sampler.ts";
+import { type ProfileOptions, profileRoutes } from "./profiles.ts";
+import { statsRoute } from "./stats-route.ts";
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
 
-/** Length of text that is sent at once, in UTF-16 units, and on to the end of the line. */
+/** Length of a slice of text, in UTF-16 units; it continues to the end of its line. */
 const SLICE_LENGTH = 65_536;
 
-/** What the listener shows. */
+/** What the listener serves. */
 export interface DebugListenerDeps {
   readonly rules: () => RuleSet | undefined;
   readonly statistics: StatisticsStore;
-  /** EXTRA_TAGS: stand in the names of /stats. */
+  /** EXTRA_TAGS: part of the names in /stats. */
   readonly extraTags: ReadonlyMap<string, string>;
   readonly health: Health;
   readonly log: Log;
@@ -34,47 +37,58 @@ export interface DebugListenerOptions {
   readonly profiling: ProfileOptions;
 }
 
-/** Makes the listener. */
-export function createDebugListener(deps: DebugListenerDeps, options: DebugListenerOptions): AdminServer {
-  const server = createAdminServer(deps, {
-    ...options,
-    setting: "DEBUG_PORT",
-    what: "debug",
-    listUnknown: true,
-    connectionsMax: CONNECTIONS_MAX,
-  });
-  server.route(createRulesRoute(deps.rules));
-  server.route(createStatsRoute(deps));
-  server.route({
-    path: "/healthcheck",
-    help: "OK, or status 500 while the service is not healthy",
-    handle: (_request, response) => respondHealth(response, deps.health),
-  });
-  const profiles = createProfiles(options.profiling);
-  for (const route of profiles.routes) server.route(route);
-  return {
-    name: server.name,
-    async start() {
-      await server.start();
-      // Nobody waits for it: whoever asks for a heap profile right now gets what is there.
-      profiles
-        .start()
-        .catch((error: unknown) => deps.log.warn("allocations cannot be sampled, heap profiles are empty", { error }));
-    },
-    async stop() {
-      await server.stop();
-      profiles.stop();
-    },
-    route: (route) => server.route(route),
-    address: () => server.address(),
-  };
+/** The listener: an admin listener with the routes of the service. */
+export class DebugListener implements Part {
+  readonly name: string;
+  readonly #server: AdminServer;
+  readonly #sampler = new HeapSampler();
+  readonly #log: Log;
+
+  constructor(deps: DebugListenerDeps, options: DebugListenerOptions) {
+    this.#log = deps.log;
+    this.#server = new AdminServer(deps, {
+      ...options,
+      setting: "DEBUG_PORT",
+      what: "debug",
+      listUnknown: true,
+      connectionsMax: CONNECTIONS_MAX,
+    });
+    this.name = this.#server.name;
+    const healthcheck: AdminRoute = {
+      path: "/healthcheck",
+      help: "OK, or status 500 while the service is not healthy",
+      handle: (_request, response) => respondHealth(response, deps.health),
+    };
+    const profiles = profileRoutes(this.#sampler, options.profiling);
+    for (const route of [rulesRoute(deps.rules), statsRoute(deps), healthcheck, ...profiles]) this.#server.route(route);
+  }
+
+  /** Opens the listener; fails with LISTEN_FAILED. */
+  async start(): Promise<void> {
+    await this.#server.start();
+    // Not awaited, so that the listener is open as early as possible.
+    this.#sampler
+      .start()
+      .catch((error: unknown) => this.#log.warn("Cannot sample allocations, heap profiles are empty", { error }));
+  }
+
+  /** Closes it; running requests have a second to end. */
+  async stop(): Promise<void> {
+    await this.#server.stop();
+    this.#sampler.stop();
+  }
+
+  /** The address of the open listener; undefined before start. */
+  address(): ListenAddress | undefined {
+    return this.#server.address();
+  }
 }
 
 /**
- * The dump may be megabytes: sent to a few at a time, no faster than they read, so that clients
- * cannot fill the memory with it.
+ * The active rules as text. It may be megabytes, so a few clients get it at a time, no faster than
+ * they read: it cannot fill the memory.
  */
-function createRulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
+function rulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
   const responses = createPacedResponses();
   return {
     path: "/rlconfig",

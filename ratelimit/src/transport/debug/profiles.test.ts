@@ -1,9 +1,8 @@
-// What becomes of V8's profiles, on small ones made by hand. What `go tool pprof` makes of the
-// result is profiles.integration.test.ts.
+// The conversion of small, hand-made profiles of V8. profiles.integration.test.ts reads the result
+// with `go tool pprof`.
 import { gunzipSync } from "node:zlib";
 
-import { fromBinary } from "@bufbuild/protobuf";
-import { type Profile, ProfileSchema } from "@weir/proto/generated/perftools/profiles/profile_pb";
+import { Profile } from "pprof-format";
 import { describe, expect, it } from "vitest";
 
 import { convertCpuProfile } from "./cpu-profile.ts";
@@ -12,17 +11,18 @@ import { convertHeapProfile, objectsIn } from "./heap-profile.ts";
 const TAKEN_AT_MS = 1_700_000_000_000;
 
 function read(file: Buffer): Profile {
-  return fromBinary(ProfileSchema, gunzipSync(file));
+  return Profile.decode(gunzipSync(file));
 }
 
 /** Each sample as "function:line < caller:line ... = values". */
 function linesOf({ sample, location, function: functions, stringTable }: Profile): readonly string[] {
-  const text = (index: bigint): string => stringTable[Number(index)] ?? "?";
-  const place = (id: bigint): string => {
+  const place = (id: number | bigint): string => {
     const line = location.find((entry) => entry.id === id)?.line[0];
-    return `${text(functions.find((entry) => entry.id === line?.functionId)?.name ?? -1n)}:${line?.line ?? -1n}`;
+    const name = functions.find((entry) => entry.id === line?.functionId)?.name ?? -1;
+    return `${stringTable.strings[Number(name)] ?? "?"}:${line?.line ?? -1}`;
   };
-  return sample.map(({ locationId, value }) => `${locationId.map(place).join(" < ")} = ${value.join(" ")}`);
+  const signed = (value: number | bigint): bigint => BigInt.asIntN(64, BigInt(value)); // It decodes as unsigned.
+  return sample.map(({ locationId, value }) => `${locationId.map(place).join(" < ")} = ${value.map(signed).join(" ")}`);
 }
 
 function frame(
@@ -70,21 +70,21 @@ describe("convertCpuProfile()", () => {
       function: functions,
       mapping,
     } = profile;
-    const text = (index: bigint | undefined): string | undefined => stringTable[Number(index)];
+    const text = (index: number | bigint | undefined): string | undefined => stringTable.strings[Number(index)];
     expect(sampleType.map(({ type, unit }) => `${text(type) ?? ""}/${text(unit) ?? ""}`)).toEqual([
       "samples/count",
       "cpu/nanoseconds",
     ]);
     expect([text(periodType?.type), period, timeNanos, durationNanos]).toEqual([
       "cpu",
-      1_000_000n,
+      1_000_000,
       1_700_000_000_000_000_000n,
-      8_000_000n,
+      8_000_000,
     ]);
-    expect(stringTable[0]).toBe("");
+    expect(stringTable.strings[0]).toBe("");
     expect([text(functions[0]?.filename), functions[0]?.startLine, text(mapping[0]?.filename)]).toEqual([
       "/app/a b.js",
-      10n,
+      10,
       "weir-ratelimit",
     ]);
   });
@@ -124,7 +124,7 @@ describe("convertHeapProfile()", () => {
   it("convertHeapProfile() gives objects and bytes to the stack that allocated them", () => {
     const profile = read(convertHeapProfile(heap, facts));
     expect(linesOf(profile)).toEqual(["main:10 = 1 3000000", "(anonymous):20 < main:10 = 43682 2096736"]);
-    const text = (index: bigint): string | undefined => profile.stringTable[Number(index)];
+    const text = (index: number | bigint): string | undefined => profile.stringTable.strings[Number(index)];
     expect(profile.sampleType.map(({ type, unit }) => `${text(type) ?? ""}/${text(unit) ?? ""}`)).toEqual([
       "inuse_objects/count",
       "inuse_space/bytes",

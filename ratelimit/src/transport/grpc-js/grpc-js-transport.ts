@@ -1,9 +1,12 @@
-// gRPC over the library @grpc/grpc-js: ShouldRateLimit, health and reflection. It decides nothing;
-// requests go to the decider as they were decoded.
+// Serves gRPC with @grpc/grpc-js: ShouldRateLimit, health and reflection. Requests go to the decider
+// as they were decoded.
 import type { Socket } from "node:net";
 
 import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
+import { ConnectionListener, type ListenerTls } from "@weir/common/net/connection-listener";
+import type { ListenerWords } from "@weir/common/net/handshake-failure";
+import { formatAddress } from "@weir/common/net/listen";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
 import {
@@ -16,14 +19,8 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import type { Decider } from "../../decide/decider.ts";
 import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
-import {
-  type ConnectionListener,
-  createConnectionListener,
-  type ListenerAddress,
-  type ListenerTls,
-} from "../connection-listener.ts";
 import { decideTraced } from "../traced-call.ts";
-import type { Transport } from "../transport.ts";
+import type { ListenerAddress, Transport } from "../transport.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import { createHealthHandlers, type HealthHandlers } from "./health-service.ts";
 import { createReflectionService, type ReflectionService } from "./reflection-service.ts";
@@ -35,21 +32,28 @@ const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 const STREAMS_MAX = 100_000;
 
 /**
- * When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default is two
- * hours, which holds what is dead for long.
+ * When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default of two hours
+ * keeps dead connections for long.
  */
 const KEEPALIVE_TIME_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 /**
- * A connection on which nothing came for so long is dead: not even a ping was answered. The library
- * sees to it by itself, but for connections that Node 26 loses track of: when the client of a TLS
- * connection resets it while an answer is being written, neither session nor socket may ever end.
+ * A connection that is silent for so long is dead: not even a ping was answered. The library closes
+ * dead connections by itself, except those that Node 26 loses track of: when the client of a TLS
+ * connection resets it while an answer is written, session and socket may stay open indefinitely.
  */
 const SILENT_MAX_MS = KEEPALIVE_TIME_MS + KEEPALIVE_TIMEOUT_MS;
 const SILENCE_CHECK_MS = SILENT_MAX_MS / 2;
 
-/** What the library takes for no limit, in milliseconds. */
+/** The names in explanations of failed connections. */
+const WORDS: ListenerWords = {
+  server: "this service",
+  clientAuthority: "GRPC_CLIENT_TLS_CACERT",
+  plaintext: "without GRPC_SERVER_USE_TLS=true",
+};
+
+/** No limit, for the library, in milliseconds. */
 const UNLIMITED_MS = 2 ** 31 - 1;
 
 /** What the transport needs. `nowMs` is a clock that only goes forward. */
@@ -67,8 +71,8 @@ export interface GrpcTransportOptions {
   readonly address: ListenerAddress;
   readonly tls: ListenerTls | undefined;
   /**
-   * GRPC_MAX_CONNECTION_AGE: when a connection is told to go away, plus or minus a tenth; 0 =
-   * never. Default 24 hours.
+   * GRPC_MAX_CONNECTION_AGE: when a connection gets GOAWAY, plus or minus a tenth; 0 = never.
+   * Default 24 hours.
    */
   readonly connectionAgeMaxMs: number;
   /**
@@ -78,18 +82,15 @@ export interface GrpcTransportOptions {
   readonly connectionAgeGraceMs: number;
 }
 
-/** Makes the transport. */
-export function createGrpcJsTransport(deps: GrpcTransportDeps, options: GrpcTransportOptions): Transport {
-  return new GrpcJsTransport(deps, options);
-}
-
-class GrpcJsTransport implements Transport {
+/** The transport. */
+export class GrpcJsTransport implements Transport {
   readonly name = "gRPC listener";
+  readonly #listenAddress: ListenerAddress;
   readonly #server: Server;
   readonly #listener: ConnectionListener;
   readonly #health: HealthHandlers;
   readonly #reflection: ReflectionService = createReflectionService();
-  /** Each with what it had received when that was last different, and when. */
+  /** Each with the bytes that it had received at the last change, and its time. */
   readonly #sockets = new Map<Socket, { bytesRead: number; atMs: number }>();
   readonly #nowMs: () => number;
   readonly #log: Log;
@@ -100,6 +101,7 @@ class GrpcJsTransport implements Transport {
   #drained: Promise<void> | undefined;
 
   constructor(deps: GrpcTransportDeps, options: GrpcTransportOptions) {
+    this.#listenAddress = options.address;
     this.#nowMs = deps.nowMs;
     this.#log = deps.log;
     this.#server = new Server(serverOptions(options));
@@ -108,18 +110,21 @@ class GrpcJsTransport implements Transport {
     this.#server.addService(serviceDefinition(RateLimitService), { shouldRateLimit: createShouldRateLimit(deps) });
     for (const definition of this.#reflection.definitions)
       this.#server.addService(definition, this.#reflection.handlers);
-    // Connections are opened here and injected: the library checks no client names and tells badly
-    // why it cannot listen.
+    // Connections are opened here and injected: the library checks no client names, and its errors
+    // do not say why it cannot listen.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    const { address, tls } = options;
-    const listenerOptions = { address, tls, what: "gRPC", portSetting: "GRPC_PORT", pathSetting: "GRPC_UDS" };
-    this.#listener = createConnectionListener(deps, listenerOptions, (socket) => {
-      this.#sockets.set(socket, { bytesRead: 0, atMs: this.#nowMs() });
-      socket.once("close", () => this.#forget(socket));
-      // Resets by the peer; the session above ends its calls.
-      socket.on("error", (error) => deps.log.debug("a gRPC connection broke", { error }));
-      injector.injectConnection(socket);
-    });
+    this.#listener = new ConnectionListener(
+      {
+        log: deps.log,
+        failed: ({ reason }, peer) => deps.log.debug("A client could not connect to gRPC", { peer, reason }),
+      },
+      { what: "gRPC", tls: options.tls, words: WORDS },
+      (socket) => {
+        this.#sockets.set(socket, { bytesRead: 0, atMs: this.#nowMs() });
+        socket.once("close", () => this.#forget(socket));
+        injector.injectConnection(socket);
+      },
+    );
   }
 
   address(): string | undefined {
@@ -127,7 +132,7 @@ class GrpcJsTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    this.#address = await this.#listener.open();
+    this.#address = await this.#open();
     this.#silenceTimer = setInterval(() => this.#closeSilent(), SILENCE_CHECK_MS).unref();
   }
 
@@ -140,14 +145,22 @@ class GrpcJsTransport implements Transport {
     const drained = this.drain();
     this.#server.forceShutdown();
     for (const socket of this.#sockets.keys()) socket.destroy();
-    // A session whose client vanished in the middle of a message never tells the library that it
-    // has ended. It has when its connection is gone.
+    // A session whose client vanished in the middle of a message never reports its end to the
+    // library. It has ended when its connection is gone.
     await Promise.race([drained, this.#untilEmpty()]);
     clearInterval(this.#silenceTimer);
   }
 
+  async #open(): Promise<string> {
+    const address = this.#listenAddress;
+    if (address.kind === "tcp")
+      return formatAddress(await this.#listener.open({ ...address, setting: "GRPC_PORT", what: "gRPC" }));
+    await this.#listener.openUnix({ ...address, setting: "GRPC_UDS", what: "gRPC" });
+    return `unix:${address.path}`;
+  }
+
   async #drainOnce(): Promise<void> {
-    if (this.#address !== undefined) this.#listener.close();
+    if (this.#address !== undefined) void this.#listener.close();
     // Streams without an end, which would keep their connections open.
     this.#health.endWatches();
     this.#reflection.end();
@@ -166,7 +179,7 @@ class GrpcJsTransport implements Transport {
         seen.bytesRead = socket.bytesRead;
         seen.atMs = nowMs;
       } else if (nowMs - seen.atMs > SILENT_MAX_MS) {
-        this.#log.debug("nothing came over a gRPC connection, not even the answer to a ping; it is closed", {
+        this.#log.debug("Closed a silent gRPC connection, not even pings were answered", {
           forMs: SILENT_MAX_MS,
         });
         socket.destroy();
@@ -197,6 +210,6 @@ function serverOptions(options: GrpcTransportOptions): ServerOptions {
     "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs || UNLIMITED_MS,
     "grpc.keepalive_time_ms": KEEPALIVE_TIME_MS,
     "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
-    "grpc.enable_channelz": 0, // Books about every call that nobody reads.
+    "grpc.enable_channelz": 0, // Nothing reads its records of every call.
   };
 }

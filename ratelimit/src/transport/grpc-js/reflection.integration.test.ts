@@ -18,7 +18,7 @@ import { createServiceStatistics } from "../../statistics/service-statistics.ts"
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, ScriptedDecider } from "../transport.suite.ts";
-import { createGrpcJsTransport } from "./grpc-js-transport.ts";
+import { GrpcJsTransport } from "./grpc-js-transport.ts";
 
 const GRPCURL_VERSION = "1.9.4";
 
@@ -41,7 +41,7 @@ beforeEach(async () => {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
   health.set("start", true);
   const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
-  transport = createGrpcJsTransport(
+  transport = new GrpcJsTransport(
     { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() },
     {
       address: { kind: "tcp", host: "127.0.0.1", port: 0 },
@@ -168,7 +168,7 @@ describe("reflection streams", () => {
     },
   );
 
-  it("a stream that carries no request ends with INTERNAL, and the others go on", async () => {
+  it("a stream that carries no request ends with INTERNAL, and the others continue", async () => {
     const bad = open("v1");
     bad.stream.write(Buffer.from([0x1a, 0x05, 0x41]));
     expect(await bad.ended).toBe(status.INTERNAL);

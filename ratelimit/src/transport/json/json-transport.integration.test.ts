@@ -14,11 +14,11 @@ import type { Decider } from "../../decide/decider.ts";
 import { createHealth, type Health } from "../../health/health.ts";
 import type { Transport } from "../transport.ts";
 import { describeTransport, NO_TRACING, PLAIN_OK, ScriptedDecider, type TransportAnswer } from "../transport.suite.ts";
-import { createJsonTransport } from "./json-transport.ts";
+import { JsonTransport } from "./json-transport.ts";
 
 async function open(decider: Decider): Promise<{ transport: Transport; health: Health; url: string }> {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
-  const transport = createJsonTransport(
+  const transport = new JsonTransport(
     { decider, tracing: NO_TRACING, health, log: silentLog() },
     { host: "127.0.0.1", port: 0 },
   );
@@ -50,7 +50,7 @@ describeTransport("/json", async (decider) => {
   };
 });
 
-describe("createJsonTransport", () => {
+describe("JsonTransport", () => {
   let transport: Transport | undefined;
   afterEach(async () => {
     await transport?.stop();
@@ -144,7 +144,7 @@ describe("createJsonTransport", () => {
     expect(decider.calls).toHaveLength(0);
   });
 
-  it("/json does not look at method and content type, as the reference", async () => {
+  it("/json ignores method and content type, as envoyproxy/ratelimit does", async () => {
     const { url } = await start();
     const response = await fetch(`${url}/json?x=y`, {
       method: "PUT",
@@ -187,7 +187,7 @@ describe("createJsonTransport", () => {
     expect(response.status).toBe(200);
   });
 
-  it("a client that goes away in the middle of its body disturbs nobody", async () => {
+  it("a client that closes in the middle of its body disturbs no other", async () => {
     const decider = new ScriptedDecider();
     const { url } = await start(decider);
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
@@ -219,7 +219,7 @@ describe("createJsonTransport", () => {
     const { url } = await start();
     const port = Number(new URL(url).port);
     const health = createHealth({ withConfig: false, withActiveConnection: false });
-    const second = createJsonTransport(
+    const second = new JsonTransport(
       { decider: new ScriptedDecider(), tracing: NO_TRACING, health, log: silentLog() },
       { host: "127.0.0.1", port },
     );

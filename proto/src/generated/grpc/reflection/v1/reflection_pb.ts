@@ -96,7 +96,7 @@ export type ExtensionRequest = Message<"grpc.reflection.v1.ExtensionRequest"> & 
   containingType: string;
 
   /**
-   * Number of the field.
+   * Field number.
    *
    * @generated from field: int32 extension_number = 2;
    */
@@ -297,7 +297,7 @@ export const ErrorResponseSchema: GenMessage<ErrorResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 7);
 
 /**
- * Tells what services a server has and what their messages look like.
+ * Reports the services of a server and their messages.
  *
  * @generated from service grpc.reflection.v1.ServerReflection
  */

@@ -36,7 +36,7 @@ export type ClientStatusRequest = Message<"envoy.service.status.v3.ClientStatusR
   nodeMatchers: NodeMatcher[];
 
   /**
-   * Who asks.
+   * The client that sends the request.
    *
    * @generated from field: envoy.config.core.v3.Node node = 2;
    */
@@ -246,7 +246,7 @@ export const ConfigStatusSchema: GenEnum<ConfigStatus> = /*@__PURE__*/
   enumDesc(file_envoy_service_status_v3_csds, 0);
 
 /**
- * Tells operators how far the roll-out to clients is.
+ * Reports the sync status of clients to operators.
  *
  * @generated from service envoy.service.status.v3.ClientStatusDiscoveryService
  */

@@ -17,7 +17,7 @@ export const file_envoy_type_matcher_v3_string: GenFile = /*@__PURE__*/
   fileDesc("CiJlbnZveS90eXBlL21hdGNoZXIvdjMvc3RyaW5nLnByb3RvEhVlbnZveS50eXBlLm1hdGNoZXIudjMi1AEKDVN0cmluZ01hdGNoZXISDwoFZXhhY3QYASABKAlIABIQCgZwcmVmaXgYAiABKAlIABIQCgZzdWZmaXgYAyABKAlIABI5CgpzYWZlX3JlZ2V4GAUgASgLMiMuZW52b3kudHlwZS5tYXRjaGVyLnYzLlJlZ2V4TWF0Y2hlckgAEhIKCGNvbnRhaW5zGAcgASgJSAASEwoLaWdub3JlX2Nhc2UYBiABKAhCDwoNbWF0Y2hfcGF0dGVybkoECAQQBUoECAgQCVIFcmVnZXhSBmN1c3RvbWIGcHJvdG8z", [file_envoy_type_matcher_v3_regex]);
 
 /**
- * Matches one string. Extension matchers (field 8 of the published message) are not offered.
+ * Matches one string. Extension matchers (field 8 of the published message) are not supported.
  *
  * @generated from message envoy.type.matcher.v3.StringMatcher
  */
@@ -61,7 +61,7 @@ export type StringMatcher = Message<"envoy.type.matcher.v3.StringMatcher"> & {
     case: "safeRegex";
   } | {
     /**
-     * The string holds this somewhere.
+     * The string contains this.
      *
      * @generated from field: string contains = 7;
      */

@@ -30,7 +30,7 @@ export type StructMatcher = Message<"envoy.type.matcher.v3.StructMatcher"> & {
   path: StructMatcher_PathSegment[];
 
   /**
-   * What has to stand at the end of the path.
+   * Matches the value at the end of the path.
    *
    * @generated from field: envoy.type.matcher.v3.ValueMatcher value = 3;
    */
@@ -57,7 +57,7 @@ export type StructMatcher_PathSegment = Message<"envoy.type.matcher.v3.StructMat
    */
   segment: {
     /**
-     * Name of the field to step into.
+     * Name of the key to step into.
      *
      * @generated from field: string key = 1;
      */

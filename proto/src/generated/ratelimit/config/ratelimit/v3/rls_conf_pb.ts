@@ -22,7 +22,7 @@ export const file_ratelimit_config_ratelimit_v3_rls_conf: GenFile = /*@__PURE__*
  */
 export type RateLimitConfig = Message<"ratelimit.config.ratelimit.v3.RateLimitConfig"> & {
   /**
-   * Name of this resource; stands in front of error texts.
+   * Name of this resource; the prefix of error texts.
    *
    * @generated from field: string name = 1;
    */
@@ -64,7 +64,7 @@ export type RateLimitDescriptor = Message<"ratelimit.config.ratelimit.v3.RateLim
   key: string;
 
   /**
-   * Value that the entry must have; empty means any. Each "*" stands for any text.
+   * Value that the entry must have; empty means any. Each "*" matches any text.
    *
    * @generated from field: string value = 2;
    */

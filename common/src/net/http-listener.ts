@@ -1,0 +1,160 @@
+// An HTTP/1.1 listener with bounds on everything that a client can hold: connections, headers,
+// time, and requests without an answer.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+
+import type { Part } from "../lifecycle/lifecycle.ts";
+import type { Log } from "../log/log.ts";
+import { limitConnections } from "./connection-limit.ts";
+import { endWithRefusal, findHttpRefusal, type HttpRefusal, type RefusalAnswer } from "./http-refusal.ts";
+import { KEEP_ALIVE_PROBES, listen, type ListenAddress, type ListenOptions } from "./listen.ts";
+
+/** Longest header block of a request, in bytes. */
+const HEADERS_MAX_BYTES = 16 * 1024;
+
+/**
+ * Most requests of one connection without their answer: Node takes all that a client sends without
+ * waiting for answers. Clients that pipeline send a few dozen.
+ */
+export const UNANSWERED_MAX = 256;
+
+/** How long clients may take, in milliseconds. */
+export interface HttpTimeouts {
+  /** For the header block. Default 10 seconds. */
+  readonly headersMs: number;
+  /** For the whole request. Default 30 seconds. */
+  readonly requestMs: number;
+  /** How often connections are checked for both. Default 5 seconds. */
+  readonly checkIntervalMs: number;
+  /** For closing the connection after a refusal. Default 5 seconds. */
+  readonly closeMs: number;
+}
+
+const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 5000, closeMs: 5000 };
+
+/** Where to listen, and the bounds. */
+export interface HttpListenerOptions extends ListenOptions {
+  /** Most connections at a time; further ones are closed immediately. */
+  readonly connectionsMax: number;
+  readonly timeouts?: Partial<HttpTimeouts>;
+  /** How long a connection may be idle between two requests, in milliseconds; default Node's. */
+  readonly keepAliveMs?: number;
+  /** How long running requests have after stop(), in milliseconds; default 0. */
+  readonly stopGraceMs?: number;
+  /** False passes requests without a Host header to `handle`; by default Node refuses them. */
+  readonly requireHost?: boolean;
+}
+
+/** The service behind a listener. */
+export interface HttpService {
+  /** Answers one request. Must not throw. */
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  /** The answer to a request that does not reach `handle`. */
+  refuse(refusal: HttpRefusal): RefusalAnswer;
+  /** Whether to ask a client that expects "100 Continue" for the body; default: always. */
+  wantsBody?(request: IncomingMessage): boolean;
+}
+
+/** The listener. */
+export class HttpListener implements Part {
+  readonly name: string;
+  readonly #service: HttpService;
+  readonly #options: HttpListenerOptions;
+  readonly #timeouts: HttpTimeouts;
+  readonly #server: Server;
+  /** The open connections, each with its unanswered requests, the oldest first. */
+  readonly #connections = new Map<Duplex, Set<ServerResponse>>();
+  #address: ListenAddress | undefined;
+  #drained: Promise<void> | undefined;
+
+  constructor(deps: { readonly log: Log }, service: HttpService, options: HttpListenerOptions) {
+    this.name = `${options.what} listener`;
+    this.#service = service;
+    this.#options = options;
+    this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
+    const { headersMs, requestMs, checkIntervalMs } = this.#timeouts;
+    const { keepAliveMs, requireHost = true } = options;
+    this.#server = createServer({
+      maxHeaderSize: HEADERS_MAX_BYTES,
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: checkIntervalMs,
+      ...(keepAliveMs !== undefined && { keepAliveTimeout: keepAliveMs }),
+      requireHostHeader: requireHost,
+      ...KEEP_ALIVE_PROBES,
+    });
+    limitConnections(this.#server, { what: options.what, max: options.connectionsMax }, deps.log);
+    this.#server.on("connection", (socket) => {
+      this.#connections.set(socket, new Set());
+      socket.once("close", () => this.#connections.delete(socket));
+    });
+    this.#server.on("request", (request, response) => this.#take(request, response));
+    this.#server.on("checkContinue", (request, response) => {
+      if (service.wantsBody?.(request) ?? true) response.writeContinue();
+      this.#take(request, response);
+    });
+    // Node would refuse an unknown expectation without a body; RFC 9110 section 10.1.1 does not
+    // require to refuse it.
+    this.#server.on("checkExpectation", (request, response) => this.#take(request, response));
+    this.#server.on("clientError", (error, socket) => this.#refuse(error, socket));
+  }
+
+  /** Opens the listener; fails with LISTEN_FAILED. */
+  async start(): Promise<void> {
+    this.#address = await listen(this.#server, this.#options);
+  }
+
+  /** The address of the open listener, with its real port; undefined before start. */
+  address(): ListenAddress | undefined {
+    return this.#address;
+  }
+
+  /** Takes no more connections, and resolves when the running requests are answered. */
+  drain(): Promise<void> {
+    this.#drained ??= new Promise((resolve) => {
+      this.#server.close(() => resolve()); // Closes idle connections. Its only error: it was not open.
+      for (const response of [...this.#connections.values()].flatMap((unanswered) => [...unanswered]))
+        if (!response.headersSent) response.setHeader("Connection", "close");
+    });
+    return this.#drained;
+  }
+
+  /** Drains, and closes every connection that is left after `stopGraceMs`. */
+  async stop(): Promise<void> {
+    const drained = this.drain();
+    const timer = setTimeout(() => this.#server.closeAllConnections(), this.#options.stopGraceMs ?? 0);
+    await drained;
+    clearTimeout(timer);
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const unanswered = this.#connections.get(socket);
+    if (unanswered === undefined || unanswered.size >= UNANSWERED_MAX) {
+      socket.destroy(); // A refusal would have to wait for all the answers before it.
+      return;
+    }
+    unanswered.add(response);
+    response.once("close", () => {
+      unanswered.delete(response);
+      if (this.#drained !== undefined && unanswered.size === 0) socket.end();
+    });
+    if (this.#drained !== undefined) response.setHeader("Connection", "close");
+    this.#service.handle(request, response);
+  }
+
+  #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const refusal = findHttpRefusal(error);
+    const [oldest] = this.#connections.get(socket) ?? [];
+    // The client would take this answer for that of an earlier request, or for a part of it.
+    const isAnswering = oldest !== undefined && (oldest.headersSent || oldest.req.complete);
+    if (refusal === undefined || isAnswering || !socket.writable) socket.destroy();
+    else endWithRefusal(socket, refusal, this.#service.refuse(refusal), this.#timeouts.closeMs);
+  }
+}
+
+/** The path of a request, without the query. */
+export function pathOf({ url = "/" }: IncomingMessage): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}

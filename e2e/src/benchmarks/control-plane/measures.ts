@@ -1,0 +1,224 @@
+// What is measured of the control plane, one function for each promise: each starts what it needs,
+// measures, checks that every pod ended up with the same version, and stops everything. Nothing is
+// printed here.
+import { setTimeout as delay } from "node:timers/promises";
+
+import { E2eError } from "../../errors.ts";
+import { eventually } from "@weir/testing/eventually";
+import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import { reservePort } from "@weir/testing/reserve-ports";
+import { type Fleet, startFleet } from "./fleet.ts";
+import type { PodsAnswer } from "./pods.ts";
+import { type MeasuredControlPlane, startControlPlane } from "./server.ts";
+import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./sets.ts";
+
+/** A set as a larger company has it. */
+const USUAL_SET: SetSize = { resources: 500, longRules: 0 };
+
+/** About as many resources, and a snapshot of a little over 2 MiB. */
+const LARGE_SET: SetSize = { resources: 510, longRules: 4 };
+const LARGE_SNAPSHOT_BYTES = 2 * 1024 * 1024;
+
+const HUGE_SET: SetSize = { resources: 5000, longRules: 0 };
+
+/** How many edits of one resource are measured, one after the other. */
+const EDITS = 30;
+
+/**
+ * Time between two edits, in milliseconds: longer than the debounce is quiet, so that each edit is
+ * on its own.
+ */
+const EDIT_PAUSE_MS = 150;
+
+const BURST_EDITS = 1000;
+
+/**
+ * How long no push must come until a burst counts as over, in milliseconds: twice the longest
+ * debounce.
+ */
+const BURST_QUIET_MS = 2000;
+
+/**
+ * Windows of pods, in bytes: what HTTP/2 starts with and the pods of this repository keep, and one
+ * that takes the largest snapshot at once.
+ */
+const WINDOW_BYTES = { usual: 65_535, wide: 16 * 1024 * 1024 } as const;
+
+/**
+ * Back-off of pods that lose their stream, in milliseconds; that of a start is short, so that it
+ * measures the control plane.
+ */
+const BACKOFF_MS = { start: [20, 20], lost: [250, 1000] } as const;
+
+/** What a measure needs from the program. */
+export interface Bench {
+  readonly root: string;
+  readonly path: string;
+  /** Where folders of manifests are made. */
+  readonly folder: string;
+  readonly certificates: DevelopmentCertificates;
+  /** Told of everything that must be stopped at the end, and when the program is interrupted. */
+  readonly onStarted: (stop: () => Promise<void>) => void;
+}
+
+/** Where the resources of a measure are. */
+export type Place = "folder" | "cluster";
+
+/** What was measured. */
+export interface Measured {
+  /** Samples in milliseconds, or numbers of pushes. */
+  readonly samples: readonly number[];
+  readonly peakMemoryMib: number;
+  /**
+   * Processor time that the control plane took from its start to the end, in seconds: what is left
+   * of a figure when the machine is busy.
+   */
+  readonly cpuSeconds: number;
+}
+
+/** Time from one edit in a set of 500 resources to its acceptance by each of 100 pods. */
+export async function measureEdits(bench: Bench, options: { readonly place: Place }): Promise<Measured> {
+  const { resources, controlPlane, fleet } = await start(bench, { ...options, set: USUAL_SET, pods: 100, isTls: true });
+  const samples: number[] = [];
+  for (let edit = 1; edit <= EDITS; edit++) {
+    await delay(EDIT_PAUSE_MS);
+    const editedMs = Date.now();
+    await resources.write(edit, 1 + edit);
+    const { arrivals } = await fleet.awaitResponse(edit + 1);
+    samples.push(...arrivals.map(({ atMs }) => atMs - editedMs));
+  }
+  return finish(controlPlane, fleet, samples);
+}
+
+/** Time from the start of the process over 5,000 resources to the first snapshot that a pod has. */
+export async function measureColdStart(bench: Bench, options: { readonly place: Place }): Promise<Measured> {
+  const { controlPlane, fleet } = await start(bench, { ...options, set: HUGE_SET, pods: 1, isTls: true });
+  const { arrivals } = await fleet.awaitResponse(1);
+  return finish(
+    controlPlane,
+    fleet,
+    arrivals.map(({ atMs }) => atMs - controlPlane.startedMs),
+  );
+}
+
+/**
+ * Time from one edit in a set of 2 MiB to the moment at which each of 1,000 streams has all of it.
+ */
+export async function measureLargePush(
+  bench: Bench,
+  options: { readonly isTls: boolean; readonly isWide: boolean },
+): Promise<Measured> {
+  const { resources, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 1000, ...options });
+  const editedMs = Date.now();
+  await resources.write(7, 2);
+  const { arrivals } = await fleet.awaitResponse(2);
+  for (const { sizeBytes } of arrivals) {
+    if (sizeBytes < LARGE_SNAPSHOT_BYTES)
+      throw new E2eError("BENCHMARK_FAILED", `A snapshot has only ${sizeBytes} bytes`);
+  }
+  return finish(
+    controlPlane,
+    fleet,
+    arrivals.map(({ atMs }) => atMs - editedMs),
+  );
+}
+
+/** Pushes that each of 100 pods gets from 1,000 edits, made at once or spread over some time. */
+export async function measureBurst(bench: Bench, options: { readonly overMs: number }): Promise<Measured> {
+  const { resources, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
+  const startedMs = performance.now();
+  for (let edit = 0; edit < BURST_EDITS; edit++) {
+    const aheadMs = startedMs + (options.overMs * edit) / BURST_EDITS - performance.now();
+    if (aheadMs > 1) await delay(aheadMs);
+    void resources.write(edit % USUAL_SET.resources, 2 + edit); // In a folder: done when it returns.
+  }
+  let counts: readonly number[] = [];
+  for (;;) {
+    await delay(BURST_QUIET_MS);
+    const now = await fleet.look();
+    if (String(now.counts) === String(counts)) break;
+    counts = now.counts;
+  }
+  return finish(
+    controlPlane,
+    fleet,
+    counts.map((count) => count - 1),
+  );
+}
+
+/**
+ * What a pod of a killed replica waits beyond its own back-off until another replica has served it.
+ */
+export async function measureKilledReplica(bench: Bench): Promise<Measured> {
+  const other = await reservePort();
+  const { resources, controlPlane, fleet } = await start(bench, {
+    set: USUAL_SET,
+    pods: 100,
+    isTls: true,
+    otherPort: other,
+  });
+  const second = await launch(bench, { resources, isTls: true, adsPort: other });
+  await second.waitUntilReady();
+  const killedMs = Date.now();
+  controlPlane.kill();
+  const { arrivals } = await fleet.awaitResponse(2);
+  const samples = arrivals.map(({ atMs, waitedMs }) => atMs - killedMs - waitedMs);
+  return finish(second, fleet, samples);
+}
+
+interface Setup {
+  /** A folder when it is not said. */
+  readonly place?: Place;
+  readonly set: SetSize;
+  readonly pods: number;
+  readonly isTls: boolean;
+  /** Whether pods open their window as wide as the largest snapshot. */
+  readonly isWide?: boolean;
+  /** Where pods go when they lose their stream. */
+  readonly otherPort?: number;
+}
+
+async function start(
+  bench: Bench,
+  { place = "folder", set, pods, isTls, isWide = false, otherPort }: Setup,
+): Promise<{ readonly resources: ResourceSet; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
+  const resources = place === "folder" ? makeFolderSet(bench.folder, set) : await makeClusterSet(bench, set);
+  const { ca, rateLimit } = bench.certificates;
+  const adsPort = await reservePort();
+  const fleet = await startFleet({
+    pods,
+    ports: otherPort === undefined ? [adsPort] : [adsPort, otherPort],
+    windowBytes: isWide ? WINDOW_BYTES.wide : WINDOW_BYTES.usual,
+    backoffMs: otherPort === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,
+    ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
+  });
+  bench.onStarted(() => fleet.stop());
+  const controlPlane = await launch(bench, { resources, isTls, adsPort });
+  await fleet.awaitResponse(1);
+  return { resources, controlPlane, fleet };
+}
+
+async function launch(
+  bench: Bench,
+  options: { readonly resources: ResourceSet; readonly isTls: boolean; readonly adsPort: number },
+): Promise<MeasuredControlPlane> {
+  const { root, path } = bench;
+  const certificates = options.isTls ? bench.certificates : undefined;
+  const { source } = options.resources;
+  const controlPlane = await startControlPlane({ root, path, source, certificates, adsPort: options.adsPort });
+  bench.onStarted(() => controlPlane.stop());
+  return controlPlane;
+}
+
+// A figure over a fleet that disagrees in the end would be worthless.
+async function finish(controlPlane: MeasuredControlPlane, fleet: Fleet, samples: readonly number[]): Promise<Measured> {
+  const last: PodsAnswer = await fleet.look();
+  const versions = new Set(last.arrivals.map(({ version }) => version));
+  if (versions.size !== 1)
+    throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of one`);
+  await eventually("the control plane to know that all pods have accepted what is in force", async () => {
+    const { total, accepted } = await controlPlane.podCounts();
+    if (total !== last.counts.length || accepted !== total) throw new Error(`${accepted} of ${total} have`);
+  });
+  return { samples, peakMemoryMib: controlPlane.peakMemoryMib(), cpuSeconds: controlPlane.cpuSeconds() };
+}

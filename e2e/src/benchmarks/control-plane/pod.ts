@@ -1,0 +1,160 @@
+// One pod as the benchmark of the control plane plays it: a connection with one ADS stream in
+// prepared HTTP/2 frames, which accepts every response at once and decodes none. When it loses its
+// stream it waits its own back-off and goes on to the next replica, as pods behind a Service do.
+import { connect, type Socket } from "node:net";
+import { connect as connectTls, type SecureContext } from "node:tls";
+
+import { create, toBinary } from "@bufbuild/protobuf";
+import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
+import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
+
+import { createResponseReader, type SeenResponse } from "./response.ts";
+import {
+  acknowledgement,
+  callHeaders,
+  createFrameReader,
+  FLAG,
+  FRAME,
+  messageFrame,
+  openingBytes,
+  windowUpdate,
+} from "../load/http2-frames.ts";
+
+/** The one stream of a connection. */
+const STREAM_ID = 1;
+
+const PATH = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
+
+/** A response as a pod took it in. */
+export interface Arrival {
+  readonly version: string;
+  readonly sizeBytes: number;
+  /** When the acceptance was written, in milliseconds since the epoch. */
+  readonly atMs: number;
+  /** What the pod waited by its own choice since the response before, in milliseconds. */
+  readonly waitedMs: number;
+}
+
+/** Where pods connect and how. */
+export interface PodTargets {
+  readonly host: string;
+  /** Ports of the replicas; a lost pod goes on to the next one. */
+  readonly ports: readonly number[];
+  /** Undefined: plaintext. */
+  readonly tls: SecureContext | undefined;
+  /** How much a replica may send before it is given more window, at least 65,535. */
+  readonly windowBytes: number;
+  /** Shortest and longest back-off, in milliseconds. */
+  readonly backoffMs: readonly [number, number];
+}
+
+/** A pod. */
+export interface BenchmarkPod {
+  /** Every response so far. */
+  readonly arrivals: readonly Arrival[];
+  /** Streams lost so far. */
+  readonly losses: number;
+}
+
+/** Starts a pod; `onArrival` hears of every response. */
+export function startBenchmarkPod(nodeId: string, targets: PodTargets, onArrival: () => void): BenchmarkPod {
+  const pod = new SocketPod(nodeId, targets, onArrival);
+  pod.open();
+  return pod;
+}
+
+class SocketPod implements BenchmarkPod {
+  readonly arrivals: Arrival[] = [];
+  losses = 0;
+  readonly #nodeId: string;
+  readonly #targets: PodTargets;
+  readonly #onArrival: () => void;
+  #attempts = 0;
+  #waitedMs = 0;
+
+  constructor(nodeId: string, targets: PodTargets, onArrival: () => void) {
+    this.#nodeId = nodeId;
+    this.#targets = targets;
+    this.#onArrival = onArrival;
+  }
+
+  open(): void {
+    const { host, ports, tls } = this.#targets;
+    const port = ports[this.#attempts % ports.length]!;
+    this.#attempts += 1;
+    const socket =
+      tls === undefined
+        ? connect({ host, port, noDelay: true })
+        : connectTls({ host, port, secureContext: tls, servername: "localhost", ALPNProtocols: ["h2"] });
+    socket.setNoDelay(true);
+    socket.once(tls === undefined ? "connect" : "secureConnect", () => this.#begin(socket, `${host}:${port}`));
+    socket.on("error", () => socket.destroy()); // What follows is the same as after any other end.
+    socket.once("close", () => this.#lost());
+  }
+
+  #begin(socket: Socket, authority: string): void {
+    const request = {
+      typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
+      node: { id: this.#nodeId },
+      versionInfo: this.arrivals.at(-1)?.version ?? "",
+    };
+    const { windowBytes } = this.#targets;
+    socket.write(
+      Buffer.concat([
+        openingBytes(windowBytes),
+        callHeaders(PATH, authority),
+        messageFrame(STREAM_ID, encodeRequest(request)),
+      ]),
+    );
+    const readResponse = createResponseReader((response) => this.#accept(socket, response));
+    let receivedBytes = 0;
+    const readFrame = createFrameReader((type, flags, _streamId, payload) => {
+      if (type === FRAME.DATA) {
+        readResponse(payload);
+        receivedBytes += payload.length;
+      } else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
+        socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
+      else if (type === FRAME.PING && (flags & FLAG.ACK) === 0)
+        socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
+      const isOver = (type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0;
+      if (isOver || type === FRAME.RST_STREAM || type === FRAME.GOAWAY) socket.destroy();
+    });
+    socket.on("data", (chunk: Buffer) => {
+      readFrame(chunk);
+      if (receivedBytes < windowBytes / 2) return;
+      socket.write(Buffer.concat([windowUpdate(receivedBytes), windowUpdate(receivedBytes, STREAM_ID)]));
+      receivedBytes = 0;
+    });
+  }
+
+  #accept(socket: Socket, { version, nonce, sizeBytes }: SeenResponse): void {
+    const request = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, versionInfo: version, responseNonce: nonce };
+    socket.write(messageFrame(STREAM_ID, encodeRequest(request)));
+    this.arrivals.push({ version, sizeBytes, atMs: Date.now(), waitedMs: this.#waitedMs });
+    this.#waitedMs = 0;
+    this.#onArrival();
+  }
+
+  #lost(): void {
+    this.losses += 1;
+    const [shortestMs, longestMs] = this.#targets.backoffMs;
+    const backoffMs = shortestMs + Math.random() * (longestMs - shortestMs);
+    const sinceMs = performance.now();
+    setTimeout(() => {
+      // The back-off it had is what its timer took, not what it was set to.
+      this.#waitedMs += performance.now() - sinceMs;
+      this.open();
+    }, backoffMs);
+  }
+}
+
+function encodeRequest(request: {
+  readonly typeUrl: string;
+  readonly versionInfo: string;
+  readonly responseNonce?: string;
+  readonly node?: { readonly id: string };
+}): Uint8Array {
+  return toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, request));
+}

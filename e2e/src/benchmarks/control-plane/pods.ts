@@ -1,0 +1,109 @@
+// The process that plays all pods of a benchmark of the control plane, so that playing them costs
+// the control plane nothing but a share of the machine. It is told over its parent's channel how
+// many to open, and asked when all of them have a response; it ends with its parent.
+import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
+
+import { type Arrival, type BenchmarkPod, type PodTargets, startBenchmarkPod } from "./pod.ts";
+
+/** Connections that are being opened at a time: below what a listener queues. */
+const OPENING_MAX = 64;
+
+/** What the parent says. */
+export type PodsOrder =
+  | {
+      readonly kind: "open";
+      readonly pods: number;
+      readonly host: string;
+      readonly ports: readonly number[];
+      /** Paths of PEM files; undefined: plaintext. */
+      readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
+      readonly backoffMs: readonly [number, number];
+      readonly windowBytes: number;
+    }
+  /** Asks for each pod's response of this number, counted from 1, once all pods have it. */
+  | { readonly kind: "await"; readonly id: number; readonly response: number }
+  /** Asks for each pod's last response now. */
+  | { readonly kind: "look"; readonly id: number };
+
+/** What it answers to "await" and "look". */
+export interface PodsAnswer {
+  readonly id: number;
+  /** By pod; a pod without a response is left out. */
+  readonly arrivals: readonly Arrival[];
+  /** Responses so far, by pod. */
+  readonly counts: readonly number[];
+  /** Streams lost so far, all pods together. */
+  readonly losses: number;
+}
+
+const pods: BenchmarkPod[] = [];
+const awaited = new Map<number, number>();
+let wanted = 0;
+
+process.on("message", (order: PodsOrder) => {
+  switch (order.kind) {
+    case "open":
+      openAll(order);
+      break;
+    case "await":
+      awaited.set(order.id, order.response);
+      answerAwaited();
+      break;
+    case "look":
+      answer(
+        order.id,
+        pods.flatMap(({ arrivals }) => arrivals.at(-1) ?? []),
+      );
+      break;
+  }
+});
+process.once("disconnect", () => process.exit(0));
+
+function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
+  const { host, ports, backoffMs, windowBytes, tls } = order;
+  const paths =
+    tls === undefined
+      ? undefined
+      : { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
+  const targets: PodTargets = {
+    host,
+    ports,
+    backoffMs,
+    windowBytes,
+    tls: paths === undefined ? undefined : createSecureContext(paths),
+  };
+  wanted = order.pods;
+  let opened = 0;
+  const openNext = (): void => {
+    if (opened === wanted) return;
+    const number = opened++;
+    let isNew = true;
+    pods.push(
+      startBenchmarkPod(`bench/pod-${number}`, targets, () => {
+        if (isNew) openNext();
+        isNew = false;
+        answerAwaited();
+      }),
+    );
+  };
+  for (let index = 0; index < OPENING_MAX; index++) openNext();
+}
+
+function answerAwaited(): void {
+  for (const [id, response] of awaited) {
+    // The last pod to get it is found by looking at all of them; stops at the first that lacks it.
+    if (pods.length < wanted || !pods.every(({ arrivals }) => arrivals.length >= response)) continue;
+    awaited.delete(id);
+    answer(
+      id,
+      pods.map(({ arrivals }) => arrivals[response - 1]!),
+    );
+  }
+}
+
+function answer(id: number, arrivals: readonly Arrival[]): void {
+  const losses = pods.reduce((sum, pod) => sum + pod.losses, 0);
+  const counts = pods.map((pod) => pod.arrivals.length);
+  process.send!({ id, arrivals, counts, losses } satisfies PodsAnswer);
+}

@@ -1,0 +1,53 @@
+// Tests of the reader of responses against messages that the protobuf library made.
+import { create, toBinary } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { describe, expect, it } from "vitest";
+
+import { createResponseReader, type SeenResponse } from "./response.ts";
+
+describe("createResponseReader()", () => {
+  const first = responseBytes("v-1", "1", 70_000);
+  const second = responseBytes("v-2", "2", 0);
+
+  it.each([1, 2, 7, 16_384, 1_000_000])(
+    "tells version, nonce and size of every response when bytes come %i at a time",
+    (step) => {
+      const seen: SeenResponse[] = [];
+      const read = createResponseReader((response) => seen.push(response));
+      const bytes = Buffer.concat([first, second]);
+      for (let at = 0; at < bytes.length; at += step) read(bytes.subarray(at, at + step));
+      expect(seen).toEqual([
+        { version: "v-1", nonce: "1", sizeBytes: first.length - 5 },
+        { version: "v-2", nonce: "2", sizeBytes: second.length - 5 },
+      ]);
+    },
+  );
+
+  it("tells nothing before the last byte has come", () => {
+    const seen: SeenResponse[] = [];
+    const read = createResponseReader((response) => seen.push(response));
+    read(first.subarray(0, -1));
+    expect(seen).toEqual([]);
+    read(first.subarray(-1));
+    expect(seen).toHaveLength(1);
+  });
+
+  it("refuses a field that is longer than its message", () => {
+    const read = createResponseReader(() => undefined);
+    expect(() => read(Buffer.from([0, 0, 0, 0, 2, 0x0a, 9]))).toThrow(
+      "A response holds a field that is longer than the response",
+    );
+  });
+});
+
+function responseBytes(versionInfo: string, nonce: string, valueBytes: number): Buffer {
+  const resources = [create(AnySchema, { typeUrl: "type", value: new Uint8Array(valueBytes) })];
+  const message = toBinary(
+    DiscoveryResponseSchema,
+    create(DiscoveryResponseSchema, { versionInfo, nonce, resources, typeUrl: "type" }),
+  );
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}

@@ -1,0 +1,223 @@
+// The program behind `make bench-control-plane`: measures what the control plane promises about
+// speed and memory, and prints each figure beside its bar. docs/benchmarks.md holds its results.
+// The decision path has a benchmark of its own (decisions/run.ts).
+import { cpus } from "node:os";
+import { join } from "node:path";
+
+import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
+
+import { E2eError } from "../../errors.ts";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { ensureCertificates } from "@weir/dev/certificates";
+import { STACK_HOST } from "@weir/dev/ports";
+import {
+  type Bench,
+  type Measured,
+  measureBurst,
+  measureColdStart,
+  measureEdits,
+  measureKilledReplica,
+  measureLargePush,
+} from "./measures.ts";
+import { formatTable } from "../summary.ts";
+
+/** Root of the repository, from dist as well as from src. */
+const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
+
+/** One promise. */
+interface Measure {
+  /** Names it on the command line. */
+  readonly id: string;
+  readonly title: string;
+  readonly unit: "ms" | "pushes";
+  /** Which of the figures is held against the bar. */
+  readonly figure: "p99" | "max";
+  readonly bar: number;
+  /** Bar of the largest resident memory, in MiB; undefined: it is only told. */
+  readonly memoryBarMib?: number;
+  readonly run: (bench: Bench) => Promise<Measured>;
+}
+
+const MEASURES: readonly Measure[] = [
+  {
+    id: "edit",
+    title: "1 edit of 500 resources → accepted by 100 pods",
+    unit: "ms",
+    figure: "p99",
+    bar: 1000,
+    run: (bench) => measureEdits(bench, { place: "folder" }),
+  },
+  {
+    id: "cold",
+    title: "start with 5,000 resources → first snapshot",
+    unit: "ms",
+    figure: "max",
+    bar: 5000,
+    run: (bench) => measureColdStart(bench, { place: "folder" }),
+  },
+  {
+    id: "push",
+    title: "2 MiB to 1,000 streams, plaintext",
+    unit: "ms",
+    figure: "max",
+    bar: 4000,
+    memoryBarMib: 512,
+    run: (bench) => measureLargePush(bench, { isTls: false, isWide: false }),
+  },
+  {
+    id: "push-tls",
+    title: "2 MiB to 1,000 streams, mutual TLS",
+    unit: "ms",
+    figure: "max",
+    bar: 8000,
+    memoryBarMib: 1024,
+    run: (bench) => measureLargePush(bench, { isTls: true, isWide: false }),
+  },
+  {
+    id: "push-tls-wide",
+    title: "the same, pods with windows of 16 MiB",
+    unit: "ms",
+    figure: "max",
+    bar: 8000,
+    memoryBarMib: 1024,
+    run: (bench) => measureLargePush(bench, { isTls: true, isWide: true }),
+  },
+  {
+    id: "burst",
+    title: "1,000 edits at once",
+    unit: "pushes",
+    figure: "max",
+    bar: 20,
+    run: (bench) => measureBurst(bench, { overMs: 0 }),
+  },
+  {
+    id: "burst-slow",
+    title: "1,000 edits within 10 s",
+    unit: "pushes",
+    figure: "max",
+    bar: 20,
+    run: (bench) => measureBurst(bench, { overMs: 10_000 }),
+  },
+  {
+    id: "kill",
+    title: "replica killed → 100 pods served by another, beyond their back-off",
+    unit: "ms",
+    figure: "max",
+    bar: 1000,
+    run: measureKilledReplica,
+  },
+  // Last, because they need servers that may have to be built: what was measured before is told if
+  // that fails.
+  {
+    id: "edit-cluster",
+    title: "1 edit of 500 resources in a cluster → accepted by 100 pods",
+    unit: "ms",
+    figure: "p99",
+    bar: 1000,
+    run: (bench) => measureEdits(bench, { place: "cluster" }),
+  },
+  {
+    id: "cold-cluster",
+    title: "start with 5,000 resources in a cluster → first snapshot",
+    unit: "ms",
+    figure: "max",
+    bar: 5000,
+    run: (bench) => measureColdStart(bench, { place: "cluster" }),
+  },
+];
+
+runProgram(
+  {
+    name: "make bench-control-plane",
+    summary: "Measures how fast the control plane brings changes to pods, and what memory it takes.",
+    usage: `[${MEASURES.map(({ id }) => id).join("|")}]...`,
+  },
+  benchControlPlane,
+);
+
+async function benchControlPlane(context: ProgramContext): Promise<number> {
+  const chosen = choose(context.args);
+  const folder = makeTemporaryFolder();
+  process.on("exit", () => folder.remove());
+  const stops: (() => Promise<void>)[] = [];
+  const stopAll = async (): Promise<void> => {
+    await Promise.all(stops.splice(0).map((stop) => stop()));
+  };
+  let interruption: Promise<void> | undefined;
+  const interrupt = (): void => {
+    interruption = stopAll().finally(() => process.exit(130));
+  };
+  context.signal.addEventListener("abort", interrupt, { once: true });
+  const certificates = await ensureCertificates(join(folder.path, "certificates"), {
+    hostNames: ["localhost", STACK_HOST],
+    now: new Date(),
+  });
+  const bench: Bench = {
+    root: ROOT,
+    path: context.env["PATH"] ?? "",
+    folder: folder.path,
+    certificates,
+    onStarted: (stop) => stops.push(stop),
+  };
+  context.stdout(`${describeMachine()}\n\n`);
+  const rows: (readonly string[])[] = [];
+  try {
+    for (const measure of chosen) {
+      context.stderr(`${measure.title} …\n`);
+      rows.push(describeMeasured(measure, await measure.run(bench)));
+      await stopAll();
+    }
+  } catch (error) {
+    await interruption; // What fails because it is being stopped is no news, and must not end the process before everything is stopped.
+    throw error;
+  } finally {
+    // What was measured before a failure is worth reading, also when something cannot be stopped.
+    if (rows.length > 0)
+      context.stdout(`${formatTable(["Measure", "Bar", "p50", "p99", "max", "CPU", "Peak RSS", "Result"], rows)}\n`);
+    await stopAll();
+  }
+  return 0;
+}
+
+function choose(ids: readonly string[]): readonly Measure[] {
+  for (const id of ids) {
+    if (MEASURES.some((measure) => measure.id === id)) continue;
+    throw new E2eError(
+      "BENCHMARK_FAILED",
+      `Cannot measure '${id}': there are ${MEASURES.map((measure) => measure.id).join(", ")}; without a name all are measured`,
+    );
+  }
+  return ids.length === 0 ? MEASURES : MEASURES.filter(({ id }) => ids.includes(id));
+}
+
+function describeMeasured(measure: Measure, { samples, peakMemoryMib, cpuSeconds }: Measured): readonly string[] {
+  const sorted = samples.toSorted((a, b) => a - b);
+  const figures = { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), max: percentile(sorted, 1) };
+  const text = (value: number): string => `${Math.round(value)} ${measure.unit}`;
+  const { memoryBarMib } = measure;
+  const isMet = figures[measure.figure] <= measure.bar && (memoryBarMib === undefined || peakMemoryMib <= memoryBarMib);
+  const bar = `${measure.figure} ≤ ${text(measure.bar)}${memoryBarMib === undefined ? "" : `, ≤ ${memoryBarMib} MiB`}`;
+  return [
+    measure.title,
+    bar,
+    text(figures.p50),
+    text(figures.p99),
+    text(figures.max),
+    `${cpuSeconds.toFixed(1)} s`,
+    `${Math.round(peakMemoryMib)} MiB`,
+    isMet ? "PASS" : "MISS",
+  ];
+}
+
+/** The smallest value that so many of the sorted values do not exceed. */
+function percentile(sorted: readonly number[], share: number): number {
+  const value = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+  if (value === undefined) throw new RangeError("Cannot summarise a benchmark without samples");
+  return value;
+}
+
+function describeMachine(): string {
+  const processors = cpus();
+  const processor = processors[0]?.model.trim() ?? "unknown processor";
+  return `${processors.length} × ${processor}, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
+}

@@ -1,0 +1,47 @@
+// The command line of `make bench`.
+import { parseArgs } from "node:util";
+import { E2eError } from "../../errors.ts";
+
+/** What to measure, and how thoroughly. */
+export interface BenchArguments {
+  /**
+   * How often each variant is measured; the variants take turns, so that a change of the machine
+   * meets all of them.
+   */
+  readonly rounds: number;
+  /** Short measurements: shows that everything works, and says little about speed. */
+  readonly isQuick: boolean;
+  /** An earlier commit whose server is measured beside ours. */
+  readonly against: string | undefined;
+}
+
+/** What follows the name of the program. */
+export const BENCH_USAGE = "[ROUNDS] [--quick] [--against COMMIT]";
+
+const ROUNDS_DEFAULT = { quick: 1, thorough: 3 } as const;
+
+/** Reads the command line. Throws BENCHMARK_FAILED for the first invalid argument. */
+export function parseBenchArguments(args: readonly string[]): BenchArguments {
+  const { values, positionals } = read(args);
+  const isQuick = values.quick ?? false;
+  const [rounds = String(ROUNDS_DEFAULT[isQuick ? "quick" : "thorough"])] = positionals;
+  if (!/^[1-9]\d?$/.test(rounds) || positionals.length > 1) throw invalid(positionals.at(-1) ?? rounds);
+  return { rounds: Number(rounds), isQuick, against: values.against };
+}
+
+function read(args: readonly string[]): {
+  values: { quick?: boolean | undefined; against?: string | undefined };
+  positionals: string[];
+} {
+  const options = { quick: { type: "boolean" }, against: { type: "string" } } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (cause) {
+    throw invalid(args.at(-1) ?? "", cause);
+  }
+}
+
+function invalid(text: string, cause?: unknown): E2eError {
+  const message = `Cannot measure with '${text}': allowed are a number of rounds from 1 to 99, --quick and --against COMMIT`;
+  return new E2eError("BENCHMARK_FAILED", message, { cause });
+}

@@ -1,0 +1,190 @@
+// The rate limit service as the benchmarks run it: the real program of this or of an earlier
+// version, over memory, Redis or memcached, on sockets, with pull statistics; and either nothing
+// else or everything switched on.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { eventually } from "@weir/testing/eventually";
+import { startMemcached } from "../../parts/memcached.ts";
+import { startRedis } from "../../parts/redis.ts";
+import { reservePort } from "@weir/testing/reserve-ports";
+import { STACK_HOST } from "@weir/dev/ports";
+import type { ProcessGroup } from "@weir/dev/process-group";
+import { startProcess } from "@weir/dev/process-group";
+import { waitUntilReady } from "@weir/dev/ready";
+import { everythingOn } from "./everything-on.ts";
+import type { Cores } from "../machine.ts";
+import type { TelemetryPorts } from "./telemetry-sink.ts";
+import { BENCH_RULES } from "./workload.ts";
+
+/** Longest wait for the program to be ready, in milliseconds. */
+const READY_TIMEOUT_MS = 15_000;
+
+/**
+ * So long that a machine that stalls shows up as latency, which can be read, and not as errors,
+ * which end the benchmark.
+ */
+const STORE_TIMEOUT = "10s";
+
+/** A server to start. */
+export interface ServerPlan {
+  /** Unique among those of a run; also the name of its folder. */
+  readonly name: string;
+  /** Root of the built checkout whose program it is. */
+  readonly root: string;
+  readonly store: "memory" | "redis" | "memcached";
+  readonly isEverythingOn: boolean;
+}
+
+/** What all servers of a run share. */
+export interface BenchPlace {
+  readonly folder: string;
+  readonly path: string;
+  readonly cores: Cores;
+  readonly telemetry: TelemetryPorts;
+}
+
+/** A running server to measure. */
+export interface MeasuredServer {
+  readonly name: string;
+  readonly grpcPort: number;
+  readonly pid: number;
+  /** Its process group and those of its stores, to be killed when nobody stops them. */
+  readonly groups: readonly number[];
+  stop(): Promise<void>;
+}
+
+/** A store or another program beside a server. */
+interface Beside {
+  readonly groups: readonly number[];
+  readonly env: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+}
+
+/** Starts the server that decides nothing; see ceiling-server.ts. */
+export async function startCeilingServer(place: Pick<BenchPlace, "path" | "cores">): Promise<MeasuredServer> {
+  const { program, line } = await startOwnProgram("ceiling-server.js", place.path, place.cores.server);
+  return {
+    name: "ceiling",
+    grpcPort: Number(line),
+    pid: program.pid,
+    groups: [program.pid],
+    stop: () => stopProgram(program, 1000),
+  };
+}
+
+/** Starts the receiver of what servers tell about themselves; see telemetry-sink.ts. */
+export async function startTelemetrySink(
+  place: Pick<BenchPlace, "path" | "cores">,
+): Promise<{ readonly ports: TelemetryPorts; readonly pid: number; stop(): Promise<void> }> {
+  const { program, line } = await startOwnProgram("telemetry-sink.js", place.path, place.cores.generator);
+  return { ports: JSON.parse(line) as TelemetryPorts, pid: program.pid, stop: () => stopProgram(program, 1000) };
+}
+
+/** Starts the service and its store. */
+export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): Promise<MeasuredServer> {
+  const folder = join(place.folder, plan.name);
+  const rules = join(folder, "rules", "config");
+  mkdirSync(rules, { recursive: true });
+  writeFileSync(join(rules, "bench.yaml"), BENCH_RULES);
+  const beside: Beside[] = [];
+  const stopBeside = async (): Promise<void> => {
+    await Promise.all(beside.map((each) => each.stop()));
+  };
+  try {
+    beside.push(await startStore(plan.store, folder, place.cores.generator));
+    if (plan.isEverythingOn) beside.push(await startEverything(folder, place));
+    const [httpPort, grpcPort, debugPort, metricsPort] = [
+      await reservePort(),
+      await reservePort(),
+      await reservePort(),
+      await reservePort(),
+    ];
+    const env: Record<string, string> = {
+      PATH: place.path,
+      LOG_LEVEL: "error",
+      HOST: STACK_HOST,
+      PORT: String(httpPort),
+      GRPC_HOST: STACK_HOST,
+      GRPC_PORT: String(grpcPort),
+      DEBUG_HOST: STACK_HOST,
+      DEBUG_PORT: String(debugPort),
+      USE_PUSHSTATS: "false",
+      USE_PULLSTATS: "true",
+      PULLSTATS_ADDR: `${STACK_HOST}:${metricsPort}`,
+      CONFIG_TYPE: "FILE",
+      RUNTIME_ROOT: join(folder, "rules"),
+      RUNTIME_WATCH_ROOT: "false",
+      SHUTDOWN_DRAIN: "0s",
+      ...Object.assign({}, ...beside.map((each) => each.env)),
+    };
+    const args = [...place.cores.server, join(plan.root, "ratelimit", "bin", "weir-ratelimit")];
+    const program = await startProcess({ name: `weir-ratelimit (${plan.name})`, command: "env", args, env });
+    beside.unshift({ groups: [program.pid], env: {}, stop: () => stopProgram(program, 3000) });
+    await waitUntilReady(program, `http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
+    return {
+      name: plan.name,
+      grpcPort,
+      pid: program.pid,
+      groups: beside.flatMap((each) => each.groups),
+      stop: stopBeside,
+    };
+  } catch (error) {
+    await stopBeside();
+    throw error;
+  }
+}
+
+async function startStore(store: ServerPlan["store"], folder: string, pinned: readonly string[]): Promise<Beside> {
+  switch (store) {
+    case "memory":
+      return { groups: [], env: { BACKEND_TYPE: "memory" }, stop: () => Promise.resolve() };
+    case "redis": {
+      const redis = await startRedis(folder, pinned);
+      const env = {
+        BACKEND_TYPE: "kvstore",
+        KVSTORE_TYPE: "SINGLE",
+        KVSTORE_SOCKET_TYPE: "unix",
+        KVSTORE_URL: redis.socketPath,
+        KVSTORE_COMMAND_TIMEOUT: STORE_TIMEOUT,
+      };
+      return { groups: [redis.process.pid], env, stop: () => redis.stop() };
+    }
+    case "memcached": {
+      const memcached = await startMemcached(folder, pinned);
+      const env = {
+        BACKEND_TYPE: "altstore",
+        ALTSTORE_HOST_PORT: memcached.socketPath,
+        ALTSTORE_TIMEOUT: STORE_TIMEOUT,
+      };
+      return { groups: [memcached.process.pid], env, stop: () => memcached.stop() };
+    }
+  }
+}
+
+async function startEverything(folder: string, place: BenchPlace): Promise<Beside> {
+  const own = join(folder, "per-second");
+  mkdirSync(own);
+  const redis = await startRedis(own, place.cores.generator);
+  const env = everythingOn({ perSecondSocketPath: redis.socketPath, host: STACK_HOST, telemetry: place.telemetry });
+  return { groups: [redis.process.pid], env, stop: () => redis.stop() };
+}
+
+// A program of this folder that says where it listens in the first line it writes.
+async function startOwnProgram(
+  file: string,
+  path: string,
+  pinned: readonly string[],
+): Promise<{ program: ProcessGroup; line: string }> {
+  const args = [...pinned, process.execPath, join(import.meta.dirname, file)];
+  const program = await startProcess({ name: file, command: "env", args, env: { PATH: path } });
+  const line = await eventually(`${file} to listen`, () => {
+    const [first] = program.lastLines();
+    if (first === undefined) throw new Error("it has written nothing");
+    return first;
+  });
+  return { program, line };
+}
+
+async function stopProgram(program: ProcessGroup, graceMs: number): Promise<void> {
+  await program.stop("SIGTERM", graceMs);
+}

@@ -1,0 +1,41 @@
+// Expiries to be sent to a server again: they were refused or lost, or their key was. They precede
+// the next batch.
+import type { CommandSink } from "../connection/command-sink.ts";
+import type { KeyExpiry } from "./command-batch.ts";
+
+/** Most expiries in the queue; beyond it the next increment of the key sends the expiry. */
+const WAITING_MAX = 100_000;
+
+/** The queue of one server. */
+export class ExpiryRetryQueue {
+  #waiting: { readonly expiry: KeyExpiry; readonly isAsking: boolean }[] = [];
+
+  /** Whether none waits. */
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  /** Adds one; with `isAsking` it is preceded by ASKING. */
+  add(expiry: KeyExpiry, isAsking: boolean): void {
+    if (this.#waiting.length < WAITING_MAX) this.#waiting.push({ expiry, isAsking });
+  }
+
+  /**
+   * Writes all, and returns the number of commands. Their replies do not matter: these keys are not
+   * in the expiry cache.
+   */
+  write(sink: CommandSink): number {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return 0; // The usual case.
+    this.#waiting = [];
+    let commands = waiting.length;
+    for (const { expiry, isAsking } of waiting) {
+      if (isAsking) {
+        sink.asking();
+        commands += 1;
+      }
+      sink.expire(expiry.key, expiry.seconds);
+    }
+    return commands;
+  }
+}

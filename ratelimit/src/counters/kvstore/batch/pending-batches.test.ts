@@ -1,0 +1,104 @@
+// How batches are given up that wait for a connection, and when: the clock and the timers are the test's.
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { CountBatch } from "../../counter.ts";
+import { check, WaitingBatch } from "../../counter.suite.ts";
+import { StoreError } from "../../store-error.ts";
+import { ExpiryCache } from "./expiry-cache.ts";
+import { PendingBatches } from "./pending-batches.ts";
+import { CommandBatch } from "./command-batch.ts";
+
+const TIMEOUT_MS = 1000;
+
+let nowMs = 0;
+
+/** Lets time pass, for the clock and for timers. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed++) {
+    nowMs += 1;
+    await vi.advanceTimersByTimeAsync(1);
+  }
+}
+
+function createPending(): PendingBatches {
+  return new PendingBatches(
+    {
+      clock: () => nowMs,
+      context: {
+        expiries: new ExpiryCache(10),
+        expirySeconds: (windowSeconds) => windowSeconds,
+        replyError: () => new StoreError("STORE_UNAVAILABLE", "refused"),
+      },
+      text: () => "store:1",
+      absence: () => new StoreError("STORE_UNAVAILABLE", "away"),
+      reset: () => undefined,
+    },
+    { timeoutMs: TIMEOUT_MS },
+  );
+}
+
+/** Adds a call of one check to the batch that gathers. */
+function add(pending: PendingBatches, call: CountBatch): void {
+  const batch = pending.openBatch(nowMs);
+  call.pending = 1;
+  batch.add(check("a"), call);
+  pending.noteAdded(batch);
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  nowMs = 5_000_000;
+});
+afterEach(() => vi.useRealTimers());
+
+describe("PendingBatches", () => {
+  it("noteAdded() has each call answered when its deadline comes, and all others when the time limit is over", async () => {
+    const pending = createPending();
+    const hasty = new WaitingBatch([check("a")], 5_000_050);
+    const patient = new WaitingBatch([check("a")]);
+    add(pending, hasty);
+    add(pending, patient);
+    pending.closeOpenBatch();
+    await pass(49);
+    expect([hasty.isAnswered, patient.isAnswered]).toEqual([false, false]);
+    await pass(1);
+    expect([hasty.isAnswered, patient.isAnswered]).toEqual([true, false]);
+    await pass(950);
+    await expect(patient.counts).rejects.toMatchObject({ message: "away" });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("noteAdded() has a call answered in time when it came while another one was being answered", async () => {
+    const pending = createPending();
+    const late = new WaitingBatch([check("a")], 5_000_090);
+    const asksAgain: CountBatch = {
+      checks: [check("a")],
+      deadlineMs: 5_000_050,
+      pending: 0,
+      counted: () => undefined,
+      failed: () => add(pending, late),
+    };
+    const patient = new CommandBatch(nowMs, TIMEOUT_MS);
+    const other = new WaitingBatch([check("b")]);
+    other.pending = 1;
+    patient.add(check("b"), other);
+    add(pending, asksAgain);
+    pending.closeOpenBatch();
+    pending.wait(patient);
+    await pass(89);
+    expect([late.isAnswered, other.isAnswered]).toEqual([false, false]);
+    await pass(1);
+    expect([late.isAnswered, other.isAnswered]).toEqual([true, false]);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
+    expect([other.isAnswered, vi.getTimerCount()]).toEqual([true, 0]);
+  });
+
+  it("noteAdded() has a call answered when the time limit is over though the clock has stepped back", async () => {
+    const pending = createPending();
+    const call = new WaitingBatch([check("a")]);
+    add(pending, call);
+    pending.closeOpenBatch();
+    nowMs = 1_000_000;
+    await pass(1000);
+    await expect(call.counts).rejects.toMatchObject({ message: "away" });
+  });
+});

@@ -1,0 +1,180 @@
+// The batches of one server until they are answered: the open one, those that wait for a connection,
+// and those in flight. Answers every call in time. It writes nothing itself.
+import { silenceError, type StoreError } from "../../store-error.ts";
+import type { PooledConnection } from "../connection/pooled-connection.ts";
+import { CommandBatch, type BatchContext } from "./command-batch.ts";
+
+/**
+ * The part of the time of a call for which a server may at least be silent, however long the call
+ * had waited before it was written.
+ */
+const SILENCE_SHARE = 0.5;
+
+/** A batch that was written and has no replies yet. */
+export interface InFlightBatch {
+  readonly batch: CommandBatch;
+  readonly connection: PooledConnection;
+  /** In milliseconds since the epoch. */
+  readonly writtenMs: number;
+}
+
+/** What it works with. */
+export interface PendingBatchesDeps {
+  readonly clock: () => number;
+  readonly context: BatchContext;
+  /** The server for messages. */
+  readonly text: () => string;
+  /** Why no connection is ready. */
+  readonly absence: () => StoreError;
+  /** Closes a connection on which the server is silent. */
+  readonly reset: (connection: PooledConnection, error: StoreError) => void;
+}
+
+/** All unanswered batches of a server. */
+export class PendingBatches {
+  readonly #deps: PendingBatchesDeps;
+  readonly #timeoutMs: number;
+  #open: CommandBatch | undefined;
+  /** Closed batches that wait for a connection, oldest first. */
+  #waiting: CommandBatch[] = [];
+  #waitingChecks = 0;
+  readonly #inFlight = new Set<InFlightBatch>();
+  #timer: NodeJS.Timeout | undefined;
+  /** The moment the timer is set for, in milliseconds since the epoch. */
+  #timerMs = Infinity;
+
+  /** `timeoutMs` is how long a call may take. */
+  constructor(deps: PendingBatchesDeps, options: { readonly timeoutMs: number }) {
+    this.#deps = deps;
+    this.#timeoutMs = options.timeoutMs;
+  }
+
+  /** Checks that wait for a connection. */
+  get waitingChecks(): number {
+    return this.#waitingChecks;
+  }
+
+  /** The open batch, to which checks are added. `noteAdded` must follow each addition. */
+  openBatch(nowMs: number): CommandBatch {
+    return (this.#open ??= new CommandBatch(nowMs, this.#timeoutMs));
+  }
+
+  /** Adjusts the timer to the deadlines of a batch to which checks were added. */
+  noteAdded(batch: CommandBatch): void {
+    if (batch.nextDeadlineMs < this.#timerMs) this.#setTimer(batch.nextDeadlineMs);
+  }
+
+  /** Queues a batch until a connection is available. */
+  wait(batch: CommandBatch): void {
+    this.#waiting.push(batch);
+    this.#waitingChecks += batch.size;
+    this.noteAdded(batch);
+  }
+
+  /** Closes the open batch; it waits for a connection now. */
+  closeOpenBatch(): void {
+    if (this.#open === undefined) return;
+    this.#waiting.push(this.#open);
+    this.#waitingChecks += this.#open.size;
+    this.#open = undefined;
+  }
+
+  /** Returns and removes the waiting batches, to be written. */
+  takeWaiting(): readonly CommandBatch[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingChecks = 0;
+    return waiting;
+  }
+
+  /** Registers a batch as in flight. */
+  markSent(batch: CommandBatch, connection: PooledConnection): InFlightBatch {
+    const inFlight = { batch, connection, writtenMs: this.#deps.clock() };
+    this.#inFlight.add(inFlight);
+    return inFlight;
+  }
+
+  /** Removes a batch that has its replies; false when it was given up before. */
+  complete(inFlight: InFlightBatch): boolean {
+    return this.#inFlight.delete(inFlight);
+  }
+
+  /** Fails the batches that were written to a lost connection. */
+  failConnection(connection: PooledConnection, error: StoreError): void {
+    for (const inFlight of this.#inFlight) {
+      if (inFlight.connection !== connection) continue;
+      this.#inFlight.delete(inFlight);
+      inFlight.batch.fail(error, this.#deps.context);
+    }
+  }
+
+  /** Fails all batches; the backend is stopping. */
+  failAll(error: StoreError): void {
+    clearTimeout(this.#timer);
+    this.#timerMs = Infinity;
+    for (const batch of this.#batches()) batch.fail(error, this.#deps.context);
+    this.#open = undefined;
+    this.#waiting = [];
+    this.#waitingChecks = 0;
+    this.#inFlight.clear();
+  }
+
+  #setTimer(atMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timerMs = atMs;
+    this.#timer = setTimeout(() => this.#giveUp(), Math.max(0, atMs - this.#deps.clock()));
+  }
+
+  /**
+   * Fails the calls whose time is up, closes silent connections, and sets the timer again.
+   */
+  #giveUp(): void {
+    this.#timerMs = Infinity;
+    const nowMs = this.#deps.clock();
+    // If the clock was set back, the timer alone shows that the batch has waited long enough.
+    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
+    let next = this.#giveUpInFlight(nowMs, isPast);
+    this.#giveUpWaiting(isPast);
+    for (const batch of this.#batches()) {
+      if (isPast(batch.createdMs)) continue; // In flight, its calls are answered.
+      batch.failImpatient(nowMs, this.#timeoutMs, this.#deps.text());
+      if (batch.nextDeadlineMs < next) next = batch.nextDeadlineMs;
+    }
+    // A caller that was answered here may have called again immediately, and have set it.
+    if (next < this.#timerMs) this.#setTimer(next);
+  }
+
+  /** Returns the next moment at which a server will have been silent for too long. */
+  #giveUpInFlight(nowMs: number, isPast: (sinceMs: number) => boolean): number {
+    let next = Infinity;
+    for (const inFlight of this.#inFlight) {
+      if (!isPast(inFlight.batch.createdMs)) continue;
+      const error = silenceError(this.#deps.text(), this.#timeoutMs);
+      inFlight.batch.fail(error, this.#deps.context);
+      const endOfPatienceMs = inFlight.writtenMs + this.#timeoutMs * SILENCE_SHARE;
+      if (nowMs >= endOfPatienceMs || nowMs < inFlight.writtenMs) {
+        this.#inFlight.delete(inFlight);
+        // Its late replies would delay later ones, and a server that hangs needs a new connection.
+        this.#deps.reset(inFlight.connection, error);
+      } else {
+        // Its calls had waited before it was written: the server has not been silent that long.
+        next = Math.min(next, endOfPatienceMs);
+      }
+    }
+    return next;
+  }
+
+  #giveUpWaiting(isPast: (sinceMs: number) => boolean): void {
+    if (this.#open !== undefined && isPast(this.#open.createdMs)) this.closeOpenBatch();
+    for (const batch of this.#waiting)
+      if (isPast(batch.createdMs)) batch.fail(this.#deps.absence(), this.#deps.context);
+    this.#waiting = this.#waiting.filter((batch) => !isPast(batch.createdMs));
+    this.#waitingChecks = this.#waiting.reduce((sum, batch) => sum + batch.size, 0);
+  }
+
+  *#batches(): Generator<CommandBatch> {
+    if (this.#open !== undefined) yield this.#open;
+    yield* this.#waiting;
+    for (const { batch } of this.#inFlight) yield batch;
+  }
+}

@@ -1,0 +1,119 @@
+// The connections to one server: opens them, and picks one for each batch.
+import { createBackoff } from "@weir/common/backoff/backoff";
+import type { KvstoreAddress } from "../address.ts";
+import { PooledConnection, type PooledConnectionListener } from "./pooled-connection.ts";
+import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
+import type { PoolStatistics } from "./pool-statistics.ts";
+
+/**
+ * Waits between attempts to reach a server that was lost, in milliseconds; as in
+ * envoyproxy/ratelimit.
+ */
+const RECONNECT_INITIAL_MS = 125;
+const RECONNECT_MAX_MS = 4_000;
+
+/** The longest such wait where a primary is required: a replica may be promoted at any moment. */
+const RECONNECT_PRIMARY_MAX_MS = 1_000;
+
+/** What a pool works with. */
+export interface ConnectionPoolDeps {
+  /** The current address of the server, for each new connection. */
+  readonly target: () => KvstoreAddress;
+  readonly listener: PooledConnectionListener;
+  readonly random: () => number;
+  readonly statistics: PoolStatistics;
+}
+
+/** Options of a pool. */
+export interface ConnectionPoolOptions {
+  readonly server: KvstoreServerOptions;
+  readonly startup: KvstoreCounterOptions["startup"];
+  /** Whether a server that reports the role of a replica is refused. */
+  readonly wantsPrimary: boolean;
+}
+
+/** A pool of connections, all closed at first. */
+export class ConnectionPool {
+  readonly #connections: readonly PooledConnection[];
+  readonly #statistics: PoolStatistics;
+  #next = 0;
+
+  constructor(deps: ConnectionPoolDeps, { server, startup, wantsPrimary }: ConnectionPoolOptions) {
+    const { target, listener, random, statistics } = deps;
+    const backoff = (initialMs: number, maxMs: number) =>
+      createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random });
+    this.#connections = Array.from({ length: server.poolSize }, () => {
+      const startBackoff = backoff(startup.initialMs, startup.maxMs);
+      const reconnectBackoff = backoff(
+        RECONNECT_INITIAL_MS,
+        wantsPrimary ? RECONNECT_PRIMARY_MAX_MS : RECONNECT_MAX_MS,
+      );
+      return new PooledConnection(
+        { target, tls: server.tls, listener, startBackoff, reconnectBackoff },
+        { connectTimeoutMs: server.connectTimeoutMs, wantsPrimary },
+      );
+    });
+    this.#statistics = statistics;
+  }
+
+  /** Whether any connection works. */
+  get isReady(): boolean {
+    return this.#connections.some((connection) => connection.isReady);
+  }
+
+  /** Opens the first connection, for which the start waits. */
+  openFirst(): void {
+    this.#connections[0]?.open();
+  }
+
+  /** Opens the connections that are still closed. */
+  openAll(): void {
+    for (const connection of this.#connections) connection.open();
+  }
+
+  /** Closes all connections; they stay closed until they are opened again. */
+  disconnect(cause: unknown): void {
+    for (const connection of this.#connections) {
+      if (connection.isReady) this.#statistics.closing();
+      connection.disconnect(cause);
+    }
+  }
+
+  /** Closes all connections; the backend is stopping. */
+  close(): void {
+    for (const connection of this.#connections) {
+      const wasReady = connection.isReady;
+      connection.close();
+      if (!wasReady) continue;
+      this.#statistics.closing();
+      this.#statistics.lost();
+    }
+  }
+
+  /** The next working connection, round-robin. */
+  pick(): PooledConnection | undefined {
+    const { length } = this.#connections;
+    for (let tries = 0; tries < length; tries++) {
+      this.#next = (this.#next + 1) % length;
+      const connection = this.#connections[this.#next];
+      if (connection?.isReady === true) return connection;
+    }
+    return undefined;
+  }
+
+  /** Closes a connection; it connects again. */
+  reset(connection: PooledConnection, cause: unknown): void {
+    if (connection.isReady) this.#statistics.closing();
+    connection.reset(cause);
+  }
+
+  /** To be called when a connection became ready. */
+  noteReady(): void {
+    this.#statistics.opened();
+  }
+
+  /** To be called when a connection was lost. */
+  noteLost(): void {
+    this.#statistics.lost();
+  }
+}

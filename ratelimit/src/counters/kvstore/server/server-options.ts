@@ -1,0 +1,32 @@
+// Dependencies and options of a server of a deployment.
+import type { Log } from "@weir/common/log/log";
+import type { KvstoreAddress } from "../address.ts";
+import type { DeploymentDeps, DeploymentOptions } from "../deployment.ts";
+import { ExpiryCache } from "../batch/expiry-cache.ts";
+import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
+import { PoolStatistics } from "../connection/pool-statistics.ts";
+
+/** What a server works with; shared by all servers of a deployment. */
+export interface ServerDeps {
+  readonly log: Log;
+  readonly clock: () => number;
+  readonly random: () => number;
+  readonly statistics: PoolStatistics;
+  /** The keys whose expiry was sent, to any of the servers. */
+  readonly expiries: ExpiryCache;
+}
+
+/** Options of one server. */
+export interface ServerOptions {
+  readonly address: KvstoreAddress;
+  readonly server: KvstoreServerOptions;
+  readonly counter: KvstoreCounterOptions;
+  /** Whether a server that reports the role of a replica is refused. Default false. */
+  readonly wantsPrimary?: boolean;
+}
+
+/** Makes what the servers of a deployment share. */
+export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
+  const { log, clock, random } = deps;
+  return { log, clock, random, statistics: new PoolStatistics(deps, scope), expiries: new ExpiryCache() };
+}

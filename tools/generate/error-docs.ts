@@ -1,0 +1,78 @@
+// Writes docs/errors.md: every error code of every workspace, from the tables in their errors.ts.
+// Run with --conditions=source; --check compares only.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { docCommentOf } from "./doc-comment.ts";
+import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
+import { WORKSPACES } from "../layout.ts";
+import { isTypeScript, listFiles } from "../gates/source-tree.ts";
+
+/** Where the page goes. */
+const PAGE = "docs/errors.md";
+
+/** One table of a workspace, as its file exports it. */
+export interface ErrorSection {
+  readonly workspace: string;
+  /** First sentence or two about the table, from its doc comment. */
+  readonly intro: string;
+  readonly entries: Readonly<Record<string, { readonly meaning: string; readonly remedy: string }>>;
+}
+
+/** The page that explains `sections`. */
+export function formatErrorPage(sections: readonly ErrorSection[]): string {
+  const workspaces = [...new Set(sections.map((section) => section.workspace))];
+  const parts = workspaces.flatMap((workspace) => [
+    `## ${workspace}`,
+    ...sections
+      .filter((section) => section.workspace === workspace)
+      .flatMap(({ intro, entries }) => {
+        const rows = Object.entries(entries).map(([code, { meaning, remedy }]) => [
+          inlineCode(code),
+          sentence(meaning),
+          sentence(remedy),
+        ]);
+        return [intro, markdownTable(["Code", "What it means", "What to do"], rows)];
+      }),
+  ]);
+  return [
+    "# Errors",
+    "<!-- Written by tools/generate/error-docs.ts from the errors.ts of each workspace: change those, then run `make generate`. -->",
+    "Every error that Weir's programs report carries one of these codes. The message beside it names the thing, the place and what is allowed.",
+    ...parts,
+    "",
+  ].join("\n\n");
+}
+
+/** `text` with its full stop. */
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/**
+ * The tables of every `errors.ts` directly under a workspace's `src`: exports whose names end in
+ * `_ERRORS`.
+ */
+async function readSections(root: string): Promise<readonly ErrorSection[]> {
+  const paths = listFiles(
+    root,
+    (path) => isTypeScript(path) && WORKSPACES.some(({ name }) => path === `${name}/src/errors.ts`),
+  );
+  const sections: ErrorSection[] = [];
+  for (const workspace of WORKSPACES) {
+    const path = `${workspace.name}/src/errors.ts`;
+    if (!paths.includes(path)) continue;
+    const text = readFileSync(`${root}/${path}`, "utf8");
+    const exported = (await import(pathToFileURL(`${root}/${path}`).href)) as Record<string, unknown>;
+    for (const [name, table] of Object.entries(exported)) {
+      if (!name.endsWith("_ERRORS")) continue;
+      sections.push({
+        workspace: workspace.name,
+        intro: docCommentOf(path, text, name),
+        entries: table as ErrorSection["entries"],
+      });
+    }
+  }
+  return sections;
+}
+
+if (import.meta.main) await emitPage(PAGE, formatErrorPage(await readSections(process.cwd())));

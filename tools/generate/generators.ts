@@ -1,0 +1,28 @@
+// The programs that write files of this repository, and how each is run: to write (`make generate`)
+// and to say whether its file is as it would write it (the gates). What they write, each knows
+// itself.
+
+/** One generator. */
+export interface Generator {
+  readonly name: string;
+  /** Writes the files. */
+  readonly write: readonly string[];
+  /** Ends with an error and says what differs when a file is not as it would be written. */
+  readonly check: readonly string[];
+}
+
+/** Runs TypeScript that imports workspaces as they are, unbuilt. */
+const RUN_SOURCE = ["node", "--conditions=source"] as const;
+
+/** Every generator, in the order in which one builds on another. */
+export const GENERATORS: readonly Generator[] = [
+  { name: "protobuf", write: ["sh", "proto/generate.sh"], check: ["node", "tools/gates/check-protobuf.ts"] },
+  fromSource("crds", "crds/src/rate-limit-config/generate.ts"),
+  fromSource("errors", "tools/generate/error-docs.ts"),
+  fromSource("settings", "tools/generate/settings-docs.ts"),
+  fromSource("conformance", "tools/generate/conformance-docs.ts"),
+];
+
+function fromSource(name: string, program: string): Generator {
+  return { name, write: [...RUN_SOURCE, program], check: [...RUN_SOURCE, program, "--check"] };
+}

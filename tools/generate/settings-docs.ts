@@ -1,0 +1,172 @@
+// Writes docs/settings.md: the settings of every program, from what its settings.ts describes; a
+// program that describes them in groups has a page of its own, such as docs/ratelimit-settings.md.
+// Run with --conditions=source; --check compares only.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
+import { WORKSPACES } from "../layout.ts";
+import { listFiles } from "../gates/source-tree.ts";
+
+/** Where the page goes. */
+const PAGE = "docs/settings.md";
+
+/** One setting, as the settings reader describes it. */
+export interface DescribedSetting {
+  /** The name, then its aliases. */
+  readonly names: readonly string[];
+  readonly type: string;
+  /** Empty when there is none. */
+  readonly default: string;
+  readonly effect: string;
+}
+
+/** The settings of one program. */
+export interface SettingsSection {
+  /** What a person types to start it. */
+  readonly program: string;
+  /** Its settings, or the page where they stand. */
+  readonly settings: readonly DescribedSetting[] | string;
+}
+
+/** Settings about one thing, of a program with a page of its own. */
+export interface DescribedGroup {
+  readonly title: string;
+  readonly rows: readonly DescribedSetting[];
+}
+
+/** A program with a page of its own. */
+export interface GroupedSettings {
+  readonly program: string;
+  /** Page below docs/. */
+  readonly page: string;
+  readonly groups: readonly DescribedGroup[];
+  /** Variables that somebody may set and that do nothing. */
+  readonly withoutEffect: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** The page that lists `sections`. */
+export function formatSettingsPage(sections: readonly SettingsSection[]): string {
+  const parts = sections.flatMap(({ program, settings }) => [
+    `## ${inlineCode(program)}`,
+    typeof settings === "string" ? `See [its own page](${settings}).` : formatTable(settings),
+  ]);
+  return [
+    "# Settings",
+    "<!-- Written by tools/generate/settings-docs.ts from the settings.ts of each program: change those, then run `make generate`. -->",
+    ABOUT_SETTINGS,
+    ...parts,
+    "",
+  ].join("\n\n");
+}
+
+/** The page of a program whose settings are many. */
+export function formatGroupedPage({ program, groups, withoutEffect }: GroupedSettings): string {
+  return [
+    `# Settings of ${inlineCode(program)}`,
+    "<!-- Written by tools/generate/settings-docs.ts from the settings of the program: change those, then run `make generate`. -->",
+    `${ABOUT_SETTINGS} When a setting and its alias hold different values the program does not start, and names both.`,
+    "A secret can also come from a file: `NAME_FILE` names it, for every spelling of the name. Where spans go is told by the standard variables " +
+      "`OTEL_EXPORTER_OTLP_*`, which the exporter reads by itself. What Kubernetes sets for a service whose name happens to give the name of a setting, such as " +
+      "`STATSD_PORT=tcp://10.0.0.7:8125`, counts as not set.",
+    groups.map(({ title }) => `- [${title}](#${anchorOf(title)})`).join("\n"),
+    ...groups.flatMap(({ title, rows }) => [`## ${title}`, formatTable(rows)]),
+    "## Variables without effect",
+    "Deployments of envoyproxy/ratelimit may set these; they do nothing here. The program starts all the same and says so in its log, as it does for a name " +
+      "that is nearly that of a setting.",
+    markdownTable(
+      ["Variable", "Why"],
+      withoutEffect.map(({ name, reason }) => [
+        inlineCode(name),
+        `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`,
+      ]),
+    ),
+    "",
+  ].join("\n\n");
+}
+
+const ABOUT_SETTINGS =
+  "Programs read their settings from the environment, once, when they start. A setting that is set to nothing counts as not set. When several values are wrong, " +
+  "one message lists all of them. `--help` of each program prints the same tables.";
+
+function formatTable(settings: readonly DescribedSetting[]): string {
+  return markdownTable(
+    ["Setting", "Type", "Default", "Effect"],
+    settings.map((setting) => [
+      formatNames(setting.names),
+      setting.type,
+      setting.default === "" ? "not set" : inlineCode(setting.default),
+      setting.effect,
+    ]),
+  );
+}
+
+/** The place of a heading, as GitHub makes it. */
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-");
+}
+
+function formatNames([name = "", ...aliases]: readonly string[]): string {
+  return aliases.length === 0 ? inlineCode(name) : `${inlineCode(name)}, also ${aliases.map(inlineCode).join(", ")}`;
+}
+
+/**
+ * What every `settings.ts` of the tree exports as `describe…Settings`, or as
+ * `describeSettingGroups` beside `describeSettingsWithoutEffect`.
+ */
+async function readSections(
+  root: string,
+): Promise<{ readonly sections: readonly SettingsSection[]; readonly pages: readonly GroupedSettings[] }> {
+  const sections: SettingsSection[] = [];
+  const pages: GroupedSettings[] = [];
+  for (const workspace of WORKSPACES) {
+    for (const path of listFiles(
+      root,
+      (candidate) => candidate.startsWith(`${workspace.name}/src/`) && candidate.endsWith("/settings.ts"),
+    )) {
+      const exported = (await import(pathToFileURL(`${root}/${path}`).href)) as Record<string, unknown>;
+      const program = programOf(root, path);
+      const { describeSettingGroups, describeSettingsWithoutEffect } = exported;
+      if (typeof describeSettingGroups === "function") {
+        const page = `${workspace.name}-settings.md`;
+        const groups = (describeSettingGroups as () => readonly DescribedGroup[])();
+        const withoutEffect = (describeSettingsWithoutEffect as () => GroupedSettings["withoutEffect"])();
+        pages.push({ program, page, groups, withoutEffect });
+        sections.push({ program, settings: page });
+        continue;
+      }
+      for (const [name, describe] of Object.entries(exported)) {
+        if (!/^describe\w*Settings$/.test(name) || typeof describe !== "function") continue;
+        sections.push({ program, settings: (describe as () => readonly DescribedSetting[])() });
+      }
+    }
+  }
+  return { sections, pages };
+}
+
+/**
+ * The program that reads the settings in `path`: the workspace's command that runs main.js, or for
+ * the local stack the task that starts it.
+ */
+function programOf(root: string, path: string): string {
+  const workspace = path.split("/", 1)[0] ?? "";
+  if (path === "dev/src/settings.ts") return "make run";
+  const manifest = JSON.parse(readFileSync(`${root}/${workspace}/package.json`, "utf8")) as {
+    bin?: Record<string, string>;
+  };
+  const commands = Object.entries(manifest.bin ?? {}).filter(([, launcher]) =>
+    readFileSync(`${root}/${workspace}/${launcher}`, "utf8").includes("/dist/main.js"),
+  );
+  const command = commands[0]?.[0];
+  if (command === undefined)
+    throw new Error(`Cannot tell which program reads ${path}: no launcher of ${workspace} runs main.js`);
+  return command;
+}
+
+if (import.meta.main) {
+  const { sections, pages } = await readSections(process.cwd());
+  await emitPage(PAGE, formatSettingsPage(sections));
+  for (const grouped of pages) await emitPage(`docs/${grouped.page}`, formatGroupedPage(grouped));
+}

