@@ -101,6 +101,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "config",
       "counters",
       "decide",
+      "health",
       "transport",
       "settings",
       "settings.ts",

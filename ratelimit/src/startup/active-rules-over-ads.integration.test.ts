@@ -9,14 +9,14 @@ import { createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
+import type { ConfigSource } from "../config/config-source.ts";
+import { buildGoServer, GoControlPlane, type ServerOptions } from "../config/xds/go-control-plane.suite.ts";
+import type { XdsOptions } from "../config/xds/xds-options.ts";
+import { XdsSource } from "../config/xds/xds-source.ts";
 import { createHealth } from "../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
-import type { ConfigSource } from "./config-source.ts";
-import { buildGoServer, GoControlPlane, type ServerOptions } from "./xds/go-control-plane.suite.ts";
-import type { XdsOptions } from "./xds/xds-options.ts";
-import { createXdsSource } from "./xds/xds-source.ts";
 
 const WAIT = { timeout: 40_000, interval: 10 };
 
@@ -45,7 +45,7 @@ beforeAll(() => {
   program = buildGoServer();
 }, BUILD_TIMEOUT_MS);
 
-describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-plane server over %s", (transport) => {
+describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane server over %s", (transport) => {
   let folder: string;
   let serverOptions: ServerOptions = {};
   let tls: XdsOptions["tls"];
@@ -103,7 +103,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    const source = createXdsSource(
+    const source = new XdsSource(
       { listener: rules, random: () => 0, log },
       {
         serverUrl: `127.0.0.1:${server.port}`,
@@ -131,7 +131,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     return lines.filter((line) => line["level"] === "warning").map((line) => String(line["reason"]));
   }
 
-  it("case 189: the first snapshot comes into force, and the server hears so", async () => {
+  it("case 189: the first snapshot becomes active and is ACKed", async () => {
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod();
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
@@ -146,7 +146,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     });
   });
 
-  it("case 190: a new snapshot replaces all that was in force", async () => {
+  it("case 190: a new snapshot replaces all active rules", async () => {
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod();
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
@@ -217,7 +217,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     expect(pod.lines.filter((line) => line["level"] === "error")).toHaveLength(1);
   });
 
-  it("a server that comes back is told the version in force, and goes on from there", async () => {
+  it("a server that comes back receives the active version and continues from it", async () => {
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod();
     await server.until(() => server.asked.length >= 2);
@@ -251,7 +251,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     await untilDump(one, "one.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
   });
 
-  it("5 MiB of rules are refused by the default limit with a hint and a wait, and taken with a higher one", async () => {
+  it("5 MiB of rules exceed the default limit with a hint and a wait, and taken with a higher one", async () => {
     const descriptors = Array.from({ length: 5 * 1024 }, (_, index) => ({
       key: "k",
       value: `${index}-${"v".repeat(1024)}`,
@@ -272,7 +272,7 @@ describe.each(["plain text", "mutual TLS"])("createXdsSource with a go-control-p
     await untilDump(narrow, "small.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
   });
 
-  it("a server that goes silent is noticed by pings, and found again when it goes on", async () => {
+  it("a silent server is noticed by pings and found again when it continues", async () => {
     server.publish(NODE, "v1", [FOO]);
     const pod = await startPod({ keepalive: { timeMs: 200, timeoutMs: 1000 }, connectTimeoutMs: 2000 });
     await server.until(() => server.asked.length >= 2);

@@ -3,12 +3,12 @@
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { findSetProblems } from "@weir/limits/validate/validate";
 
+import type { ConfigListener } from "../config/config-source.ts";
+import { ConfigError } from "../config/errors.ts";
 import type { Health } from "../health/health.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
-import type { ConfigListener } from "./config-source.ts";
-import { compileCountedRules, type CountedRules } from "./counted-rules.ts";
-import { ConfigError } from "./errors.ts";
+import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 
 /** Dependencies of a load. */
 export interface ActiveRulesDeps {

@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import { compileRules } from "@weir/limits/rules/compile";
 import { attachKeys } from "@weir/limits/rules/configuration.suite";
 import { createRandom, mutate, randomBytes } from "../mutation.suite.ts";
-import { readOffer } from "./ads-client-state.ts";
+import { decodeResponse } from "./ads-messages.ts";
 
 const INPUTS = 100_000;
 
@@ -78,7 +78,7 @@ const TOKENS = [
   "d",
 ];
 
-describe("readOffer", () => {
+describe("decodeResponse", () => {
   it(`decodes or refuses ${INPUTS} broken resources (seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
     const random = createRandom(SEED);
     const seen = { good: 0, refused: 0, invalid: 0 };
@@ -100,20 +100,22 @@ describe("readOffer", () => {
     let bytes = Buffer.alloc(0);
     for (let depth = 0; depth < 20_000; depth++)
       bytes = Buffer.concat([Buffer.from([depth === 19_999 ? 0x1a : 0x22]), varint(bytes.length), bytes]);
-    const offer = readOffer(responseOf(create(AnySchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, value: bytes })));
-    expect(offer).toMatchObject({ kind: "invalid" });
+    const content = decodeResponse(
+      responseOf(create(AnySchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, value: bytes })),
+    );
+    expect(content).toMatchObject({ kind: "invalid" });
   });
 });
 
 function readAll(resource: Any): "good" | "refused" | "invalid" {
-  const offer = readOffer(responseOf(resource));
-  if (offer.kind === "foreign") throw new Error("foreign");
-  if (offer.kind === "invalid") {
-    if (!offer.reason.startsWith("resource 0: ")) throw new Error(offer.reason);
+  const content = decodeResponse(responseOf(resource));
+  if (content.kind === "foreign") throw new Error("foreign");
+  if (content.kind === "invalid") {
+    if (!content.reason.startsWith("resource 0: ")) throw new Error(content.reason);
     return "refused";
   }
-  if (findSetProblems(offer.configs, { mergeDomains: false }).length > 0) return "invalid";
-  compileRules(offer.configs, attachKeys).dump();
+  if (findSetProblems(content.configs, { mergeDomains: false }).length > 0) return "invalid";
+  compileRules(content.configs, attachKeys).dump();
   return "good";
 }
 

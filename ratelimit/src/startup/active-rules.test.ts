@@ -1,11 +1,11 @@
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
+import { ConfigError } from "../config/errors.ts";
 import { createHealth, type Health } from "../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
-import { ConfigError } from "./errors.ts";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
 function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
@@ -36,7 +36,7 @@ describe("ActiveRules", () => {
     expect(setUp().rules.current()).toBeUndefined();
   });
 
-  it("apply() puts a set in force, counts it, and tells health (case 176)", async () => {
+  it("apply() makes a set active, counts it, and sets health (case 176)", async () => {
     const { rules, statistics, health } = setUp();
     expect(rules.apply([config("one.yaml", ONE)])).toBeUndefined();
     await rules.first;
@@ -56,7 +56,7 @@ describe("ActiveRules", () => {
     expect(health.isHealthy()).toBe(false);
   });
 
-  it("apply() refuses two files of one domain when domains are not merged, and keeps what is in force (cases 28, 146, 191)", () => {
+  it("apply() refuses two files of one domain when domains are not merged, and keeps the active rules (cases 28, 146, 191)", () => {
     const { rules, statistics, health } = setUp();
     rules.apply([config("one.yaml", ONE)]);
     const before = rules.current();
@@ -88,7 +88,7 @@ describe("ActiveRules", () => {
     expect(rules.current()).toBeUndefined();
   });
 
-  it("reject() counts a load that came to nothing, and keeps what is in force", () => {
+  it("reject() counts a failed load, and keeps the active rules", () => {
     const { rules, statistics } = setUp();
     rules.apply([config("one.yaml", ONE)]);
     const before = rules.current();
