@@ -257,7 +257,7 @@ default/shop   shop     served   2/2    -
     );
   });
 
-  it("tells what is wrong with its flags, and ends with 2", async () => {
+  it("reports what is wrong with its flags, and ends with 2", async () => {
     const { ended, output } = run(["-o", "text"]);
     expect(await ended).toBe(2);
     expect(output).toEqual({
