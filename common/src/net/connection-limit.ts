@@ -42,8 +42,8 @@ export class ConnectionBudget {
   readonly #nowMs: () => number;
   readonly #listeners = new Set<Listener>();
   #open = 0;
-  /** One for all listeners: when the process has no descriptors left, they all refuse. */
-  #refusals: RateLimitedLog | undefined;
+  /** Shared by listeners with the same log: without free descriptors they all refuse. */
+  readonly #refusals = new WeakMap<Log, RateLimitedLog>();
 
   /** `descriptors` is the file descriptors that the process may open; undefined = no limit. */
   constructor(descriptors: number | undefined, nowMs: () => number) {
@@ -56,7 +56,9 @@ export class ConnectionBudget {
   /** Limits a server that does not listen yet. */
   limit(server: Server, { what, max = Infinity }: LimitedListener, log: Log): void {
     const listener: Listener = { server, max, open: 0 };
-    this.#refusals ??= new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock: this.#nowMs });
+    const refusals =
+      this.#refusals.get(log) ?? new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock: this.#nowMs });
+    this.#refusals.set(log, refusals);
     this.#listeners.add(listener);
     this.#adjust();
     server.on("connection", (socket: Socket) => {
@@ -69,7 +71,9 @@ export class ConnectionBudget {
         this.#adjust();
       });
     });
-    server.on("drop", () => this.#logRefusal(what, listener));
+    server.on("drop", () => {
+      refusals.warn("Refused connections, open ones are served", { to: what, reason: this.#refusalReason(listener) });
+    });
     server.once("close", () => {
       this.#listeners.delete(listener);
       this.#adjust();
@@ -95,12 +99,9 @@ export class ConnectionBudget {
     return Math.max(0, Math.min(max, this.#own) - open);
   }
 
-  #logRefusal(what: string, listener: Listener): void {
-    const reason =
-      listener.open >= listener.max
-        ? `${listener.max} connections are the maximum of this listener`
-        : `${this.#descriptors ?? 0} file descriptors allow no more connections here, besides those of other listeners; raise the limit (ulimit -n)`;
-    this.#refusals?.warn("Refused connections, open ones are served", { to: what, reason });
+  #refusalReason({ open, max }: Listener): string {
+    if (open >= max) return `${max} connections are the maximum of this listener`;
+    return `${this.#descriptors ?? 0} file descriptors allow no more connections here, besides those of other listeners; raise the limit (ulimit -n)`;
   }
 }
 
