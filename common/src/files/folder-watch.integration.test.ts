@@ -32,7 +32,7 @@ describe("createFolderWatch()", () => {
     await vi.waitFor(() => expect(changes).toBeGreaterThan(before), { timeout: EVENT_DEADLINE_MS });
   }
 
-  it("tells of a file that is written, renamed over and removed", async () => {
+  it("reports a file that is written, renamed over and removed", async () => {
     watch.watch([root]);
     const file = join(root, "limits.yaml");
     await expectChangeAfter(() => writeFileSync(file, "a"));
@@ -70,7 +70,7 @@ describe("createFolderWatch()", () => {
     await expectChangeAfter(() => writeFileSync(join(folder, "limits.yaml"), "a"));
   });
 
-  it("watch() tells once at debug of a folder that is not there", () => {
+  it("watch() logs once at debug that a folder does not exist", () => {
     const lines: string[] = [];
     const log = createLog({ level: "debug", format: "text", write: (line) => lines.push(line) });
     const told = createFolderWatch({ log, changed: () => changes++ });

@@ -24,7 +24,7 @@ function lifecycleOf(parts: readonly Part[], stopTimeoutMs = 10_000): Lifecycle 
 }
 
 /**
- * A part whose start goes on until stop is called, as a pod that waits for its first configuration.
+ * A part whose start runs until stop is called, as a pod that waits for its first configuration.
  */
 function waitingPart(name: string): Part {
   const waiting = Promise.withResolvers<undefined>();
@@ -237,7 +237,7 @@ describe("runUntilAborted()", () => {
     expect(events).toEqual([]);
   });
 
-  it("runUntilAborted() fails at once when a part does not start", async () => {
+  it("runUntilAborted() fails immediately when a part does not start", async () => {
     const failure = new Error("no port");
     const run = runUntilAborted(
       lifecycleOf([part("a", { start: () => Promise.reject(failure) })]),
