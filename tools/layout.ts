@@ -73,19 +73,9 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "kubernetes",
-    mayImport: ["crds", "common"],
+    mayImport: ["common"],
     testsMayImport: ["testing"],
-    order: [
-      "api-resource.ts",
-      "api-failure.ts",
-      "kubernetes-object.ts",
-      "problem-log.ts",
-      "line-splitter.ts",
-      "watchdog.ts",
-      "access",
-      "api-client.ts",
-      "reflector",
-    ],
+    order: ["mapping.ts", "access", "client", "reflector"],
     alternatives: [],
   },
   {

@@ -27,8 +27,8 @@ import { createPodRegistry } from "./pods/pod-registry.ts";
 import { createQuarantine } from "./pods/quarantine.ts";
 import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
 import { createPublisher } from "./snapshot/publisher.ts";
-import { createDirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
-import { createKubernetesSource, type KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
+import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
+import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import { createMetrics, type SourceCounts } from "./status/metrics.ts";
 import { statusRoutes } from "./status/status-routes.ts";
@@ -179,12 +179,12 @@ function createAnswerBounds(): { readonly answers: AnswerBound; readonly clientA
 
 function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folderLookMs: number | undefined): Source {
   if (settings.kind === "directory") {
-    return createDirectorySource(deps, {
+    return new DirectorySource(deps, {
       directory: settings.directory,
       ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
     });
   }
-  return createKubernetesSource({ ...deps, random: Math.random }, settings);
+  return new KubernetesSource({ ...deps, random: Math.random }, settings);
 }
 
 function describeWhere(

@@ -21,7 +21,7 @@ const HIDDEN_FIELDS: ReadonlySet<string> = new Set([
  * Warnings that are right in production and say nothing new here: the page of the stack says itself
  * that it is for development.
  */
-const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["not fit for production"]);
+const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["Not fit for production"]);
 
 /** Longest text of one field, in characters. */
 const FIELD_MAX = 300;

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { createManifestMemory } from "../source/directory/manifest-memory.ts";
+import { ManifestStore } from "../source/directory/manifest-store.ts";
 import type { SourceState } from "../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
 import {
@@ -221,7 +221,7 @@ describe("reportRollout()", () => {
   });
 
   it("tells of the last good form of a resource why it is one, also when its file does not parse, and of no other file's problems", () => {
-    const memory = createManifestMemory();
+    const memory = new ManifestStore();
     const look = (files: Readonly<Record<string, string>>): SourceState =>
       memory.update(new Map(Object.entries(files).map(([path, text]) => [path, { kind: "text", text }] as const)));
     const [a, b] = [manifest({ name: "a", domain: "alpha" }), manifest({ name: "b", domain: "beta" })];

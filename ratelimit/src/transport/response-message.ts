@@ -1,4 +1,4 @@
-// A decision as the message that goes on the wire, for transports that leave encoding to a library.
+// Converts a decision to the protobuf message, for transports that encode with a library.
 import { create } from "@bufbuild/protobuf";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import { HeaderValueSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";

@@ -10,16 +10,17 @@ import type { RuleSet } from "../../rules/rule-set.ts";
 import { createPacedResponses } from "../../statistics/paced-response.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
-import { createProfiles, type ProfileOptions, type Profiles } from "./profiles.ts";
-import { createStatsRoute } from "./stats-route.ts";
+import { HeapSampler } from "./heap-sampler.ts";
+import { type ProfileOptions, profileRoutes } from "./profiles.ts";
+import { statsRoute } from "./stats-route.ts";
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
 
-/** Length of text that is sent at once, in UTF-16 units, and on to the end of the line. */
+/** Length of a slice of text, in UTF-16 units; it continues to the end of its line. */
 const SLICE_LENGTH = 65_536;
 
-/** What the listener shows. */
+/** What the listener serves. */
 export interface DebugListenerDeps {
   readonly rules: () => RuleSet | undefined;
   readonly statistics: StatisticsStore;
@@ -40,12 +41,11 @@ export interface DebugListenerOptions {
 export class DebugListener implements Part {
   readonly name: string;
   readonly #server: AdminServer;
-  readonly #profiles: Profiles;
+  readonly #sampler = new HeapSampler();
   readonly #log: Log;
 
   constructor(deps: DebugListenerDeps, options: DebugListenerOptions) {
     this.#log = deps.log;
-    this.#profiles = createProfiles(options.profiling);
     this.#server = new AdminServer(deps, {
       ...options,
       setting: "DEBUG_PORT",
@@ -59,15 +59,15 @@ export class DebugListener implements Part {
       help: "OK, or status 500 while the service is not healthy",
       handle: (_request, response) => respondHealth(response, deps.health),
     };
-    for (const route of [createRulesRoute(deps.rules), createStatsRoute(deps), healthcheck, ...this.#profiles.routes])
-      this.#server.route(route);
+    const profiles = profileRoutes(this.#sampler, options.profiling);
+    for (const route of [rulesRoute(deps.rules), statsRoute(deps), healthcheck, ...profiles]) this.#server.route(route);
   }
 
   /** Opens the listener; fails with LISTEN_FAILED. */
   async start(): Promise<void> {
     await this.#server.start();
     // Not awaited, so that the listener is open as early as possible.
-    this.#profiles
+    this.#sampler
       .start()
       .catch((error: unknown) => this.#log.warn("Cannot sample allocations, heap profiles are empty", { error }));
   }
@@ -75,7 +75,7 @@ export class DebugListener implements Part {
   /** Closes it; running requests have a second to end. */
   async stop(): Promise<void> {
     await this.#server.stop();
-    this.#profiles.stop();
+    this.#sampler.stop();
   }
 
   /** The address of the open listener; undefined before start. */
@@ -85,10 +85,10 @@ export class DebugListener implements Part {
 }
 
 /**
- * The dump may be megabytes: sent to a few at a time, no faster than they read, so that clients
- * cannot fill the memory with it.
+ * The active rules as text. It may be megabytes, so a few clients get it at a time, no faster than
+ * they read: it cannot fill the memory.
  */
-function createRulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
+function rulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
   const responses = createPacedResponses();
   return {
     path: "/rlconfig",

@@ -1,11 +1,10 @@
-// Tests of manifest-memory.ts: what stays of files that are broken, and how much work a look at
-// many files is.
+// Tests of manifest-store.ts: what remains of broken files, and the work that many files cause.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import type { SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
-import { createManifestMemory, type ManifestMemory } from "./manifest-memory.ts";
+import { ManifestStore } from "./manifest-store.ts";
 import { type FileText, readContent } from "./read-manifest-file.ts";
 
 // The real functions; their calls are counted.
@@ -21,9 +20,9 @@ const NEW_A = manifest({ name: "a", domain: "alpha", requestsPerUnit: 2 });
 const BAD_A = manifest({ name: "a", domain: "alpha", unit: "fortnight" });
 const GOOD_B = manifest({ name: "b", domain: "beta", requestsPerUnit: 3 });
 
-/** One look at files with these texts. */
-function look(memory: ManifestMemory, files: Readonly<Record<string, string | FileText>>): SourceState {
-  return memory.update(
+/** One update with files of these texts. */
+function look(store: ManifestStore, files: Readonly<Record<string, string | FileText>>): SourceState {
+  return store.update(
     new Map(
       Object.entries(files).map(
         ([path, text]) => [path, typeof text === "string" ? { kind: "text", text } : text] as const,
@@ -40,9 +39,9 @@ function shown(state: SourceState): readonly string[] {
   });
 }
 
-describe("ManifestMemory.update()", () => {
+describe("ManifestStore.update()", () => {
   it("leaves a broken file out when it has never been good", () => {
-    const state = look(createManifestMemory(), { "a.yaml": BAD_A, "b.yaml": GOOD_B });
+    const state = look(new ManifestStore(), { "a.yaml": BAD_A, "b.yaml": GOOD_B });
     expect(shown(state)).toEqual(["default/b 3"]);
     expect(state.refusals).toMatchObject([
       {
@@ -62,12 +61,12 @@ describe("ManifestMemory.update()", () => {
       when: "the file cannot be read",
       text: { kind: "unreadable", message: "this user may not read the file" } as const,
     },
-  ])("keeps the last good form when $when, through any number of looks", ({ text }) => {
-    const memory = createManifestMemory();
-    look(memory, { "a.yaml": GOOD_A });
-    look(memory, { "a.yaml": NEW_A });
+  ])("keeps the last good form when $when, through any number of updates", ({ text }) => {
+    const store = new ManifestStore();
+    look(store, { "a.yaml": GOOD_A });
+    look(store, { "a.yaml": NEW_A });
     for (let count = 0; count < 2; count += 1) {
-      const state = look(memory, { "a.yaml": text });
+      const state = look(store, { "a.yaml": text });
       expect(shown(state)).toEqual(["default/a 2 last good"]);
       expect(state.refusals.map(({ keepsLastGood }) => keepsLastGood)).toEqual([true]);
     }
@@ -75,59 +74,59 @@ describe("ManifestMemory.update()", () => {
 
   it("drops the last good form when the file is gone or holds only a comment", () => {
     for (const end of [{}, { "a.yaml": { kind: "gone" } as const }, { "a.yaml": "# nothing\n" }]) {
-      const memory = createManifestMemory();
-      look(memory, { "a.yaml": GOOD_A });
-      look(memory, { "a.yaml": BAD_A });
-      expect(look(memory, end)).toEqual({ resources: [], refusals: [] });
+      const store = new ManifestStore();
+      look(store, { "a.yaml": GOOD_A });
+      look(store, { "a.yaml": BAD_A });
+      expect(look(store, end)).toEqual({ resources: [], refusals: [] });
     }
   });
 
-  it("takes over the good documents of a file and keeps the last good form of the broken one", () => {
-    const memory = createManifestMemory();
-    look(memory, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
-    const state = look(memory, {
+  it("reads the valid documents of a file and keeps the last good form of the invalid one", () => {
+    const store = new ManifestStore();
+    look(store, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
+    const state = look(store, {
       "all.yaml": `${BAD_A}---\n${manifest({ name: "b", domain: "beta", requestsPerUnit: 30 })}`,
     });
     expect(shown(state)).toEqual(["default/b 30", "default/a 1 last good"]);
   });
 
   it("keeps every document of a file when its YAML is broken", () => {
-    const memory = createManifestMemory();
-    look(memory, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
-    expect(shown(look(memory, { "all.yaml": `${NEW_A}---\nspec: {` }))).toEqual([
+    const store = new ManifestStore();
+    look(store, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
+    expect(shown(look(store, { "all.yaml": `${NEW_A}---\nspec: {` }))).toEqual([
       "default/a 1 last good",
       "default/b 3 last good",
     ]);
   });
 
-  it("prefers the present form in another file to a remembered one", () => {
-    const memory = createManifestMemory();
-    look(memory, { "a.yaml": GOOD_A });
-    expect(shown(look(memory, { "a.yaml": BAD_A, "moved.yaml": NEW_A }))).toEqual(["default/a 2"]);
+  it("prefers the present form in another file to the last good one", () => {
+    const store = new ManifestStore();
+    look(store, { "a.yaml": GOOD_A });
+    expect(shown(look(store, { "a.yaml": BAD_A, "moved.yaml": NEW_A }))).toEqual(["default/a 2"]);
   });
 
-  it("answers the same object when nothing has changed, also while a file is broken", () => {
-    const memory = createManifestMemory();
-    look(memory, { "a.yaml": GOOD_A });
-    const broken = look(memory, { "a.yaml": BAD_A });
-    expect(look(memory, { "a.yaml": BAD_A })).toBe(broken);
-    expect(look(memory, { "a.yaml": GOOD_A })).not.toBe(broken);
+  it("returns the same object when nothing has changed, also while a file is broken", () => {
+    const store = new ManifestStore();
+    look(store, { "a.yaml": GOOD_A });
+    const broken = look(store, { "a.yaml": BAD_A });
+    expect(look(store, { "a.yaml": BAD_A })).toBe(broken);
+    expect(look(store, { "a.yaml": GOOD_A })).not.toBe(broken);
   });
 
   it("parses only the files whose text has changed, also while others are broken", () => {
-    const memory = createManifestMemory();
+    const store = new ManifestStore();
     const files = Object.fromEntries(
       Array.from(
         { length: 100 },
         (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const,
       ),
     );
-    look(memory, { ...files, "broken.yaml": BAD_A });
+    look(store, { ...files, "broken.yaml": BAD_A });
     expect(readContent).toHaveBeenCalledTimes(101);
     vi.clearAllMocks();
-    look(memory, { ...files, "broken.yaml": BAD_A });
+    look(store, { ...files, "broken.yaml": BAD_A });
     expect(readContent).not.toHaveBeenCalled();
-    const state = look(memory, { ...files, "7.yaml": NEW_A, "broken.yaml": BAD_A, "new.yaml": GOOD_B });
+    const state = look(store, { ...files, "7.yaml": NEW_A, "broken.yaml": BAD_A, "new.yaml": GOOD_B });
     expect(vi.mocked(readContent).mock.calls).toEqual([
       ["7.yaml", NEW_A],
       ["new.yaml", GOOD_B],
@@ -138,18 +137,18 @@ describe("ManifestMemory.update()", () => {
   it.each([
     { what: "another resource", text: GOOD_B },
     { what: "a broken one", text: BAD_A },
-  ])("looks at each resource as often among many files as among few when one of them becomes $what", ({ text }) => {
-    const memory = createManifestMemory();
+  ])("reads each resource key as often among many files as among few when one of them becomes $what", ({ text }) => {
+    const store = new ManifestStore();
     const files = Object.fromEntries(
       Array.from(
         { length: 300 },
         (_, index) => [`${index}.yaml`, manifest({ name: `n${index}`, domain: `d${index}` })] as const,
       ),
     );
-    look(memory, files);
+    look(store, files);
     expect(vi.mocked(resourceKey).mock.calls.length).toBeLessThanOrEqual(4 * 300);
     vi.clearAllMocks();
-    look(memory, { ...files, "0.yaml": text });
+    look(store, { ...files, "0.yaml": text });
     expect(vi.mocked(resourceKey).mock.calls.length).toBeLessThanOrEqual(4 * 300);
   });
 });

@@ -1,36 +1,20 @@
-// What is listed and watched: a resource of the Kubernetes API, where in the cluster, and how
-// messages call that. No requests are made here.
-import { API_VERSION } from "@weir/crds/rate-limit-config/schema";
+// A resource of the Kubernetes API that is listed and watched: its paths, and its name in messages.
 
 /** Some objects of an API server. */
 export interface ApiResource {
   /** The API group; empty for the core. */
   readonly group: string;
   readonly version: string;
-  /** The name that stands in paths and in roles, such as `ratelimitconfigs`. */
+  /** The name in paths and in roles, such as `ratelimitconfigs`. */
   readonly plural: string;
-  /**
-   * Only the objects of this namespace; undefined stands for all of them, or for objects that are
-   * in none.
-   */
+  /** Only the objects of this namespace; undefined for all of them, and for cluster-scoped objects. */
   readonly namespace: string | undefined;
-  /** Only objects with these labels, as kubectl's --selector has it. */
+  /** Only objects with these labels, written as for kubectl --selector. */
   readonly labelSelector: string | undefined;
 }
 
-/** The two verbs that following needs. */
+/** The verbs that a reflector needs. */
 export type ApiVerb = "list" | "watch";
-
-/** The RateLimitConfigs of one namespace, or of all. */
-export function rateLimitConfigsIn(namespace: string | undefined): ApiResource {
-  const [group = "", version = ""] = API_VERSION.split("/");
-  return { group, version, plural: "ratelimitconfigs", namespace, labelSelector: undefined };
-}
-
-/** The Namespaces with these labels. */
-export function namespacesWith(labelSelector: string): ApiResource {
-  return { group: "", version: "v1", plural: "namespaces", namespace: undefined, labelSelector };
-}
 
 /** The path and query of a request. Empty parameters are left out. */
 export function requestPath(resource: ApiResource, parameters: Readonly<Record<string, string>>): string {
@@ -44,7 +28,7 @@ export function requestPath(resource: ApiResource, parameters: Readonly<Record<s
   return `${root}${scope}/${resource.plural}${text === "" ? "" : `?${text}`}`;
 }
 
-/** What is followed, for people: `ratelimitconfigs.ratelimit.weir.dev in all namespaces`. */
+/** The resource for people: `ratelimitconfigs.ratelimit.weir.dev in all namespaces`. */
 export function describeResource({ group, plural, namespace, labelSelector }: ApiResource): string {
   const name = group === "" ? plural : `${plural}.${group}`;
   if (labelSelector !== undefined) return `${name} with labels ${labelSelector}`;

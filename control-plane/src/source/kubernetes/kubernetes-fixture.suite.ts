@@ -1,5 +1,4 @@
-// A real cluster in the hands of tests: quick writes to its API server, and sources over it. Only
-// integration tests import it.
+// Quick writes to a real API server, and sources over it. Only integration tests import it.
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -10,8 +9,8 @@ import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-clus
 import { expect } from "vitest";
 
 import type { SourceListener } from "../source.ts";
-import type { SourcePlace } from "../source.suite.ts";
-import { createKubernetesSource, type KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.ts";
+import type { SourceFixture } from "../source.suite.ts";
+import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.ts";
 
 /** The CustomResourceDefinition that this repository ships. */
 export const CRD_YAML = readFileSync(join(import.meta.dirname, "../../../../crds/crds/ratelimitconfigs.yaml"), "utf8");
@@ -84,7 +83,7 @@ export async function callApi(
   return await promise;
 }
 
-/** Applies one RateLimitConfig manifest; fails with the server's words when it refuses. */
+/** Applies one RateLimitConfig manifest; fails with the server's message when it refuses. */
 export async function applyConfig(cluster: KubernetesCluster, text: string): Promise<void> {
   const path = `${configPath(keyOf(text))}?fieldManager=test&force=true`;
   const { status, body } = await callApi(cluster, "PATCH", path, { type: "application/apply-patch+yaml", text });
@@ -144,7 +143,7 @@ export function openSource(
   options: Partial<KubernetesSourceOptions> = {},
   log: Log = silentLog(),
 ): KubernetesSource {
-  return createKubernetesSource(
+  return new KubernetesSource(
     { log, listener, clock: Date.now, random: Math.random },
     {
       connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] },
@@ -155,8 +154,11 @@ export function openSource(
   );
 }
 
-/** A cluster in the hands of the behaviour suite: what the suite calls files are objects. */
-export function clusterPlace(cluster: KubernetesCluster, options: Partial<KubernetesSourceOptions> = {}): SourcePlace {
+/** A cluster for the behaviour suite, whose documents are objects. */
+export function clusterFixture(
+  cluster: KubernetesCluster,
+  options: Partial<KubernetesSourceOptions> = {},
+): SourceFixture {
   const keys = new Map<string, string>();
   return {
     write: async (name, text) => {

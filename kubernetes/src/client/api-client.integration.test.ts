@@ -1,11 +1,11 @@
-// Tests of api-client.ts against a server that answers as no healthy one does.
+// Tests of api-client.ts with a fake server, for answers that a healthy one does not give.
 import { gzipSync } from "node:zlib";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { type ApiClient, createApiClient, type WatchEnd } from "./api-client.ts";
+import { ApiClient, type WatchEnd } from "./api-client.ts";
+import type { ClusterAccess } from "../access/cluster-access.ts";
 import type { ApiFailure } from "./api-failure.ts";
-import { rateLimitConfigsIn } from "./api-resource.ts";
 import { type FakeApiServer, type FakeCall, startFakeApiServer } from "./fake-api-server.suite.ts";
 import type { ObjectPage, WatchEvent } from "./kubernetes-object.ts";
 
@@ -19,7 +19,13 @@ function kindOf(end: WatchEnd | ApiFailure): string {
  */
 const SILENCE_MS = 1000;
 
-const RESOURCE = rateLimitConfigsIn("team");
+const RESOURCE = {
+  group: "ratelimit.weir.dev",
+  version: "v1alpha1",
+  plural: "ratelimitconfigs",
+  namespace: "team",
+  labelSelector: undefined,
+};
 const OBJECT = { metadata: { name: "a", namespace: "team", uid: "1", resourceVersion: "7" } };
 const READ = { name: "a", namespace: "team", uid: "1", resourceVersion: "7", generation: undefined, content: OBJECT };
 const EMPTY_LIST = { metadata: { resourceVersion: "5" }, items: [] };
@@ -32,16 +38,24 @@ describe("ApiClient", () => {
   beforeEach(async () => {
     server = await startFakeApiServer();
     stop = new AbortController();
-    client = createApiClient(server.access, { answerTimeoutMs: 60_000, silenceTimeoutMs: 60_000 });
+    client = openClient(60_000, 60_000);
   });
 
-  function loseHopeSoon(): void {
-    client = createApiClient(server.access, { answerTimeoutMs: SILENCE_MS, silenceTimeoutMs: SILENCE_MS });
+  function openClient(
+    answerTimeoutMs: number,
+    silenceTimeoutMs: number,
+    access: ClusterAccess = server.access,
+  ): ApiClient {
+    return new ApiClient(access, { answerTimeoutMs, silenceTimeoutMs }, "test");
+  }
+
+  function useShortTimeouts(): void {
+    client = openClient(SILENCE_MS, SILENCE_MS);
   }
 
   afterEach(async () => {
     stop.abort();
-    client.close();
+    await client.close();
     await server.close();
   });
 
@@ -57,14 +71,14 @@ describe("ApiClient", () => {
     return await page;
   }
 
-  /** A watch that has begun, and what it told so far. */
+  /** A watch that has begun, with the calls of its listener. */
   async function watch(): Promise<{
     call: FakeCall;
-    told: (WatchEvent["kind"] | "opened")[];
+    received: (WatchEvent["kind"] | "opened")[];
     ended: Promise<WatchEnd | ApiFailure>;
   }> {
-    const told: (WatchEvent["kind"] | "opened")[] = [];
-    const listener = { opened: () => told.push("opened"), event: (event: WatchEvent) => told.push(event.kind) };
+    const received: (WatchEvent["kind"] | "opened")[] = [];
+    const listener = { opened: () => received.push("opened"), event: (event: WatchEvent) => received.push(event.kind) };
     const watching = client.watch(
       { verb: "watch", resource: RESOURCE },
       { resourceVersion: "5", timeoutSeconds: 300 },
@@ -72,10 +86,10 @@ describe("ApiClient", () => {
       stop.signal,
     );
     const ended = watching.catch((error: unknown) => error as ApiFailure);
-    return { call: await server.next(), told, ended };
+    return { call: await server.next(), received, ended };
   }
 
-  it("list() asks for one page, packed or not, and reads it", async () => {
+  it("list() requests one page, compressed or not, and reads it", async () => {
     const page = list();
     const call = await server.next();
     expect([call.path, [...call.query], call.headers["accept-encoding"]]).toEqual([
@@ -96,7 +110,7 @@ describe("ApiClient", () => {
     });
   });
 
-  it("list() asks for everything at once when there is no limit", async () => {
+  it("list() requests everything in one call when there is no limit", async () => {
     const page = client.list({ verb: "list", resource: RESOURCE }, { limit: 0, continueToken: "" }, stop.signal);
     const call = await server.next();
     expect([...call.query]).toEqual([]);
@@ -110,14 +124,14 @@ describe("ApiClient", () => {
     { what: "no version", body: { items: [] } },
     { what: "an object without a name", body: { ...EMPTY_LIST, items: [{ metadata: {} }] } },
     { what: "items that are no list", body: { ...EMPTY_LIST, items: "none" } },
-  ])("list() takes $what for broken", async ({ body }) => {
+  ])("list() fails as broken when the answer is $what", async ({ body }) => {
     await expect(listAnswered(200, body)).rejects.toMatchObject({
       kind: "broken",
       message: "Cannot list ratelimitconfigs.ratelimit.weir.dev in namespace team: the answer is not a list of objects",
     });
   });
 
-  it("list() tells when an unpacked answer is too large, without reading it all", async () => {
+  it("list() fails when a decompressed answer is too large, without reading it all", async () => {
     const packed = gzipSync(Buffer.alloc(17 * 1024 * 1024, " "));
     await expect(listAnswered(200, packed, { "content-encoding": "gzip" })).rejects.toMatchObject({
       kind: "too-large",
@@ -134,7 +148,7 @@ describe("ApiClient", () => {
     await call.closed;
   });
 
-  it("list() fails when what is packed is damaged", async () => {
+  it("list() fails when the compression is damaged", async () => {
     await expect(listAnswered(200, "not gzip", { "content-encoding": "gzip" })).rejects.toMatchObject({
       kind: "unreachable",
     });
@@ -152,23 +166,23 @@ describe("ApiClient", () => {
     });
   });
 
-  it("list() asks for other credentials when these are not accepted", async () => {
+  it("list() renews the credentials when these are not accepted", async () => {
     await expect(listAnswered(401, { message: "Unauthorized" })).rejects.toMatchObject({ kind: "unauthorized" });
     expect(server.access.renewals).toBe(1);
     await expect(listAnswered(403, { message: "no" })).rejects.toMatchObject({ kind: "refused" });
     expect(server.access.renewals).toBe(1);
   });
 
-  it("list() fails when the server says nothing", async () => {
-    loseHopeSoon();
+  it("list() fails when the server does not answer", async () => {
+    useShortTimeouts();
     await expect(list()).rejects.toMatchObject({
       kind: "unreachable",
-      message: expect.stringContaining("nothing was heard for 1 s") as string,
+      message: expect.stringContaining("nothing was received for 1 s") as string,
     });
   });
 
   it("list() fails when the server stops in the middle", async () => {
-    loseHopeSoon();
+    useShortTimeouts();
     const page = list();
     page.catch(() => undefined);
     const call = await server.next();
@@ -176,13 +190,13 @@ describe("ApiClient", () => {
     call.send('{"metadata":');
     await expect(page).rejects.toMatchObject({
       kind: "unreachable",
-      message: expect.stringContaining("nothing was heard") as string,
+      message: expect.stringContaining("nothing was received") as string,
     });
   });
 
-  it("list() names why there are no credentials", async () => {
+  it("list() says why there are no credentials", async () => {
     const access = { ...server.access, forRequest: () => Promise.reject(new Error("ENOENT: token")) };
-    const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
+    const broken = openClient(300, 300, access);
     await expect(
       broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal),
     ).rejects.toMatchObject({
@@ -190,19 +204,40 @@ describe("ApiClient", () => {
       message:
         "Cannot list ratelimitconfigs.ratelimit.weir.dev in namespace team: there are no credentials: ENOENT: token",
     });
-    broken.close();
+    await broken.close();
   });
 
-  it("list() fails, and does nothing worse, when a certificate cannot be used", async () => {
+  it("list() only fails when a certificate cannot be used", async () => {
     const access = {
       renew: () => undefined,
       forRequest: () =>
-        Promise.resolve({ server: "https://127.0.0.1:1", options: { cert: "not PEM", key: "not PEM" } }),
+        Promise.resolve({
+          server: "https://127.0.0.1:1",
+          headers: {},
+          tls: { ca: undefined, cert: "not PEM", key: "not PEM" },
+          proxyUrl: undefined,
+        }),
     };
-    const broken = createApiClient(access, { answerTimeoutMs: 300, silenceTimeoutMs: 300 });
+    const broken = openClient(300, 300, access);
     const failing = broken.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal);
     await expect(failing).rejects.toMatchObject({ kind: "unreachable" });
-    broken.close();
+    await broken.close();
+  });
+
+  it("list() fails when a proxy does not answer", async () => {
+    const proxyUrl = server.url;
+    const access = {
+      renew: () => undefined,
+      forRequest: () => Promise.resolve({ server: "https://10.0.0.1", headers: {}, tls: { ca: undefined }, proxyUrl }),
+    };
+    const proxied = openClient(SILENCE_MS, SILENCE_MS, access);
+    server.holdTunnels();
+    const failing = proxied.list({ verb: "list", resource: RESOURCE }, { limit: 1, continueToken: "" }, stop.signal);
+    await expect(failing).rejects.toMatchObject({
+      kind: "unreachable",
+      message: expect.stringContaining("no answer from https://10.0.0.1: nothing was received for 1 s") as string,
+    });
+    await proxied.close();
   });
 
   it("uses one connection for lists and watches that follow each other", async () => {
@@ -218,8 +253,8 @@ describe("ApiClient", () => {
     expect([call.fromPort, again.call.fromPort]).toEqual([listed.fromPort, listed.fromPort]);
   });
 
-  it("watch() asks for bookmarks from a version on, and tells of lines as they become complete", async () => {
-    const { call, told, ended } = await watch();
+  it("watch() requests bookmarks from a version on, and passes lines on as they become complete", async () => {
+    const { call, received, ended } = await watch();
     expect([...call.query]).toEqual([
       ["watch", "1"],
       ["allowWatchBookmarks", "true"],
@@ -232,7 +267,18 @@ describe("ApiClient", () => {
     call.send(`${line.slice(20)}\n${JSON.stringify({ type: "DELETED", object: OBJECT })}\n`);
     call.send(`${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: "9" } } })}\n`);
     call.end();
-    expect([await ended, told]).toEqual(["ended", ["opened", "put", "delete", "bookmark"]]);
+    expect([await ended, received]).toEqual(["ended", ["opened", "put", "delete", "bookmark"]]);
+  });
+
+  it("watch() puts a character together that was cut in the middle", async () => {
+    const { call, ended } = await watch();
+    call.open();
+    const line = Buffer.from(`${JSON.stringify({ type: "ERROR", object: { code: 500, message: "é€" } })}\n`);
+    for (const byte of line) {
+      call.send(Buffer.from([byte]));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await ended).toMatchObject({ reason: 'the server says "é€"' });
   });
 
   it.each([
@@ -255,11 +301,11 @@ describe("ApiClient", () => {
       kind: "unavailable",
     },
     { what: "an error that says nothing", line: '{"type":"ERROR","object":null}', kind: "unavailable" },
-  ])("watch() fails as $kind when a line says $what, after what came before it", async ({ line, kind }) => {
-    const { call, told, ended } = await watch();
+  ])("watch() fails as $kind when a line is $what, after the events before it", async ({ line, kind }) => {
+    const { call, received, ended } = await watch();
     call.open();
     call.send(`${JSON.stringify({ type: "MODIFIED", object: OBJECT })}\n${line}\n`);
-    expect([kindOf(await ended), told]).toEqual([kind, ["opened", "put"]]);
+    expect([kindOf(await ended), received]).toEqual([kind, ["opened", "put"]]);
   });
 
   it("watch() fails when a line does not end", async () => {
@@ -272,19 +318,19 @@ describe("ApiClient", () => {
     });
   });
 
-  it("watch() fails when the connection is cut in the middle of a line, and does not use the half", async () => {
-    const { call, told, ended } = await watch();
+  it("watch() fails when the connection is cut in the middle of a line, without using that", async () => {
+    const { call, received, ended } = await watch();
     call.open();
     call.send('{"type":"ADDED","obj');
     setTimeout(() => call.cut(), 50);
-    expect([kindOf(await ended), told]).toEqual(["unreachable", ["opened"]]);
+    expect([kindOf(await ended), received]).toEqual(["unreachable", ["opened"]]);
   });
 
-  it("watch() ends when nothing is heard for too long, lives as long as something is, and leaves that connection", async () => {
-    // Much longer than the pauses below: what stands still for a moment is this process, too.
+  it("watch() ends when nothing is received for too long, lasts as long as something is, and drops that connection", async () => {
+    // Much longer than the pauses below, because this process may be paused too.
     const silenceMs = 3 * SILENCE_MS;
-    client = createApiClient(server.access, { answerTimeoutMs: 60_000, silenceTimeoutMs: silenceMs });
-    const { call, told, ended } = await watch();
+    client = openClient(60_000, silenceMs);
+    const { call, received, ended } = await watch();
     call.open();
     const startedMs = performance.now();
     let sent = 0;
@@ -292,7 +338,7 @@ describe("ApiClient", () => {
       call.send(`${JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: String(sent) } } })}\n`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    expect([await ended, told.length]).toEqual(["silent", 1 + sent]);
+    expect([await ended, received.length]).toEqual(["silent", 1 + sent]);
     const again = await watch();
     expect(again.call.fromPort).not.toBe(call.fromPort);
   });
@@ -304,12 +350,12 @@ describe("ApiClient", () => {
     { status: 500, body: Buffer.alloc(200_000, "x"), kind: "unavailable" },
     { status: 302, body: "", kind: "refused" },
   ])("watch() fails as $kind when it is answered with $status", async ({ status, body, kind }) => {
-    const { call, told, ended } = await watch();
+    const { call, received, ended } = await watch();
     call.answer(status, body);
-    expect([kindOf(await ended), told]).toEqual([kind, []]);
+    expect([kindOf(await ended), received]).toEqual([kind, []]);
   });
 
-  it("ends what is under way when it is told to stop", async () => {
+  it("ends requests in flight when the signal aborts", async () => {
     const { call, ended } = await watch();
     call.open();
     stop.abort();

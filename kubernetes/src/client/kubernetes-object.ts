@@ -1,20 +1,18 @@
-// The objects, lists and events of an API server, as far as every kind has them in common: unknown
-// JSON in, checked values out. Pure.
+// Reads objects, lists and watch events from the JSON of an API server, as far as all kinds have the
+// same fields.
+import { mappingOf } from "../mapping.ts";
 
 /** An object of the cluster. */
 export interface KubernetesObject {
   readonly name: string;
-  /** Empty for an object that is in none. */
+  /** Empty for a cluster-scoped object. */
   readonly namespace: string;
-  /** Tells an object from a later one with the same name. */
+  /** Differs from that of a later object with the same name. */
   readonly uid: string;
   readonly resourceVersion: string;
-  /**
-   * Counts the changes of what is wanted, not of the status; undefined when the server does not
-   * count.
-   */
+  /** Counts the changes of the spec; undefined when the server does not count. */
   readonly generation: number | undefined;
-  /** Everything it says. */
+  /** The whole object. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 
@@ -32,26 +30,21 @@ export type WatchEvent =
   | { readonly kind: "bookmark"; readonly resourceVersion: string }
   | { readonly kind: "error"; readonly status: unknown };
 
-/** Reads a page; undefined when the value is none. */
+/** Reads a page; undefined when the value is no list of objects. */
 export function readPage(value: unknown): ObjectPage | undefined {
   const list = mappingOf(value);
   const metadata = mappingOf(list?.["metadata"]);
-  // A list of no objects may be null: that is what an empty list of Go is.
+  // An empty list may be null: that is how Go writes it.
   const items: unknown = list?.["items"] ?? [];
   const resourceVersion = metadata?.["resourceVersion"];
   const continueToken = metadata?.["continue"] ?? "";
   if (!Array.isArray(items) || typeof resourceVersion !== "string" || typeof continueToken !== "string")
     return undefined;
-  const objects: KubernetesObject[] = [];
-  for (const item of items) {
-    const object = readObject(item);
-    if (object === undefined) return undefined;
-    objects.push(object);
-  }
-  return { objects, resourceVersion, continueToken };
+  const objects = items.map(readObject).filter((object) => object !== undefined);
+  return objects.length === items.length ? { objects, resourceVersion, continueToken } : undefined;
 }
 
-/** Reads an event; undefined when the value is none, or of a kind that nobody knows. */
+/** Reads an event; undefined when the value is no event or one of an unknown type. */
 export function readWatchEvent(value: unknown): WatchEvent | undefined {
   const event = mappingOf(value);
   switch (event?.["type"]) {
@@ -79,18 +72,6 @@ function readObject(value: unknown): KubernetesObject | undefined {
   const { name, namespace = "", uid, resourceVersion, generation } = metadata;
   if (typeof name !== "string" || typeof namespace !== "string") return undefined;
   if (typeof uid !== "string" || typeof resourceVersion !== "string") return undefined;
-  return {
-    name,
-    namespace,
-    uid,
-    resourceVersion,
-    generation: typeof generation === "number" ? generation : undefined,
-    content,
-  };
-}
-
-function mappingOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined;
+  const counted = typeof generation === "number" ? generation : undefined;
+  return { name, namespace, uid, resourceVersion, generation: counted, content };
 }

@@ -1,6 +1,5 @@
-// The RateLimitConfigs of the cluster as resources of a source: each is checked when it changes,
-// and the last good form of one that is broken stays. Pure but for its memory: objects come in, a
-// state comes out.
+// Stores the RateLimitConfigs of a cluster as resources of a source: validates each one when it
+// changes, and keeps the last good form of one that becomes invalid.
 import { hash } from "node:crypto";
 
 import { describeError } from "@weir/common/errors/service-error";
@@ -12,71 +11,71 @@ import { findProblems } from "@weir/limits/validate/validate";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { Place, SourceRefusal, SourceResource } from "../source.ts";
 import { resourceKey } from "../source.ts";
-import type { KubernetesObject } from "@weir/kubernetes/kubernetes-object";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 
-/** Most problems that are told of one resource; who has more will not read them all. */
+/** Most problems of one resource that are reported. */
 const PROBLEMS_MAX = 100;
 
-/** What kubectl remembers in each object: as long as the object itself, and nothing to us. */
+/** The copy of the object that kubectl adds: as long as the object itself, and not needed here. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** What is known of one object. */
-export interface KnownObject {
+/** An object of the cluster. */
+export interface StoredObject {
   readonly key: string;
   readonly namespace: string;
   readonly uid: string;
   readonly generation: number | undefined;
-  /** Stands for what is wanted, as the server gave it. */
+  /** Hash of the spec as the server sent it. */
   readonly digest: string;
-  /** The present form, or the last good one while that is refused; undefined when there is none. */
+  /** The present form, or the last good one while that is invalid; undefined when there is none. */
   readonly resource: SourceResource | undefined;
   readonly refusals: readonly SourceRefusal[];
 }
 
-/** Remembers the objects that one reflector follows. */
-export interface ObjectMemory {
-  /** How many objects there are. */
-  size(): number;
-  /** Takes over all objects: what is not among them is gone. True when that changed anything. */
-  replace(objects: readonly KubernetesObject[]): boolean;
-  /** Takes over one object. True when that changed anything that matters. */
-  put(object: KubernetesObject): boolean;
-  /** Forgets one object. True when it was known. */
-  delete(object: KubernetesObject): boolean;
-  /** Everything, ordered by namespace and name. */
-  list(): readonly KnownObject[];
+/** The objects that one reflector follows. */
+export class ObjectStore {
+  #objects = new Map<string, StoredObject>();
+
+  /** The number of objects. */
+  size(): number {
+    return this.#objects.size;
+  }
+
+  /** Replaces all objects; those that are not in the list are gone. Returns true if that changed any. */
+  replace(objects: readonly KubernetesObject[]): boolean {
+    const before = this.#objects;
+    this.#objects = new Map(
+      objects.map((object) => [resourceKey(object), storedObject(object, before.get(resourceKey(object)))]),
+    );
+    return this.#objects.size !== before.size || [...this.#objects].some(([key, object]) => before.get(key) !== object);
+  }
+
+  /** Adds or replaces one object. Returns true if more than its status or labels changed. */
+  put(object: KubernetesObject): boolean {
+    const key = resourceKey(object);
+    const before = this.#objects.get(key);
+    const after = storedObject(object, before);
+    this.#objects.set(key, after);
+    return after !== before;
+  }
+
+  /** Removes one object. Returns true if it was in the store. */
+  delete(object: KubernetesObject): boolean {
+    return this.#objects.delete(resourceKey(object));
+  }
+
+  /** All objects, ordered by namespace and name. */
+  list(): readonly StoredObject[] {
+    return [...this.#objects.values()].toSorted((left, right) => compareCodeUnits(left.key, right.key));
+  }
 }
 
-/** Makes an empty memory. */
-export function createObjectMemory(): ObjectMemory {
-  let known = new Map<string, KnownObject>();
-  return {
-    size: () => known.size,
-    replace: (objects) => {
-      const before = known;
-      known = new Map(
-        objects.map((object) => [resourceKey(object), knownObject(object, before.get(resourceKey(object)))]),
-      );
-      return known.size !== before.size || [...known].some(([key, object]) => before.get(key) !== object);
-    },
-    put: (object) => {
-      const key = resourceKey(object);
-      const before = known.get(key);
-      const after = knownObject(object, before);
-      known.set(key, after);
-      return after !== before;
-    },
-    delete: (object) => known.delete(resourceKey(object)),
-    list: () => [...known.values()].toSorted((left, right) => compareCodeUnits(left.key, right.key)),
-  };
-}
-
-/** The same as before when only the status or other things that do not matter have changed. */
-function knownObject(object: KubernetesObject, before: KnownObject | undefined): KnownObject {
+/** Returns `before` itself when only the status, labels or annotations have changed. */
+function storedObject(object: KubernetesObject, before: StoredObject | undefined): StoredObject {
   const { uid, generation, namespace } = object;
-  // Another object that bears the name of one that is gone inherits nothing from it.
+  // A new object with the name of a deleted one inherits nothing from it.
   const same = before?.uid === uid ? before : undefined;
-  // Not by generation alone: after a change of the CustomResourceDefinition the server gives the
+  // Not by generation alone: after a change of the CustomResourceDefinition the server sends the
   // same generation with other defaults, and a replica that has just started sees those.
   const digest = hash("sha1", JSON.stringify(object.content["spec"] ?? null));
   if (same?.digest === digest) return withGeneration(same, generation);
@@ -97,8 +96,8 @@ function knownObject(object: KubernetesObject, before: KnownObject | undefined):
   };
 }
 
-/** A generation counts on its own when, for example, an object begins to be deleted. */
-function withGeneration(known: KnownObject, generation: number | undefined): KnownObject {
+/** The generation changes without the spec when, for example, the deletion of an object begins. */
+function withGeneration(known: StoredObject, generation: number | undefined): StoredObject {
   if (known.generation === generation || generation === undefined) return known;
   const { resource } = known;
   return {
@@ -113,12 +112,12 @@ interface Problem {
   readonly message: string;
 }
 
-/** A resource, or why it is none. */
+/** A valid resource, or its problems. */
 type CheckedObject =
   | { readonly ok: true; readonly resource: SourceResource }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** An object that the checks stumble over must not take the other ones along. */
+/** A check that throws on one object must not affect the other ones. */
 function tryObject(object: KubernetesObject): CheckedObject {
   try {
     return checkObject(object);
@@ -128,9 +127,8 @@ function tryObject(object: KubernetesObject): CheckedObject {
 }
 
 function checkObject(object: KubernetesObject): CheckedObject {
-  // Fields that this program does not know come from a newer CustomResourceDefinition: the API
-  // server has accepted them.
-  const parsed = parseRateLimitConfigResource(withoutBallast(object.content), { unknownFields: "ignore" });
+  // Unknown fields come from a newer CustomResourceDefinition: the API server has accepted them.
+  const parsed = parseRateLimitConfigResource(withoutStatus(object.content), { unknownFields: "ignore" });
   const found = parsed.ok
     ? findProblems(modelOfResource(parsed.resource)).map(({ path, message }) => ({ path: ["spec", ...path], message }))
     : parsed.problems;
@@ -153,8 +151,8 @@ function checkObject(object: KubernetesObject): CheckedObject {
   };
 }
 
-/** What matters of an object; the items of a list may lack their kind. */
-function withoutBallast(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** The object without its status and annotations of tools; the items of a list may lack their kind. */
+function withoutStatus(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { status: _status, ...rest } = content;
   const {
     managedFields: _managedFields,

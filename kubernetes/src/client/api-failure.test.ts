@@ -1,13 +1,25 @@
-// Tests of api-failure.ts and api-resource.ts: what is asked for, and what people read when it
-// fails.
+// Tests of api-failure.ts and api-resource.ts: the paths of requests, and the messages of failures.
 import { describe, expect, it } from "vitest";
 
-import { ApiFailure, errorAnswerOf, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
-import { namespacesWith, rateLimitConfigsIn, requestPath } from "./api-resource.ts";
+import { ApiFailure, type ErrorAnswer, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
+import { type ApiResource, requestPath } from "./api-resource.ts";
+
+function rateLimitConfigsIn(namespace: string | undefined): ApiResource {
+  return {
+    group: "ratelimit.weir.dev",
+    version: "v1alpha1",
+    plural: "ratelimitconfigs",
+    namespace,
+    labelSelector: undefined,
+  };
+}
 
 const LIST_ALL = { verb: "list", resource: rateLimitConfigsIn(undefined) } as const;
 const WATCH_ONE = { verb: "watch", resource: rateLimitConfigsIn("team") } as const;
-const LIST_NAMESPACES = { verb: "list", resource: namespacesWith("limits=on") } as const;
+const LIST_NAMESPACES = {
+  verb: "list",
+  resource: { group: "", version: "v1", plural: "namespaces", namespace: undefined, labelSelector: "limits=on" },
+} as const;
 
 describe("requestPath()", () => {
   it.each([
@@ -28,8 +40,10 @@ describe("requestPath()", () => {
 });
 
 describe("failureOfAnswer()", () => {
-  const said = (code: number, message: string, more: object = {}): ReturnType<typeof errorAnswerOf> =>
-    errorAnswerOf({ kind: "Status", code, message, ...more }, code);
+  const said = (code: number, message: string, more: object = {}): ErrorAnswer => ({
+    code,
+    status: { kind: "Status", code, message, ...more },
+  });
 
   it.each([
     {
@@ -55,14 +69,14 @@ describe("failureOfAnswer()", () => {
     },
     {
       request: LIST_ALL,
-      answer: errorAnswerOf(undefined, 404),
+      answer: { code: 404, status: undefined },
       kind: "refused",
       message:
         "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: the CustomResourceDefinition ratelimitconfigs.ratelimit.weir.dev is not installed in version v1alpha1, install it with kubectl apply --server-side -f ratelimitconfigs.yaml; the server says HTTP status 404",
     },
     {
       request: LIST_NAMESPACES,
-      answer: errorAnswerOf(null, 404),
+      answer: { code: 404, status: null },
       kind: "refused",
       message:
         "Cannot list namespaces with labels limits=on: the address is not that of a Kubernetes API server; the server says HTTP status 404",
@@ -80,7 +94,7 @@ describe("failureOfAnswer()", () => {
       kind: "refused",
       message: 'Cannot list namespaces with labels limits=on: the server says "unable to parse requirement"',
     },
-  ])("says of $answer.code what to do: $message", ({ request, answer, kind, message }) => {
+  ])("says for status $answer.code what to do: $message", ({ request, answer, kind, message }) => {
     const failure = failureOfAnswer(request, answer);
     expect([failure.kind, failure.message, failure.code, failure.retryAfterMs]).toEqual([
       kind,
@@ -101,21 +115,24 @@ describe("failureOfAnswer()", () => {
     { answer: said(503, "apiserver not ready"), kind: "unavailable" },
     { answer: said(500, "etcdserver: leader changed"), kind: "unavailable" },
     { answer: said(405, "method not allowed"), kind: "refused" },
-  ])("takes $answer.code $answer.message for $kind", ({ answer, kind }) => {
+  ])("classifies $answer.code $answer.message as $kind", ({ answer, kind }) => {
     expect(failureOfAnswer(LIST_ALL, answer).kind).toBe(kind);
   });
 
   it.each([
     { header: 0, details: undefined, waitMs: 0 },
-    { header: 3000, details: undefined, waitMs: 3000 },
+    { header: 3, details: undefined, waitMs: 3000 },
     { header: 0, details: { retryAfterSeconds: 7 }, waitMs: 7000 },
-    { header: 3000, details: { retryAfterSeconds: 1 }, waitMs: 3000 },
+    { header: 3, details: { retryAfterSeconds: 1 }, waitMs: 3000 },
     { header: 0, details: { retryAfterSeconds: -1 }, waitMs: 0 },
     { header: 0, details: { retryAfterSeconds: "7" }, waitMs: 0 },
-    { header: 3000, details: null, waitMs: 3000 },
-    { header: 9_000_000, details: undefined, waitMs: 60_000 },
-  ])("waits $waitMs ms when header and body ask for $header ms and $details", ({ header, details, waitMs }) => {
-    expect(failureOfAnswer(LIST_ALL, errorAnswerOf({ code: 429, details }, 429, header)).retryAfterMs).toBe(waitMs);
+    { header: NaN, details: undefined, waitMs: 0 },
+    { header: -3, details: undefined, waitMs: 0 },
+    { header: 3, details: null, waitMs: 3000 },
+    { header: 9000, details: undefined, waitMs: 60_000 },
+  ])("waits $waitMs ms when header and body ask for $header s and $details", ({ header, details, waitMs }) => {
+    const answer = { code: 429, status: { code: 429, details }, retryAfterSeconds: header };
+    expect(failureOfAnswer(LIST_ALL, answer).retryAfterMs).toBe(waitMs);
   });
 
   it("quotes only the beginning of a long answer", () => {

@@ -1,10 +1,11 @@
-// An API server in the hands of a test, for answers that a real one gives rarely: each request
-// waits until the test answers it. Only tests import it.
+// A fake API server for answers that a real one gives rarely: each request waits until the test
+// answers it. Only tests import it.
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 
-import type { ClusterAccess } from "./access/cluster-access.ts";
+import type { ClusterAccess } from "../access/cluster-access.ts";
 
 /** A request that waits for its answer. */
 export interface FakeCall {
@@ -15,7 +16,7 @@ export interface FakeCall {
   readonly fromPort: number;
   /** Answers with a status and a whole body; objects become JSON. */
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void;
-  /** Begins an answer that goes on. */
+  /** Begins an answer without ending it. */
   open(headers?: Readonly<Record<string, string>>): void;
   /** Sends a piece of such an answer. */
   send(piece: string | Buffer): void;
@@ -32,6 +33,8 @@ export interface FakeApiServer {
   readonly url: string;
   /** Access without credentials; counts how often it was asked to renew them. */
   readonly access: ClusterAccess & { renewals: number };
+  /** Lets requests for a tunnel, as to a proxy, wait without an answer. */
+  holdTunnels(): void;
   /** The next request, once it is there. */
   next(): Promise<FakeCall>;
   close(): Promise<void>;
@@ -40,6 +43,7 @@ export interface FakeApiServer {
 /** Starts it, without TLS. */
 export async function startFakeApiServer(): Promise<FakeApiServer> {
   const calls: FakeCall[] = [];
+  const tunnels: Duplex[] = [];
   const waiting: ((call: FakeCall) => void)[] = [];
   const server = createServer((request, response) => {
     const call = callOf(request, response);
@@ -51,7 +55,7 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const access = {
     renewals: 0,
-    forRequest: () => Promise.resolve({ server: url, options: {} }),
+    forRequest: () => Promise.resolve({ server: url, headers: {}, tls: { ca: undefined }, proxyUrl: undefined }),
     renew: () => {
       access.renewals += 1;
     },
@@ -59,8 +63,15 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
   return {
     url,
     access,
+    holdTunnels: () => {
+      server.on("connect", (_request, socket) => tunnels.push(socket));
+    },
     next: async () => calls.shift() ?? (await new Promise<FakeCall>((resolve) => waiting.push(resolve))),
-    close: () => closeServer(server),
+    close: async () => {
+      for (const tunnel of tunnels) tunnel.destroy();
+      server.closeAllConnections();
+      await once(server.close(), "close");
+    },
   };
 }
 
@@ -91,9 +102,4 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
     // By whatever, also by an error.
     closed: new Promise((resolve) => request.socket.once("close", resolve)),
   };
-}
-
-async function closeServer(server: Server): Promise<void> {
-  server.closeAllConnections();
-  await once(server.close(), "close");
 }
