@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
 import { AdminServer } from "@weir/common/admin/admin-server";
-import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
+import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
@@ -141,7 +141,7 @@ export function createControlPlane(
   for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })])
     http.route(route);
   const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
-  const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
+  const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
   const look = createLook(() => `${notReady()}\n${source.condition().problem}`, feed);
   // HTTP first, so that a start that waits can be looked at; pods last, when there is something to
   // send.

@@ -2,7 +2,7 @@
 // picture when something has changed.
 import { setTimeout as pause } from "node:timers/promises";
 
-import { createBackoff } from "@weir/common/backoff/backoff";
+import { Backoff } from "@weir/common/backoff/backoff";
 import type { Env } from "@weir/common/settings/read-env";
 
 import type { RolloutArguments } from "./arguments.ts";
@@ -123,7 +123,7 @@ async function follow(
   question: Question,
   deps: { readonly random: () => number; readonly note: (answer: ReplicaAnswer) => void },
 ): Promise<void> {
-  const backoff = createBackoff({ ...BACKOFF, random: deps.random });
+  const backoff = new Backoff({ ...BACKOFF, random: deps.random });
   const { signal } = question;
   let gone: NodeJS.Timeout | undefined;
   while (!signal.aborted) {

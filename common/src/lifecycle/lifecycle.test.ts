@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { silentLog } from "../log/log.ts";
-import { createLifecycle, type Lifecycle, type Part, runUntilAborted } from "./lifecycle.ts";
+import { Lifecycle, type Part, runUntilAborted } from "./lifecycle.ts";
 
 /** What happened to the parts, in order. */
 let events: string[] = [];
@@ -18,7 +18,7 @@ function part(name: string, overrides: Partial<Part> = {}): Part {
 }
 
 function lifecycleOf(parts: readonly Part[], stopTimeoutMs = 10_000): Lifecycle {
-  const lifecycle = createLifecycle({ log: silentLog() }, { stopTimeoutMs });
+  const lifecycle = new Lifecycle({ log: silentLog() }, { stopTimeoutMs });
   for (const one of parts) lifecycle.add(one);
   return lifecycle;
 }
