@@ -26,7 +26,7 @@ export interface Workspace {
 
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
-  { name: "proto", mayImport: [], order: ["generated", "grpc"], alternatives: [] },
+  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout"], alternatives: [] },
   { name: "limits", mayImport: ["proto"], order: ["model", "validate"], alternatives: [] },
   {
     name: "crds",

@@ -5,7 +5,7 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { namesOf } from "../ads/fake-ads-stream.suite.ts";
+import { namesOf } from "../ads/stream/fake-ads-stream.suite.ts";
 import { assemble } from "../assemble/assemble.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { encodeResponse } from "./response-bytes.ts";
