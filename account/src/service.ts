@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AdminServer, respondText } from "@weir/common/admin/admin-server";
 import { makeFolder } from "@weir/common/files/make-folder";
-import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
+import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { HttpListener, type HttpTimeouts } from "@weir/common/net/http-listener";
 import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
@@ -105,7 +105,7 @@ export function createService(
   );
   const admin = createAdmin(settings, { log, metrics, health });
 
-  const lifecycle = createLifecycle(
+  const lifecycle = new Lifecycle(
     { log },
     { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS },
   );

@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
 import { AdminServer } from "@weir/common/admin/admin-server";
-import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
+import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
 import { openTlsFiles } from "@weir/common/tls/tls-files";
@@ -199,7 +199,7 @@ export class ControlPlane {
 
   #createLifecycle(): Lifecycle {
     const { log } = this.#deps;
-    const lifecycle = createLifecycle({ log }, { stopTimeoutMs: this.#settings.shutdownGraceMs });
+    const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: this.#settings.shutdownGraceMs });
     // HTTP first, so that a start that waits has a status page; pods last, when there is a
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];

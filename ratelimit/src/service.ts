@@ -1,7 +1,7 @@
 // Creates the parts of the service in the order in which they start; they stop in reverse order.
 import { setTimeout } from "node:timers/promises";
 
-import { createLifecycle, type Lifecycle } from "@weir/common/lifecycle/lifecycle";
+import { Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import { createLog, type Log } from "@weir/common/log/log";
 import type { ListenerTls } from "@weir/common/net/connection-listener";
 import type { Tracing } from "@weir/common/tracing/tracing";
@@ -46,7 +46,7 @@ export async function createService(
   // As in envoyproxy/ratelimit the default level, warn, shows where the service listens.
   const addressLog = createLog({ ...settings.log, level: settings.log.level === "warn" ? "info" : settings.log.level });
   const { server } = settings;
-  const lifecycle = createLifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
+  const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
   const tls = new TlsFileSets({ log });
 
   const store = createStatisticsStore(settings.statistics);

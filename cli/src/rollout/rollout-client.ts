@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { createBackoff } from "@weir/common/backoff/backoff";
+import { Backoff } from "@weir/common/backoff/backoff";
 import type { Env } from "@weir/common/settings/read-env";
 import { type Rollout, RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
@@ -81,7 +81,7 @@ export async function askOnce(
   if (typeof connection === "string") return { error: connection };
   const { client, headers, close } = connection;
   try {
-    const backoff = createBackoff({ ...BUSY_BACKOFF, random });
+    const backoff = new Backoff({ ...BUSY_BACKOFF, random });
     const endMs = performance.now() + answerTimeoutMs;
     for (let leftMs = answerTimeoutMs; ; leftMs = Math.ceil(endMs - performance.now())) {
       try {

@@ -2,7 +2,7 @@
 // rollout when it changes.
 import { setTimeout as pause } from "node:timers/promises";
 
-import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
+import { Backoff } from "@weir/common/backoff/backoff";
 import type { Env } from "@weir/common/settings/read-env";
 import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout, ReplicaAnswer } from "@weir/proto/rollout/merged-rollout";
@@ -99,7 +99,7 @@ class RolloutWatch {
     };
     this.#replicas.set(target.label, replica);
     const question = { filter, access, answerTimeoutMs, signal: AbortSignal.any([signal, replica.end.signal]) };
-    replica.done = follow(target, question, createBackoff({ ...BACKOFF, random }), (answer) => {
+    replica.done = follow(target, question, new Backoff({ ...BACKOFF, random }), (answer) => {
       // The error of a connection that was ended here means nothing.
       if (question.signal.aborted) return;
       replica.answer = answer;

@@ -20,34 +20,34 @@ export interface BackoffOptions {
   readonly random: () => number;
 }
 
-/** Waits that grow from attempt to attempt. */
-export interface Backoff {
-  /** The next wait in milliseconds; every call counts as one more failed attempt. */
-  nextMs(): number;
-  /** Starts over, after an attempt that succeeded. */
-  reset(): void;
-}
-
 /**
- * A back-off whose n-th wait (from 0) is min(max, initial × (1 + factor)^n), with jitter between
- * half of that and all of it.
+ * Waits that grow from attempt to attempt: the n-th (from 0) is min(max, initial × (1 + factor)^n), or
+ * with jitter between half of that and all of it.
  */
-export function createBackoff(options: BackoffOptions): Backoff {
-  const { initialMs, maxMs, factor, jitter, random } = options;
-  if (!(initialMs > 0))
-    throw new RangeError(`Cannot back off: initialMs must be above 0, current value is ${initialMs}`);
-  if (!(maxMs >= initialMs))
-    throw new RangeError(`Cannot back off: maxMs must be at least initialMs, current value is ${maxMs}`);
-  if (!(factor >= 0)) throw new RangeError(`Cannot back off: factor must be at least 0, current value is ${factor}`);
-  let attempt = 0;
-  return {
-    nextMs() {
-      const waitMs = Math.min(maxMs, initialMs * (1 + factor) ** attempt); // Infinity after many attempts is fine: min() caps it.
-      attempt++;
-      return jitter ? waitMs * (0.5 + random() / 2) : waitMs;
-    },
-    reset() {
-      attempt = 0;
-    },
-  };
+export class Backoff {
+  readonly #options: BackoffOptions;
+  #attempt = 0;
+
+  constructor(options: BackoffOptions) {
+    const { initialMs, maxMs, factor } = options;
+    if (!(initialMs > 0))
+      throw new RangeError(`Cannot back off: initialMs must be above 0, current value is ${initialMs}`);
+    if (!(maxMs >= initialMs))
+      throw new RangeError(`Cannot back off: maxMs must be at least initialMs, current value is ${maxMs}`);
+    if (!(factor >= 0)) throw new RangeError(`Cannot back off: factor must be at least 0, current value is ${factor}`);
+    this.#options = options;
+  }
+
+  /** The next wait in milliseconds; every call counts as one more failed attempt. */
+  nextMs(): number {
+    const { initialMs, maxMs, factor, jitter, random } = this.#options;
+    const waitMs = Math.min(maxMs, initialMs * (1 + factor) ** this.#attempt); // Infinity after many attempts: min() caps it.
+    this.#attempt += 1;
+    return jitter ? waitMs * (0.5 + random() / 2) : waitMs;
+  }
+
+  /** Starts over, after an attempt that succeeded. */
+  reset(): void {
+    this.#attempt = 0;
+  }
 }

@@ -1,5 +1,5 @@
 // Repeats an attempt, such as connecting, until it is stopped.
-import { type Backoff, type BackoffOptions, createBackoff } from "./backoff.ts";
+import { Backoff, type BackoffOptions } from "./backoff.ts";
 
 /**
  * Runs an attempt at the start and again after each wait. The attempt reports its end: `retry` after
@@ -13,7 +13,7 @@ export class RetryLoop {
 
   constructor(attempt: () => void, backoff: BackoffOptions) {
     this.#attempt = attempt;
-    this.#backoff = createBackoff(backoff);
+    this.#backoff = new Backoff(backoff);
   }
 
   /** Makes the first attempt, before it returns. */

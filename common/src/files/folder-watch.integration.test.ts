@@ -5,20 +5,20 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { createLog, silentLog } from "../log/log.ts";
-import { createFolderWatch } from "./folder-watch.ts";
+import { FolderWatch } from "./folder-watch.ts";
 
 /** How long an event may take to come, in milliseconds. */
 const EVENT_DEADLINE_MS = 30_000;
 
-describe("createFolderWatch()", () => {
+describe("FolderWatch", () => {
   let root: string;
   let changes: number;
-  let watch: ReturnType<typeof createFolderWatch>;
+  let watch: FolderWatch;
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), "weir-folder-watch-"));
     changes = 0;
-    watch = createFolderWatch({ log: silentLog(), changed: () => changes++ });
+    watch = new FolderWatch({ log: silentLog(), changed: () => changes++ });
   });
 
   afterEach(() => {
@@ -32,7 +32,7 @@ describe("createFolderWatch()", () => {
     await vi.waitFor(() => expect(changes).toBeGreaterThan(before), { timeout: EVENT_DEADLINE_MS });
   }
 
-  it("tells of a file that is written, renamed over and removed", async () => {
+  it("reports a file that is written, renamed over and removed", async () => {
     watch.watch([root]);
     const file = join(root, "limits.yaml");
     await expectChangeAfter(() => writeFileSync(file, "a"));
@@ -70,10 +70,10 @@ describe("createFolderWatch()", () => {
     await expectChangeAfter(() => writeFileSync(join(folder, "limits.yaml"), "a"));
   });
 
-  it("watch() tells once at debug of a folder that is not there", () => {
+  it("watch() logs once at debug that a folder does not exist", () => {
     const lines: string[] = [];
     const log = createLog({ level: "debug", format: "text", write: (line) => lines.push(line) });
-    const told = createFolderWatch({ log, changed: () => changes++ });
+    const told = new FolderWatch({ log, changed: () => changes++ });
     told.watch([join(root, "nowhere")]);
     told.watch([join(root, "nowhere")]);
     told.close();
@@ -82,9 +82,9 @@ describe("createFolderWatch()", () => {
   });
 
   it("close() ends the telling", async () => {
-    const other = createFolderWatch({ log: silentLog(), changed: () => changes++ });
+    const other = new FolderWatch({ log: silentLog(), changed: () => changes++ });
     let closedChanges = 0;
-    const closed = createFolderWatch({ log: silentLog(), changed: () => closedChanges++ });
+    const closed = new FolderWatch({ log: silentLog(), changed: () => closedChanges++ });
     closed.watch([root]);
     closed.close();
     other.watch([root]);

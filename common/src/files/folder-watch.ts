@@ -86,8 +86,3 @@ export class FolderWatch {
     });
   }
 }
-
-/** Makes a watch. */
-export function createFolderWatch(deps: { readonly log: Log; readonly changed: () => void }): FolderWatch {
-  return new FolderWatch(deps);
-}

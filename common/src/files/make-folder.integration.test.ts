@@ -64,7 +64,7 @@ describe("makeFolder()", () => {
     );
   });
 
-  it("ends where a file system lets nobody make a folder", () => {
+  it("ends where a file system allows no folder to be made", () => {
     expect(() => makeFolder("/proc/x/y/z")).toThrow("Cannot make the folder /proc/x: no folder can be made in /proc");
   });
 });

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { silentLog } from "../log/log.ts";
-import { createLifecycle, type Lifecycle, type Part, runUntilAborted } from "./lifecycle.ts";
+import { Lifecycle, type Part, runUntilAborted } from "./lifecycle.ts";
 
 /** What happened to the parts, in order. */
 let events: string[] = [];
@@ -18,13 +18,13 @@ function part(name: string, overrides: Partial<Part> = {}): Part {
 }
 
 function lifecycleOf(parts: readonly Part[], stopTimeoutMs = 10_000): Lifecycle {
-  const lifecycle = createLifecycle({ log: silentLog() }, { stopTimeoutMs });
+  const lifecycle = new Lifecycle({ log: silentLog() }, { stopTimeoutMs });
   for (const one of parts) lifecycle.add(one);
   return lifecycle;
 }
 
 /**
- * A part whose start goes on until stop is called, as a pod that waits for its first configuration.
+ * A part whose start runs until stop is called, as a pod that waits for its first configuration.
  */
 function waitingPart(name: string): Part {
   const waiting = Promise.withResolvers<undefined>();
@@ -237,7 +237,7 @@ describe("runUntilAborted()", () => {
     expect(events).toEqual([]);
   });
 
-  it("runUntilAborted() fails at once when a part does not start", async () => {
+  it("runUntilAborted() fails immediately when a part does not start", async () => {
     const failure = new Error("no port");
     const run = runUntilAborted(
       lifecycleOf([part("a", { start: () => Promise.reject(failure) })]),

@@ -144,11 +144,6 @@ export async function runUntilAborted(lifecycle: Lifecycle, signal: AbortSignal)
   await lifecycle.stop();
 }
 
-/** Makes a process out of parts. */
-export function createLifecycle(deps: { readonly log: Log }, options: LifecycleOptions): Lifecycle {
-  return new Lifecycle(deps, options);
-}
-
 function interruption(partName: string, cause?: unknown): ServiceError<"START_INTERRUPTED"> {
   return new ServiceError("START_INTERRUPTED", `Cannot finish the start: interrupted at ${partName}`, { cause });
 }

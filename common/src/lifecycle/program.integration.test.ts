@@ -104,7 +104,7 @@ describe("runProgram() in a real process", () => {
     expect(run.errors()).toMatch(/^fixture: unexpected error, the process ends: TypeError: broken\n {4}at /);
   });
 
-  it("runProgram() exits with 1 and the stack when a rejection is caught by nobody", async () => {
+  it("runProgram() exits with 1 and the stack when a rejection is not caught", async () => {
     const run = start("reject");
     expect(await run.exit).toEqual([1, null]);
     expect(run.errors()).toMatch(

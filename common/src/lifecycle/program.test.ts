@@ -1,4 +1,4 @@
-// How a program answers, is told to stop, and ends, over a process that is made up.
+// How a program answers, stops and ends, with a fake process.
 import { describe, expect, it } from "vitest";
 
 import { ServiceError } from "../errors/service-error.ts";
@@ -165,7 +165,7 @@ describe("runProgram() errors", () => {
     expect(host.err).toMatch(/^weir-test: unexpected error, the process ends: TypeError: x is not a function\n {4}at /);
   });
 
-  it("runProgram() logs the stack when main gave its log and an error is caught by nobody", async () => {
+  it("runProgram() logs the stack when main gave its log and an error is not caught", async () => {
     const host = new FakeHost();
     const lines: string[] = [];
     const log = createLog({ level: "info", format: "json", write: (line) => void lines.push(line) });
@@ -186,7 +186,7 @@ describe("runProgram() errors", () => {
 });
 
 describe("runProgram() signals", () => {
-  /** A program that goes on until its signal and says which it was. */
+  /** A program that runs until its signal and says which it was. */
   const untilSignal = ({ signal, signalName, stdout }: ProgramContext): Promise<number> =>
     new Promise((resolve) => {
       signal.addEventListener("abort", () => {

@@ -1,5 +1,5 @@
 // The default output of a log: standard error of a real process, complete even when the process
-// ends at once.
+// ends immediately.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

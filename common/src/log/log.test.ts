@@ -133,7 +133,7 @@ describe("readLogSettings()", () => {
     read.done();
   });
 
-  it("readLogSettings() refuses a level that nobody knows", () => {
+  it("readLogSettings() refuses a level that does not exist", () => {
     const read = readEnv({ LOG_LEVEL: "loud" });
     readLogSettings(read, { level: "info" });
     expect(() => read.done()).toThrow(

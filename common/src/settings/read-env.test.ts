@@ -120,13 +120,13 @@ describe("readEnv() values", () => {
     { name: "SIZE", value: "1.5MB", allowed: "a size such as 65536, 512KiB or 4MiB" },
     { name: "CHOICE", value: "TCP", allowed: "one of tcp, unix" },
     { name: "MAP", value: "k1:v1,novalue", allowed: "pairs key:value separated by commas" },
-  ])("readEnv() refuses $name=$value and tells what is allowed", ({ name, value, allowed }) => {
+  ])("readEnv() refuses $name=$value and names what is allowed", ({ name, value, allowed }) => {
     expect(() => readAll({ [name]: value })).toThrow(
       new SettingsError([{ name, value, allowed }]), // compares the message, which holds all three
     );
   });
 
-  it("oneOf() understands synonyms in any letter case when it is told to", () => {
+  it("oneOf() understands synonyms in any letter case when the setting allows it", () => {
     const read = readEnv({ LOG_LEVEL: "WARNING", OTHER: "fine" });
     const described = {
       default: "info",
@@ -174,13 +174,13 @@ describe("readEnv() values", () => {
     }).toThrow('LIFE="1w": allowed is a duration such as 10s, 1h30m or 7d');
   });
 
-  it("durationMs() throws at once when the default in the code is no duration", () => {
+  it("durationMs() throws immediately when the default in the code is no duration", () => {
     expect(() => readEnv({}).durationMs("WAIT", { default: "10", effect })).toThrow(
       'Cannot use "10" as a default: it is not a duration',
     );
   });
 
-  it("map() splits at another separator when it is told one", () => {
+  it("map() splits at another separator when one is given", () => {
     expect(readEnv({ HEADERS: "a=b:c,d=" }).map("HEADERS", { effect, separator: "=" })).toEqual(
       new Map([
         ["a", "b:c"],

@@ -131,7 +131,7 @@ describe("openTlsFiles() reload", () => {
     await expect.poll(() => seenName(server), DEADLINE).toBe("second");
   });
 
-  it("openTlsFiles() serves the new pair by polling when a link leads to a folder that nobody watches", async () => {
+  it("openTlsFiles() serves the new pair by polling when a link leads to a folder that is not watched", async () => {
     const elsewhere = join(folder, "elsewhere");
     const mounted = join(folder, "mounted");
     mkdirSync(elsewhere);
@@ -179,7 +179,7 @@ describe("openTlsFiles() reload", () => {
     expect(await seenName(server)).toBe("first");
   });
 
-  it("openTlsFiles() tells the new authorities when the CA file changes", async () => {
+  it("openTlsFiles() reports the new authorities when the CA file changes", async () => {
     const caPath = join(folder, "ca.crt");
     writeFileSync(caPath, authority.certPem);
     const files = openTlsFiles({ caPath }, { log }, { pollIntervalMs: NEVER_MS });
@@ -195,7 +195,7 @@ describe("openTlsFiles() reload", () => {
 });
 
 describe("openTlsFiles() edges", () => {
-  it("openTlsFiles() throws at once, naming the file, when a file is missing", () => {
+  it("openTlsFiles() throws immediately, naming the file, when a file is missing", () => {
     expect(() => openTlsFiles(pathsIn(folder), { log })).toThrow(
       `Cannot use the certificate file ${join(folder, "tls.crt")}: ENOENT`,
     );
@@ -210,7 +210,7 @@ describe("openTlsFiles() edges", () => {
     expect(files.current().cert?.toString()).toBe(second.certPem);
   });
 
-  it("reload() takes over changed files at once and repeats its warning when they stay bad", () => {
+  it("reload() takes over changed files immediately and repeats its warning when they stay bad", () => {
     writePair(folder, first);
     const files = openTlsFiles(pathsIn(folder), { log });
     writePair(folder, second);

@@ -70,7 +70,7 @@ export async function startOtlpReceiver(
     (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test/test-setup.ts installs it\n`),
   );
   const lines = (): readonly string[] => output.split("\n").slice(0, -1);
-  // What it has to say at once is either its ports or why there is none.
+  // What it has to say immediately is either its ports or why there is none.
   await expect.poll(() => output + errors, { timeout: START_TIMEOUT_MS, interval: 50 }).toContain("\n");
   const [first] = lines();
   if (first === undefined) throw new Error(errors);

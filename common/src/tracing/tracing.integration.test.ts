@@ -151,7 +151,7 @@ describe("startTracing() export", () => {
   });
 
   it.each(["http", "grpc"] as const)(
-    "startTracing() tells of variables of the exporter that it cannot use over %s",
+    "startTracing() reports variables of the exporter that it cannot use over %s",
     async (protocol) => {
       vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://localhost:1");
       vi.stubEnv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nonexistent/ca.pem");

@@ -5,7 +5,7 @@ import type { PeerCertificate } from "node:tls";
 import { type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { TlsFiles } from "@weir/common/tls/tls-files";
 
-import type { LimitedLog } from "./limited-log.ts";
+import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
 /** Most names of a certificate that an answer and the log show, and their length, in characters. */
 const NAMES_SHOWN_MAX = 5;
@@ -38,7 +38,7 @@ export interface CallRefusal {
 export function nameRefusal(
   call: Pick<ServerDuplexStream<unknown, unknown>, "getPeer" | "getAuthContext">,
   security: AdsSecurity,
-  warnings: LimitedLog,
+  warnings: RateLimitedLog,
 ): CallRefusal | undefined {
   if (security.kind === "plaintext") return undefined;
   const names = alternativeNames(call.getAuthContext().sslPeerCertificate);

@@ -25,12 +25,15 @@ import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { type AdsSecurity, type CallRefusal, nameRefusal } from "./ads-security.ts";
 import { type ConnectionLife, drainDelaysMs, serverOptionsOf } from "./connection-life.ts";
 import { createAdsListener } from "./connection-listener.ts";
-import { type LimitedLog, limitLog } from "./limited-log.ts";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { AGGREGATED, type GrpcService, SINGLE_TYPE } from "./services.ts";
 import { chunkedWriter } from "./stream/chunked-writer.ts";
 import { identityOf } from "./stream/node-identity.ts";
 import { type AdsCounters, isRateLimitConfig, PodStream, type StreamKind } from "./stream/pod-stream.ts";
 import { SendSemaphore } from "./stream/send-semaphore.ts";
+
+/** Shortest time between two warnings of the same kind, in milliseconds: clients cause them. */
+const WARNING_INTERVAL_MS = 1000;
 
 /** Most streams in all. A pod needs one. */
 const STREAMS_MAX = 10_000;
@@ -96,7 +99,7 @@ export class AdsServer implements Part {
   readonly #options: AdsServerOptions;
   readonly #server: Server;
   readonly #listener: ConnectionListener;
-  readonly #warnings: LimitedLog;
+  readonly #warnings: RateLimitedLog;
   readonly #semaphore = new SendSemaphore();
   readonly #open = new Map<Call, PodStream>();
   /** The timers of a drain. */
@@ -124,7 +127,7 @@ export class AdsServer implements Part {
     // Connections are opened here and injected: grpc-js 1.14 reports no failed handshake and takes
     // any number of connections.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    this.#warnings = limitLog(deps.log, () => performance.now());
+    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
     this.#listener = createAdsListener(
       { log: deps.log, warnings: this.#warnings, failed: ({ kind }) => deps.refused?.(kind) },
       { security: deps.security, handshakeTimeoutMs: options.handshakeTimeoutMs },

@@ -7,12 +7,12 @@ import { ConnectionListener } from "@weir/common/net/connection-listener";
 import type { ConnectionFailure } from "@weir/common/net/handshake-failure";
 
 import type { AdsSecurity } from "./ads-security.ts";
-import type { LimitedLog } from "./limited-log.ts";
+import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
 /** What the listener works with. */
 export interface AdsListenerDeps {
   readonly log: Log;
-  readonly warnings: LimitedLog;
+  readonly warnings: RateLimitedLog;
   /** Receives every failed connection. */
   readonly failed: (failure: ConnectionFailure) => void;
 }

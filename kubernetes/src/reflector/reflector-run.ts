@@ -1,6 +1,6 @@
 // Runs one reflector: carries out the actions of reflector.ts with requests and timers, passes the
 // objects to a sink and reports its condition.
-import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
+import { Backoff } from "@weir/common/backoff/backoff";
 import type { Log } from "@weir/common/log/log";
 
 import type { ApiClient } from "../client/api-client.ts";
@@ -118,8 +118,8 @@ export class ReflectorRun {
     // Both begin with short waits: an API server that has just started refuses for a moment what it
     // allows.
     this.#backoffs = {
-      "back-off": createBackoff({ ...shape, maxMs: pace.backoffMaxMs }),
-      slow: createBackoff({ ...shape, maxMs: pace.slowMs }),
+      "back-off": new Backoff({ ...shape, maxMs: pace.backoffMaxMs }),
+      slow: new Backoff({ ...shape, maxMs: pace.slowMs }),
     };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;

@@ -147,11 +147,11 @@ export function describeCounter(
       expect(await countSettled(check("read", 1))).toEqual([4]);
     });
 
-    itAtOnce("count() gives each check its own number when a key stands twice in a call", async () => {
+    itAtOnce("count() gives each check its own number when a key occurs twice in a call", async () => {
       expect(await countSettled(check("twice", 2), check("other"), check("twice", 3))).toEqual([2, 1, 5]);
     });
 
-    itAfterwards("count() counts each check when a key stands twice in a call", async () => {
+    itAfterwards("count() counts each check when a key occurs twice in a call", async () => {
       expect(await countSettled(check("twice", 2), check("other"), check("twice", 3))).toEqual([2, 1, 3]);
       expect(await countSettled(check("twice", 0))).toEqual([5]);
     });
@@ -190,7 +190,7 @@ export function describeCounter(
       expect(await countSettled(...keys)).toEqual(keys.map(() => 1));
     });
 
-    it("count() loses nothing when ten thousand calls come at once", async () => {
+    it("count() loses nothing when ten thousand calls arrive together", async () => {
       const calls = Array.from({ length: 10_000 }, (_, index) => count(counter, check(`flood-${index % 100}`)));
       const counts = (await Promise.all(calls)).map(([first]) => first);
       expect(await countSettled(...Array.from({ length: 100 }, (_, index) => check(`flood-${index}`, 0)))).toEqual(
@@ -219,7 +219,7 @@ export function describeCounter(
     });
 
     itRead(
-      "read() gives every check its own number when keys of several windows stand in a call, some of them twice",
+      "read() gives every check its own number when keys of several windows occur in a call, some of them twice",
       async () => {
         await count(counter, check("row", 3), check("row", 4, 4_000_000_260), check("column", 5, 4_000_000_200, 1));
         const keys = [

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
-import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
+import { FolderWatch } from "@weir/common/files/folder-watch";
 import type { Log } from "@weir/common/log/log";
 
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
@@ -58,7 +58,7 @@ export class DirectorySource implements Source {
     this.#clock = deps.clock;
     this.#pollIntervalMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
     this.#texts = new TextCache(deps.clock);
-    this.#watch = createFolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
+    this.#watch = new FolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
   }
 
   async start(): Promise<void> {

@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 
-import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
+import { FolderWatch } from "@weir/common/files/folder-watch";
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
@@ -68,7 +68,7 @@ export class FileSource implements ConfigSource {
   constructor(deps: FileSourceDeps, options: FileSourceOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#watch = createFolderWatch({ log: deps.log, changed: () => this.#settle() });
+    this.#watch = new FolderWatch({ log: deps.log, changed: () => this.#settle() });
   }
 
   async start(): Promise<void> {

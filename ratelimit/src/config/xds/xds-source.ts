@@ -1,6 +1,6 @@
 // The configuration source over xDS: keeps one ADS stream open, makes its configurations active,
 // and reconnects when it breaks.
-import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
+import { Backoff } from "@weir/common/backoff/backoff";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
@@ -53,8 +53,8 @@ export class XdsSource implements ConfigSource {
     const { backoff, connectRetryMs } = options;
     this.#deps = { ...deps, log: deps.log.child({ server: options.serverUrl }) };
     this.#options = options;
-    this.#streamBackoff = createBackoff({ ...backoff, random: deps.random });
-    this.#connectBackoff = createBackoff({
+    this.#streamBackoff = new Backoff({ ...backoff, random: deps.random });
+    this.#connectBackoff = new Backoff({
       initialMs: connectRetryMs,
       maxMs: Math.max(connectRetryMs, backoff.maxMs),
       factor: CONNECT_BACKOFF_FACTOR,

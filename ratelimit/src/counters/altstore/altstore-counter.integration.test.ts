@@ -50,7 +50,7 @@ interface CounterChoices {
 
 const openCounters: AltstoreCounter[] = [];
 
-/** A counter that is stopped after the test, with what it told. */
+/** A counter that is stopped after the test, with what it reported. */
 function createCounter(addresses: readonly string[], choices: CounterChoices = {}) {
   const { options, random = () => 0, resolveSrv = () => Promise.reject(new Error("no SRV in this test")) } = choices;
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
@@ -230,7 +230,7 @@ describe("count() on nodes", () => {
     },
   );
 
-  it("count() goes on from a value that was changed under it", async () => {
+  it("count() continues from a value that was changed under it", async () => {
     const { counter } = await startCounter(addresses);
     const one = check("changed");
     const node = server(nodeIndex(one.key, 3));
@@ -339,7 +339,7 @@ describe("count() when a node fails", () => {
     expect(await count(counter, dead)).toEqual([2]);
   });
 
-  it("count() answers at once while a node is away", async () => {
+  it("count() answers immediately while a node is away", async () => {
     const { counter, reachable } = await startCounter(list);
     await until(() => reachable.at(-1) === 3, DEADLINE_MS, "all nodes are reachable");
     await fragile.kill();
@@ -347,7 +347,7 @@ describe("count() when a node fails", () => {
     await until(
       async () => (await time(counter, new WaitingBatch([dead]))).tookMs < 20,
       DEADLINE_MS,
-      "calls are answered at once",
+      "calls are answered immediately",
     );
     await fragile.start();
   });
@@ -365,7 +365,7 @@ describe("count() when a node fails", () => {
     await fragile.start();
   });
 
-  it("count() answers within the time limit when a node hangs, and works again when it goes on", async () => {
+  it("count() answers within the time limit when a node hangs, and works again when it resumes", async () => {
     const { counter, reachable } = await startCounter(list, { options: HASTY });
     await until(() => reachable.at(-1) === 3, DEADLINE_MS, "all nodes are reachable");
     const [hanging, alive] = [check(keyOn(0, 3)), check(keyOn(1, 3), 0)];
@@ -568,7 +568,7 @@ describe("start()", () => {
     );
   });
 
-  it("start() ends at once when stop() comes meanwhile", async () => {
+  it("start() ends immediately when stop() comes meanwhile", async () => {
     const { counter } = createCounter([`127.0.0.1:${await reservePort()}`], { options: { startMaxElapsedMs: 0 } });
     const started = counter.start();
     await counter.stop();
@@ -657,7 +657,7 @@ describe("start() with SRV", () => {
     let lookups = 0;
     const resolveSrv = () => Promise.resolve([answer(addresses[lookups++ % 2])]);
     const { counter } = await startCounter([], { options: { nodes: { ...nodes, refreshMs: 20 } }, resolveSrv });
-    await until(() => counter.addresses[0] === addresses[1], DEADLINE_MS, "the second list is in force");
+    await until(() => counter.addresses[0] === addresses[1], DEADLINE_MS, "the second list is active");
   });
 });
 

@@ -52,12 +52,12 @@ export class MemcachedServer {
     await pauseProcess(this.#process?.pid);
   }
 
-  /** Lets it go on. */
+  /** Resumes it. */
   resume(): void {
     this.#process?.kill("SIGCONT");
   }
 
-  /** Ends it at once, as a crash would. */
+  /** Ends it immediately, as a crash would. */
   async kill(): Promise<void> {
     const running = this.#process;
     this.#process = undefined;

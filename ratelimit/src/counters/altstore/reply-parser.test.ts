@@ -6,7 +6,7 @@ import { ReplyParser } from "./reply-parser.ts";
 /** Fixed, so that a failure comes again. */
 const FUZZ = { seed: 11_211, numRuns: 500 };
 
-/** Pushes the chunks into a new parser and notes what it tells. */
+/** Pushes the chunks into a new parser and notes what it reports. */
 function parse(...chunks: readonly (string | Uint8Array)[]): {
   readonly told: readonly string[];
   readonly problem: string | undefined;
@@ -48,11 +48,11 @@ const TOLD = [
 ];
 
 describe("ReplyParser", () => {
-  it("push() tells values and lines when replies come whole", () => {
+  it("push() reports values and lines when replies come whole", () => {
     expect(parse(REPLIES)).toEqual({ told: TOLD, problem: undefined });
   });
 
-  it("push() tells the same when replies are cut at every byte", () => {
+  it("push() reports the same when replies are cut at every byte", () => {
     const bytes = Buffer.from(REPLIES);
     for (let at = 0; at <= bytes.length; at++) {
       expect(parse(bytes.subarray(0, at), bytes.subarray(at))).toEqual({ told: TOLD, problem: undefined });
@@ -60,7 +60,7 @@ describe("ReplyParser", () => {
     expect(parse(...Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual({ told: TOLD, problem: undefined });
   });
 
-  it("push() tells the same when replies come in pieces of any size", () => {
+  it("push() reports the same when replies come in pieces of any size", () => {
     const bytes = Buffer.from(REPLIES);
     fc.assert(
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40 }), (cuts) => {

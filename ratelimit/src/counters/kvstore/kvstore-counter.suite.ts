@@ -1,4 +1,4 @@
-// Test equipment of the kvstore backend: options with short limits, counters that tell what they
+// Test equipment of the kvstore backend: options with short limits, counters that report what they
 // heard, and a look at how calls fail.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
@@ -35,11 +35,11 @@ export interface CounterChoices {
   readonly deps?: Partial<DeploymentDeps>;
 }
 
-/** A counter under test, with what it told. */
+/** A counter under test, with what it reported. */
 export interface TestedCounter {
   readonly counter: Counter;
   readonly statistics: ReturnType<typeof createStatisticsStore>;
-  /** The numbers of working connections that were told. */
+  /** The numbers of working connections that were reported. */
   readonly active: readonly number[];
 }
 

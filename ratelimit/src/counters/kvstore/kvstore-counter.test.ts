@@ -1,5 +1,5 @@
 // What the backend does with a call over its deployments, which are made up here: refusals, and
-// failures while the call is handed over.
+// failures while checks are added.
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
@@ -13,7 +13,7 @@ import { serverOptions } from "./kvstore-counter.suite.ts";
 const KEY_OF_FAILURE = check("fails").key;
 const KEY_OF_REFUSAL = check("refused").key;
 
-/** A deployment that answers each check at once with 1, but for the two above. */
+/** A deployment that answers each check immediately with 1, but for the two above. */
 class MadeUpDeployment implements Deployment {
   readonly taken: string[] = [];
 
@@ -34,7 +34,7 @@ class MadeUpDeployment implements Deployment {
     taken.after = 1;
     if (taken.key === KEY_OF_FAILURE) {
       batch.pending = 0;
-      batch.failed(new StoreError("STORE_UNAVAILABLE", "failed at once"));
+      batch.failed(new StoreError("STORE_UNAVAILABLE", "failed immediately"));
       return;
     }
     batch.pending -= 1;
@@ -74,12 +74,12 @@ function createCounter(): {
 
 describe("KvstoreCounter", () => {
   it.each(["count", "read"] as const)(
-    "%s() hands no further check over when one of its call failed at once",
+    "%s() adds no further check when one of its call failed immediately",
     async (method) => {
       const { counter, main, perSecond } = createCounter();
       const batch = new WaitingBatch([check("a"), check("fails"), check("b"), check("c", 1, 4_000_000_200, 1)]);
       counter[method]?.(batch);
-      await expect(batch.counts).rejects.toThrow("failed at once");
+      await expect(batch.counts).rejects.toThrow("failed immediately");
       expect([main.taken, perSecond.taken]).toEqual([["a_4000000200", "fails_4000000200"], []]);
     },
   );

@@ -73,7 +73,7 @@ export class RedisServer {
         },
       );
     });
-    // The unix socket comes after the port, and is nobody else's.
+    // The unix socket comes after the port, and belongs to this server.
     await Promise.race([
       failed,
       until(() => accepts(this.socketPath), START_TIMEOUT_MS, `redis-server accepts on port ${this.port}`),
@@ -85,12 +85,12 @@ export class RedisServer {
     await pauseProcess(this.#process?.pid);
   }
 
-  /** Lets it go on. */
+  /** Resumes it. */
   resume(): void {
     this.#process?.kill("SIGCONT");
   }
 
-  /** Ends it at once, as a crash would. */
+  /** Ends it immediately, as a crash would. */
   async kill(): Promise<void> {
     const running = this.#process;
     this.#process = undefined;

@@ -18,7 +18,7 @@ describe("createMemoryCounter()", () => {
     expect(batch.isAnswered).toBe(true);
   });
 
-  it("count() refuses new keys and goes on with known ones when the table is full", async () => {
+  it("count() refuses new keys and continues with known ones when the table is full", async () => {
     const counter = createMemoryCounter({ maxKeys: 2 });
     expect(await count(counter, check("a"), check("b"))).toEqual([1, 1]);
     await expect(count(counter, check("c"))).rejects.toMatchObject({

@@ -127,7 +127,7 @@ describe("PushSink", () => {
     expect(receiver.largestBytes()).toBeGreaterThan(1300);
   });
 
-  it("start() works and stop() ends at once when there is no server, with one line in the log", async () => {
+  it("start() works and stop() ends immediately when there is no server, with one line in the log", async () => {
     const receiver = await openTcpReceiver();
     await receiver.close(); // Its port is free now.
     const { heard, lines } = heardLog();
@@ -206,7 +206,7 @@ describe("PushSink", () => {
     expect(lines).toEqual([expect.stringMatching(/Cannot send statistics.*statistics\.invalid:8125/)]);
   });
 
-  it("start() goes on when its output is closed, and says so once", async () => {
+  it("start() continues when its output is closed, and logs it once", async () => {
     const { heard, lines } = heardLog();
     const statistics = store();
     const channel = new OutputChannel({ log: heard }, { fileDescriptor: openSync("/dev/full", "w") });

@@ -29,7 +29,7 @@ describe("ExpiryRetryQueue", () => {
     expect(sink.lines).toEqual(["EXPIRE a 60", "ASKING", "EXPIRE b 61"]);
   });
 
-  it("add() takes a hundred thousand and no more", () => {
+  it("add() accepts at most a hundred thousand", () => {
     const late = new ExpiryRetryQueue();
     for (let number = 0; number < 100_010; number++) late.add({ key: "a", seconds: 60 }, false);
     expect(late.write(createSink())).toBe(100_000);

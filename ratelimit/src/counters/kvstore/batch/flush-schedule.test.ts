@@ -1,5 +1,5 @@
 // When the schedule flushes: per event-loop turn, after a window of whole milliseconds, after one
-// that is shorter than timers know, and at once.
+// that is shorter than timers support, and immediately.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FlushSchedule } from "./flush-schedule.ts";
 
@@ -75,7 +75,7 @@ describe("FlushSchedule", () => {
   });
 
   it.each([{ windowMs: 0 }, { windowMs: 0.15 }, { windowMs: 5 }])(
-    "now() flushes at once and nothing more when the window is $windowMs ms",
+    "now() flushes immediately and nothing more when the window is $windowMs ms",
     async ({ windowMs }) => {
       const schedule = createSchedule(windowMs);
       schedule.note();

@@ -1,5 +1,5 @@
 // The connections to one server: opens them, and picks one for each batch.
-import { createBackoff } from "@weir/common/backoff/backoff";
+import { Backoff } from "@weir/common/backoff/backoff";
 import type { KvstoreAddress } from "../address.ts";
 import { PooledConnection, type PooledConnectionListener } from "./pooled-connection.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
@@ -41,7 +41,7 @@ export class ConnectionPool {
   constructor(deps: ConnectionPoolDeps, { server, startup, wantsPrimary }: ConnectionPoolOptions) {
     const { target, listener, random, statistics } = deps;
     const backoff = (initialMs: number, maxMs: number) =>
-      createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random });
+      new Backoff({ initialMs, maxMs, factor: 1, jitter: true, random });
     this.#connections = Array.from({ length: server.poolSize }, () => {
       const startBackoff = backoff(startup.initialMs, startup.maxMs);
       const reconnectBackoff = backoff(

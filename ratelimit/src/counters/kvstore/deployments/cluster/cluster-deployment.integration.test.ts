@@ -99,7 +99,7 @@ describe("count() on a cluster", () => {
       server: { poolSize: 2 },
     });
     const gauge = statistics.gauge("ratelimit.redis_pool.cx_active");
-    await until(() => gauge.value === 6, DEADLINE_MS, "two connections stand to each node");
+    await until(() => gauge.value === 6, DEADLINE_MS, "two connections to each node work");
     expect([statistics.counter("ratelimit.redis_pool.cx_total").value, active.at(-1)]).toEqual([6, 6]);
     await counter.stop?.();
     expect([gauge.value, active.at(-1), statistics.counter("ratelimit.redis_pool.cx_local_close").value]).toEqual([
@@ -107,7 +107,7 @@ describe("count() on a cluster", () => {
     ]);
   });
 
-  it("case 91: count() uses a single per-second server beside a cluster", async () => {
+  it("case 91: count() uses a single per-second server next to a cluster", async () => {
     const perSecond = await startRedisServer();
     const pairs = new TestedCounters(
       (deps, options) =>

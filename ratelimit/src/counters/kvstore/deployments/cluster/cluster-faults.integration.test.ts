@@ -1,5 +1,5 @@
 // Nodes of a real cluster that hang, die, come back or are replaced, and a cluster that is down:
-// calls are answered within their bound, other slots go on, and everything recovers by itself.
+// calls are answered within their bound, other slots continue, and everything recovers by itself.
 import { afterEach, describe, expect, it } from "vitest";
 import type { Counter } from "../../../counter.ts";
 import { check, count, WaitingBatch } from "../../../counter.suite.ts";
@@ -62,7 +62,7 @@ async function expectFailure(
 }
 
 describe("a node that hangs", () => {
-  it("count() fails only for its slots, within the time limit, and works again when it goes on", async () => {
+  it("count() fails only for its slots, within the time limit, and works again when it resumes", async () => {
     const servers = await open(UNNOTICED);
     const { counter, active } = await counters.start(servers.url);
     const [hung, fine, other] = [0, 1, 2].map((index) => servers.keyOn(index, "hang", SUFFIX)) as [
@@ -82,7 +82,7 @@ describe("a node that hangs", () => {
       });
       expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
       expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-      // A call that touches it fails as a whole; nobody else is harmed.
+      // A call that touches it fails as a whole; other calls are not affected.
       await expectFailure(counter, new WaitingBatch([check(hung), check(other)]), { code: "STORE_UNAVAILABLE" });
       expect(await count(counter, check(fine))).toEqual([3]);
       await expectFailure(counter, new WaitingBatch([check(hung)], Date.now() + 50), { transient: true });
@@ -111,7 +111,7 @@ describe("a node that hangs", () => {
     }
   });
 
-  it("count() sends all groups at once when the parallelism is 0 and the pool large enough (case 126)", async () => {
+  it("count() sends all groups together when the parallelism is 0 and the pool large enough (case 126)", async () => {
     const servers = await open(UNNOTICED);
     const { counter } = await counters.start(servers.url, { server: { poolSize: 3, clusterPipelineParallelism: 0 } });
     const [hung, beside] = [servers.keyOn(0, "first", SUFFIX), servers.keyOn(1, "beside", SUFFIX)];
@@ -127,7 +127,7 @@ describe("a node that hangs", () => {
 });
 
 describe("a node that dies", () => {
-  it("count() fails for its slots at once after a while, and works again when it is back", async () => {
+  it("count() fails for its slots immediately after a while, and works again when it is back", async () => {
     const servers = await open({ args: ["--cluster-require-full-coverage", "no"] });
     const { counter, active } = await counters.start(servers.url);
     const [dead, fine] = [servers.keyOn(2, "die", SUFFIX), servers.keyOn(0, "die", SUFFIX)];
@@ -136,14 +136,14 @@ describe("a node that dies", () => {
     await until(() => active.at(-1) === 2, DEADLINE_MS, "the loss is seen");
     const refused = async (): Promise<boolean> =>
       (await timeFailure(counter, new WaitingBatch([check(dead)]))).tookMs < 20;
-    await until(refused, DEADLINE_MS, "calls fail at once while the node is away");
+    await until(refused, DEADLINE_MS, "calls fail immediately while the node is away");
     for (let times = 2; times < 20; times++) expect(await count(counter, check(fine))).toEqual([times]);
     await servers.node(2).server.start();
     await until(() => succeeds(counter, dead), DEADLINE_MS, "the node's keys are counted again");
     expect(active.at(-1)).toBe(3);
   });
 
-  it("count() goes on with the replica that takes its place", async () => {
+  it("count() continues with the replica that takes its place", async () => {
     const servers = await open({ args: ["--cluster-require-full-coverage", "no"] });
     const replica = await servers.joinEmpty();
     await servers.replicate(replica, servers.node(0));
@@ -157,7 +157,7 @@ describe("a node that dies", () => {
     await servers.node(0).client.wait(1, 5000);
     await servers.node(0).server.kill();
     await until(() => succeeds(counter, name), 2 * DEADLINE_MS, "the replica counts");
-    // One call after the other: all that failed were not carried out, and the count goes on from
+    // One call after the other: all that failed were not carried out, and the count continues from
     // what the replica has.
     const [after] = await count(counter, check(name));
     expect(after).toBe(3);
@@ -267,7 +267,7 @@ describe("start() and stop() of a cluster", () => {
     await until(() => succeeds(counter, servers.keyOn(0, "late", SUFFIX)), DEADLINE_MS, "the cluster counts");
   });
 
-  it("start() ends at once when stop() comes meanwhile", async () => {
+  it("start() ends immediately when stop() comes meanwhile", async () => {
     const { counter } = counters.create(`127.0.0.1:${await reservePort()}`, {
       options: { startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 } },
     });

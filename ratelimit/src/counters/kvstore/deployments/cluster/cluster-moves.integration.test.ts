@@ -1,4 +1,4 @@
-// Slots that move between the nodes of a real cluster while counting goes on: redirections are
+// Slots that move between the nodes of a real cluster while counting continues: redirections are
 // followed, and no increment is lost or doubled.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../../../counter.ts";
@@ -87,7 +87,7 @@ describe("count() while a slot is moving", () => {
     const { name, key, slot } = keyOf(0, "asked");
     await cluster.beginMove(slot, from, to);
     const asked = await errors(from, "ASK");
-    // A new key of a moving slot is made at the target at once, with its expiry.
+    // A new key of a moving slot is made at the target immediately, with its expiry.
     expect(await count(counter, check(name, 4))).toEqual([4]);
     expect(await Promise.all([count(counter, check(name)), count(counter, check(name))])).toEqual([[5], [6]]);
     expect(await read(counter, name)).toEqual([6]);
@@ -171,7 +171,7 @@ describe("nodes that come and go", () => {
   it("count() goes to a node that joins, and its connections end when it has left", async () => {
     const { counter, statistics } = await counters.start(cluster.node(0).server.url);
     const gauge = statistics.gauge("ratelimit.redis_pool.cx_active");
-    await until(() => gauge.value === 3, DEADLINE_MS, "a connection stands to each node");
+    await until(() => gauge.value === 3, DEADLINE_MS, "a connection to each node works");
     const from = cluster.node(0);
     const joined = await cluster.joinEmpty();
     const { name, slot } = keyOf(0, "joined");

@@ -48,7 +48,7 @@ function alone(script: Script): Script {
   };
 }
 
-/** Gives these answers one after the other, the last one for ever. */
+/** Gives these answers one after the other, the last one indefinitely. */
 function inTurn(...answers: readonly string[]): Script {
   let at = 0;
   return () => answers[Math.min(at++, answers.length - 1)];
@@ -165,7 +165,7 @@ describe("an increment that may have been carried out", () => {
     const node = await open(alone((words) => (words[0] === "INCRBY" ? END : ":1\r\n")));
     const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: SLACK_MS } });
     await expect(count(counter, check("key"))).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
-    await timeFailure(counter, new WaitingBatch([check("other")])); // By then the connection stands again.
+    await timeFailure(counter, new WaitingBatch([check("other")])); // By then the connection works again.
     expect(node.commands.filter((command) => command === `INCRBY ${KEY} 1`)).toHaveLength(1);
   });
 
@@ -207,13 +207,13 @@ describe("the topology", () => {
     { how: "nonsense", reply: "+OK\r\n", text: "the answer to CLUSTER SLOTS cannot be read" },
     { how: "no slots", reply: "*0\r\n", text: "the cluster has no slots" },
     { how: "nodes without an address", reply: slotsReply([[0, 16_383, "?", 7000]]), text: "the cluster has no slots" },
-  ])("start() fails in time when the node tells $how", async ({ reply, text }) => {
+  ])("start() fails in time when the node answers $how", async ({ reply, text }) => {
     const node = await open(() => reply);
     const { counter } = counters.create(node.url, { options: SHORT_START });
     await expect(counter.start?.()).rejects.toThrow(text);
   });
 
-  it("count() goes on with what is known when later answers cannot be read", async () => {
+  it("count() continues with what is known when later answers cannot be read", async () => {
     let isWell = true;
     const node = await open((words, { port }) => {
       if (words[0] !== "CLUSTER") return ":1\r\n";
@@ -226,7 +226,7 @@ describe("the topology", () => {
     expect(await count(counter, check("key"))).toEqual([1]);
   });
 
-  it("start() neither throws nor hangs when the node tells anything at all", async () => {
+  it("start() neither throws nor hangs when the node answers anything at all", async () => {
     const bulk = fc.string({ unit: "binary-ascii", maxLength: 12 }).map((text) => `$${text.length}\r\n${text}\r\n`);
     const number = fc.oneof(fc.nat(20_000), fc.integer()).map((value) => `:${value}\r\n`);
     const { reply } = fc.letrec<{ reply: string }>((tie) => ({

@@ -67,7 +67,7 @@ describe("start() with credentials of a cluster", () => {
     });
     const names = [0, 1, 2].map((index) => locked.keyOn(index, how, SUFFIX));
     expect(await count(counter, ...names.map((name) => check(name)))).toEqual([1, 1, 1]);
-    await until(() => active.at(-1) === 3, DEADLINE_MS, "a connection stands to each node");
+    await until(() => active.at(-1) === 3, DEADLINE_MS, "a connection to each node works");
   });
 
   it.each([

@@ -37,7 +37,7 @@ export interface ClusterOptions {
 /** One node: its process, a connection for the test's own commands, and its name in the cluster. */
 export interface ClusterNode {
   readonly server: RedisServer;
-  /** Where it hears the other nodes. */
+  /** The port for the other nodes. */
   readonly busPort: number;
   readonly client: Redis;
   readonly id: string;

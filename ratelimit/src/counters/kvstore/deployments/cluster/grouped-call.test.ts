@@ -104,14 +104,14 @@ describe("GroupedCall", () => {
     await expect(serial.batch.counts).rejects.toThrow("Cannot count on a");
   });
 
-  it("case 126: three groups are under way at once when the parallelism is 3", async () => {
+  it("case 126: three groups are in flight together when the parallelism is 3", async () => {
     const parallel = new CallUnderTest(["a", "b", "c"], 3);
     expect(parallel.underWay).toEqual(["a", "b", "c"]);
     for (const node of ["c", "a", "b"]) parallel.answer(node, 1);
     expect(await parallel.batch.counts).toEqual([1, 1, 1]);
   });
 
-  it("case 126: at most two groups are under way at once when the parallelism is 2", async () => {
+  it("case 126: at most two groups are in flight together when the parallelism is 2", async () => {
     const parallel = new CallUnderTest(["a", "b", "c", "d"], 2);
     expect(parallel.underWay).toEqual(["a", "b"]);
     parallel.answer("b", 1);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { SlotMap } from "./slot-map.ts";
 
 describe("SlotMap", () => {
-  it("ownerOf() knows nothing when nothing was told", () => {
+  it("ownerOf() is undefined before the first map", () => {
     const map = new SlotMap<string>();
     expect([map.ownerOf(0), map.ownerOf(16_383), map.isComplete, map.nodes().size]).toEqual([
       undefined,

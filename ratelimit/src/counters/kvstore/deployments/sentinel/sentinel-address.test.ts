@@ -61,7 +61,7 @@ describe("parseSentinelAddress()", () => {
       url: "mymaster,s1:1,",
       problem: `${FORMAT}; it must be host:port or redis://user:password@host:port/database for the socket type tcp, for each server of the list; number 2 is not`,
     },
-  ])("case 123: parseSentinelAddress() tells the format when the URL is '$url'", ({ url, problem }) => {
+  ])("case 123: parseSentinelAddress() reports the format when the URL is '$url'", ({ url, problem }) => {
     expect(parse(url)).toEqual({ ok: false, problem });
   });
 });

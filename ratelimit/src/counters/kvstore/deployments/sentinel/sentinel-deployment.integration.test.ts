@@ -33,7 +33,7 @@ const TEST_MS = 300_000;
 const counters = new TestedCounters(createSentinelDeployment);
 afterEach(() => counters.stop());
 
-/** Counts a key again and again, one call at a time, until told to stop. */
+/** Counts a key again and again, one call at a time, until it is stopped. */
 class Counting {
   succeeded = 0;
   failed = 0;
@@ -62,7 +62,7 @@ class Counting {
 }
 
 /**
- * A sentinel that answers everything with one text, which stands for its reply to the question for
+ * A sentinel that answers everything with one text, instead of its reply to the question for
  * the primary.
  */
 async function startScriptedSentinel(
@@ -119,13 +119,13 @@ describe("SentinelDeployment", () => {
     }
   });
 
-  it("count() goes on while all sentinels are away", { timeout: TEST_MS }, async () => {
+  it("count() continues while all sentinels are away", { timeout: TEST_MS }, async () => {
     const { counter, active } = await counters.start(stack.url, { options: PATIENT });
     const run = new Counting(counter, "no-sentinels");
     try {
       for (const sentinel of stack.sentinels) await sentinel.kill();
       const before = run.succeeded;
-      await until(() => run.succeeded > before + 200, FAIL_OVER_MS, "counting goes on");
+      await until(() => run.succeeded > before + 200, FAIL_OVER_MS, "counting continues");
     } finally {
       await run.stop();
       for (const sentinel of stack.sentinels) sentinel.start();
@@ -152,7 +152,7 @@ describe("SentinelDeployment", () => {
       );
       await until(async () => (await stack.roleOf(before)) === "slave", FAIL_OVER_MS, "the old primary is a replica");
       const switched = run.succeeded;
-      await until(() => run.succeeded > switched + 50, FAIL_OVER_MS, "counting goes on");
+      await until(() => run.succeeded > switched + 50, FAIL_OVER_MS, "counting continues");
       await run.stop();
       // One call is on its way at a time, and its connection is cut at most once by each side.
       expect(run.failed).toBeLessThanOrEqual(2);
@@ -165,20 +165,20 @@ describe("SentinelDeployment", () => {
     },
   );
 
-  it("count() goes on at the new primary when the primary is killed", { timeout: TEST_MS }, async () => {
+  it("count() continues at the new primary when the primary is killed", { timeout: TEST_MS }, async () => {
     const { counter, active, statistics } = await counters.start(stack.url);
     const killed = await stack.primary();
     const run = new Counting(counter, "killed");
     await until(() => run.succeeded > 10, FAIL_OVER_MS, "counting has begun");
     await killed.kill();
-    await until(() => active.at(-1) === 0, FAIL_OVER_MS, "the loss is told");
+    await until(() => active.at(-1) === 0, FAIL_OVER_MS, "the loss is reported");
     expect(statistics.gauge("ratelimit.redis_pool.cx_active").value).toBe(0);
     await stack.primary();
     const promotedMs = performance.now();
     const before = run.succeeded;
-    await until(() => run.succeeded > before, FAIL_OVER_MS, "counting goes on");
+    await until(() => run.succeeded > before, FAIL_OVER_MS, "counting continues");
     expect(performance.now() - promotedMs).toBeLessThan(1000 + SLACK_MS);
-    await until(() => run.succeeded > before + 20, FAIL_OVER_MS, "counting goes on for good");
+    await until(() => run.succeeded > before + 20, FAIL_OVER_MS, "counting continues");
     await run.stop();
     expect(run.slowestMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
     expect(active.at(-1)).toBe(1);
@@ -230,7 +230,7 @@ describe("SentinelDeployment with credentials and TLS", () => {
     { auth: "default:pass:word", sentinelAuth: "sesame" },
     { auth: "default:pass:word", sentinelAuth: "default:sesame" },
   ])(
-    "case 123: start() takes $sentinelAuth for the sentinels beside $auth for the store",
+    "case 123: start() takes $sentinelAuth for the sentinels and $auth for the store",
     async ({ auth, sentinelAuth }) => {
       const { counter } = await counters.start(stack.url, {
         server: { auth: new Secret(auth), sentinelAuth: new Secret(sentinelAuth), tls: tls() },
@@ -381,7 +381,7 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
       await until(
         () => statistics.gauge("ratelimit.redis_per_second_pool.cx_active").value === 2,
         FAIL_OVER_MS,
-        "both connections stand",
+        "both connections work",
       );
       expect(statistics.gauge("ratelimit.redis_pool.cx_active").value).toBe(1);
     } finally {

@@ -13,7 +13,7 @@ import { type RedisServer, startRedisServer, until } from "../../redis-server.su
 export const PRIMARY_NAME = "mymaster";
 
 /**
- * Longest wait for the sentinels to know everything, in milliseconds: they tell each other every
+ * Longest wait for the sentinels to know everything, in milliseconds: they inform each other every
  * two seconds, and look around every ten.
  */
 const AGREE_TIMEOUT_MS = 40_000;
@@ -44,7 +44,7 @@ export class SentinelServer {
     this.#process = spawn("redis-server", [this.#file, "--sentinel"], { stdio: "ignore" });
   }
 
-  /** Ends it at once. */
+  /** Ends it immediately. */
   async kill(): Promise<void> {
     const running = this.#process;
     this.#process = undefined;

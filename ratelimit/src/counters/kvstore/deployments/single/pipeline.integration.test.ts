@@ -28,7 +28,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Commands that a monitor sees while `run` is going on. */
+/** Commands that a monitor sees while `run` runs. */
 async function commandsOf(run: () => Promise<unknown>): Promise<string[]> {
   const redis = new Redis(server.port, "127.0.0.1");
   const monitor = await redis.monitor();
@@ -42,7 +42,7 @@ async function commandsOf(run: () => Promise<unknown>): Promise<string[]> {
   return seen.filter((line) => line !== "get end-of-run");
 }
 
-/** A counter that gathers as told. */
+/** A counter with these pipeline options. */
 async function startGathering(windowMs: number, limit: number, url = server.url) {
   return (await counters.start(url, { server: { pipeline: { windowMs, limit } }, options: PATIENT })).counter;
 }

@@ -159,7 +159,7 @@ describe("count() on a server", () => {
     await until(
       () => statistics.gauge("ratelimit.redis_pool.cx_active").value === 2,
       DEADLINE_MS,
-      "both connections stand",
+      "both connections work",
     );
     expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBe(2);
     await counter.stop?.();
@@ -244,7 +244,7 @@ describe("start() without a server", () => {
     await late.close();
   });
 
-  it("start() ends at once when stop() comes meanwhile", async () => {
+  it("start() ends immediately when stop() comes meanwhile", async () => {
     const port = await reservePort();
     const { counter } = counters.create(`127.0.0.1:${port}`, {
       options: { startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 } },

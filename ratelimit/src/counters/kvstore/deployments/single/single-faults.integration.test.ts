@@ -31,7 +31,7 @@ describe("count() when the server fails", () => {
   });
   afterAll(() => server.close());
 
-  it("count() answers within the time limit when the server hangs, and works again when it goes on", async () => {
+  it("count() answers within the time limit when the server hangs, and works again when it resumes", async () => {
     const { counter, statistics } = await counters.start(server.url);
     await server.pause();
     try {
@@ -107,7 +107,7 @@ describe("count() when the server fails", () => {
     await until(
       async () => (await timeFailure(counter)).tookMs < 20,
       DEADLINE_MS,
-      "calls fail at once while the server is away",
+      "calls fail immediately while the server is away",
     );
     await server.start();
     await until(() => count(counter, check("after")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
@@ -122,7 +122,7 @@ describe("count() when the server fails", () => {
       server: { poolSize: 5 },
       deps: { log, clock: () => startMs },
     });
-    await until(() => active.at(-1) === 5, DEADLINE_MS, "all connections stand");
+    await until(() => active.at(-1) === 5, DEADLINE_MS, "all connections work");
     await server.kill();
     const warnings = (text: string): number => lines.filter((line) => line.includes(text)).length;
     await until(
@@ -130,7 +130,7 @@ describe("count() when the server fails", () => {
       DEADLINE_MS,
       "a connection is refused",
     );
-    await wait(500); // Each connection tries two times or more meanwhile; the clock of the backend stands.
+    await wait(500); // Each connection tries two times or more meanwhile; the clock of the backend is stopped.
     expect(warnings("Lost the connection to the counter store")).toBe(1);
     expect(warnings("Cannot reach the counter store, trying again")).toBe(1);
     await server.start();
@@ -276,7 +276,7 @@ describe("count() when the expiry of a key may be lost", () => {
       code: "STORE_UNAVAILABLE",
     });
     expect(await redis.get("behind_4000000200")).toBe("1");
-    // Nobody ever counts that key again, and yet it must not live for ever.
+    // The key is never counted again, and must not live indefinitely.
     await until(async () => (await redis.ttl("behind_4000000200")) > 0, DEADLINE_MS, "the key expires");
   });
 
@@ -324,7 +324,7 @@ describe("count() when the server refuses", () => {
       text: "ERR increment or decrement would overflow",
     },
   ])(
-    "count() fails at once with '$text' when the key holds $what, and only for that key",
+    "count() fails immediately with '$text' when the key holds $what, and only for that key",
     async ({ key, make, text }) => {
       const { counter, statistics } = await counters.start(server.url);
       await make();
