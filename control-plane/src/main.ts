@@ -29,7 +29,7 @@ async function main(context: ProgramContext): Promise<void> {
       log,
       clock: Date.now,
       tracer: tracing.tracer,
-      markFailed: tracing.tracer === undefined ? undefined : tracing.markFailed,
+      markFailed: tracing.tracer === undefined ? undefined : (span, reason) => tracing.markFailed(span, reason),
     },
     settings,
   );

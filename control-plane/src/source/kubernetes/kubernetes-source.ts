@@ -2,7 +2,7 @@
 // ones, or of those whose Namespace has labels.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
-import { API_VERSION } from "@weir/crds/rate-limit-config/schema";
+import { API_VERSION } from "@weir/crds/rate-limit-config/schema/schema";
 
 import { type ClusterConnection, openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient, type ApiTimeouts } from "@weir/kubernetes/client/api-client";
