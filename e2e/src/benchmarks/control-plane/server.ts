@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { E2eError } from "../../errors.ts";
-import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { STACK_HOST } from "@weir/dev/ports";
-import { type ProcessGroup, startProcess } from "@weir/dev/process-group";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
 import { waitUntilReady } from "@weir/dev/ready";
 import { cpuTimeMs } from "../cpu-time.ts";
 

@@ -3,7 +3,7 @@
 // that a real server stays. Run as a process of its own.
 import { createServer } from "node:net";
 import type { Socket } from "node:net";
-import { FLAG, FRAME, PREFACE, acknowledgement, createFrameReader, frame, windowUpdate } from "../load/http2-frames.ts";
+import { FLAG, FRAME, PREFACE, acknowledgement, createFrameReader, frame, windowUpdate } from "../../parts/http2-frames.ts";
 
 /**
  * Answer of every call: ":status: 200" from the static table, a decision that says OK, and

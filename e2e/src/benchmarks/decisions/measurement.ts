@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { E2eError } from "../../errors.ts";
-import { STACK_HOST } from "@weir/dev/ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import { cpuTimeMs, residentMebibytes, waitedForCoreMs } from "../cpu-time.ts";
 import type { LoadOrder, LoadReport } from "../load/load-generator.ts";
 import type { MeasuredServer } from "./measured-server.ts";

@@ -10,7 +10,7 @@ import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
 import { E2eError } from "../../errors.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { startGuard } from "@weir/dev/guard";
+import { startGuard } from "@weir/dev/processes/guard";
 import type { BenchArguments } from "./bench-arguments.ts";
 import { BENCH_USAGE, parseBenchArguments } from "./bench-arguments.ts";
 import { compareWithEarlier } from "./compare-with-earlier.ts";

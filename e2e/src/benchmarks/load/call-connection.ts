@@ -2,7 +2,7 @@
 // All calls made during one turn of the event loop leave in one write.
 import type { Socket } from "node:net";
 import { connect } from "node:net";
-import type { CallTemplate } from "./http2-frames.ts";
+import type { CallTemplate } from "../../parts/http2-frames.ts";
 import {
   FLAG,
   FRAME,
@@ -12,7 +12,7 @@ import {
   openingBytes,
   placesOf,
   windowUpdate,
-} from "./http2-frames.ts";
+} from "../../parts/http2-frames.ts";
 
 /** Digits of the number in a key: a hundred million different keys. */
 const DIGITS = 8;
