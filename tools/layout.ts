@@ -67,6 +67,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "reserve-ports.ts",
       "server-process.ts",
       "temporary-folder.ts",
+      "servers",
       "kubernetes",
     ],
     alternatives: [],
@@ -132,7 +133,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "dev",
     mayImport: ["proto", "limits", "crds", "common", "certificates"],
     testsMayImport: ["testing"],
-    order: ["errors.ts"],
+    order: ["errors.ts", "settings.ts", "processes", "setup", "output"],
     alternatives: [],
   },
   {

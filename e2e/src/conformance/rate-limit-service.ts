@@ -160,7 +160,15 @@ export class RateLimitService {
         else resolve(answer);
       };
       const metadata = new Metadata();
-      this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, { deadline }, answered);
+      this.#client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        metadata,
+        { deadline },
+        answered,
+      );
     });
     return answerOf(response);
   }

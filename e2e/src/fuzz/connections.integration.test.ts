@@ -29,7 +29,8 @@ describe("weir-ratelimit with many connections", () => {
     expect(running.logLines(/EMFILE|ENFILE/)).toEqual([]);
     expect(await fixture.isAnswered(first[0]!, grpc, 2)).toBe(true);
     expect(await fixture.isAnswered(second[0]!, http, 2)).toBe(true);
-    for (const name of ["debug", "statistics"]) expect(await fixture.openMany(fixture.target(name), 24)).toHaveLength(24);
+    for (const name of ["debug", "statistics"])
+      expect(await fixture.openMany(fixture.target(name), 24)).toHaveLength(24);
     // What needs files continues: the rules are read again.
     running.signal("SIGHUP");
     for (const wire of first) wire.destroy();
@@ -37,32 +38,29 @@ describe("weir-ratelimit with many connections", () => {
     expect(running.complaints()).toEqual([]);
   });
 
-  it.each(["gRPC (plain)", "HTTP", "debug", "statistics"])(
-    "%s probes silent peers by TCP keep-alive",
-    async (name) => {
-      await fixture.start();
-      const target = fixture.target(name);
-      await fixture.openMany(target, 1);
-      const port = target.address.kind === "unix" ? 0 : target.address.port;
-      // proc(5), net/tcp: local address, remote address, state (01 = established), queues, timer
-      // (02 = keep-alive) and when it fires, in hundredths.
-      const timers = (): (string[] | undefined)[] =>
-        readFileSync("/proc/net/tcp", "utf8")
-          .split("\n")
-          .map((line) => line.trim().split(/\s+/))
-          .filter(
-            ([, local, , state]) =>
-              local === `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}` && state === "01",
-          )
-          .map(([, , , , , timer]) => timer?.split(":"));
-      // Until the peer's kernel has confirmed the answer, the one timer of a connection is that of
-      // retransmission (01).
-      const firesIn = await eventually("the keep-alive timer of the one connection", () => {
-        const found = timers();
-        expect(found.map((timer) => timer?.[0])).toEqual(["02"]);
-        return found[0]?.[1] ?? "";
-      });
-      expect(parseInt(firesIn, 16)).toBeLessThanOrEqual(6000);
-    },
-  );
+  it.each(["gRPC (plain)", "HTTP", "debug", "statistics"])("%s probes silent peers by TCP keep-alive", async (name) => {
+    await fixture.start();
+    const target = fixture.target(name);
+    await fixture.openMany(target, 1);
+    const port = target.address.kind === "unix" ? 0 : target.address.port;
+    // proc(5), net/tcp: local address, remote address, state (01 = established), queues, timer
+    // (02 = keep-alive) and when it fires, in hundredths.
+    const timers = (): (string[] | undefined)[] =>
+      readFileSync("/proc/net/tcp", "utf8")
+        .split("\n")
+        .map((line) => line.trim().split(/\s+/))
+        .filter(
+          ([, local, , state]) =>
+            local === `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}` && state === "01",
+        )
+        .map(([, , , , , timer]) => timer?.split(":"));
+    // Until the peer's kernel has confirmed the answer, the one timer of a connection is that of
+    // retransmission (01).
+    const firesIn = await eventually("the keep-alive timer of the one connection", () => {
+      const found = timers();
+      expect(found.map((timer) => timer?.[0])).toEqual(["02"]);
+      return found[0]?.[1] ?? "";
+    });
+    expect(parseInt(firesIn, 16)).toBeLessThanOrEqual(6000);
+  });
 });

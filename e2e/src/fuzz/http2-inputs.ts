@@ -3,7 +3,16 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import { createFrameReader, FLAG, FRAME, frame, grpcMessage, PREFACE, WINDOW, windowUpdate } from "../parts/http2-frames.ts";
+import {
+  createFrameReader,
+  FLAG,
+  FRAME,
+  frame,
+  grpcMessage,
+  PREFACE,
+  WINDOW,
+  windowUpdate,
+} from "../parts/http2-frames.ts";
 import { mutate } from "./mutation.ts";
 import type { Random } from "./random.ts";
 

@@ -58,7 +58,10 @@ export class Pod {
 
   #post(domain: string, entries: Entries): Promise<Response> {
     const descriptor = { entries: Object.entries(entries).map(([key, value]) => ({ key, value })) };
-    return fetch(`${this.httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
+    return fetch(`${this.httpUrl}/json`, {
+      method: "POST",
+      body: JSON.stringify({ domain, descriptors: [descriptor] }),
+    });
   }
 }
 

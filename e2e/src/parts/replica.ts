@@ -48,7 +48,10 @@ export async function startReplica(
   env: Env = {},
 ): Promise<Replica> {
   const ports = given ?? (await anyPorts());
-  return new Replica(ports, await startProgram("controlPlane", { ports, certificates, sourceDirectory: manifests }, env));
+  return new Replica(
+    ports,
+    await startProgram("controlPlane", { ports, certificates, sourceDirectory: manifests }, env),
+  );
 }
 
 /** A running replica. */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
 import type { Pod } from "../parts/pod.ts";
-import { startRedis } from "@weir/testing/servers/redis";
+import { sendCommand, startRedis } from "@weir/testing/servers/redis";
 import type { StoreServer } from "@weir/testing/servers/store-server";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { describeEnvoy } from "./envoy.suite.ts";
@@ -52,12 +52,12 @@ describe("two pods over one Redis", () => {
 
   it("keep their counters in Redis, with an expiry", async () => {
     await pods[0]!.ask("shared", { user: "stored" });
-    const keys = (await redis!.command("KEYS", "shared_user_stored_*"))
+    const keys = (await sendCommand(redis!, "KEYS", "shared_user_stored_*"))
       .split("\r\n")
       .filter((line) => line.startsWith("shared_user"));
     expect(keys).toHaveLength(1);
-    expect(await redis!.command("GET", keys[0]!)).toBe("$1\r\n1\r\n");
-    const seconds = Number((await redis!.command("TTL", keys[0]!)).slice(1));
+    expect(await sendCommand(redis!, "GET", keys[0]!)).toBe("$1\r\n1\r\n");
+    const seconds = Number((await sendCommand(redis!, "TTL", keys[0]!)).slice(1));
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual(24 * 60 * 60 + 300); // A day, and the jitter that spreads deletions.
   });

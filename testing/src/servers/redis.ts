@@ -41,7 +41,12 @@ export async function startRedis(folder: string, { tls, ...options }: RedisOptio
 export async function startSentinel(folder: string, masterPort: number): Promise<StoreServer> {
   return StoreServer.start(folder, "redis-sentinel", (port) => {
     const path = join(folder, `sentinel-${port}.conf`);
-    const lines = [`port ${port}`, `bind ${HOST}`, `dir ${folder}`, `sentinel monitor mymaster ${HOST} ${masterPort} 1`];
+    const lines = [
+      `port ${port}`,
+      `bind ${HOST}`,
+      `dir ${folder}`,
+      `sentinel monitor mymaster ${HOST} ${masterPort} 1`,
+    ];
     writeFileSync(path, `${lines.join("\n")}\n`);
     return [path];
   });
