@@ -120,7 +120,8 @@ export class RateLimitService {
   /** Port of the metrics; 0 when they are not served. */
   readonly statisticsPort: number;
   readonly grpcAddress: string;
-  readonly #client: Client;
+  readonly #channel: ChannelCredentials;
+  #client: Client | undefined;
 
   constructor(
     process: ProcessGroup,
@@ -134,10 +135,7 @@ export class RateLimitService {
     this.debugPort = output.ports.get("debug") ?? 0;
     this.statisticsPort = output.ports.get("statistics") ?? 0;
     this.grpcAddress = grpcSocket === undefined ? `${STACK_HOST}:${this.grpcPort}` : `unix:${grpcSocket}`;
-    this.#client = new Client(this.grpcAddress, channel, {
-      "grpc.ssl_target_name_override": "localhost",
-      "grpc.use_local_subchannel_pool": 1,
-    });
+    this.#channel = channel;
   }
 
   /** Asks about descriptors of `domain`. */
@@ -153,6 +151,7 @@ export class RateLimitService {
     }));
     const request = create(RateLimitRequestSchema, { domain, descriptors });
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitSchema).shouldRateLimit;
+    const client = this.#connect();
     const deadline = Date.now() + timeoutMs;
     const response = await new Promise<RateLimitResponse>((resolve, reject) => {
       const answered = (error: ServiceError | null, answer?: RateLimitResponse): void => {
@@ -160,15 +159,7 @@ export class RateLimitService {
         else resolve(answer);
       };
       const metadata = new Metadata();
-      this.#client.makeUnaryRequest(
-        path,
-        requestSerialize,
-        responseDeserialize,
-        request,
-        metadata,
-        { deadline },
-        answered,
-      );
+      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, { deadline }, answered);
     });
     return answerOf(response);
   }
@@ -184,10 +175,23 @@ export class RateLimitService {
     return Number((await this.statistics())[name] ?? 0);
   }
 
+  /** Closes the connection of the client; the next call opens another. */
+  disconnect(): void {
+    this.#client?.close();
+    this.#client = undefined;
+  }
+
   /** Stops it and resolves with how it ended. */
   stop(): Promise<ProcessExit> {
-    this.#client.close();
+    this.disconnect();
     return this.process.stop("SIGTERM", STOP_GRACE_MS);
+  }
+
+  #connect(): Client {
+    return (this.#client ??= new Client(this.grpcAddress, this.#channel, {
+      "grpc.ssl_target_name_override": "localhost",
+      "grpc.use_local_subchannel_pool": 1,
+    }));
   }
 }
 

@@ -96,6 +96,7 @@ export class FuzzedService {
     const { process } = this.#service;
     if (!process.isRunning()) throw process.endedError(await process.exited);
     const answer = await this.#service.askWithin(ANSWER_TIMEOUT_MS, "fuzz", { entries: { user: "good" } });
+    this.#service.disconnect(); // So that every connection is one of the fuzzer.
     if (answer.code !== "OK") throw new Error(`gRPC answers a good request with ${answer.code}`);
     for (const { name, address, speaks } of this.targets) {
       if (speaks === "grpc") continue;
