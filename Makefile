@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 # Touched after a complete installation; older than the lock file means: install again.
 INSTALLED := node_modules/.installed
 
-# More arguments for the task's program, for example: make test-unit ARGS=ratelimit/src/rules
+# More arguments for the task's program, for example: make test-unit ARGS=limits/src/rules
 ARGS ?=
 
 .PHONY: help setup build run check test test-unit test-integration generate bench bench-control-plane fuzz coverage format clean

@@ -26,8 +26,13 @@ export interface Workspace {
 
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
-  { name: "proto", mayImport: [], order: ["generated", "grpc"], alternatives: [] },
-  { name: "limits", mayImport: ["proto"], order: ["model", "validate"], alternatives: [] },
+  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout"], alternatives: [] },
+  {
+    name: "limits",
+    mayImport: ["proto"],
+    order: ["model", "validate", "rules", "window", "classify", "ownership", "explain"],
+    alternatives: [],
+  },
   {
     name: "crds",
     mayImport: ["proto", "limits"],
@@ -74,19 +79,9 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "kubernetes",
-    mayImport: ["crds", "common"],
+    mayImport: ["common"],
     testsMayImport: ["testing"],
-    order: [
-      "api-resource.ts",
-      "api-failure.ts",
-      "kubernetes-object.ts",
-      "problem-log.ts",
-      "line-splitter.ts",
-      "watchdog.ts",
-      "access",
-      "api-client.ts",
-      "reflector",
-    ],
+    order: ["mapping.ts", "access", "client", "reflector"],
     alternatives: [],
   },
   {
@@ -103,7 +98,6 @@ export const WORKSPACES: readonly Workspace[] = [
     order: [
       "errors.ts",
       "statistics",
-      "rules",
       "health",
       "config",
       "counters",
@@ -124,7 +118,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "cli",
-    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["rules", "config/files"] }],
+    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["config/files"] }],
     testsMayImport: ["testing", "certificates"],
     order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout", "client"],
     alternatives: [],

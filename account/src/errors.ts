@@ -1,7 +1,6 @@
-// The errors of the account service: every code a caller or an operator can meet, and the class
-// that carries the codes of calls. Which HTTP status a code becomes stands in http/error-status.ts.
-import type { ErrorTable } from "@weir/common/errors/service-error";
-import { ServiceError } from "@weir/common/errors/service-error";
+// The errors of the account service: every code that a caller or an operator can meet, and the class
+// that carries the codes of calls. http/error-status.ts maps them to HTTP.
+import { type ErrorTable, ServiceError } from "@weir/common/errors/service-error";
 
 /** The error codes of calls to the account service: `code` in the body of an answer. */
 export const CALL_ERRORS = {
@@ -22,7 +21,7 @@ export const CALL_ERRORS = {
     meaning: "The form has more parts than the service reads.",
     remedy: "Send at most 10 text fields and one file; fields other than email, password, name and avatar are ignored.",
   },
-  duplicate_field: { meaning: "A known field stands in the form twice.", remedy: "Send each field once." },
+  duplicate_field: { meaning: "A known field appears twice in the form.", remedy: "Send each field once." },
   invalid_credentials: {
     meaning: "No account has this e-mail address and password.",
     remedy: "Check both and try again.",
@@ -36,7 +35,7 @@ export const CALL_ERRORS = {
     remedy: "Call refresh-token once and repeat the call.",
   },
   token_invalid: {
-    meaning: "The token in the cookie is not one of this service, or the cookie stands twice in the request.",
+    meaning: "The token in the cookie is not one of this service, or the cookie appears twice in the request.",
     remedy: "Log in again.",
   },
   session_revoked: { meaning: "The session of the token has ended.", remedy: "Log in again." },
@@ -108,14 +107,14 @@ export type CallErrorCode = keyof typeof CALL_ERRORS;
 /** Codes of errors that end the start. */
 export type StartErrorCode = keyof typeof START_ERRORS;
 
-/** What is wrong with one input of a call; `field` is its name in the request. */
+/** The fault of one input of a call; `field` is its name in the request. */
 export interface FieldError {
   readonly field: string;
   readonly message: string;
   readonly code: string;
 }
 
-/** What an `AccountError` can carry besides code and message. */
+/** The details of an `AccountError`. */
 export interface AccountErrorDetails {
   /** Inputs at fault, in the order of the form. */
   readonly fields?: readonly FieldError[];
@@ -130,8 +129,8 @@ export interface AccountErrorDetails {
 }
 
 /**
- * Ends a call with a code; `message` is shown to the person who made it, so it holds no input and
- * no detail of the inside.
+ * Ends a call with a code; `message` is shown to the person who made it, so it holds no input
+ * and no internal detail.
  */
 export class AccountError extends ServiceError<CallErrorCode> {
   override readonly name = "AccountError";
@@ -151,7 +150,7 @@ export class StartError extends ServiceError<StartErrorCode> {
   override readonly name = "StartError";
 }
 
-/** An error about exactly one input: its message is also the message of the whole. */
+/** An error about exactly one input: its message is also that of the error. */
 export function fieldError(code: CallErrorCode, field: FieldError): AccountError {
   return new AccountError(code, field.message, { fields: [field] });
 }

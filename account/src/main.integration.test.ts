@@ -1,20 +1,18 @@
 // The program as an operator runs it: a process with an environment, signals, and a sudden end.
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { statSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { eventually } from "@weir/testing/eventually";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
 import { formBody } from "./running-service.suite.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-const READY_TIMEOUT_MS = 40_000;
 
 interface Program {
   readonly child: ChildProcess;
@@ -22,11 +20,11 @@ interface Program {
   readonly exited: Promise<number | null>;
 }
 
-let directory: string;
+let folder: ReturnType<typeof makeTemporaryFolder>;
 const programs: Program[] = [];
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weir-account-main-"));
+  folder = makeTemporaryFolder();
 });
 
 afterEach(async () => {
@@ -34,7 +32,7 @@ afterEach(async () => {
     child.kill("SIGKILL");
     await exited;
   }
-  rmSync(directory, { recursive: true });
+  folder.remove();
 });
 
 function run(env: Readonly<Record<string, string>>): Program {
@@ -42,7 +40,7 @@ function run(env: Readonly<Record<string, string>>): Program {
     PATH: String(process.env["PATH"]),
     PORT: "0",
     METRICS_PORT: "0",
-    DATA_DIR: directory,
+    DATA_DIR: folder.path,
     BCRYPT_COST: "4",
     SHUTDOWN_DRAIN: "0s",
   };
@@ -58,16 +56,13 @@ function run(env: Readonly<Record<string, string>>): Program {
   return program;
 }
 
-/** The origin of the program once it says that it is ready. */
-async function ready(program: Program): Promise<string> {
-  const deadlineMs = performance.now() + READY_TIMEOUT_MS;
-  for (;;) {
-    const url = /account service ready.* url="?([^\s"]+)/.exec(program.output())?.[1];
-    if (url !== undefined) return url;
-    if (performance.now() > deadlineMs || program.child.exitCode !== null)
-      throw new Error(`not ready: ${program.output()}`);
-    await sleep(20);
-  }
+/** The origin of the program once it is ready. */
+function ready(program: Program): Promise<string> {
+  return eventually("the program to be ready", () => {
+    const url = /Account service ready.* url="?([^\s"]+)/.exec(program.output())?.[1];
+    if (url === undefined) throw new Error(program.output());
+    return url;
+  });
 }
 
 function register(url: string, email: string): Promise<Response> {
@@ -117,7 +112,7 @@ describe("weir-account", () => {
       .map((line) => line.split(";")[0])
       .join("; ");
     const workers = [0, 1, 2, 3].map(registerOn);
-    while (confirmed.length < 20) await sleep(5);
+    await eventually("twenty registrations", () => expect(confirmed.length).toBeGreaterThanOrEqual(20));
     first.child.kill("SIGKILL");
     await Promise.all(workers);
     const again = await ready(run({}));
@@ -126,7 +121,7 @@ describe("weir-account", () => {
     expect(me.status).toBe(200);
   });
 
-  it("T94 finishes what runs at SIGTERM, refuses the rest, and exits with 0", async () => {
+  it("finishes what runs at SIGTERM, refuses the rest, and exits with 0", async () => {
     const program = run({ BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "3s" });
     const url = await ready(program);
     // Few enough that none of them waits for its hash longer than one may, on a busy machine
@@ -143,40 +138,40 @@ describe("weir-account", () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 
-  it("T17 T95 starts in production with real secrets", async () => {
+  it("starts in production with real secrets", async () => {
     const program = run(PRODUCTION);
     await ready(program);
-    expect(program.output()).not.toContain("not fit for production");
+    expect(program.output()).not.toContain("Not fit for production");
   });
 
   it.each([
     {
-      name: "T17 one secret for both tokens",
+      name: "one secret for both tokens",
       env: { REFRESH_TOKEN_SECRET: PRODUCTION.ACCESS_TOKEN_SECRET },
       setting: "REFRESH_TOKEN_SECRET",
       value: PRODUCTION.ACCESS_TOKEN_SECRET,
     },
     {
-      name: "T17 a short secret",
+      name: "a short secret",
       env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
       setting: "ACCESS_TOKEN_SECRET",
       value: "Xy3!hq8Z",
     },
     {
-      name: "T17 a placeholder",
+      name: "a placeholder",
       env: { ACCESS_TOKEN_SECRET: "changeme" },
       setting: "ACCESS_TOKEN_SECRET",
       value: "changeme",
     },
-    { name: "T95 the embedded store", env: { ALLOW_EMBEDDED: "" }, setting: "STORE", value: undefined },
+    { name: "the embedded store", env: { ALLOW_EMBEDDED: "" }, setting: "STORE", value: undefined },
     {
-      name: "T95 insecure cookies",
+      name: "insecure cookies",
       env: { COOKIE_INSECURE_DEV: "true" },
       setting: "COOKIE_INSECURE_DEV",
       value: undefined,
     },
-    { name: "T95 every origin", env: { CORS_ORIGINS: "*" }, setting: "CORS_ORIGINS", value: undefined },
-    { name: "T95 every proxy", env: { TRUST_PROXY: "true" }, setting: "TRUST_PROXY", value: undefined },
+    { name: "every origin", env: { CORS_ORIGINS: "*" }, setting: "CORS_ORIGINS", value: undefined },
+    { name: "every proxy", env: { TRUST_PROXY: "true" }, setting: "TRUST_PROXY", value: undefined },
   ])("does not start in production with $name", async ({ env, setting, value }) => {
     const program = run({ ...PRODUCTION, ...env });
     expect(await program.exited).toBe(1);
@@ -197,14 +192,14 @@ describe("weir-account", () => {
   });
 
   it("names a data directory it cannot have", async () => {
-    const file = join(directory, "file");
+    const file = join(folder.path, "file");
     writeFileSync(file, "");
     const program = run({ DATA_DIR: join(file, "data") });
     expect(await program.exited).toBe(1);
     expect(program.output()).toContain(`Cannot use DATA_DIR ${join(file, "data")}`);
   });
 
-  it("ends when nobody can make its data directory", async () => {
+  it("ends when it cannot create its data directory", async () => {
     const program = run({ DATA_DIR: "/proc/weir/data" });
     expect(await program.exited).toBe(1);
     expect(program.output()).toContain(
@@ -214,8 +209,8 @@ describe("weir-account", () => {
 
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
-    expect(statSync(join(directory, "token-secrets.json")).mode & 0o777).toBe(0o600);
-    expect(statSync(join(directory, "accounts.sqlite")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder.path, "token-secrets.json")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder.path, "accounts.sqlite")).mode & 0o777).toBe(0o600);
   });
 });
 

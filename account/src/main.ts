@@ -10,7 +10,7 @@ runProgram(
   },
   async (context) => {
     const settings = parseSettings(context.env);
-    // Loaded only now, so that --help and a wrong setting are answered at once.
+    // Loaded only now, so that --help and a wrong setting are answered quickly.
     const { runService } = await import("./run-service.ts");
     await runService(settings, context);
   },

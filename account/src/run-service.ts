@@ -1,4 +1,4 @@
-// The life of the process around the service: log, start, what the operator is told, and the end.
+// Runs the service in its process: log, start, messages for the operator, stop.
 import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
@@ -14,11 +14,11 @@ export async function runService(settings: Settings, context: ProgramContext): P
     clock: Date.now,
     stopsAtOnce: () => context.signalName() === "SIGINT",
   });
-  for (const warning of settings.warnings) log.warn("not fit for production", { reason: warning });
+  for (const warning of settings.warnings) log.warn("Not fit for production", { reason: warning });
   service.lifecycle.add({
     name: "announcement",
     start: () => {
-      log.info("account service ready", {
+      log.info("Account service ready", {
         url: service.url(),
         metrics: `${service.metricsUrl()}/metrics`,
         data: settings.dataDirectory,
@@ -26,5 +26,5 @@ export async function runService(settings: Settings, context: ProgramContext): P
     },
   });
   await runUntilAborted(service.lifecycle, context.signal);
-  log.info("account service stopped");
+  log.info("Account service stopped");
 }

@@ -1,14 +1,11 @@
 // A whole service on free ports for tests, with a clock that the test moves, and an HTTP client
-// that sends exactly what it is told.
-import { mkdtempSync, rmSync } from "node:fs";
-import { request as httpRequest } from "node:http";
-import type { IncomingHttpHeaders } from "node:http";
+// that sends exactly the given bytes.
+import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createLog } from "@weir/common/log/log";
 import type { HttpTimeouts } from "@weir/common/net/http-listener";
 import type { Env } from "@weir/common/settings/read-env";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { png } from "./media/sample-images.suite.ts";
 import { createService } from "./service.ts";
 import { parseSettings } from "./settings.ts";
@@ -68,7 +65,7 @@ export interface RunningService {
 
 /** Starts a service with fast hashes on free ports of 127.0.0.1; `env` adds to its settings. */
 export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts> = {}): Promise<RunningService> {
-  const directory = mkdtempSync(join(tmpdir(), "weir-account-"));
+  const folder = makeTemporaryFolder();
   const logLines: string[] = [];
   const state = { offsetMs: 0 };
   const start = async (further: Env): Promise<ReturnType<typeof createService>> => {
@@ -76,7 +73,7 @@ export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts
       HOST: "127.0.0.1",
       PORT: "0",
       METRICS_PORT: "0",
-      DATA_DIR: directory,
+      DATA_DIR: folder.path,
       BCRYPT_COST: "4",
       SHUTDOWN_DRAIN: "0s",
     };
@@ -94,7 +91,7 @@ export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts
     get metricsUrl() {
       return service.metricsUrl();
     },
-    directory,
+    directory: folder.path,
     logLines,
     advance: (ms) => {
       state.offsetMs += ms;
@@ -117,7 +114,7 @@ export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts
     },
     stop: async () => {
       await service.lifecycle.stop();
-      rmSync(directory, { recursive: true });
+      folder.remove();
     },
   };
   return running;

@@ -5,8 +5,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
-import { cookieHeader, cookieValue, startService, USER } from "./running-service.suite.ts";
-import type { Answer, RunningService } from "./running-service.suite.ts";
+import {
+  type Answer,
+  cookieHeader,
+  cookieValue,
+  type RunningService,
+  startService,
+  USER,
+} from "./running-service.suite.ts";
 
 let service: RunningService;
 
@@ -25,7 +31,7 @@ function post(name: string, cookie: string): Promise<Answer> {
 }
 
 describe("register", () => {
-  it("T66 answers 201 with the user, no cookies, and nothing of the inside", async () => {
+  it("answers 201 with the user, no cookies, and nothing of the inside", async () => {
     const answer = await service.register({ ...USER, name: " Ada " });
     expect([answer.status, answer.headers.location, answer.setCookies]).toEqual([201, "/api/v1/user/current-user", []]);
     const user = answer.json["user"] as Record<string, unknown>;
@@ -55,7 +61,7 @@ describe("register", () => {
     expect(images()).toHaveLength(1);
   });
 
-  it("T65 lets one of 30 at once in, tells 29 that the address is taken, and leaves one user and one image", async () => {
+  it("accepts one of 30 at a time, answers 29 that the address is taken, and leaves one user and one image", async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => service.register()));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([201, ...Array.from({ length: 29 }, () => 409)]);
@@ -63,7 +69,7 @@ describe("register", () => {
     expect(rows()).toHaveLength(1);
   });
 
-  it("T55 T66 stores only known fields, and of the password only a hash", async () => {
+  it("stores only known fields, and of the password only a hash", async () => {
     const further = ["__proto__", "constructor.prototype.x", "email[$ne]", "sessions[0][sid]", "passwordHash", "_id"];
     const extra = further.map((name) => ({ name, value: '{"isAdmin":true}' }));
     const avatar = { name: "avatar", value: png(), fileName: "a.png", type: "image/png" };
@@ -96,7 +102,7 @@ describe("login", () => {
     await service.register();
   });
 
-  it("T36 sets exactly two cookies that scripts cannot read, and puts no token in the body", async () => {
+  it("sets exactly two cookies that scripts cannot read, and puts no token in the body", async () => {
     const answer = await service.login();
     expect(answer.status).toBe(200);
     expect(answer.setCookies.map((cookie) => cookie.replace(/=[^;]+/, "=…"))).toEqual([
@@ -107,7 +113,7 @@ describe("login", () => {
     expect(answer.text).not.toContain(cookieValue(cookieHeader(answer), "__Host-accessToken"));
   });
 
-  it("T58 answers alike for an unknown address and a wrong password", async () => {
+  it("answers alike for an unknown address and a wrong password", async () => {
     const wrong = await service.login({ ...USER, password: "wrong" });
     const unknown = await service.login({ ...USER, email: "nobody@x.com" });
     const comparable = ({ status, json, headers }: Answer): unknown => [
@@ -121,7 +127,7 @@ describe("login", () => {
     expect(wrong.headers["www-authenticate"]).toBe('Cookie realm="account"');
   });
 
-  it("T70 refuses as busy what is too much of 200 at once, and holds up no other call", async () => {
+  it("refuses as busy what is too much of 200 at a time, and holds up no other call", async () => {
     await service.restart({ BCRYPT_COST: "12", BCRYPT_CONCURRENCY: "1" });
     const cookie = await service.session();
     let open = 200;
@@ -139,7 +145,7 @@ describe("login", () => {
     for (const { json, headers } of busy) expect([json["code"], headers["retry-after"]]).toEqual(["busy", "1"]);
   });
 
-  it("T32 ends the session of a planted cookie and opens a new one", async () => {
+  it("ends the session of a planted cookie and opens a new one", async () => {
     await service.register({ email: "evil@x.com", password: "attackers password" });
     const planted = cookieHeader(await service.login({ email: "evil@x.com", password: "attackers password" }));
     const own = cookieHeader(await service.login(USER, { Cookie: planted }));
@@ -147,7 +153,7 @@ describe("login", () => {
     expect((await currentUser(planted)).json["code"]).toBe("session_revoked");
   });
 
-  it("T31 ends the first of eleven sessions", async () => {
+  it("ends the first of eleven sessions", async () => {
     const first = await service.session();
     const second = await service.session();
     for (let count = 0; count < 9; count++) await service.session();
@@ -164,7 +170,7 @@ describe("login", () => {
     expect((await service.login()).status).toBe(200);
   });
 
-  it("T34 stores nothing that could be replayed", async () => {
+  it("stores nothing that could be replayed", async () => {
     const cookie = await service.session();
     const dump =
       readFileSync(join(service.directory, "accounts.sqlite-wal")).toString("latin1") + JSON.stringify(rows());
@@ -183,7 +189,7 @@ describe("current-user, refresh-token and logout", () => {
     cookie = await service.session();
   });
 
-  it("tell the profile, and 401 not_authenticated without cookies", async () => {
+  it("answer the profile, and 401 not_authenticated without cookies", async () => {
     expect((await currentUser(cookie)).json["user"]).toMatchObject({ email: "a@x.com", name: null });
     const anonymous = await service.call({ path: "/api/v1/user/current-user" });
     expect([anonymous.status, anonymous.json["code"], anonymous.setCookies]).toEqual([401, "not_authenticated", []]);
@@ -210,12 +216,12 @@ describe("current-user, refresh-token and logout", () => {
     ]);
   });
 
-  it("T24 take twenty refreshes at once", async () => {
+  it("take twenty refreshes at a time", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => post("refresh-token", cookie)));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
   });
 
-  it("T28 end the session at once at logout, for every token of it and for no other session", async () => {
+  it("end the session immediately at logout, for every token of it and for no other session", async () => {
     const other = await service.session();
     const answer = await post("logout", cookie);
     expect([answer.status, answer.setCookies.length]).toEqual([200, 2]);
@@ -226,7 +232,7 @@ describe("current-user, refresh-token and logout", () => {
     expect(JSON.parse(String(rows()[0]?.["sessions"]))).toHaveLength(1);
   });
 
-  it("T29 refuse a logout without or with an expired access token and leave the session alone", async () => {
+  it("refuse a logout without or with an expired access token and keep the session", async () => {
     expect((await post("logout", "a=b")).json["code"]).toBe("not_authenticated");
     service.advance(10 * 60_000 + 6000);
     const expired = await post("logout", cookie);
@@ -234,7 +240,7 @@ describe("current-user, refresh-token and logout", () => {
     expect((await post("refresh-token", cookie)).status).toBe(200);
   });
 
-  it("T33 answer 401 for a user that is gone", async () => {
+  it("answer 401 for a user that is gone", async () => {
     const database = new DatabaseSync(join(service.directory, "accounts.sqlite"));
     database.exec("DELETE FROM users");
     database.close();
@@ -250,7 +256,7 @@ describe("current-user, refresh-token and logout", () => {
     expect((await service.login()).status).toBe(200);
   });
 
-  it("T18 T19 treat another spelling of a signature as the same token", async () => {
+  it("treat another spelling of a signature as the same token", async () => {
     const access = cookieValue(cookie, "__Host-accessToken");
     expect((await post("logout", cookie)).status).toBe(200);
     for (const variant of [access, `${access}==`, respelled(access)]) {
@@ -258,7 +264,7 @@ describe("current-user, refresh-token and logout", () => {
     }
   });
 
-  it("T15 T16 T22 take each token in its own cookie only", async () => {
+  it("take each token in its own cookie only", async () => {
     const access = cookieValue(cookie, "__Host-accessToken");
     const refresh = cookieValue(cookie, "__Host-refreshToken");
     expect((await currentUser(`__Host-accessToken=${refresh}`)).json["code"]).toBe("token_invalid");
@@ -271,19 +277,19 @@ describe("current-user, refresh-token and logout", () => {
     expect([bearer.status, query.status]).toEqual([401, 401]);
   });
 
-  it("T37 refuse a cookie that stands twice, in either order, and clear it", async () => {
+  it("refuse a cookie that appears twice, in either order, and clear it", async () => {
     for (const header of [`__Host-accessToken=bad; ${cookie}`, `${cookie}; __Host-accessToken=bad`]) {
       const answer = await currentUser(header);
       expect([answer.json["code"], answer.setCookies.length]).toEqual(["token_invalid", 2]);
     }
   });
 
-  it("T39 do not know the cookie in another case", async () => {
+  it("do not know the cookie in another case", async () => {
     const access = cookieValue(cookie, "__Host-accessToken");
     expect((await currentUser(`__host-accesstoken=${access}`)).json["code"]).toBe("not_authenticated");
   });
 
-  it("T38 refuse two refresh cookies, and cookies of two sessions, in path mode", async () => {
+  it("refuse two refresh cookies, and cookies of two sessions, in path mode", async () => {
     await service.restart({ COOKIE_SCOPE: "path" });
     const [mine, other] = [await service.session(), await service.session()];
     const refresh = cookieValue(mine, "__Secure-refreshToken");

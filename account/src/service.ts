@@ -1,45 +1,35 @@
-// Puts the service together, in the order in which a call passes through it from the inside out:
-// keys, store, media, passwords, calls, HTTP.
+// Builds the service, from the inside out: keys, store, media, passwords, calls, HTTP.
 import { randomBytes, randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AdminServer, respondText } from "@weir/common/admin/admin-server";
 import { makeFolder } from "@weir/common/files/make-folder";
-import { createLifecycle } from "@weir/common/lifecycle/lifecycle";
-import type { Lifecycle, Part } from "@weir/common/lifecycle/lifecycle";
+import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
-import { HttpListener } from "@weir/common/net/http-listener";
-import type { HttpTimeouts } from "@weir/common/net/http-listener";
-import { formatAddress } from "@weir/common/net/listen";
-import type { ListenAddress } from "@weir/common/net/listen";
+import { HttpListener, type HttpTimeouts } from "@weir/common/net/http-listener";
+import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 import { StartError } from "./errors.ts";
-import { createAccountHandlers } from "./http/account-routes.ts";
-import type { AccountHandlers } from "./http/account-routes.ts";
+import { type AccountHandlers, createAccountHandlers } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
-import { createHealth } from "./http/health.ts";
-import type { HealthState } from "./http/health.ts";
+import { createHealth, type HealthState } from "./http/health.ts";
 import { MEDIA_PATH } from "./http/media-route.ts";
 import { createLocalMediaStore } from "./media/local/local-media-store.ts";
 import type { MediaStore } from "./media/media-store.ts";
-import { createAccountMetrics } from "./metrics/account-metrics.ts";
-import type { AccountMetrics, RouteSeries } from "./metrics/account-metrics.ts";
-import { fixedKeys, generatedKeys, watchedKeys } from "./sessions/key-source.ts";
-import type { KeySourcePart } from "./sessions/key-source.ts";
+import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./metrics/account-metrics.ts";
+import { fixedKeys, generatedKeys, type KeySourcePart, watchedKeys } from "./sessions/key-source.ts";
 import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
-import { openEmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
-import type { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
+import { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
 import type { AccountDeps } from "./users/account-deps.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
-import { loadCommonPasswords } from "./users/password-rules.ts";
-import type { PasswordRules } from "./users/password-rules.ts";
-import { createWorkQueue } from "./users/work-queue.ts";
+import { loadCommonPasswords, type PasswordRules } from "./users/password-rules.ts";
+import { WorkQueue } from "./users/work-queue.ts";
 
-/** Time that parts besides the HTTP server may take to stop, in milliseconds. */
+/** Time that parts other than the HTTP listener have to stop, in milliseconds. */
 const STOP_MARGIN_MS = 2000;
 
 /**
@@ -52,16 +42,16 @@ const KEEP_ALIVE_MS = 65_000;
 const HASH_WAITING_MAX = 64;
 const HASH_WAIT_MAX_MS = 3000;
 
-/** What the service is given from outside. */
+/** The dependencies of the service. */
 export interface ServiceDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Whether the stop should skip the drain wait, as somebody at a terminal expects. */
+  /** Whether the stop skips the drain, as a user at a terminal expects. */
   readonly stopsAtOnce: () => boolean;
 }
 
-/** The assembled service. */
+/** The service. */
 export interface Service {
   readonly lifecycle: Lifecycle;
   /** Origin under which browsers reach it, once started. */
@@ -72,7 +62,7 @@ export interface Service {
   metricsUrl(): string;
 }
 
-/** Assembles the service; throws a StartError when keys or data cannot be used. */
+/** Builds the service; throws a StartError when keys or data cannot be used. */
 export function createService(
   settings: Settings,
   deps: ServiceDeps,
@@ -83,7 +73,7 @@ export function createService(
   const metrics = createAccountMetrics(ROUTE_SERIES);
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
   const keys = openKeys(settings, dataDirectory, log);
-  const store = openEmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
+  const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
   const media = createLocalMediaStore({
     directory: join(dataDirectory, "media"),
     publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
@@ -171,7 +161,7 @@ async function loadPasswordRules(settings: Settings): Promise<PasswordRules> {
   return { minLength: settings.passwordMinLength, isPeppered: settings.passwordPepper !== undefined, common };
 }
 
-/** What the calls are made of. */
+/** The dependencies of the calls. */
 interface CallParts {
   readonly clock: () => number;
   readonly keys: KeySourcePart;
@@ -190,7 +180,7 @@ function createCalls(
     accessTtlMs: settings.accessTtlMs,
     refreshMaxMs: settings.refreshAbsoluteMs,
   };
-  const queue = createWorkQueue({
+  const queue = new WorkQueue({
     concurrency: settings.bcryptConcurrency,
     waitingMax: HASH_WAITING_MAX,
     waitMaxMs: HASH_WAIT_MAX_MS,
@@ -266,6 +256,6 @@ function storePart(store: EmbeddedUserStore): Part {
 async function drain(settings: Settings, health: HealthState, deps: ServiceDeps): Promise<void> {
   health.drain();
   if (deps.stopsAtOnce() || settings.shutdownDrainMs === 0) return;
-  deps.log.info("draining", { ms: settings.shutdownDrainMs });
+  deps.log.info("Draining", { ms: settings.shutdownDrainMs });
   await sleep(settings.shutdownDrainMs);
 }

@@ -1,16 +1,13 @@
-// The settings of the token keys, and which secrets are too weak to start with.
+// The settings of the token keys, and the check for weak secrets.
 import type { EnvReader } from "@weir/common/settings/read-env";
-import { REDACTED } from "@weir/common/settings/secret";
-import type { Secret } from "@weir/common/settings/secret";
+import { REDACTED, type Secret } from "@weir/common/settings/secret";
 import { SECRET_MIN_BYTES } from "./sessions/key-ring.ts";
 
 /** Words of examples that people forget to replace. */
 const PLACEHOLDER =
   /change.?(me|it|this)|replace.?(me|this)|placeholder|example|default|your.?.*(secret|key)|insecure|todo/i;
 
-/**
- * Fewest different characters of a secret that somebody made and did not just hold a key down for.
- */
+/** Fewest different characters of a secret: fewer come from a key that is held down. */
 const DISTINCT_MIN = 8;
 
 const SECRET_ALLOWED = `at least ${SECRET_MIN_BYTES} random bytes`;

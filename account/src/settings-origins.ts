@@ -55,7 +55,7 @@ function isOrigin(text: string): boolean {
 function readTrustProxy(read: EnvReader): number | readonly string[] | false {
   const entries = read.list("TRUST_PROXY", {
     effect:
-      "Number of proxies in front, or their networks as 10.0.0.0/8,…, whose X-Forwarded-For is believed; not set, nobody's.",
+      "Number of proxies in front, or their networks as 10.0.0.0/8,…, whose X-Forwarded-For is trusted; not set, none.",
   });
   const [first] = entries;
   if (first === undefined) return false;
@@ -64,7 +64,7 @@ function readTrustProxy(read: EnvReader): number | readonly string[] | false {
     read.problem(
       "TRUST_PROXY",
       entry,
-      "a number of proxies up to 99, or networks such as 10.0.0.0/8; trusting everybody is not possible",
+      "a number of proxies up to 99, or networks such as 10.0.0.0/8; all networks cannot be trusted",
     );
   }
   return entries;

@@ -1,5 +1,4 @@
-import { SettingsError } from "@weir/common/settings/read-env";
-import type { Env } from "@weir/common/settings/read-env";
+import { type Env, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 import { describeSettings, parseSettings } from "./settings.ts";
 
@@ -77,7 +76,7 @@ describe("parseSettings()", () => {
     );
   });
 
-  it("warns of a production without PUBLIC_ORIGIN, whose avatars nobody could see", () => {
+  it("warns of a production without PUBLIC_ORIGIN, whose avatars no browser could load", () => {
     expect(parseSettings({ ...PRODUCTION, PUBLIC_ORIGIN: "" }).warnings).toEqual([
       "PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them",
     ]);
@@ -97,44 +96,48 @@ describe("parseSettings()", () => {
 
   it.each([
     {
-      name: "T17 the same secret twice",
+      name: "the same secret twice",
       env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: ACCESS },
       names: ["REFRESH_TOKEN_SECRET"],
     },
     {
-      name: "T17 a secret of 8 characters",
+      name: "a secret of 8 characters",
       env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
       names: ["ACCESS_TOKEN_SECRET"],
     },
     {
-      name: "T17 a placeholder",
+      name: "a placeholder",
       env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "changeme" },
       names: ["ACCESS_TOKEN_SECRET"],
     },
     {
-      name: "T17 a long placeholder",
+      name: "a long placeholder",
       env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "change-me-change-me-change-me-change-me" },
       names: ["ACCESS_TOKEN_SECRET"],
     },
     {
-      name: "T17 one key held down",
+      name: "one key held down",
       env: { ...PRODUCTION, REFRESH_TOKEN_SECRET: "a".repeat(64) },
       names: ["REFRESH_TOKEN_SECRET"],
     },
     {
-      name: "T17 no secrets",
+      name: "no secrets",
       env: { NODE_ENV: "production", ALLOW_EMBEDDED: "true" },
       names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"],
     },
     { name: "one of two secrets", env: { ACCESS_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
-    { name: "secrets beside a key file", env: { ...PRODUCTION, TOKEN_KEYS_FILE: "/keys" }, names: ["TOKEN_KEYS_FILE"] },
-    { name: "T95 the embedded store", env: { ...PRODUCTION, ALLOW_EMBEDDED: "false" }, names: ["STORE", "MEDIA"] },
     {
-      name: "T95 insecure cookies",
+      name: "secrets next to a key file",
+      env: { ...PRODUCTION, TOKEN_KEYS_FILE: "/keys" },
+      names: ["TOKEN_KEYS_FILE"],
+    },
+    { name: "the embedded store", env: { ...PRODUCTION, ALLOW_EMBEDDED: "false" }, names: ["STORE", "MEDIA"] },
+    {
+      name: "insecure cookies",
       env: { ...PRODUCTION, COOKIE_INSECURE_DEV: "true" },
       names: ["COOKIE_INSECURE_DEV"],
     },
-    { name: "T95 every origin", env: { ...PRODUCTION, CORS_ORIGINS: "*" }, names: ["CORS_ORIGINS"] },
+    { name: "every origin", env: { ...PRODUCTION, CORS_ORIGINS: "*" }, names: ["CORS_ORIGINS"] },
     { name: "the null origin", env: { CORS_ORIGINS: "null" }, names: ["CORS_ORIGINS"] },
     {
       name: "an origin with a path",
@@ -142,7 +145,7 @@ describe("parseSettings()", () => {
       names: ["CORS_ORIGINS"],
     },
     { name: "an origin in capitals", env: { PUBLIC_ORIGIN: "HTTPS://A.EXAMPLE" }, names: ["PUBLIC_ORIGIN"] },
-    { name: "T95 trust in every proxy", env: { ...PRODUCTION, TRUST_PROXY: "true" }, names: ["TRUST_PROXY"] },
+    { name: "trust in every proxy", env: { ...PRODUCTION, TRUST_PROXY: "true" }, names: ["TRUST_PROXY"] },
     { name: "a network of no bits", env: { TRUST_PROXY: "0.0.0.0/0" }, names: ["TRUST_PROXY"] },
     { name: "a cost below 10 in production", env: { ...PRODUCTION, BCRYPT_COST: "9" }, names: ["BCRYPT_COST"] },
     {
@@ -161,7 +164,7 @@ describe("parseSettings()", () => {
       names: ["COOKIE_SAMESITE"],
     },
     {
-      name: "three things at once",
+      name: "three problems together",
       env: { PORT: "x", BCRYPT_COST: "99", MAX_SESSIONS: "0" },
       names: ["PORT", "MAX_SESSIONS", "BCRYPT_COST"],
     },
@@ -169,7 +172,7 @@ describe("parseSettings()", () => {
     expect(problems(env)).toEqual(names);
   });
 
-  it("T17 names the setting and not the value", () => {
+  it("names the setting and not the value", () => {
     const message = messageOf({ ...PRODUCTION, ACCESS_TOKEN_SECRET: "tiny-value" });
     expect(message).toContain("ACCESS_TOKEN_SECRET");
     expect(message).not.toContain("tiny-value");

@@ -1,19 +1,16 @@
 // The settings of weir-account: every environment variable with its default and effect, read once
 // into one frozen object.
 import { availableParallelism } from "node:os";
-import { readLogSettings } from "@weir/common/log/log";
-import type { LogFormat, LogLevel } from "@weir/common/log/log";
+import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { formatDurationMs } from "@weir/common/settings/parse-values";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { Secret } from "@weir/common/settings/secret";
 import type { CookieOptions } from "./sessions/cookies.ts";
-import { readKeySource } from "./settings-keys.ts";
-import type { KeySource } from "./settings-keys.ts";
-import { readOrigins } from "./settings-origins.ts";
-import type { OriginSettings } from "./settings-origins.ts";
+import { type KeySource, readKeySource } from "./settings-keys.ts";
+import { type OriginSettings, readOrigins } from "./settings-origins.ts";
 
-/** Longest wait that a timer takes, in milliseconds; here for drains, which nobody makes longer. */
+/** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;
 
 /** Least cost of bcrypt in production (OWASP Password Storage Cheat Sheet). */
@@ -47,7 +44,7 @@ export interface Settings extends OriginSettings {
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly shutdownDrainMs: number;
   readonly shutdownGraceMs: number;
-  /** What is fit for development only, in sentences for the log. */
+  /** Settings that are fit for development only, in sentences for the log. */
   readonly warnings: readonly string[];
 }
 
@@ -115,7 +112,7 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
       connectionsMax: read.integer("CONNECTIONS_MAX", {
         default: 10_000,
         min: 1,
-        effect: "Most open connections; further ones are closed at once.",
+        effect: "Most open connections; further ones are closed immediately.",
       }),
     },
     metrics: {
@@ -266,7 +263,8 @@ function readConcurrency(read: EnvReader, fallback: number): number {
     default: 0,
     min: 0,
     max: 128,
-    effect: "Hashes at once; 0 takes the number of CPUs, but leaves two threads of UV_THREADPOOL_SIZE to other work.",
+    effect:
+      "Hashes in parallel; 0 takes the number of CPUs, but leaves two threads of UV_THREADPOOL_SIZE to other work.",
   });
   return limit === 0 ? fallback : limit;
 }

@@ -1,9 +1,7 @@
-// A certificate authority for development and tests: makes its own certificate and issues server
-// and client certificates. Not for production, where certificates come from the platform
-// (cert-manager, a mesh, a company authority).
+// A certificate authority that makes its own certificate and issues server and client certificates.
 import { createPrivateKey, KeyObject, webcrypto, X509Certificate as NodeCertificate } from "node:crypto";
 
-import "reflect-metadata"; // @peculiar/x509 asks for it and does not bring it along.
+import "reflect-metadata"; // A peer dependency of @peculiar/x509.
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
@@ -24,8 +22,8 @@ import { describeError, ServiceError } from "@weir/common/errors/service-error";
 const DAY_MS = 86_400_000;
 
 /**
- * A certificate is valid from this long before it is made, in milliseconds, for peers whose clock
- * is behind.
+ * The time before its issue from which a certificate is valid, in milliseconds, for peers whose
+ * clock is slow.
  */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
@@ -33,7 +31,7 @@ const CLOCK_SKEW_MS = 5 * 60_000;
 const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;
 const SIGNING_ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
 
-/** What each use of a certificate permits. */
+/** Extended key usages for each use of a certificate. */
 const USAGES = {
   server: [ExtendedKeyUsage.serverAuth],
   client: [ExtendedKeyUsage.clientAuth],
@@ -46,14 +44,14 @@ export interface CertificatePair {
   readonly keyPem: string;
 }
 
-/** An authority to be made. */
+/** Options of a new authority. */
 export interface AuthorityOptions {
   readonly commonName: string;
   readonly now: Date;
   readonly validDays: number;
 }
 
-/** A certificate to be issued; one for a server needs at least one DNS name or IP address. */
+/** Options of a certificate; one for a server needs at least one DNS name or IP address. */
 export interface IssueOptions {
   readonly commonName: string;
   readonly dnsNames?: readonly string[];
@@ -62,14 +60,8 @@ export interface IssueOptions {
   readonly uris?: readonly string[];
   readonly usage: "server" | "client" | "both";
   readonly now: Date;
-  /** Cut to the end of the authority's own certificate. */
+  /** At most to the end of the authority's own certificate. */
   readonly validDays: number;
-}
-
-/** An authority with its key. */
-export interface Authority extends CertificatePair {
-  /** Makes a key and a certificate for it. */
-  issue(options: IssueOptions): Promise<CertificatePair>;
 }
 
 /** Makes a new authority. */
@@ -86,7 +78,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
       await SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return new SigningAuthority(certificate, keys.privateKey);
+  return new Authority(certificate, keys.privateKey);
 }
 
 /**
@@ -101,7 +93,7 @@ export async function loadAuthority(certPem: string, keyPem: string): Promise<Au
     if (!certificate.checkPrivateKey(key)) throw new TypeError("the key does not belong to the certificate");
     if (key.asymmetricKeyDetails?.namedCurve !== "prime256v1")
       throw new TypeError("the key is not an ECDSA key on P-256");
-    return new SigningAuthority(new X509Certificate(certPem), key.toCryptoKey(KEY_ALGORITHM, true, ["sign"]));
+    return new Authority(new X509Certificate(certPem), key.toCryptoKey(KEY_ALGORITHM, true, ["sign"]));
   } catch (cause) {
     throw new ServiceError("AUTHORITY_INVALID", `Cannot load the certificate authority: ${describeError(cause)}`, {
       cause,
@@ -109,7 +101,8 @@ export async function loadAuthority(certPem: string, keyPem: string): Promise<Au
   }
 }
 
-class SigningAuthority implements Authority {
+/** An authority with its key. */
+export class Authority implements CertificatePair {
   readonly certPem: string;
   readonly keyPem: string;
   readonly #certificate: X509Certificate;
@@ -122,6 +115,7 @@ class SigningAuthority implements Authority {
     this.keyPem = keyPemOf(key);
   }
 
+  /** Makes a key and a certificate for it. */
   async issue(options: IssueOptions): Promise<CertificatePair> {
     const names = alternativeNames(options);
     const keys = await generateKeys();

@@ -1,16 +1,16 @@
-// The program `weir`: finds the command on the command line and runs it. Commands are loaded only
-// when they are called, so that help is instant.
+// The program `weir`: runs the command on the command line. A command is loaded when it is called,
+// so that help is instant.
 import { nodeHost } from "@weir/common/lifecycle/host";
 import { runProgram } from "@weir/common/lifecycle/program";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 
 import { EXIT_OK, EXIT_USAGE } from "./command-line/exit-codes.ts";
 
-/** A command: what the help says of it, and how it is run with the arguments behind its name. */
+/** A command: its line in the help, and how it runs with the arguments after its name. */
 interface Command {
   readonly usage: string;
   readonly summary: string;
-  /** Its own help, which loads nothing else. */
+  /** Its help, which loads nothing else. */
   readonly help: () => Promise<string>;
   readonly load: () => Promise<(context: ProgramContext, args: readonly string[]) => Promise<number>>;
 }
@@ -30,7 +30,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     {
       usage: "explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…]",
       summary:
-        "Tells which rule limits a request and why not the others, its counter key and window, without any server.",
+        "Shows which rule limits a request and why not the others, its counter key and window, without any server.",
       help: async () => (await import("./explain/arguments.ts")).EXPLAIN_HELP,
       load: async () => (await import("./explain/explain-command.ts")).runExplain,
     },
@@ -49,7 +49,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
     {
       usage: "rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]",
       summary:
-        "Shows which pod has accepted which version, and what became of each resource, by the control plane's rollout API.",
+        "Shows which pod has ACKed which version, and the status of each resource, from the control plane's rollout API.",
       help: async () => (await import("./rollout/arguments.ts")).ROLLOUT_HELP,
       load: async () => (await import("./rollout/rollout-command.ts")).runRollout,
     },
@@ -81,7 +81,7 @@ runProgram(
   isBareHelp ? { ...host, args: ["--help"] } : host,
 );
 
-/** Whether the arguments of a command ask for its help; behind `--` everything is a name. */
+/** Whether the arguments ask for help; after `--` there are no flags. */
 function asksForHelp(args: readonly string[]): boolean {
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : args.length);
   return flags.includes("--help") || flags.includes("-h");
@@ -90,6 +90,6 @@ function asksForHelp(args: readonly string[]): boolean {
 function unknown(context: ProgramContext, name: string | undefined): number {
   const known = [...COMMANDS.keys()].join(", ");
   const problem = name === undefined || name === "" ? "no command given" : `unknown command ${JSON.stringify(name)}`;
-  context.stderr(`weir: ${problem}, known are: ${known}; weir --help tells more\n`);
+  context.stderr(`weir: ${problem}, known are: ${known}; see weir --help\n`);
   return EXIT_USAGE;
 }

@@ -67,11 +67,11 @@ describe("weir", () => {
   it.each([
     {
       args: ["chek"],
-      stderr: 'weir: unknown command "chek", known are: check, explain, convert, rollout; weir --help tells more\n',
+      stderr: 'weir: unknown command "chek", known are: check, explain, convert, rollout; see weir --help\n',
     },
     {
       args: [],
-      stderr: "weir: no command given, known are: check, explain, convert, rollout; weir --help tells more\n",
+      stderr: "weir: no command given, known are: check, explain, convert, rollout; see weir --help\n",
     },
     {
       args: ["check", "-x"],

@@ -1,5 +1,4 @@
-// Every error code that this workspace throws, explained. Not thrown from here: the files that
-// throw name these codes.
+// The error codes of this workspace, explained for docs/errors.md.
 import type { ErrorTable } from "./errors/service-error.ts";
 
 /** The error codes of the process plumbing. */

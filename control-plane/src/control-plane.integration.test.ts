@@ -18,11 +18,11 @@ import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestCertificates, RealPod, type TestCertificates, until } from "./ads/ads-client.suite.ts";
-import { namesOf } from "./ads/fake-ads-stream.suite.ts";
+import { namesOf } from "./ads/stream/fake-ads-stream.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
-import type { RolloutReport } from "./report/rollout-report.ts";
+import type { RolloutReport } from "./report/rollout/rollout-report.ts";
 
 /**
  * A look at the folder that no test waits for: changes are noticed by events, or when it is told to
@@ -43,7 +43,7 @@ describe("ControlPlane", () => {
   let lines: Record<string, unknown>[];
   const pods: RealPod[] = [];
 
-  /** Saves a file as editors do: written beside and renamed. */
+  /** Saves a file as editors do: written next to and renamed. */
   function save(name: string, text: string): void {
     writeFileSync(join(folder, `.${name}.tmp`), text);
     renameSync(join(folder, `.${name}.tmp`), join(folder, name));
@@ -67,7 +67,7 @@ describe("ControlPlane", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    controlPlane = createControlPlane({ log, clock: Date.now, tracer: undefined, folderLookMs: NEVER_MS }, settings);
+    controlPlane = new ControlPlane({ log, clock: Date.now, tracer: undefined, folderLookMs: NEVER_MS }, settings);
     await controlPlane.lifecycle.start();
   }
 
@@ -109,7 +109,7 @@ describe("ControlPlane", () => {
     const { version } = (await report()).fleets[0] ?? {};
     expect(pod.last.versionInfo).toBe(version);
     expect(lines).toContainEqual(
-      expect.objectContaining({ "@message": "Pod accepted snapshot", pod: "gateway/pod-7", version }),
+      expect.objectContaining({ "@message": "Pod ACKed snapshot", pod: "gateway/pod-7", version }),
     );
     const page = await get("/status");
     expect([page.status, page.headers.get("content-type"), page.headers.get("content-security-policy")]).toEqual([
@@ -173,13 +173,13 @@ describe("ControlPlane", () => {
     expect(lines).toContainEqual(
       expect.objectContaining({
         level: "warning",
-        "@message": "Refused a manifest, its last good resources stay in force",
+        "@message": "Rejected a manifest, its last good resources stay active",
         file: join(folder, "a.yaml"),
         line: 10,
         field: "spec.descriptors[0].rateLimit.unit",
       }),
     );
-    // The same content as in force: nothing is sent until there is other content.
+    // The same content as active: nothing is sent until there is other content.
     save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 99 }));
     await until("the repair", async () => (await report()).refusals.length === 0);
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
@@ -221,7 +221,7 @@ describe("ControlPlane", () => {
     expect((await report()).pods[0]?.rejected?.message).toBe("default/a: <b>no</b>");
     expect(await (await get("/status")).text()).toContain("&#60;b&#62;no&#60;/b&#62;");
     expect(lines).toContainEqual(
-      expect.objectContaining({ level: "error", "@message": "Pod rejected snapshot", text: "default/a: <b>no</b>" }),
+      expect.objectContaining({ level: "error", "@message": "Pod NACKed snapshot", text: "default/a: <b>no</b>" }),
     );
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
     await pod.response(2);
@@ -248,7 +248,7 @@ describe("ControlPlane", () => {
     expect(namesOf(await pod.response(2))).toEqual([]);
   });
 
-  it("fails /readyz when it drains, goes on serving, and sends pods away one after the other", async () => {
+  it("fails /readyz when it drains, continues serving, and sends pods away one after the other", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
     const pod = await connect("pod");

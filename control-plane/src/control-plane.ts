@@ -1,5 +1,5 @@
-// The parts of the control plane, put together in the order of the flow. The one place where
-// implementations are chosen; main.ts runs it.
+// Puts the parts of the control plane together, in the order of the flow: from the source of
+// resources to the streams of the pods, and the reports about them.
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 
@@ -8,59 +8,36 @@ import { AdminServer } from "@weir/common/admin/admin-server";
 import { createLifecycle, type Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
-import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { openTlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { AdsSecurity } from "./ads/ads-security.ts";
-import { type AdsServer, createAdsServer } from "./ads/ads-server.ts";
-import { type AnswerBound, createAnswerBound } from "./report/answer-bound.ts";
-import type { ClientStatusFacts } from "./report/client-status.ts";
-import { clientStatusService } from "./report/client-status-grpc.ts";
-import { createPushFollower, type MarkFailed } from "./report/push-follower.ts";
-import { type Readiness, readinessOf } from "./report/readiness.ts";
-import { reportRollout } from "./report/report-rollout.ts";
-import { createRolloutFeed, type RolloutFeed } from "./report/rollout-feed.ts";
-import { rolloutGrpcService } from "./report/rollout-grpc.ts";
-import type { RolloutFilter, RolloutReport } from "./report/rollout-report.ts";
-import { rolloutRoute } from "./report/rollout-route.ts";
-import { createPodRegistry } from "./pods/pod-registry.ts";
-import { createQuarantine } from "./pods/quarantine.ts";
+import { AdsServer } from "./ads/ads-server.ts";
+import type { GrpcService } from "./ads/services.ts";
+import { NackPolicy } from "./pods/nack-policy.ts";
+import { PodRegistry } from "./pods/pod-registry.ts";
+import { clientStatusService } from "./report/client-status/client-status-grpc.ts";
+import { ConcurrencyLimit } from "./report/concurrency-limit.ts";
+import { type MarkFailed, PushFollower } from "./report/push-follower.ts";
+import { reportRollout } from "./report/rollout/report-rollout.ts";
+import { RolloutFeed } from "./report/rollout/rollout-feed.ts";
+import { rolloutGrpcService } from "./report/rollout/rollout-grpc.ts";
+import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
+import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
-import { createPublisher } from "./snapshot/publisher.ts";
-import { createDirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
-import { createKubernetesSource, type KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
+import { Publisher } from "./snapshot/publisher.ts";
+import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
+import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
-import { createMetrics, type SourceCounts } from "./status/metrics.ts";
+import { createMetrics, type Metrics, type SourceCounts } from "./status/metrics.ts";
 import { statusRoutes } from "./status/status-routes.ts";
 
-/**
- * How often it is looked, for those who watch the rollout, at what changes without an event, in
- * milliseconds.
- */
-const LOOK_INTERVAL_MS = 1000;
+/** How often conditions that change without an event are checked for watchers, in milliseconds. */
+const CHECK_INTERVAL_MS = 1000;
 
-/**
- * Most answers that are under way at a time: whole reports, some megabytes each, over all
- * transports; and the status of clients, which may be ten times as large.
- */
+/** Most concurrent answers: reports of some megabytes; client status, ten times larger. */
 const ROLLOUTS_MAX = 32;
 const CLIENT_STATUSES_MAX = 8;
-
-/** A control plane that is not started yet. */
-export interface ControlPlane {
-  readonly lifecycle: Lifecycle;
-  readonly ads: AdsServer;
-  readonly http: AdminServer;
-  /**
-   * Makes /readyz fail, before anything stops, and sends pods to other replicas one after the other
-   * within this time, in milliseconds.
-   */
-  drain(overMs: number): void;
-  /** Reads certificates and resources again, for SIGHUP. */
-  reload(): void;
-  /** What it serves and where, for the log. */
-  describe(): LogFields;
-}
 
 /** What comes from the process. */
 export interface ControlPlaneDeps {
@@ -69,177 +46,213 @@ export interface ControlPlaneDeps {
   readonly clock: () => number;
   /** Records a span for each publication; undefined records none. */
   readonly tracer: Tracing["tracer"];
-  /**
-   * How often a folder of manifests is looked at unasked, in milliseconds; undefined as often as it
-   * needs.
-   */
+  /** How often a folder of manifests is read unasked, in milliseconds; undefined: its default. */
   readonly folderLookMs?: number;
   /** Marks a span as failed; undefined leaves it as it is. */
   readonly markFailed?: MarkFailed | undefined;
 }
 
-/** Builds it. Fails with TLS_FILE_INVALID when a certificate cannot be used. */
-export function createControlPlane(
-  { log, clock, tracer, markFailed, folderLookMs }: ControlPlaneDeps,
-  settings: Settings,
-): ControlPlane {
-  routeGrpcLog(log);
-  const tls = openTls(settings.ads.security, log);
-  const quarantine = createQuarantine({ clock }, settings);
-  const publisher = createPublisher({ log, clock, tracer, quarantine }, settings);
-  const source = createSource({ log, listener: publisher, clock }, settings.source, folderLookMs);
-  publisher.use(source);
-  const pods = createPodRegistry({ clock });
-  const self = { replica: hostname(), instance: randomUUID() };
-  let isDraining = false;
-  const notReady = (): string | undefined => {
-    if (isDraining) return "it is shutting down";
-    if (publisher.state().assembly === undefined)
-      return `the resources have not been read yet: ${source.condition().problem ?? "reading"}`;
-    return ads.address() === undefined ? "the ADS listener is not open" : undefined;
-  };
-  const report = (filter: RolloutFilter = {}): RolloutReport =>
-    reportRollout(
-      { ...self, nowMs: clock(), notReady: notReady(), source, publisher: publisher.state(), pods: pods.list() },
+/** The control plane; its lifecycle starts it. */
+export class ControlPlane {
+  readonly lifecycle: Lifecycle;
+  readonly ads: AdsServer;
+  readonly http: AdminServer;
+  readonly #deps: ControlPlaneDeps;
+  readonly #settings: Settings;
+  readonly #self = { replica: hostname(), instance: randomUUID() };
+  readonly #security: AdsSecurity;
+  readonly #nackPolicy: NackPolicy;
+  readonly #publisher: Publisher;
+  readonly #source: Source;
+  readonly #pods: PodRegistry;
+  readonly #feed: RolloutFeed;
+  readonly #metrics: Metrics;
+  readonly #rolloutLimit = new ConcurrencyLimit({ max: ROLLOUTS_MAX, task: "report the rollout" });
+  readonly #follower: PushFollower;
+  #isDraining = false;
+
+  /** Fails with TLS_FILE_INVALID when a certificate cannot be used. */
+  constructor(deps: ControlPlaneDeps, settings: Settings) {
+    const { log, clock, tracer, markFailed, folderLookMs } = deps;
+    this.#deps = deps;
+    this.#settings = settings;
+    routeGrpcLog(log);
+    this.#security = openSecurity(settings.ads.security, log);
+    this.#nackPolicy = new NackPolicy({ clock }, settings);
+    this.#publisher = new Publisher({ log, clock, tracer, nackFilter: this.#nackPolicy }, settings);
+    this.#source = createSource({ log, listener: this.#publisher, clock }, settings.source, folderLookMs);
+    this.#publisher.use(this.#source);
+    this.#pods = new PodRegistry({ clock });
+    this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
+    this.#publisher.onChanged(() => this.#feed.changed());
+    this.#pods.onChanged(() => this.#feed.changed());
+    this.#metrics = this.#createMetrics();
+    this.ads = this.#createAdsServer();
+    this.http = this.#createHttpServer();
+    this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
+    this.lifecycle = this.#createLifecycle();
+  }
+
+  /**
+   * Makes /readyz fail, before anything stops, and sends pods to other replicas one after the other
+   * within this time, in milliseconds.
+   */
+  drain(overMs: number): void {
+    this.#isDraining = true;
+    // Before pods are sent away: their leaving does not end a push.
+    this.#follower.stop();
+    this.ads.drain(overMs);
+    this.#feed.changed();
+  }
+
+  /** Reads certificates and resources again, for SIGHUP. */
+  reload(): void {
+    if (this.#security.kind === "mutual-tls") this.#security.files.reload();
+    this.#publisher.changed();
+  }
+
+  /** Source, addresses and protection, for the log. */
+  describe(): LogFields {
+    return {
+      source: this.#source.location,
+      ads: addressOf(this.ads),
+      security: this.#settings.ads.security.kind,
+      status: `http://${addressOf(this.http)}/status`,
+    };
+  }
+
+  /** Why the replica is not ready; undefined when it is. */
+  #notReady(): string | undefined {
+    if (this.#isDraining) return "it is shutting down";
+    if (this.#publisher.state().desired === undefined)
+      return `the resources have not been read yet: ${this.#source.condition().problem ?? "reading"}`;
+    return this.ads.address() === undefined ? "the ADS listener is not open" : undefined;
+  }
+
+  #report(filter: RolloutFilter = {}): RolloutReport {
+    return reportRollout(
+      {
+        ...this.#self,
+        nowMs: this.#deps.clock(),
+        notReady: this.#notReady(),
+        source: this.#source,
+        publisher: this.#publisher.state(),
+        pods: this.#pods.list(),
+      },
       filter,
     );
-  const feed = createRolloutFeed({ report, clock });
-  publisher.onChanged(() => feed.changed());
-  pods.onChanged(() => feed.changed());
-  const metrics = createMetrics({
-    report,
-    streams: () => ads.streams(),
-    watchers: () => feed.watchers(),
-    pods,
-    publisher: () => publisher.state(),
-    sourceCounts: countsOf(source),
-  });
-  const clientFacts = (): ClientStatusFacts => ({
-    pods: pods.list(),
-    snapshotFor: (fleet) => publisher.snapshotFor(fleet),
-  });
-  const { answers, clientAnswers } = createAnswerBounds();
-  const services = [
-    rolloutGrpcService({ feed, answers, log }),
-    clientStatusService({ facts: clientFacts, answers: clientAnswers, log }),
-  ];
-  const ads: AdsServer = createAdsServer(
-    {
-      log,
-      security: securityOf(settings.ads.security, tls),
-      snapshots: publisher,
-      pods,
-      quarantine,
-      counters: metrics.counters,
-      refused: (reason) => metrics.refused(reason),
-      services,
-    },
-    { ...settings.ads, identifier: self.replica },
-  );
-  const http = new AdminServer({ log }, { ...settings.http, setting: "HTTP_PORT", what: "HTTP" });
-  const readiness = (): Readiness => readinessOf(notReady(), publisher.state().publication);
-  for (const route of [...statusRoutes({ report, readiness, answers, metrics }), rolloutRoute({ feed, answers, log })])
-    http.route(route);
-  const follower = createPushFollower({ log, clock, publisher, pods, tracer, markFailed });
-  const lifecycle = createLifecycle({ log }, { stopTimeoutMs: settings.shutdownGraceMs });
-  const look = createLook(() => `${notReady()}\n${source.condition().problem}`, feed);
-  // HTTP first, so that a start that waits can be looked at; pods last, when there is something to
-  // send.
-  for (const part of [http, look, ...(tls === undefined ? [] : [tls]), source, publisher, follower, ads, feed])
-    lifecycle.add(part);
-  return {
-    lifecycle,
-    ads,
-    http,
-    drain: (overMs) => {
-      isDraining = true;
-      // Before pods are sent away: that they leave does not end a push.
-      follower.stop();
-      ads.drain(overMs);
-      feed.changed();
-    },
-    reload: () => {
-      tls?.reload();
-      publisher.changed();
-    },
-    describe: () => describeWhere({ source, ads, http }, settings),
-  };
-}
+  }
 
-/**
- * What clients that do not read may keep waiting: of the rollout, which more of them ask for, and
- * of the status of clients.
- */
-function createAnswerBounds(): { readonly answers: AnswerBound; readonly clientAnswers: AnswerBound } {
-  return {
-    answers: createAnswerBound({ max: ROLLOUTS_MAX, task: "tell the rollout" }),
-    clientAnswers: createAnswerBound({ max: CLIENT_STATUSES_MAX, task: "tell the status of clients" }),
-  };
+  #createMetrics(): Metrics {
+    return createMetrics({
+      report: () => this.#report(),
+      streams: () => this.ads.streams(),
+      watchers: () => this.#feed.watchers(),
+      pods: this.#pods,
+      publisher: () => this.#publisher.state(),
+      sourceCounts: countsOf(this.#source),
+    });
+  }
+
+  #createAdsServer(): AdsServer {
+    return new AdsServer(
+      {
+        log: this.#deps.log,
+        security: this.#security,
+        snapshots: this.#publisher,
+        pods: this.#pods,
+        nackPolicy: this.#nackPolicy,
+        counters: this.#metrics.counters,
+        refused: (reason) => this.#metrics.refused(reason),
+        services: this.#grpcServices(),
+      },
+      { ...this.#settings.ads, identifier: this.#self.replica },
+    );
+  }
+
+  #grpcServices(): readonly GrpcService[] {
+    const { log } = this.#deps;
+    const facts = () => ({
+      pods: this.#pods.list(),
+      snapshotFor: (fleet: string) => this.#publisher.snapshotFor(fleet),
+    });
+    const limit = new ConcurrencyLimit({ max: CLIENT_STATUSES_MAX, task: "report the status of clients" });
+    return [
+      rolloutGrpcService({ feed: this.#feed, limit: this.#rolloutLimit, log }),
+      clientStatusService({ facts, limit, log }),
+    ];
+  }
+
+  #createHttpServer(): AdminServer {
+    const { log } = this.#deps;
+    const http = new AdminServer({ log }, { ...this.#settings.http, setting: "HTTP_PORT", what: "HTTP" });
+    const limit = this.#rolloutLimit;
+    const routes = statusRoutes({
+      report: (filter) => this.#report(filter),
+      readiness: () => ({ notReady: this.#notReady(), publication: this.#publisher.state().publication }),
+      limit,
+      metrics: this.#metrics,
+    });
+    for (const route of [...routes, rolloutRoute({ feed: this.#feed, limit, log })]) http.route(route);
+    return http;
+  }
+
+  #createLifecycle(): Lifecycle {
+    const { log } = this.#deps;
+    const lifecycle = createLifecycle({ log }, { stopTimeoutMs: this.#settings.shutdownGraceMs });
+    // HTTP first, so that a start that waits has a status page; pods last, when there is a
+    // snapshot.
+    const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
+    const first = [this.http, this.#conditionCheck(), ...tls];
+    for (const part of [...first, this.#source, this.#publisher, this.#follower, this.ads, this.#feed])
+      lifecycle.add(part);
+    return lifecycle;
+  }
+
+  /** Notifies the feed of changes without an event: readiness, and problems of the source. */
+  #conditionCheck(): Part {
+    const read = (): string => `${this.#notReady()}\n${this.#source.condition().problem}`;
+    let known = read();
+    let timer: NodeJS.Timeout | undefined;
+    const check = (): void => {
+      const now = read();
+      if (now === known) return;
+      known = now;
+      this.#feed.changed();
+    };
+    return {
+      name: "condition check",
+      start: () => {
+        timer = setInterval(check, CHECK_INTERVAL_MS);
+      },
+      stop: () => clearInterval(timer),
+    };
+  }
 }
 
 function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folderLookMs: number | undefined): Source {
-  if (settings.kind === "directory") {
-    return createDirectorySource(deps, {
-      directory: settings.directory,
-      ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
-    });
-  }
-  return createKubernetesSource({ ...deps, random: Math.random }, settings);
+  if (settings.kind === "kubernetes") return new KubernetesSource({ ...deps, random: Math.random }, settings);
+  return new DirectorySource(deps, {
+    directory: settings.directory,
+    ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
+  });
 }
 
-function describeWhere(
-  { source, ads, http }: { readonly source: Source; readonly ads: AdsServer; readonly http: AdminServer },
-  settings: Settings,
-): LogFields {
-  const status = `http://${addressOf(http)}/status`;
-  return { source: source.location, ads: addressOf(ads), security: settings.ads.security.kind, status };
-}
-
-/**
- * Tells the feed when what is looked at has changed: whether it is ready, and what keeps the source
- * from following, change without an event.
- */
-function createLook(read: () => string, feed: RolloutFeed): Part {
-  let known = read();
-  let timer: NodeJS.Timeout | undefined;
-  const look = (): void => {
-    const now = read();
-    if (now === known) return;
-    known = now;
-    feed.changed();
-  };
-  return {
-    name: "look at the source",
-    start: () => {
-      timer = setInterval(look, LOOK_INTERVAL_MS);
-    },
-    stop: () => clearInterval(timer),
-  };
-}
-
-/** What the source has done, if it is one that counts. */
+/** The counters of a source that asks a server; undefined for others. */
 function countsOf(source: Source): (() => SourceCounts) | undefined {
   return "counts" in source ? () => (source as KubernetesSource).counts() : undefined;
 }
 
-/**
- * grpc-js would write lines of its own to standard error, in a form that no reader of our log
- * knows. What matters in them is also told by errors.
- */
+/** Logs the lines of grpc-js, which it would write to standard error, at debug level. */
 function routeGrpcLog(log: Log): void {
   const line = (...words: unknown[]): void => log.debug("grpc", { text: words.map(String).join(" ") });
   setLogger({ error: line, info: line, debug: line });
 }
 
-function openTls(security: AdsSecuritySettings, log: Log): TlsFiles | undefined {
-  if (security.kind === "plaintext") return undefined;
-  const { certPath, keyPath, caPath } = security;
-  return openTlsFiles({ certPath, keyPath, caPath }, { log });
-}
-
-function securityOf(security: AdsSecuritySettings, files: TlsFiles | undefined): AdsSecurity {
-  if (security.kind === "plaintext" || files === undefined) return { kind: "plaintext" };
-  return { kind: "mutual-tls", files, allowedNames: security.allowedNames };
+function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
+  if (security.kind === "plaintext") return security;
+  const { kind, certPath, keyPath, caPath, allowedNames } = security;
+  return { kind, files: openTlsFiles({ certPath, keyPath, caPath }, { log }), allowedNames };
 }
 
 function addressOf(listener: AdsServer | AdminServer): string {

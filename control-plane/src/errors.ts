@@ -1,18 +1,17 @@
-// Every error code and every refusal reason of this workspace, explained. Not thrown from here: the
-// files that throw or refuse name them.
+// Describes every error code of the control plane, and every reason for which a resource is not
+// served.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 
 /** The error codes of the control plane. */
 export const CONTROL_PLANE_ERRORS = {
   SOURCE_UNREADABLE: {
-    meaning:
-      "The place that resources come from cannot be read: it is missing, not permitted, or holds more than is read.",
+    meaning: "The source of resources cannot be read: it is missing, not permitted, or too large.",
     remedy:
-      "Correct what the message names. A running control plane goes on serving what it read last, and tries again by itself.",
+      "Correct what the message names. A running control plane continues to serve what it read last, and retries.",
   },
   WATCHERS_EXCEEDED: {
     meaning: "As many clients watch the rollout, or have a stream of client status open, as one replica allows.",
-    remedy: "End watches that nobody reads, or ask with GetRollout (FetchClientStatus) now and then.",
+    remedy: "End unused watches, or poll with GetRollout (FetchClientStatus).",
   },
   ANSWERS_EXCEEDED: {
     meaning:
@@ -21,7 +20,7 @@ export const CONTROL_PLANE_ERRORS = {
       "Ask again in a moment, and less often; narrow what is asked for. A client that does not read its answer is cut off after 30 seconds.",
   },
   SHUTTING_DOWN: {
-    meaning: "The replica is stopping and ends what goes on.",
+    meaning: "The replica is stopping and ends its streams.",
     remedy: "Connect again; another replica answers.",
   },
   CLIENT_STATUS_REFUSED: {
@@ -34,16 +33,13 @@ export const CONTROL_PLANE_ERRORS = {
 /** A code of {@link CONTROL_PLANE_ERRORS}. */
 export type ControlPlaneErrorCode = keyof typeof CONTROL_PLANE_ERRORS;
 
-/** The codes with which a question about the rollout is refused. */
+/** The codes of refused questions about the rollout. */
 export type ReportErrorCode = Extract<
   ControlPlaneErrorCode,
   "WATCHERS_EXCEEDED" | "ANSWERS_EXCEEDED" | "SHUTTING_DOWN" | "CLIENT_STATUS_REFUSED"
 >;
 
-/**
- * Why a resource, or a whole file, is not served as it is written. These are told in the log, on
- * the status page and in metrics.
- */
+/** Why a resource or file is not served as written, for the log, the status page and metrics. */
 export const RESOURCE_ERRORS = {
   InvalidSpec: {
     meaning: "The manifest or the rules in it are wrong; the message names file, line and field.",
@@ -64,15 +60,15 @@ export const RESOURCE_ERRORS = {
   },
   TooLarge: {
     meaning:
-      "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the configuration before it stays in force.",
+      "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the earlier configuration stays active.",
     remedy:
       "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods.",
   },
   RejectedByDataPlane: {
     meaning:
-      "Pods of a fleet rejected the resource and none accepted it: it is quarantined there, which means that its last accepted form is served or that it is left out. Everything else goes on.",
+      "Pods of a fleet NACKed the resource and none ACKed it: it is quarantined there, which means that its last ACKed form is served or that it is left out. Everything else continues.",
     remedy:
-      "Read the pod's own words in the message: correct the resource, or bring the pods to an image that knows what it uses. Any edit, and any pod that accepts it, ends the quarantine.",
+      "The message has the text of the pod: correct the resource, or update the pods to an image that supports it. Any edit, and any pod that ACKs it, ends the quarantine.",
   },
 } as const satisfies ErrorTable;
 

@@ -21,7 +21,7 @@ import {
   deleteConfig,
   installConfigs,
   RESTARTS_TIMEOUT_MS,
-} from "./source/kubernetes/kubernetes-place.suite.ts";
+} from "./source/kubernetes/kubernetes-fixture.suite.ts";
 
 const PROGRAM = join(import.meta.dirname, "main.ts");
 

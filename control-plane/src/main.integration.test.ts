@@ -136,7 +136,7 @@ describe("weir-control-plane", () => {
     pod.close();
   });
 
-  it("goes on serving for SHUTDOWN_DRAIN when it is terminated, and then ends with 0", async () => {
+  it("continues serving for SHUTDOWN_DRAIN when it is terminated, and then ends with 0", async () => {
     const running = run({ ...environment(), SHUTDOWN_DRAIN: "8s" });
     const pod = new RealPod(await portOf(running), await certificates.issueClient());
     pod.request();
@@ -151,13 +151,13 @@ describe("weir-control-plane", () => {
     pod.close();
   });
 
-  it("reads certificates again at SIGHUP and goes on", async () => {
+  it("reads certificates again at SIGHUP and continues", async () => {
     const running = run(environment());
     const port = await portOf(running);
     await certificates.renewServer();
     running.process.kill("SIGHUP");
     // The files and nothing else of the settings.
-    const line = /msg="TLS files reloaded" certPath=\S+ keyPath=\S+ caPath=\S+\n/;
+    const line = /msg="Reloaded TLS files" certPath=\S+ keyPath=\S+ caPath=\S+\n/;
     await until("the reload", () => line.test(running.output()));
     const pod = new RealPod(port, await certificates.issueClient());
     pod.request();

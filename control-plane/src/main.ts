@@ -1,5 +1,4 @@
-// The program weir-control-plane: reads settings, runs the parts that control-plane.ts puts
-// together, stops them in order.
+// The program weir-control-plane: reads the settings, runs the control plane and stops it in order.
 import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
@@ -11,7 +10,7 @@ runProgram(
   {
     name: "weir-control-plane",
     summary:
-      "Serves RateLimitConfig resources to rate limit pods over ADS, and tells which pod has accepted which version.",
+      "Serves RateLimitConfig resources to rate limit pods over ADS, and reports which pod has ACKed which version.",
     settings: describeSettings,
   },
   main,
@@ -23,10 +22,9 @@ async function main(context: ProgramContext): Promise<void> {
   context.useLog(log);
   const { signal } = context;
   const tracing = await startTracing(settings.tracing, { log });
-  // gRPC and YAML take time to load: not for --help, and not before the settings are known to be
-  // good.
-  const { createControlPlane } = await import("./control-plane.ts");
-  const controlPlane = createControlPlane(
+  // gRPC and YAML take time to load: not for --help, and not before the settings are valid.
+  const { ControlPlane } = await import("./control-plane.ts");
+  const controlPlane = new ControlPlane(
     {
       log,
       clock: Date.now,
@@ -39,7 +37,7 @@ async function main(context: ProgramContext): Promise<void> {
 
   let isUp = false;
   controlPlane.lifecycle.add({
-    name: "announcement",
+    name: "address log",
     start: () => {
       isUp = true;
       log.info("Control plane is up", controlPlane.describe());
@@ -47,7 +45,7 @@ async function main(context: ProgramContext): Promise<void> {
   });
   const stop = new AbortController();
   const drain = (): void => {
-    // A person at the terminal wants it to end; a platform wants pods to move first.
+    // SIGINT from a terminal stops immediately; SIGTERM from a platform lets pods move first.
     const drainMs = isUp && context.signalName() === "SIGTERM" ? settings.shutdownDrainMs : 0;
     controlPlane.drain(drainMs);
     log.info("Stopping", { signal: context.signalName(), drainMs });

@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { until } from "./ads/ads-client.suite.ts";
 import { ReferenceClient, type ReferenceClientOptions } from "./ads/reference-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 
 /** Short, so that tests end; the server cannot tell. */
@@ -54,7 +54,7 @@ describe("ControlPlane and the reference service's client", () => {
       HTTP_PORT: "0",
     };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...env });
-    const plane = createControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
+    const plane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
     planes.push(plane);
     await plane.lifecycle.start();
     return plane;
@@ -191,7 +191,7 @@ describe("ControlPlane and the reference service's client", () => {
     expect((await resource(plane, "b"))?.["servesLastGood"]).toBeUndefined();
   });
 
-  it("leaves out several bad resources at once, though each rejection names only the first", async () => {
+  it("leaves out several bad resources immediately, though each rejection names only the first", async () => {
     const plane = await start();
     const client = connect(plane, { refusal: upTo(100) });
     const startedMs = performance.now();
@@ -229,7 +229,7 @@ describe("ControlPlane and the reference service's client", () => {
     expect(hostile.rules).toEqual({});
   });
 
-  it("case A10: restores what was accepted last when it rejects in words that name nothing, raises the alert, and goes on at the next edit", async () => {
+  it("case A10: restores what was accepted last when it rejects in words that name nothing, raises the alert, and continues at the next edit", async () => {
     saveLimit("a", 1);
     const plane = await start();
     const client = connect(plane);

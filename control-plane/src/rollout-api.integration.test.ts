@@ -35,7 +35,7 @@ import {
   until,
 } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 
 const GET = "/weir.rollout.v1.RolloutService/GetRollout";
@@ -55,7 +55,7 @@ describe("rollout API", () => {
   async function start(security: Readonly<Record<string, string>> = { ADS_PLAINTEXT: "true" }): Promise<void> {
     const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...security });
-    controlPlane = createControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
+    controlPlane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
     await controlPlane.lifecycle.start();
   }
 
@@ -435,6 +435,6 @@ describe("rollout API", () => {
     expect(answers.map(({ config }) => config.length)).toEqual([1, 0]);
     stream.write(create(ClientStatusRequestSchema, { nodeMatchers: [{ nodeId: {} }] }));
     await until("the end", () => end !== undefined);
-    expect(end).toMatchObject({ code: 3, details: "Cannot select clients: a string matcher says nothing" });
+    expect(end).toMatchObject({ code: 3, details: "Cannot select clients: a string matcher is empty" });
   });
 });

@@ -1,4 +1,4 @@
-// The settings of the control plane: names, units, defaults, and what contradicts what.
+// The settings of the control plane: names, units, defaults and contradictions.
 import { delimiter } from "node:path";
 
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
@@ -11,15 +11,14 @@ import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
 import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
 
 /**
- * 4 MiB, the receive limit of a gRPC client in Go that sets none, less room for what surrounds the
- * resources.
+ * 4 MiB, the default receive limit of gRPC in Go, less space for the fields around the resources.
  */
 const SNAPSHOT_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024;
 
-/** A name as Kubernetes wants it for a namespace. */
+/** A valid name of a namespace in Kubernetes. */
 const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Namespaces that can be named: each costs a connection to the API server. */
+/** Most namespaces by name: each takes a connection to the API server. */
 const WATCH_NAMESPACES_MAX = 100;
 
 /** Where resources come from. */
@@ -60,9 +59,9 @@ export interface Settings {
   /** Milliseconds. */
   readonly debounceMaxMs: number;
   readonly snapshotMaxBytes: number;
-  /** Milliseconds; 0 publishes empty sets at once. */
+  /** Milliseconds; 0 publishes empty sets immediately. */
   readonly allowEmptyAfterMs: number;
-  /** How long after SIGTERM streams go on while no new ones are wanted, in milliseconds. */
+  /** How long after SIGTERM streams continue while new ones are unwanted, in milliseconds. */
   readonly shutdownDrainMs: number;
   /** How long everything may take to stop after that, in milliseconds. */
   readonly shutdownGraceMs: number;
@@ -109,7 +108,7 @@ function readSettings(read: EnvReader): Settings {
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
       default: "5s",
       isTimer: true,
-      effect: "How long after SIGTERM streams go on while /readyz already fails, so that pods connect elsewhere.",
+      effect: "How long after SIGTERM streams continue while /readyz already fails, so that pods connect elsewhere.",
     }),
     shutdownGraceMs: read.durationMs("SHUTDOWN_GRACE", {
       default: "10s",
@@ -126,7 +125,7 @@ function readSource(read: EnvReader): SourceSettings {
     default: "directory",
     choices: ["directory", "kubernetes"],
     effect:
-      "Where RateLimitConfig resources come from: directory reads manifests below SOURCE_DIRECTORY, kubernetes follows the API server of a cluster.",
+      "Where RateLimitConfig resources come from: directory reads manifests below SOURCE_DIRECTORY, kubernetes watches the API server of a cluster.",
   });
   const directory = read.optionalString("SOURCE_DIRECTORY", {
     effect:
@@ -134,11 +133,11 @@ function readSource(read: EnvReader): SourceSettings {
   });
   const names = read.list("WATCH_NAMESPACES", {
     effect:
-      "With SOURCE=kubernetes: the namespaces whose resources count. Not set: all, or those that WATCH_NAMESPACE_SELECTOR names. Roles in these namespaces are enough then.",
+      "With SOURCE=kubernetes: the namespaces whose resources are served. Not set: all, or those that WATCH_NAMESPACE_SELECTOR selects. Roles in these namespaces are enough then.",
   });
   const selector = read.optionalString("WATCH_NAMESPACE_SELECTOR", {
     effect:
-      "With SOURCE=kubernetes: labels that a Namespace must bear for its resources to count, written as for kubectl --selector. Excludes WATCH_NAMESPACES.",
+      "With SOURCE=kubernetes: labels of the Namespaces whose resources are served, written as for kubectl --selector. Excludes WATCH_NAMESPACES.",
   });
   const connection = readConnection(read);
   if (kind === "kubernetes") {
@@ -152,12 +151,12 @@ function readSource(read: EnvReader): SourceSettings {
     WATCH_NAMESPACES: names.join(",") || undefined,
     WATCH_NAMESPACE_SELECTOR: selector,
   })) {
-    if (value !== undefined) read.problem(name, value, "nothing, because SOURCE=directory knows no cluster");
+    if (value !== undefined) read.problem(name, value, "nothing, because SOURCE=directory reads no cluster");
   }
   return { kind, directory: directory ?? "" };
 }
 
-/** Where the API server is, as kubectl finds it. */
+/** The API server, found as kubectl finds it. */
 function readConnection(read: EnvReader): ClusterConnection {
   const kubeconfig = read.optionalString("KUBECONFIG", {
     effect:
@@ -211,7 +210,7 @@ function readSecurity(read: EnvReader): AdsSecuritySettings {
   const isPlaintext = read.boolean("ADS_PLAINTEXT", {
     default: false,
     effect:
-      "Serves pods without TLS: whoever reaches the port may read all rules. Excludes the other ADS_ settings on TLS.",
+      "Serves pods without TLS: every client that reaches the port may read all rules. Excludes the other ADS_ settings on TLS.",
   });
   const named = { ADS_TLS_CERT: paths.certPath, ADS_TLS_KEY: paths.keyPath, ADS_TLS_CLIENT_CACERT: paths.caPath };
   if (isPlaintext) {
@@ -262,7 +261,7 @@ function readPublishing(
       default: "10s",
       isTimer: true,
       effect:
-        "How long there must be no resource at all before pods are told to drop every rule; 0 tells them at once.",
+        "How long there must be no resource at all before pods are sent the empty configuration; 0 sends it immediately.",
     }),
   };
 }

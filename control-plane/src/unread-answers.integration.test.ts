@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { RealPod, until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-import { type ControlPlane, createControlPlane } from "./control-plane.ts";
+import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 
 /**
@@ -50,7 +50,7 @@ describe("clients that do not read their answers", () => {
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
     };
-    controlPlane = createControlPlane(
+    controlPlane = new ControlPlane(
       { log: silentLog(), clock: Date.now, tracer: undefined },
       parseSettings({ SOURCE_DIRECTORY: folder, ...listeners }),
     );
@@ -125,7 +125,7 @@ describe("clients that do not read their answers", () => {
   it("GetRollout and /status are refused beyond 32 answers, over gRPC, Connect and HTTP, and answered when those have gone", async () => {
     const http = `http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}`;
     const words =
-      "Cannot tell the rollout: 32 answers are on their way to clients that have not read them yet; ask again in a moment";
+      "Cannot report the rollout: 32 answers are on their way to clients that have not read them yet; ask again in a moment";
     expect(await oneMoreThan(32, GET_ROLLOUT)).toMatchObject({ status: "8", text: words });
     const connectAnswer = await fetch(`${http}${GET_ROLLOUT}`, {
       method: "POST",
@@ -151,7 +151,7 @@ describe("clients that do not read their answers", () => {
 
   it("FetchClientStatus is refused beyond 8 answers, and answered when those have gone", async () => {
     const text =
-      "Cannot tell the status of clients: 8 answers are on their way to clients that have not read them yet; ask again in a moment";
+      "Cannot report the status of clients: 8 answers are on their way to clients that have not read them yet; ask again in a moment";
     expect(await oneMoreThan(8, FETCH_STATUS)).toMatchObject({ status: "8", text });
     leave();
     await answered(FETCH_STATUS);

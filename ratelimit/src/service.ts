@@ -7,8 +7,8 @@ import type { ListenerTls } from "@weir/common/net/connection-listener";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { ActiveRules } from "./config/active-rules.ts";
-import { createLocalCache } from "./decide/local-cache.ts";
-import { createDecider } from "./decide/rule-decider.ts";
+import { createLocalCache } from "./decide/local-cache/local-cache.ts";
+import { RuleDecider } from "./decide/rule-decider.ts";
 import { createHealth } from "./health/health.ts";
 import type { Settings } from "./settings.ts";
 import { createConfigSource } from "./startup/config-source.ts";
@@ -56,7 +56,7 @@ export async function createService(
   const counter = await createCounterBackend(settings, { store, statistics, health, tls, tracing, log });
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
   const localCache = createLocalCache({ statistics: store, log }, { sizeBytes: settings.decide.localCacheSizeBytes });
-  const decider = createDecider(
+  const decider = new RuleDecider(
     { rules: rules.current, counter, statistics, localCache, clock: Date.now, log },
     settings.decide,
   );

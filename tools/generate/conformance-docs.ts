@@ -21,7 +21,7 @@ const CASE_COUNT = 208;
  * Workspaces whose tests count: those that the service is made of, and the ones that look at it
  * from outside.
  */
-const TESTED = /^(ratelimit|cli|e2e)\/src\//;
+const TESTED = /^(limits|ratelimit|cli|e2e)\/src\//;
 
 /** What is wrong with the cases and their tests together. */
 export function findGaps(

@@ -1,29 +1,25 @@
-// The five calls: from request to the work in users/, and from its result to an answer with
-// cookies. No rule of the field is decided here.
+// The handlers of the five calls: they pass requests to users/, and write its results as answers
+// with cookies.
 import type { Request, RequestHandler, Response } from "express";
 import { AccountError, fieldError } from "../errors.ts";
-import { AVATAR_LIMITS, cleanImage } from "../media/image.ts";
-import type { CleanImage } from "../media/image.ts";
-import { clearCookie, readCookie, serializeCookie } from "../sessions/cookies.ts";
-import type { CookieOptions } from "../sessions/cookies.ts";
+import { AVATAR_LIMITS, cleanImage, type CleanImage } from "../media/image.ts";
+import { clearCookie, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
 import { logIn } from "../users/log-in.ts";
 import type { PasswordRules } from "../users/password-rules.ts";
 import { publicUser } from "../users/public-user.ts";
 import { register } from "../users/register.ts";
-import { authenticate, logOut, refresh } from "../users/session-calls.ts";
-import type { SessionCookies } from "../users/session-calls.ts";
+import { authenticate, logOut, refresh, type SessionCookies } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
 import { contextOf } from "./request-context.ts";
 import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
-import { createUploadBudget } from "./upload-budget.ts";
-import type { UploadHold } from "./upload-budget.ts";
+import { createUploadBudget, type UploadHold } from "./upload-budget.ts";
 
-/** How many forms with the largest avatar may be in memory at once; of smaller ones more. */
+/** How many forms with the largest avatar fit into memory at a time; of smaller ones more. */
 const UPLOAD_CONCURRENCY = 16;
 
-/** How the calls behave. */
+/** The options of the calls. */
 export interface AccountRouteOptions extends AccountOptions {
   readonly cookies: CookieOptions;
   readonly avatarMaxBytes: number;

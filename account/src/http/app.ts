@@ -1,4 +1,4 @@
-// The express application: what happens to every request, then the routes, then what no route took.
+// The express application: the steps of every request, the routes, and the answer without a route.
 import express from "express";
 import type { Express, Request, RequestHandler } from "express";
 import type { Log } from "@weir/common/log/log";
@@ -7,14 +7,13 @@ import type { LocalMediaStore } from "../media/local/local-media-store.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
 import type { AccountHandlers } from "./account-routes.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
-import { corsHeaders, isCallAllowed, PREFLIGHT_HEADERS } from "./cross-site.ts";
-import type { OriginOptions } from "./cross-site.ts";
+import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
 import { answerErrors } from "./error-answer.ts";
 import { READ_JSON_BODY } from "./json-body.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 
-/** Told once about every answered request. */
+/** Called once for every answered request. */
 export type RequestListener = (request: {
   readonly route: string;
   readonly method: string;
@@ -22,10 +21,10 @@ export type RequestListener = (request: {
   readonly seconds: number;
 }) => void;
 
-/** What the application works with. */
+/** The dependencies of the application. */
 export interface AppDeps {
   readonly handlers: AccountHandlers;
-  /** The store whose images are served here; undefined when they live elsewhere. */
+  /** The store whose images are served here; undefined when another server has them. */
   readonly media: LocalMediaStore | undefined;
   readonly health: Health;
   readonly log: Log;
@@ -40,13 +39,11 @@ export interface Health {
   isDraining(): boolean;
 }
 
-/** How the application behaves. */
+/** The options of the application. */
 export interface AppOptions {
   readonly cookies: CookieOptions;
   readonly origins: OriginOptions;
-  /**
-   * How many proxies, or which networks of proxies, may say for whom they call; false trusts none.
-   */
+  /** How many proxies, or which networks of proxies, may name their client; false trusts none. */
   readonly trustProxy: number | readonly string[] | false;
 }
 
@@ -96,7 +93,7 @@ function addAccountRoutes(app: Express, handlers: AccountHandlers, origins: Orig
   }
 }
 
-/** One path with one method; the path's other methods are refused by name. */
+/** Adds one path with one method; its other methods get 405. */
 function addRoute(
   app: Express,
   method: "get" | "post",
@@ -128,7 +125,7 @@ function setCommonHeaders(health: Health): RequestHandler {
   };
 }
 
-/** Measures every request, whatever becomes of it. */
+/** Measures every request, also one that fails. */
 function observe(onAnswered: RequestListener): RequestHandler {
   return (request, response, next) => {
     const startedAt = performance.now();
@@ -137,7 +134,7 @@ function observe(onAnswered: RequestListener): RequestHandler {
       const seconds = (performance.now() - startedAt) / 1000;
       onAnswered({ route, method: request.method, status: response.statusCode, seconds });
       if (caller.log.isEnabled("debug"))
-        caller.log.debug("request answered", {
+        caller.log.debug("Request answered", {
           ...describeRequest(request, response),
           status: response.statusCode,
           ms: Math.round(seconds * 1000),
@@ -184,7 +181,7 @@ function refuseCrossSite(origins: OriginOptions): RequestHandler {
       next();
       return;
     }
-    contextOf(response).caller.log.warn("cross-site call refused", describeRequest(request, response));
+    contextOf(response).caller.log.warn("Cross-site call refused", describeRequest(request, response));
     next(new AccountError("cross_site_request", "Calls from this page are not allowed."));
   };
 }

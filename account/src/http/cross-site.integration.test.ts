@@ -1,8 +1,7 @@
 // Foreign pages against the real service: what they may read, what they may do, and what a browser
 // is told.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { formCall, startService, USER } from "../running-service.suite.ts";
-import type { Answer, RunningService } from "../running-service.suite.ts";
+import { type Answer, formCall, type RunningService, startService, USER } from "../running-service.suite.ts";
 
 const LISTED = "http://localhost:5173";
 const EVIL = "https://evil.example";
@@ -27,13 +26,13 @@ function currentUser(headers: Readonly<Record<string, string>> = {}): Promise<An
 }
 
 describe("calls from foreign pages", () => {
-  it("T40 cannot log out, and the session lives on", async () => {
+  it("cannot log out, and the session lives on", async () => {
     const answer = await post("logout", { "Sec-Fetch-Site": "cross-site", Origin: EVIL });
     expect([answer.status, answer.json["code"]]).toEqual([403, "cross_site_request"]);
     expect((await currentUser()).status).toBe(200);
   });
 
-  it("T41 cannot register by a form: refused before the body is read", async () => {
+  it("cannot register by a form: refused before the body is read", async () => {
     const form = formCall([{ name: "email", value: "b@x.com" }], { Origin: EVIL, "Content-Length": "1000" });
     const answer = await service.call({
       ...form,
@@ -44,20 +43,20 @@ describe("calls from foreign pages", () => {
   });
 
   it.each([
-    { name: "T43 a sandboxed frame", headers: { Origin: "null" }, status: 403 },
+    { name: "a sandboxed frame", headers: { Origin: "null" }, status: 403 },
     {
-      name: "T44 a sibling that is not listed",
+      name: "a sibling that is not listed",
       headers: { Origin: "https://other.x.com", "Sec-Fetch-Site": "same-site" },
       status: 403,
     },
-    { name: "T44 an unlisted origin in an older browser", headers: { Origin: EVIL }, status: 403 },
+    { name: "an unlisted origin in an older browser", headers: { Origin: EVIL }, status: 403 },
     { name: "a listed front end", headers: { Origin: LISTED, "Sec-Fetch-Site": "same-site" }, status: 200 },
-    { name: "T45 no browser", headers: {}, status: 200 },
+    { name: "no browser", headers: {}, status: 200 },
   ])("get $status when they are $name", async ({ headers, status }) => {
     expect((await post("refresh-token", headers)).status).toBe(status);
   });
 
-  it("T42 cannot log in by a form that looks like JSON", async () => {
+  it("cannot log in by a form that looks like JSON", async () => {
     const answer = await service.login('{"email":"a@x.com","password":"correct horse battery","x":"="}', {
       "Content-Type": "text/plain",
     });
@@ -73,7 +72,7 @@ describe("answers to pages", () => {
     "https://localhost:5173",
     "null",
     "HTTP://LOCALHOST:5173",
-  ])("T46 T47 cannot be read by %s", async (origin) => {
+  ])("cannot be read by %s", async (origin) => {
     const { status, headers } = await currentUser({ Origin: origin });
     expect([status, headers["access-control-allow-origin"], headers["access-control-allow-credentials"]]).toEqual([
       200,
@@ -83,7 +82,7 @@ describe("answers to pages", () => {
     expect(headers.vary).toBe("Origin");
   });
 
-  it("T48 can be read by a listed front end, errors too", async () => {
+  it("can be read by a listed front end, errors too", async () => {
     const tooLarge = { "Content-Type": "application/json", Origin: LISTED };
     const answers = [
       await currentUser({ Origin: LISTED, Cookie: "" }),
@@ -106,7 +105,7 @@ describe("answers to pages", () => {
     }
   });
 
-  it("T49 to a preflight allow the methods and headers of the interface and no others", async () => {
+  it("to a preflight allow the methods and headers of the interface and no others", async () => {
     const preflight = { "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-evil" };
     const { status, headers } = await service.call({
       method: "OPTIONS",
@@ -134,7 +133,7 @@ describe("answers to pages", () => {
     { method: "GET", path: "/api/v1/user/register", allow: "POST, OPTIONS" },
     { method: "DELETE", path: "/media/avatars/x", allow: "GET, HEAD, OPTIONS" },
     { method: "TRACE", path: "/", allow: "GET, HEAD, POST, OPTIONS" },
-  ])("T50 to $method $path name the methods it takes", async ({ method, path, allow }) => {
+  ])("to $method $path name the methods it takes", async ({ method, path, allow }) => {
     const answer = await service.call({ method, path });
     expect([answer.status, answer.headers.allow, answer.json["code"]]).toEqual([405, allow, "method_not_allowed"]);
     expect(answer.json["message"]).not.toBe("");
@@ -148,12 +147,12 @@ describe("answers to pages", () => {
     "/metrics",
     "/openapi.json",
     "/.well-known/jwks.json",
-  ])("T96 T97 are 404 for %s", async (path) => {
+  ])("are 404 for %s", async (path) => {
     const answer = await service.call({ path, headers: { Cookie: cookie } });
     expect([answer.status, answer.json["code"]]).toEqual([404, "not_found"]);
   });
 
-  it("have the headers of the contract and none that tells the software", async () => {
+  it("have the headers of the contract and none that names the software", async () => {
     const { headers } = await currentUser();
     expect(headers).toMatchObject({
       "content-type": "application/json; charset=utf-8",
@@ -179,7 +178,7 @@ describe("answers to pages", () => {
 });
 
 describe("with cookies that go along across sites", () => {
-  it("a call must tell its origin", async () => {
+  it("a call must have an origin", async () => {
     await service.restart({ COOKIE_SAMESITE: "none" });
     const session = await service.login(USER, { Origin: LISTED });
     expect(session.setCookies[0]).toContain("SameSite=None");

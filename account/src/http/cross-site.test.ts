@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { corsHeaders, isCallAllowed } from "./cross-site.ts";
-import type { OriginOptions } from "./cross-site.ts";
+import { corsHeaders, isCallAllowed, type OriginOptions } from "./cross-site.ts";
 
 const LISTED = "http://localhost:5173";
 const OPTIONS: OriginOptions = {
@@ -26,7 +25,7 @@ describe("corsHeaders()", () => {
     "HTTP://LOCALHOST:5173",
     "*",
     "",
-  ])("T46 T47 says nothing to %s", (origin) => {
+  ])("says nothing to %s", (origin) => {
     expect(corsHeaders(origin, OPTIONS)).toBeUndefined();
   });
 });
@@ -42,16 +41,16 @@ describe("isCallAllowed()", () => {
     { name: "an address typed by hand", secFetchSite: "none", origin: undefined, isAllowed: true },
     { name: "a listed front end on the same site", secFetchSite: "same-site", origin: LISTED, isAllowed: true },
     { name: "a listed front end on another site", secFetchSite: "cross-site", origin: LISTED, isAllowed: true },
-    { name: "T40 another site", secFetchSite: "cross-site", origin: "https://evil.example", isAllowed: false },
+    { name: "another site", secFetchSite: "cross-site", origin: "https://evil.example", isAllowed: false },
     {
-      name: "T44 a sibling that is not listed",
+      name: "a sibling that is not listed",
       secFetchSite: "same-site",
       origin: "https://other.x.com",
       isAllowed: false,
     },
     { name: "another site that hides its origin", secFetchSite: "cross-site", origin: undefined, isAllowed: false },
-    { name: "T43 a sandboxed frame", secFetchSite: undefined, origin: "null", isAllowed: false },
-    { name: "T43 a sandboxed frame in a new browser", secFetchSite: "cross-site", origin: "null", isAllowed: false },
+    { name: "a sandboxed frame", secFetchSite: undefined, origin: "null", isAllowed: false },
+    { name: "a sandboxed frame in a new browser", secFetchSite: "cross-site", origin: "null", isAllowed: false },
     {
       name: "an older browser on the very origin",
       secFetchSite: undefined,
@@ -64,8 +63,8 @@ describe("isCallAllowed()", () => {
       origin: "https://evil.example",
       isAllowed: false,
     },
-    { name: "T45 no browser", secFetchSite: undefined, origin: undefined, isAllowed: true },
-    { name: "a value nobody knows", secFetchSite: "sideways", origin: undefined, isAllowed: false },
+    { name: "no browser", secFetchSite: undefined, origin: undefined, isAllowed: true },
+    { name: "an unknown value", secFetchSite: "sideways", origin: undefined, isAllowed: false },
   ])("is $isAllowed for $name", ({ secFetchSite, origin, isAllowed }) => {
     expect(isCallAllowed({ origin, secFetchSite }, OPTIONS)).toBe(isAllowed);
   });

@@ -1,7 +1,7 @@
-// Which origins may read answers (CORS) and which may make calls that change something (CSRF). Pure
-// decisions; app.ts applies them.
+// Decides which origins may read answers (CORS) and which may make calls that change something
+// (CSRF). Pure; app.ts applies the decisions.
 
-/** The origins that matter. */
+/** The known origins. */
 export interface OriginOptions {
   /** Origins of front ends, compared character by character. */
   readonly allowedOrigins: ReadonlySet<string>;
@@ -11,13 +11,13 @@ export interface OriginOptions {
    */
   readonly publicOrigin: () => string;
   /**
-   * True when cookies go along with cross-site calls (SameSite=None): then a call must say where it
-   * comes from.
+   * True when browsers send cookies with cross-site calls (SameSite=None): then a call must have an
+   * origin.
    */
   readonly requireOrigin: boolean;
 }
 
-/** The headers that tell where a call comes from. */
+/** The headers with the origin of a call. */
 export interface CallOrigin {
   readonly origin: string | undefined;
   readonly secFetchSite: string | undefined;
@@ -38,7 +38,7 @@ export function corsHeaders(
   };
 }
 
-/** What a preflight of a listed origin is told besides. */
+/** Further headers for a preflight of a listed origin. */
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   "Access-Control-Allow-Methods": "GET, POST",
   "Access-Control-Allow-Headers": "Content-Type, X-Request-Id",
@@ -46,9 +46,8 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a call that changes something may proceed. Browsers say with Sec-Fetch-Site whether it
- * comes from this very origin; older ones send only Origin; what sends neither is no browser and
- * carries no foreign cookies.
+ * Whether a call that changes something may proceed. Browsers send Sec-Fetch-Site, older ones only
+ * Origin; a client that sends neither is no browser and has no foreign cookies.
  */
 export function isCallAllowed({ origin, secFetchSite }: CallOrigin, options: OriginOptions): boolean {
   if (secFetchSite === "same-origin" || secFetchSite === "none") return true;

@@ -1,4 +1,4 @@
-// What a caller and the log learn when a handler fails in a way nobody foresaw.
+// The answer and the log line of a handler that fails with an unexpected error.
 import { createLog, silentLog } from "@weir/common/log/log";
 import { HttpListener } from "@weir/common/net/http-listener";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -45,8 +45,8 @@ function currentUser(): Promise<Response> {
   });
 }
 
-describe("an unforeseen error", () => {
-  it("T91 becomes a 500 that tells nothing, and one log line without credentials", async () => {
+describe("an unexpected error", () => {
+  it("becomes a 500 without details, and one log line without credentials", async () => {
     failure = new Error("cannot reach mongodb://user:pa55word@host", { cause: new Error("redis://u2:pa55word2@host") });
     const answer = await currentUser();
     const body = (await answer.json()) as Record<string, unknown>;
@@ -61,7 +61,7 @@ describe("an unforeseen error", () => {
     expect(JSON.stringify(body) + lines.join("")).not.toContain("pa55word");
   });
 
-  it("T35 T48 of a store that is down keeps the cookies, says when to retry, and can be read by the front end", async () => {
+  it("of a store that is down keeps the cookies, says when to retry, and can be read by the front end", async () => {
     failure = new AccountError("database_unavailable", "Try again.", { retryAfterSeconds: 2 });
     const answer = await currentUser();
     expect([answer.status, answer.headers.get("retry-after"), answer.headers.get("set-cookie")]).toEqual([

@@ -1,11 +1,10 @@
-// Turns whatever a call ended with into an answer. The last handler of the app, and the only place
-// that logs a failed call.
+// Turns the error of a call into an answer. The last handler of the app, and the only place that
+// logs a failed call.
 import type { ErrorRequestHandler, Request, Response } from "express";
 import { describeError } from "@weir/common/errors/service-error";
 import { maskCredentials } from "@weir/common/settings/secret";
 import { AccountError } from "../errors.ts";
-import { clearCookie } from "../sessions/cookies.ts";
-import type { CookieOptions } from "../sessions/cookies.ts";
+import { clearCookie, type CookieOptions } from "../sessions/cookies.ts";
 import { sendJson } from "./answer.ts";
 import { ERROR_STATUS, errorBody, errorHeaders, problemBody } from "./error-status.ts";
 import { bodyErrorOf } from "./json-body.ts";
@@ -22,7 +21,7 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
       const reason = maskCredentials(describeError(error));
       const stack =
         failure.code === "internal" && error instanceof Error ? { stack: maskCredentials(error.stack ?? "") } : {};
-      const level = failure.code === "busy" ? "warn" : "error"; // Refusing what is too much is the plan, and under attack frequent.
+      const level = failure.code === "busy" ? "warn" : "error"; // Expected under load, and frequent under attack.
       caller.log[level]("call failed", {
         ...describeRequest(request, response),
         status,
@@ -32,7 +31,7 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
       });
     }
     if (response.headersSent) {
-      response.destroy(); // Half an answer is out; the end of the connection is all that can still be said.
+      response.destroy(); // Part of an answer is sent, so only the end of the connection can report the error.
       return;
     }
     for (const [name, value] of Object.entries(errorHeaders(failure))) response.setHeader(name, value);
@@ -52,8 +51,8 @@ function toAccountError(error: unknown): AccountError {
   if (error instanceof AccountError) return error;
   const bodyError = bodyErrorOf(error);
   if (bodyError !== undefined) return bodyError;
-  // express and its router give a status to errors in what a caller sent, such as a path that
-  // cannot be decoded.
+  // express and its router give a status to the errors of a caller, such as a path that cannot be
+  // decoded.
   if (error instanceof Error && "status" in error && error.status === 400) {
     return new AccountError("malformed_request", "The request cannot be read.", { cause: error });
   }

@@ -1,5 +1,5 @@
-// The one table from error codes to HTTP, and the body of an error answer. A new code does not
-// compile until it stands here.
+// Maps error codes to HTTP, and makes the body of an error answer. A new code does not compile until
+// it has a status.
 import type { AccountError, CallErrorCode, FieldError } from "../errors.ts";
 
 /** The HTTP status of every code that can end a call. */
@@ -70,7 +70,7 @@ export function problemBody(body: ErrorBody): ProblemBody {
   };
 }
 
-/** The headers that belong to an error besides those of every answer. */
+/** The headers of an error, in addition to those of every answer. */
 export function errorHeaders(error: AccountError): Readonly<Record<string, string>> {
   const { retryAfterSeconds, allow } = error.details;
   return {

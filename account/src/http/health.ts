@@ -1,16 +1,13 @@
-// Whether the service should get traffic: its store answers and it is not about to stop.
+// Decides whether the service gets traffic: its store answers, and it does not stop.
 
-/**
- * How long an answer of the store counts, in milliseconds: probes of many balancers must not become
- * load.
- */
+/** How long an answer of the store is reused, in milliseconds: many balancers probe. */
 const PING_VALID_MS = 1000;
 
-/** The state that probes ask for. */
+/** The state for probes. */
 export interface HealthState {
   /**
-   * False while the store does not answer, and from `drain` on; an answer of the store counts for a
-   * second.
+   * False while the store does not answer, and from `drain` on; an answer of the store is
+   * reused for a second.
    */
   isReady(): Promise<boolean>;
   /** True from `drain` on. */

@@ -1,4 +1,4 @@
-// Reads a JSON body with express' parser and puts what it refuses into our own errors.
+// Reads a JSON body with express' parser, and converts its errors to those of the service.
 import express from "express";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AccountError } from "../errors.ts";

@@ -1,8 +1,7 @@
 // Bodies of logins that are no login, against the real service.
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startService, USER } from "../running-service.suite.ts";
-import type { Answer, RunningService } from "../running-service.suite.ts";
+import { type Answer, type RunningService, startService, USER } from "../running-service.suite.ts";
 
 let service: RunningService;
 
@@ -26,50 +25,50 @@ const JSON_BODY = JSON.stringify(USER);
 
 describe("login", () => {
   it.each([
-    { name: "T56 half an object", body: '{"email":"a@x.com"', headers: {}, status: 400, code: "malformed_json" },
-    { name: "T56 a text", body: '"str"', headers: {}, status: 400, code: "malformed_json" },
-    { name: "T56 a list", body: "[1]", headers: {}, status: 400, code: "malformed_json" },
-    { name: "T56 nothing", body: "", headers: {}, status: 400, code: "validation_failed" },
-    { name: "T56 a byte order mark", body: `\ufeff${JSON_BODY}`, headers: {}, status: 200, code: undefined },
+    { name: "half an object", body: '{"email":"a@x.com"', headers: {}, status: 400, code: "malformed_json" },
+    { name: "a text", body: '"str"', headers: {}, status: 400, code: "malformed_json" },
+    { name: "a list", body: "[1]", headers: {}, status: 400, code: "malformed_json" },
+    { name: "nothing", body: "", headers: {}, status: 400, code: "validation_failed" },
+    { name: "a byte order mark", body: `\ufeff${JSON_BODY}`, headers: {}, status: 200, code: undefined },
     {
-      name: "T56 latin1",
+      name: "latin1",
       body: JSON_BODY,
       headers: { "Content-Type": "application/json; charset=latin1" },
       status: 415,
       code: "unsupported_media_type",
     },
     {
-      name: "T56 5 MB of zeros in gzip",
+      name: "5 MB of zeros in gzip",
       body: gzipSync(Buffer.alloc(5_000_000)),
       headers: { "Content-Encoding": "gzip" },
       status: 413,
       code: "body_too_large",
     },
     {
-      name: "T56 gzip that is none",
+      name: "gzip that is none",
       body: "not gzip",
       headers: { "Content-Encoding": "gzip" },
       status: 400,
       code: "malformed_json",
     },
     {
-      name: "T56 an encoding nobody knows",
+      name: "an unknown encoding",
       body: JSON_BODY,
       headers: { "Content-Encoding": "zip" },
       status: 415,
       code: "unsupported_media_type",
     },
     { name: "gzip", body: gzipSync(JSON_BODY), headers: { "Content-Encoding": "gzip" }, status: 200, code: undefined },
-    { name: "T56 8000 open brackets", body: "[".repeat(8000), headers: {}, status: 400, code: "malformed_json" },
+    { name: "8000 open brackets", body: "[".repeat(8000), headers: {}, status: 400, code: "malformed_json" },
     {
-      name: "T56 8000 nested lists",
+      name: "8000 nested lists",
       body: "[".repeat(8000) + "]".repeat(8000),
       headers: {},
       status: 400,
       code: "malformed_json",
     },
     {
-      name: "T57 no Content-Type",
+      name: "no Content-Type",
       body: JSON_BODY,
       headers: { "Content-Type": "" },
       status: 415,
@@ -90,28 +89,28 @@ describe("login", () => {
       code: "body_too_large",
     },
     {
-      name: "T51 operators",
+      name: "operators",
       body: '{"email":{"$gt":""},"password":{"$ne":null}}',
       headers: {},
       status: 400,
       code: "validation_failed",
     },
     {
-      name: "T53 a field twice",
+      name: "a field twice",
       body: '{"email":"a@x.com","email":{"$ne":1},"password":"p"}',
       headers: {},
       status: 400,
       code: "validation_failed",
     },
     {
-      name: "T54 code",
+      name: "code",
       body: '{"email":{"$where":"sleep(5000)"},"password":"p"}',
       headers: {},
       status: 400,
       code: "validation_failed",
     },
     {
-      name: "T55 a prototype",
+      name: "a prototype",
       body: `{"__proto__":{"isAdmin":true},${JSON_BODY.slice(1)}`,
       headers: {},
       status: 200,
@@ -123,21 +122,21 @@ describe("login", () => {
     expect(({} as Record<string, unknown>)["isAdmin"]).toBeUndefined();
   });
 
-  it("T59 refuses a password that only begins like one of 72 bytes", async () => {
+  it("refuses a password that only begins like one of 72 bytes", async () => {
     const long = { email: "long@x.com", password: "x".repeat(72) };
     expect((await service.register(long)).status).toBe(201);
     expect((await service.login(long)).status).toBe(200);
     expect((await service.login({ ...long, password: `${long.password}X` })).json["code"]).toBe("invalid_credentials");
   });
 
-  it("T62 T63 knows an address in every spelling", async () => {
+  it("knows an address in every spelling", async () => {
     expect((await service.login({ ...USER, email: "A@X.COM" })).status).toBe(200);
     await service.register({ ...USER, email: "a@bücher.example" });
     expect((await service.register({ ...USER, email: "a@xn--bcher-kva.example" })).status).toBe(409);
     expect((await service.login({ ...USER, email: "a@xn--bcher-kva.example" })).status).toBe(200);
   });
 
-  it("T58 does not answer sooner for an unknown address", async () => {
+  it("does not answer sooner for an unknown address", async () => {
     await service.restart({ BCRYPT_COST: "9" });
     await service.login(); // Renews the hash at the new cost.
     const costs = { known: [] as number[], unknown: [] as number[] };
@@ -151,7 +150,7 @@ describe("login", () => {
     expect(ratio).toBeLessThan(1.6);
   });
 
-  it("T64 T92 logs neither what was sent nor what was answered", async () => {
+  it("logs neither what was sent nor what was answered", async () => {
     await send('{"email":"admin@x.com\\r\\nBcc: v@x.com","password":"SuperSecretInput"}');
     const answer = await service.login();
     await service.login({ ...USER, password: "WrongSecretInput" });

@@ -1,5 +1,5 @@
 // Serves the images of the local media store. Type and headers come from the store, so that no
-// browser ever runs what somebody uploaded.
+// browser runs an uploaded file.
 import type { RequestHandler } from "express";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";

@@ -1,6 +1,5 @@
-// Counts the parts of a multipart body by their delimiters (RFC 2046 section 5.1.1). busboy passes
-// over a part without Content-Disposition in silence; a count that differs from the number of parts
-// it reported shows it.
+// Counts the parts of a multipart body by their delimiters (RFC 2046 section 5.1.1): busboy silently
+// skips a part without Content-Disposition.
 
 /** The boundary in a Content-Type header, quoted or plain. */
 const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
@@ -8,22 +7,15 @@ const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
 const LINE_END = Buffer.from("\r\n");
 const CLOSE = Buffer.from("--");
 
-/** Counts as the body goes by. */
-export interface PartCounter {
-  /** Takes the next bytes of the body, in pieces of any size. */
-  push(chunk: Buffer): void;
-  /** Parts that have begun so far. */
-  parts(): number;
-}
-
 /** A counter for bodies of this Content-Type; undefined when it names no boundary. */
 export function createPartCounter(contentType: string): PartCounter | undefined {
   const match = BOUNDARY.exec(contentType);
   const boundary = match?.[1]?.replaceAll(/\\(.)/g, "$1") ?? match?.[2];
-  return boundary === undefined ? undefined : new DelimiterCounter(Buffer.from(`\r\n--${boundary}`, "latin1"));
+  return boundary === undefined ? undefined : new PartCounter(Buffer.from(`\r\n--${boundary}`, "latin1"));
 }
 
-class DelimiterCounter implements PartCounter {
+/** Counts while the body is read. */
+export class PartCounter {
   readonly #delimiter: Buffer;
   /**
    * Bytes that may be the start of a delimiter; the first delimiter needs no line end before it.
@@ -37,12 +29,14 @@ class DelimiterCounter implements PartCounter {
     this.#delimiter = delimiter;
   }
 
+  /** Parts that have begun so far. */
   parts(): number {
     return this.#count;
   }
 
+  /** Takes the next bytes of the body, in pieces of any size. */
   push(chunk: Buffer): void {
-    if (this.#isClosed) return; // What follows the closing delimiter means nothing.
+    if (this.#isClosed) return; // Bytes after the closing delimiter have no meaning.
     const bytes = Buffer.concat([this.#carry, chunk]);
     const length = this.#delimiter.length;
     let at = bytes.indexOf(this.#delimiter);

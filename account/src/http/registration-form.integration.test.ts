@@ -1,14 +1,20 @@
 // Forms that are broken, too large or hostile, against the real service. After each the service
 // still registers a user.
-import { connect } from "node:net";
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { jpeg, png } from "../media/sample-images.suite.ts";
-import { formBody, formCall, startService, USER } from "../running-service.suite.ts";
-import type { Answer, Part, RunningService } from "../running-service.suite.ts";
+import {
+  type Answer,
+  formBody,
+  formCall,
+  type Part,
+  type RunningService,
+  startService,
+  USER,
+} from "../running-service.suite.ts";
 
 const AVATAR: Part = { name: "avatar", value: png(), fileName: "a.png", type: "image/png" };
 const TEXT: readonly Part[] = [
@@ -55,65 +61,65 @@ const END = "--WeirTestBoundary--\r\n";
 describe("broken forms", () => {
   it.each([
     {
-      name: "T71 no boundary",
+      name: "no boundary",
       body: GOOD,
       contentType: "multipart/form-data",
       status: 400,
       code: "malformed_multipart",
     },
     {
-      name: "T71 an empty boundary",
+      name: "an empty boundary",
       body: GOOD,
       contentType: "multipart/form-data; boundary=",
       status: 400,
       code: "malformed_multipart",
     },
-    { name: "T71 JSON", body: "{}", contentType: "application/json", status: 415, code: "unsupported_media_type" },
+    { name: "JSON", body: "{}", contentType: "application/json", status: 415, code: "unsupported_media_type" },
     {
-      name: "T71 another boundary",
+      name: "another boundary",
       body: GOOD,
       contentType: "multipart/form-data; boundary=other",
       status: 400,
       code: "malformed_multipart",
     },
     {
-      name: "T71 line ends of one character",
+      name: "line ends of one character",
       body: GOOD.toString("latin1").replaceAll("\r\n", "\n"),
       contentType: CONTENT_TYPE,
       status: 400,
       code: "malformed_multipart",
     },
-    { name: "T71 nothing", body: "", contentType: CONTENT_TYPE, status: 400, code: "malformed_multipart" },
+    { name: "nothing", body: "", contentType: CONTENT_TYPE, status: 400, code: "malformed_multipart" },
     {
-      name: "T72 an end inside the file",
+      name: "an end inside the file",
       body: GOOD.subarray(0, GOOD.length - 60),
       contentType: CONTENT_TYPE,
       status: 400,
       code: "malformed_multipart",
     },
     {
-      name: "T73 an end inside a part's header",
+      name: "an end inside a part's header",
       body: "--WeirTestBoundary\r\nContent-Disposition: form-data; na",
       contentType: CONTENT_TYPE,
       status: 400,
       code: "malformed_multipart",
     },
     {
-      name: "T73 a header of 20 KB",
+      name: "a header of 20 KB",
       body: part(`Content-Disposition: form-data; name="email"\r\nX-Long: ${"y".repeat(20_000)}`) + END,
       contentType: CONTENT_TYPE,
       status: 400,
       code: "malformed_multipart",
     },
     {
-      name: "T73 a part without name",
+      name: "a part without name",
       body: Buffer.concat([Buffer.from(part("Content-Disposition: form-data")), GOOD]),
       contentType: CONTENT_TYPE,
       status: 400,
       code: "malformed_multipart",
     },
     {
-      name: "T73 a part without Content-Disposition",
+      name: "a part without Content-Disposition",
       body: Buffer.concat([Buffer.from(part("X-Other: y")), GOOD]),
       contentType: CONTENT_TYPE,
       status: 400,
@@ -137,13 +143,13 @@ describe("broken forms", () => {
     expect((await service.register()).status).toBe(201);
   });
 
-  it("T71 answers 415 without any Content-Type", async () => {
+  it("answers 415 without any Content-Type", async () => {
     const answer = await service.call({ method: "POST", path: "/api/v1/user/register", body: GOOD });
     expect(answer.status).toBe(415);
   });
 
   it.each(["end", "resetAndDestroy"] as const)(
-    "T72 survive a connection that closes inside the file by %s",
+    "survive a connection that closes inside the file by %s",
     async (how) => {
       const socket = connect(service.port, "127.0.0.1");
       socket.on("error", () => undefined); // The reset is meant.
@@ -163,18 +169,18 @@ describe("broken forms", () => {
 describe("forms with too much", () => {
   it.each([
     {
-      name: "T74 1000 fields",
+      name: "1000 fields",
       parts: Array.from({ length: 1000 }, (_, index) => ({ name: `f${index}`, value: "" })),
       code: "too_many_parts",
     },
-    { name: "T74 two avatars", parts: [...TEXT, AVATAR, AVATAR], code: "too_many_parts" },
+    { name: "two avatars", parts: [...TEXT, AVATAR, AVATAR], code: "too_many_parts" },
     {
-      name: "T74 an e-mail address twice",
+      name: "an e-mail address twice",
       parts: [...TEXT, { name: "email", value: "b@x.com" }, AVATAR],
       code: "duplicate_field",
     },
     {
-      name: "T74 a field of 1 MB",
+      name: "a field of 1 MB",
       parts: [{ name: "email", value: "x".repeat(1_000_000) }, AVATAR],
       code: "validation_failed",
     },
@@ -183,7 +189,7 @@ describe("forms with too much", () => {
     expect([answer.status, answer.json["code"]]).toEqual([400, code]);
   });
 
-  it("T74 T75 ignore fields with huge and strange names", async () => {
+  it("ignore fields with huge and strange names", async () => {
     const strange: readonly Part[] = [
       { name: "n".repeat(10_000), value: "x" },
       { name: "a[99999999999]", value: "x" },
@@ -200,7 +206,7 @@ describe("forms with too much", () => {
     ]);
   });
 
-  it("T77 answer 413 for an avatar of a byte too many, with the front end's headers", async () => {
+  it("answer 413 for an avatar of a byte too many, with the front end's headers", async () => {
     const form = formCall([...TEXT, { ...AVATAR, value: Buffer.alloc(2_097_153) }], {
       Origin: "http://localhost:5173",
     });
@@ -218,14 +224,14 @@ describe("forms with too much", () => {
     expect([answer.status, answer.json["code"]]).toEqual([415, "avatar_type"]);
   });
 
-  it("T77 answer 413 at once for a body that says it has 10 GB", async () => {
+  it("answer 413 immediately for a body that announces 10 GB", async () => {
     const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: 10737418240\r\n\r\n`;
     const answer = await service.raw(head);
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toContain('"code":"body_too_large"');
   });
 
-  it("T77 answer 413 for a body that does not end", async () => {
+  it("answer 413 for a body that does not end", async () => {
     const socket = connect(service.port, "127.0.0.1");
     socket.on("error", () => undefined); // The service may close while the test still writes.
     let received = "";
@@ -263,7 +269,7 @@ describe("forms that arrive slowly", () => {
     await new Promise((resolve) => socket.write(head + "x".repeat(bytes - 1), resolve));
   }
 
-  it("keep nobody else out", async () => {
+  it("keep no other caller out", async () => {
     await Promise.all(Array.from({ length: 40 }, () => begin(1000)));
     expect((await service.register()).status).toBe(201);
   });
@@ -285,50 +291,50 @@ describe("forms that arrive slowly", () => {
 describe("avatars", () => {
   it.each([
     {
-      name: "T76 an avatar as text",
+      name: "an avatar as text",
       parts: [...TEXT, { name: "avatar", value: "x" }],
       status: 400,
       field: "avatar: invalid_avatar",
     },
     {
-      name: "T76 an e-mail address as file",
+      name: "an e-mail address as file",
       parts: [{ name: "email", value: "a@x.com", fileName: "e" }, AVATAR],
       status: 400,
       field: "email: invalid_email",
     },
     {
-      name: "T76 text that calls itself bytes",
+      name: "text that calls itself bytes",
       parts: [{ name: "email", value: "a@x.com", type: "application/octet-stream" }, AVATAR],
       status: 400,
       field: "email: invalid_email",
     },
-    { name: "T78 no avatar", parts: TEXT, status: 400, field: "avatar: avatar_required" },
+    { name: "no avatar", parts: TEXT, status: 400, field: "avatar: avatar_required" },
     {
-      name: "T78 an avatar of no bytes",
+      name: "an avatar of no bytes",
       parts: [...TEXT, { ...AVATAR, value: "" }],
       status: 400,
       field: "avatar: avatar_required",
     },
     {
-      name: "T80 an SVG",
+      name: "an SVG",
       parts: [...TEXT, { ...AVATAR, value: "<svg onload=alert(1)>" }],
       status: 415,
       field: "avatar: avatar_type",
     },
     {
-      name: "T80 a GIF that is a script",
+      name: "a GIF that is a script",
       parts: [...TEXT, { ...AVATAR, value: "GIF89a=1;alert(1);//" }],
       status: 415,
       field: "avatar: avatar_type",
     },
     {
-      name: "T82 sides of 60000",
+      name: "sides of 60000",
       parts: [...TEXT, { ...AVATAR, value: png({ width: 60000, height: 60000 }) }],
       status: 400,
       field: "avatar: avatar_dimensions",
     },
     {
-      name: "T82 half a PNG",
+      name: "half a PNG",
       parts: [...TEXT, { ...AVATAR, value: png().subarray(0, 60) }],
       status: 415,
       field: "avatar: avatar_damaged",
@@ -355,7 +361,7 @@ describe("avatars", () => {
   });
 
   it.each(["../../x.png", "x.php\\0.png", "..\\\\x", "y".repeat(300), "x\u202egnp.exe"])(
-    "T79 are stored under a name of our own, whatever %s says",
+    "are stored under a name of our own, whatever %s says",
     async (fileName) => {
       const answer = await sendParts([...TEXT, { ...AVATAR, fileName }]);
       const user = answer.json["user"] as Record<string, string>;
@@ -363,13 +369,13 @@ describe("avatars", () => {
     },
   );
 
-  it("T81 are stored without what stands behind their end", async () => {
+  it("are stored without the bytes behind their end", async () => {
     const answer = await sendParts([...TEXT, { ...AVATAR, value: png({ after: Buffer.from("PK<html>") }) }]);
     const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
     expect((await service.call({ path: pathname })).text).toBe(png().toString("latin1"));
   });
 
-  it("T86 are served by what they are, not by what they were called", async () => {
+  it("are served by what they are, not by what they were called", async () => {
     const answer = await sendParts([...TEXT, { ...AVATAR, value: jpeg() }]);
     const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
     expect(pathname).toMatch(/\.jpg$/);

@@ -1,15 +1,14 @@
-// Reads the multipart form of a registration into memory, within bounds at every step. Which values
-// are valid is users/inputs.ts.
+// Reads the multipart form of a registration into memory, within bounds at every step.
+// users/inputs.ts checks the values.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import busboy from "busboy";
 import { AccountError, fieldError } from "../errors.ts";
 import { busyError } from "../users/password-hasher.ts";
-import { createPartCounter } from "./part-counter.ts";
-import type { PartCounter } from "./part-counter.ts";
+import { createPartCounter, type PartCounter } from "./part-counter.ts";
 import type { UploadHold } from "./upload-budget.ts";
 
-/** Bytes of a body besides the avatar: text fields, part headers, boundaries. */
+/** Bytes of a body without the avatar: text fields, part headers, boundaries. */
 const BODY_OVERHEAD_BYTES = 64 * 1024;
 
 /** Longest value of a text field in bytes. */
@@ -20,14 +19,14 @@ const TEXT_FIELDS: ReadonlySet<string> = new Set(["email", "password", "name"]);
 
 const AVATAR_FIELD = "avatar";
 
-/** What a form holds. */
+/** The content of a form. */
 export interface RegistrationForm {
   /** The known text fields that were sent. */
   readonly fields: ReadonlyMap<string, string>;
   readonly avatar: Buffer | undefined;
 }
 
-/** How a form is read. */
+/** The options for reading a form. */
 export interface FormOptions {
   readonly avatarMaxBytes: number;
   /**
@@ -43,7 +42,7 @@ export function formMaxBytes(avatarMaxBytes: number): number {
 }
 
 /**
- * Reads the form; rejects with an `AccountError` for everything a caller can do wrong, and with
+ * Reads the form; rejects with an `AccountError` for every fault of the caller, and with
  * `busy` when others hold too much.
  */
 export function readRegistrationForm(request: IncomingMessage, options: FormOptions): Promise<RegistrationForm> {
@@ -57,9 +56,7 @@ export function readRegistrationForm(request: IncomingMessage, options: FormOpti
   });
 }
 
-/**
- * What busboy tells of a file; its own types do not know that an empty name arrives as undefined.
- */
+/** The facts of a file from busboy; its own types lack that an empty name arrives as undefined. */
 interface PartInfo {
   readonly encoding: string;
   readonly filename: string | undefined;
@@ -153,8 +150,7 @@ class FormReader {
       request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
       request.on("error", ignoreLateError);
       parser.removeAllListeners("drain");
-      // Not at once: busboy may be in the middle of a chunk, and throws when it finds itself
-      // destroyed there.
+      // Deferred: busboy may be in the middle of a chunk, and throws when it is destroyed there.
       process.nextTick(() => parser.destroy());
     };
     request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
@@ -244,8 +240,8 @@ class FormReader {
 }
 
 function createParser(request: IncomingMessage, avatarMaxBytes: number): busboy.Busboy | undefined {
-  // Sizes have one byte more than allowed, so that a value of exactly the limit is told from one
-  // that was cut.
+  // Sizes have one byte more than allowed, to distinguish a value of exactly the limit from
+  // one that was cut.
   const sizes = { fieldNameSize: 100, fieldSize: FIELD_MAX_BYTES + 1, fileSize: avatarMaxBytes + 1 };
   try {
     return busboy({ headers: request.headers, limits: { ...sizes, fields: 10, files: 1, parts: 12, headerPairs: 20 } });

@@ -1,4 +1,4 @@
-// What the service keeps about a request while it answers: its id, its log, the route it matched.
+// The context of a request while it is answered: its id, its log, and its route.
 import { randomUUID } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import type { Log } from "@weir/common/log/log";
@@ -8,7 +8,7 @@ import type { Caller } from "../users/account-deps.ts";
 /** Ids of callers that are taken over; anything else could be made to confuse a log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 
-/** What is kept about one request. */
+/** The context of one request. */
 export interface RequestContext {
   readonly id: string;
   readonly caller: Caller;
@@ -41,7 +41,7 @@ export function contextOf(response: Response): RequestContext {
   return response.locals["context"] as RequestContext;
 }
 
-/** A short description of a request for the log: nothing a caller could hide a secret in. */
+/** A short description of a request for the log, without any field that may hold a secret. */
 export function describeRequest(request: Request, response: Response): Readonly<Record<string, unknown>> {
   return { method: request.method, route: contextOf(response).route };
 }

@@ -1,14 +1,11 @@
-// Broken, slow and hostile connections against the real service, the local images, health and
-// metrics.
-import { connect } from "node:net";
-import type { Socket } from "node:net";
+// Broken, slow and hostile connections to the real service, local images, health and metrics.
+import { connect, type Socket } from "node:net";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startService, USER } from "../running-service.suite.ts";
-import type { RunningService } from "../running-service.suite.ts";
+import { type RunningService, startService, USER } from "../running-service.suite.ts";
 
-/** Short enough for a test that waits for them; their relation is that of the service. */
+/** Short enough for a test that waits for them, in the proportions of the service. */
 const TIMEOUTS = { headersMs: 600, requestMs: 1800, checkIntervalMs: 100 };
 
 let service: RunningService;
@@ -19,10 +16,7 @@ beforeEach(async () => {
 
 afterEach(() => service.stop());
 
-/**
- * Starts another service, which soon gives up what does not come, instead of the one whose times
- * are long.
- */
+/** Replaces the service by one with short timeouts. */
 async function startImpatient(): Promise<void> {
   await service.stop();
   service = await startService({}, TIMEOUTS);
@@ -33,19 +27,19 @@ const LOGIN_HEAD = "POST /api/v1/user/login HTTP/1.1\r\nHost: x\r\nContent-Type:
 describe("broken requests", () => {
   it.each([
     {
-      name: "T88 a length and chunks",
+      name: "a length and chunks",
       head: `${LOGIN_HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       status: 400,
     },
-    { name: "T88 two lengths", head: `${LOGIN_HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde`, status: 400 },
-    { name: "T88 no host", head: "GET /api/v1/user/current-user HTTP/1.1\r\n\r\n", status: 400 },
-    { name: "T88 two hosts", head: "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", status: 400 },
-    { name: "T88 a folded header", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A: a\r\n b\r\n\r\n", status: 400 },
-    { name: "T88 a bare line feed", head: "GET / HTTP/1.1\nHost: x\n\n", status: 400 },
-    { name: "T88 a blank before the colon", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A : a\r\n\r\n", status: 400 },
-    { name: "T88 a control character", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A: a\u0001b\r\n\r\n", status: 400 },
+    { name: "two lengths", head: `${LOGIN_HEAD}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde`, status: 400 },
+    { name: "no host", head: "GET /api/v1/user/current-user HTTP/1.1\r\n\r\n", status: 400 },
+    { name: "two hosts", head: "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", status: 400 },
+    { name: "a folded header", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A: a\r\n b\r\n\r\n", status: 400 },
+    { name: "a bare line feed", head: "GET / HTTP/1.1\nHost: x\n\n", status: 400 },
+    { name: "a blank before the colon", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A : a\r\n\r\n", status: 400 },
+    { name: "a control character", head: "GET / HTTP/1.1\r\nHost: x\r\nX-A: a\u0001b\r\n\r\n", status: 400 },
     {
-      name: "T21 T88 a cookie of 20 KB",
+      name: "a cookie of 20 KB",
       head: `GET / HTTP/1.1\r\nHost: x\r\nCookie: a=${"b".repeat(20_000)}\r\n\r\n`,
       status: 431,
     },
@@ -70,7 +64,7 @@ describe("broken requests", () => {
       name: "a form that drips",
       head: "POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 500\r\n\r\n--b\r\n",
     },
-  ])("T87 are ended with 408: $name", async ({ head }) => {
+  ])("are ended with 408: $name", async ({ head }) => {
     await startImpatient();
     const answer = await drip(head);
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
@@ -86,14 +80,14 @@ describe("broken requests", () => {
   });
 
   it.each(["/healthz", "/nowhere", "/api/v1/user/login"])(
-    "keep the connection open when %s is answered at once",
+    "keep the connection open when %s is answered immediately",
     async (path) => {
       const answer = await service.call({ path, headers: { Connection: "keep-alive" } });
       expect(answer.headers.connection).toBe("keep-alive");
     },
   );
 
-  it("T93 do not bring their own id into answers", async () => {
+  it("do not bring their own id into answers", async () => {
     for (const id of ["x".repeat(1024), "short", "with blank id", "a;b=c,d-e-f-g"]) {
       const answer = await service.call({ path: "/healthz", headers: { "X-Request-Id": id } });
       expect(answer.headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
@@ -103,7 +97,7 @@ describe("broken requests", () => {
     ).toBe("trace-0123.A_b");
   });
 
-  it("T89 idle connections are closed and others are served meanwhile", async () => {
+  it("idle connections are closed and others are served meanwhile", async () => {
     await startImpatient();
     const sockets = await Promise.all(Array.from({ length: 200 }, () => open()));
     const closed = Promise.all(sockets.map((socket) => new Promise((resolve) => socket.on("close", resolve))));
@@ -111,7 +105,7 @@ describe("broken requests", () => {
     await closed;
   });
 
-  it("T89 connections beyond the cap are closed at once", async () => {
+  it("connections beyond the cap are closed immediately", async () => {
     await service.restart({ CONNECTIONS_MAX: "2" });
     const first = [await open(), await open()];
     await expect(service.raw("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).resolves.toBe("");
@@ -139,12 +133,12 @@ describe("images", () => {
     "/media/%",
     "/media/avatars/%00",
     "/media/../accounts.sqlite",
-  ])("T98 are not found under %s", async (wrong) => {
+  ])("are not found under %s", async (wrong) => {
     const answer = await service.call({ path: wrong });
     expect([answer.status, answer.headers["x-content-type-options"]]).toEqual([404, "nosniff"]);
   });
 
-  it("T98 are not found with a query or an encoded path", async () => {
+  it("are not found with a query or an encoded path", async () => {
     expect((await service.call({ path: `${path}?x` })).status).toBe(404);
     expect((await service.call({ path: path.replace("avatars", "%61vatars") })).status).toBe(404);
   });
@@ -156,8 +150,8 @@ describe("images", () => {
   });
 });
 
-describe("failures of what is underneath", () => {
-  it("a folder that cannot be written refuses the registration, stores nobody, and heals", async () => {
+describe("failures of the store", () => {
+  it("a folder that cannot be written refuses the registration, stores no user, and recovers", async () => {
     const media = join(service.directory, "media");
     writeFileSync(media, "in the way");
     const answer = await service.register();
@@ -175,7 +169,7 @@ describe("failures of what is underneath", () => {
 });
 
 describe("health and metrics", () => {
-  it("T96 tell no versions and no hosts on the public port", async () => {
+  it("show no versions and no hosts on the public port", async () => {
     expect((await service.call({ path: "/healthz" })).json).toEqual({ status: "alive" });
     expect((await service.call({ path: "/readyz" })).json).toEqual({ status: "ready" });
   });
@@ -191,7 +185,7 @@ describe("health and metrics", () => {
     await service.login({ ...USER, password: "wrong" });
     await service.login({});
     await service.call({ method: "POST", path: "/api/v1/user/refresh-token" });
-    await service.call({ path: "/some/path/somebody/made/up" });
+    await service.call({ path: "/some/path/made/up" });
     const after = await metrics();
     expect(after).toContain('login_total{result="success"} 1');
     expect(after).toContain('login_total{result="invalid_credentials"} 1');
@@ -201,7 +195,7 @@ describe("health and metrics", () => {
     expect(after).toContain("media_put_seconds_count 1");
     expect(after).toContain("bcrypt_seconds_count 3");
     expect(after).toContain('http_requests_total{route="unknown",method="GET",status="404"} 1');
-    expect(after).not.toContain("somebody");
+    expect(after).not.toContain("made/up");
     expect((await fetch(`${service.metricsUrl}/readyz`)).status).toBe(200);
   });
 });
@@ -220,7 +214,7 @@ function open(): Promise<Socket> {
   });
 }
 
-/** Sends a start and then single bytes, until the service has had enough. */
+/** Sends a start and then single bytes, until the service closes. */
 function drip(start: string): Promise<string> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;

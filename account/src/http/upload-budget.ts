@@ -1,5 +1,5 @@
-// Bounds the memory that the forms of all callers take together. Counts bytes and not callers:
-// somebody who sends slowly must not keep others out.
+// Bounds the memory that the forms of all callers take together. It counts bytes instead of callers,
+// so that slow callers do not keep others out.
 
 /** Bytes that uploads hold together. */
 export interface UploadBudget {
@@ -7,11 +7,11 @@ export interface UploadBudget {
   open(): UploadHold;
 }
 
-/** What one upload holds. */
+/** The bytes of one upload. */
 export interface UploadHold {
   /** Adds bytes; false when all uploads together then hold too many, and none are added. */
   take(bytes: number): boolean;
-  /** Gives everything back. */
+  /** Releases all bytes. */
   release(): void;
 }
 

@@ -1,6 +1,5 @@
-// Reads the orientation from EXIF data and writes EXIF data that holds nothing else, so that a
-// picture keeps its way up when the rest (camera, position, thumbnail) is dropped. TIFF 6.0 section
-// 2; EXIF 2.32 section 4.6.4.
+// Reads the orientation from EXIF data, and writes EXIF data that holds nothing else (TIFF 6.0
+// section 2; EXIF 2.32 section 4.6.4).
 
 /** Number of the orientation entry. */
 const ORIENTATION_TAG = 0x0112;

@@ -1,9 +1,9 @@
-// What the three image formats have in common: the result of a rewrite, and the refusal of damaged
+// Types that the three image formats share: the result of a rewrite, and the refusal of damaged
 // files.
 
 /**
- * Why a file is refused whatever its size: not one of the formats, a broken structure, or more than
- * one picture.
+ * Why a file of any size is refused: not one of the formats, a broken structure, or more than one
+ * picture.
  */
 export type ImageProblem = "type" | "damaged" | "animated";
 

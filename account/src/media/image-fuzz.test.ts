@@ -22,7 +22,7 @@ const SEEDS: readonly Buffer[] = [
   sample.webpFile([sample.webpLossless()]),
 ];
 
-/** Overwrites bytes, cuts a piece out, and copies a piece to another place. */
+/** Overwrites bytes, cuts a piece out, and copies a piece elsewhere. */
 function damage(
   seed: Buffer,
   edits: readonly (readonly [number, number])[],

@@ -1,12 +1,11 @@
-// Decides by content whether bytes are an image the service takes, and rewrites them without what
-// is not picture: EXIF and its position, XMP, text, comments, and everything after the end. Walks
-// the structure only; nothing is decompressed, so nothing can blow up.
+// Checks by content whether bytes are an accepted image, and rewrites them without EXIF and its
+// position, XMP, text, comments and trailing bytes. It decompresses nothing.
 import type { ImageProblem } from "./image-format.ts";
 import { isJpeg, rewriteJpeg } from "./jpeg.ts";
 import { isPng, rewritePng } from "./png.ts";
 import { isWebp, rewriteWebp } from "./webp.ts";
 
-/** What an accepted image may measure. */
+/** The bounds of an accepted image. */
 export interface ImageLimits {
   readonly sideMinPixels: number;
   readonly sideMaxPixels: number;
@@ -16,7 +15,7 @@ export interface ImageLimits {
 /** Sides from 16 to 4096 pixels and at most 4096 x 4096: what viewers decode without harm. */
 export const AVATAR_LIMITS: ImageLimits = { sideMinPixels: 16, sideMaxPixels: 4096, areaMaxPixels: 16_777_216 };
 
-/** The formats an image may have, with the only type and extension they are ever served under. */
+/** The formats an image may have, with the type and extension that they are served with. */
 export const IMAGE_FORMATS = {
   png: { mimeType: "image/png", extension: "png" },
   jpeg: { mimeType: "image/jpeg", extension: "jpg" },

@@ -1,8 +1,7 @@
 // Walks and rewrites JPEG files (ITU-T T.81, annex B). Keeps tables, frame and scans, the colour
 // profile and the colour transform; of EXIF only the orientation.
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
-import { DAMAGED } from "./image-format.ts";
-import type { RewriteResult } from "./image-format.ts";
+import { DAMAGED, type RewriteResult } from "./image-format.ts";
 
 const SOI = 0xd8;
 const EOI = 0xd9;
@@ -55,7 +54,7 @@ export function rewriteJpeg(bytes: Buffer): RewriteResult {
     if (bytes[at] !== 0xff) return DAMAGED;
     const marker = bytes.readUInt8(at + 1);
     if (marker === 0xff) {
-      at += 1; // A fill byte: any number of them may stand before a marker.
+      at += 1; // A fill byte: any number of them may precede a marker.
       continue;
     }
     if (marker === EOI) return finish(walk);
@@ -99,7 +98,7 @@ function takeSegment(walk: Walk, marker: number, data: Buffer): boolean {
     if (kept !== undefined) walk.out.push(segment(marker, kept));
     return true;
   }
-  return false; // Arithmetic, lossless and hierarchical frames, and markers that have no place here.
+  return false; // Arithmetic, lossless and hierarchical frames, and markers that do not belong here.
 }
 
 function takeFrame(walk: Walk, marker: number, data: Buffer): boolean {

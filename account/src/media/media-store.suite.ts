@@ -1,8 +1,7 @@
 // What every media store must do. Each implementation runs this suite from its own test file.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CleanImage } from "./image.ts";
-import { avatarKey } from "./media-store.ts";
-import type { MediaStore } from "./media-store.ts";
+import { avatarKey, type MediaStore } from "./media-store.ts";
 
 /** An empty store, a way to see what is in it, and how to take it down. */
 export interface MediaUnderTest {

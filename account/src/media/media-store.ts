@@ -1,4 +1,4 @@
-// What a place for images must do. Implementations: local/ (a folder).
+// The interface of stores for images. Implementations: local/ (a folder).
 import type { CleanImage } from "./image.ts";
 
 /** Keeps images under keys. */

@@ -2,8 +2,7 @@
 // picture and its colours; an animation becomes its still picture.
 import { crc32 } from "node:zlib";
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
-import { DAMAGED } from "./image-format.ts";
-import type { RewriteResult } from "./image-format.ts";
+import { DAMAGED, type RewriteResult } from "./image-format.ts";
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
@@ -29,7 +28,7 @@ const KEPT = new Set([
   "pHYs",
 ]);
 
-/** Bit depths that each colour type allows (table 12 of the specification). */
+/** Bit depths that each colour type allows (table 12 of the PNG specification). */
 const BIT_DEPTHS: Readonly<Record<number, readonly number[]>> = {
   0: [1, 2, 4, 8, 16],
   2: [8, 16],
@@ -63,7 +62,7 @@ export function rewritePng(bytes: Buffer): RewriteResult {
   for (const chunk of chunks) {
     if (KEPT.has(chunk.type)) out.push(chunk.whole);
     else if (isCritical(chunk.type))
-      return DAMAGED; // Nobody may show the picture without understanding it.
+      return DAMAGED; // A viewer must not show the picture without this chunk.
     else if (chunk.type === "eXIf") {
       const orientation = readOrientation(chunk.data);
       if (orientation !== undefined) out.push(writeChunk("eXIf", orientationTiff(orientation)));

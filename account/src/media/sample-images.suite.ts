@@ -23,7 +23,7 @@ export function pngHeader(width: number, height: number): Buffer {
   return pngChunk("IHDR", data);
 }
 
-/** A PNG file; `before` stands between header and picture, `after` behind the end. */
+/** A PNG file; `before` comes between header and picture, `after` behind the end. */
 export function png(
   options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {},
 ): Buffer {
@@ -48,7 +48,7 @@ export function jpegSegment(marker: number, data: Buffer): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** A baseline greyscale JPEG; `before` stands in front of the tables, `after` behind the end. */
+/** A baseline greyscale JPEG; `before` comes before the tables, `after` behind the end. */
 export function jpeg(
   options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {},
 ): Buffer {

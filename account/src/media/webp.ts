@@ -1,8 +1,7 @@
 // Walks and rewrites WebP files (RFC 9649). Keeps the picture, its transparency and colour profile;
 // of EXIF only the orientation. Animations are refused: an avatar is one picture.
 import { orientationTiff, readOrientation } from "./exif-orientation.ts";
-import { DAMAGED } from "./image-format.ts";
-import type { RewriteResult } from "./image-format.ts";
+import { DAMAGED, type RewriteResult } from "./image-format.ts";
 
 /** "RIFF", the size, "WEBP". */
 const FILE_HEADER_BYTES = 12;

@@ -24,7 +24,7 @@ export interface RouteSeries {
   readonly status: number;
 }
 
-/** Everything that is counted. */
+/** The metrics. */
 export interface AccountMetrics {
   readonly events: AccountEvents;
   readonly answered: (answer: RouteSeries & { readonly seconds: number }) => void;

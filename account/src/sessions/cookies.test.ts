@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clearCookie, cookieName, readCookie, serializeCookie } from "./cookies.ts";
-import type { CookieOptions } from "./cookies.ts";
+import { clearCookie, cookieName, type CookieOptions, readCookie, serializeCookie } from "./cookies.ts";
 
 const HOST: CookieOptions = { scope: "host", sameSite: "strict", insecureDevelopment: false };
 const PATH: CookieOptions = { ...HOST, scope: "path" };
@@ -38,7 +37,7 @@ describe("serializeCookie()", () => {
       options: { ...INSECURE, sameSite: "lax" },
       text: "refreshToken=t; Max-Age=600; Path=/; HttpOnly; SameSite=Lax",
     },
-  ] as const)("T36 writes $text", ({ kind, options, text }) => {
+  ] as const)("writes $text", ({ kind, options, text }) => {
     expect(serializeCookie(kind, "t", 600, options)).toBe(text);
   });
 
@@ -67,27 +66,27 @@ describe("readCookie()", () => {
     },
     { name: "no blank between cookies", header: "a=b;__Host-accessToken=t", read: { kind: "present", value: "t" } },
     {
-      name: "T37 the cookie twice",
+      name: "the cookie twice",
       header: "__Host-accessToken=bad; __Host-accessToken=t",
       read: { kind: "duplicate" },
     },
     {
-      name: "T37 the cookie twice in the other order",
+      name: "the cookie twice in the other order",
       header: "__Host-accessToken=t; __Host-accessToken=bad",
       read: { kind: "duplicate" },
     },
     {
-      name: "T37 the cookie twice, once empty",
+      name: "the cookie twice, once empty",
       header: "__Host-accessToken=; __Host-accessToken=t",
       read: { kind: "duplicate" },
     },
-    { name: "T39 the name in another case", header: "__host-accesstoken=t", read: { kind: "absent" } },
+    { name: "the name in another case", header: "__host-accesstoken=t", read: { kind: "absent" } },
     { name: "a name that only ends alike", header: "x__Host-accessToken=t", read: { kind: "absent" } },
   ])("gives $read.kind for $name", ({ header, read }) => {
     expect(readCookie(header, "access", HOST)).toEqual(read);
   });
 
-  it("T38 does not choose between two refresh cookies in path mode", () => {
+  it("does not choose between two refresh cookies in path mode", () => {
     expect(readCookie("__Secure-refreshToken=evil; __Secure-refreshToken=mine", "refresh", PATH)).toEqual({
       kind: "duplicate",
     });

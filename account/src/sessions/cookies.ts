@@ -21,9 +21,9 @@ export interface CookieOptions {
 /** Which of the two cookies. */
 export type CookieKind = "access" | "refresh";
 
-/** What a Cookie header says about one name. */
+/** One name in a Cookie header. */
 export type CookieRead =
-  { readonly kind: "absent" } | { readonly kind: "present"; readonly value: string } | { readonly kind: "duplicate" }; // Somebody planted a second one: which is ours cannot be told, so neither counts.
+  { readonly kind: "absent" } | { readonly kind: "present"; readonly value: string } | { readonly kind: "duplicate" }; // A second one was planted: which is ours cannot be told, so neither counts.
 
 /** The cookie's exact name. Browsers match the prefixes in any case; the service must not. */
 export function cookieName(kind: CookieKind, options: CookieOptions): string {

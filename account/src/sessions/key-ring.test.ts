@@ -19,7 +19,7 @@ function problems(entries: unknown): readonly string[] {
 }
 
 describe("keysOfSecrets()", () => {
-  it("gives the same ids for the same secrets and tells them apart", () => {
+  it("gives the same ids for the same secrets and others for others", () => {
     const first = keysOfSecrets(SECRET_A, SECRET_B);
     const second = keysOfSecrets(SECRET_A, SECRET_B);
     expect(second.access.signing.id).toBe(first.access.signing.id);
@@ -85,7 +85,7 @@ describe("keysOfFile()", () => {
       problem: 'key "a1" must be a private key for Ed25519 in PEM',
     },
     {
-      name: "T17 one key for both uses",
+      name: "one key for both uses",
       entries: [ACCESS, { ...REFRESH, key: SECRET_A }],
       problem: 'key "r1" has the same key as an earlier entry',
     },

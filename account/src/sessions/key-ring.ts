@@ -1,7 +1,6 @@
-// The keys that sign and verify tokens, made from secrets or from the text of a key file. Pure;
-// key-file.ts reads and watches the file.
-import { createHmac, createPrivateKey, createPublicKey, createSecretKey } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+// The keys that sign and verify tokens, from secrets or from the text of a key file. Pure;
+// key-source.ts reads and watches the file.
+import { createHmac, createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
 
 /** Fewest bytes of a symmetric key: the output size of SHA-256 (RFC 7518 section 3.2). */
@@ -10,7 +9,7 @@ export const SECRET_MIN_BYTES = 32;
 /** Most keys of a key file: two uses with a handful of generations each. */
 const KEYS_MAX = 32;
 
-/** Algorithms a key may have. One family is in force per use at any time. */
+/** Algorithms a key may have. One family is active per use at any time. */
 export type TokenAlgorithm = "HS256" | "ES256" | "Ed25519";
 
 /** A key that verifies tokens. */
@@ -89,7 +88,7 @@ export function keysOfFile(text: string): KeysResult {
 function ringOfSecret(secret: string): KeyRing {
   const key = createSecretKey(secret, "utf8");
   // The id follows from the secret, so that every replica with the secret gives it the same one; it
-  // tells nothing about the secret.
+  // reveals nothing of the secret.
   const id = createHmac("sha256", key).update("key-id").digest("base64url").slice(0, 11);
   const signing: VerifyKey = { id, algorithm: "HS256", key };
   return { signing, verifying: new Map([[id, signing]]) };

@@ -1,19 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { generatedKeys, watchedKeys } from "./key-source.ts";
 
-let directory: string;
+let folder: ReturnType<typeof makeTemporaryFolder>;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weir-keys-"));
+  folder = makeTemporaryFolder();
 });
 
 afterEach(() => {
   vi.useRealTimers();
-  rmSync(directory, { recursive: true });
+  folder.remove();
 });
 
 function keyFile(kid: string): string {
@@ -23,27 +23,27 @@ function keyFile(kid: string): string {
 
 describe("generatedKeys()", () => {
   it("makes secrets once, for the owner's eyes only, and finds them again", () => {
-    const first = generatedKeys(directory).current();
-    expect(generatedKeys(directory).current().access.signing.id).toBe(first.access.signing.id);
-    expect(statSync(join(directory, "token-secrets.json")).mode & 0o777).toBe(0o600);
+    const first = generatedKeys(folder.path).current();
+    expect(generatedKeys(folder.path).current().access.signing.id).toBe(first.access.signing.id);
+    expect(statSync(join(folder.path, "token-secrets.json")).mode & 0o777).toBe(0o600);
     expect(first.access.signing.id).not.toBe(first.refresh.signing.id);
   });
 
   it.each(["", "{", '{"access":"short","refresh":"short"}'])(
-    "refuses a damaged file %j by name and leaves it alone",
+    "refuses a damaged file %j by name and does not change it",
     (text) => {
-      const path = join(directory, "token-secrets.json");
+      const path = join(folder.path, "token-secrets.json");
       writeFileSync(path, text);
-      expect(() => generatedKeys(directory)).toThrow(`Cannot use the secrets in ${path}: the file is damaged`);
+      expect(() => generatedKeys(folder.path)).toThrow(`Cannot use the secrets in ${path}: the file is damaged`);
       expect(readFileSync(path, "utf8")).toBe(text);
     },
   );
 });
 
 describe("watchedKeys()", () => {
-  it("T20 takes over a changed file and keeps the old keys when the change is bad", async () => {
+  it("takes over a changed file and keeps the old keys when the change is bad", async () => {
     vi.useFakeTimers();
-    const path = join(directory, "keys.json");
+    const path = join(folder.path, "keys.json");
     writeFileSync(path, keyFile("one"));
     const keys = watchedKeys(path, { log: silentLog() }, { pollIntervalMs: 1000 });
     await keys.start?.();
@@ -64,7 +64,7 @@ describe("watchedKeys()", () => {
   });
 
   it("names a file that cannot be read or used", () => {
-    const path = join(directory, "keys.json");
+    const path = join(folder.path, "keys.json");
     expect(() => watchedKeys(path, { log: silentLog() })).toThrow(`Cannot read the key file ${path}`);
     writeFileSync(path, "[]");
     expect(() => watchedKeys(path, { log: silentLog() })).toThrow(

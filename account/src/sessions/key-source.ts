@@ -1,5 +1,5 @@
-// Gets the keys of tokens from where the settings say, keeps generated ones in DATA_DIR, and reads
-// a changed key file again.
+// Reads the keys of tokens from their source, keeps generated ones in DATA_DIR, and reads a changed
+// key file again.
 import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,8 +8,7 @@ import { errorCode } from "@weir/common/errors/error-code";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { StartError } from "../errors.ts";
-import { keysOfFile, keysOfSecrets, SECRET_MIN_BYTES } from "./key-ring.ts";
-import type { TokenKeys } from "./key-ring.ts";
+import { keysOfFile, keysOfSecrets, SECRET_MIN_BYTES, type TokenKeys } from "./key-ring.ts";
 
 /**
  * How often a key file is looked at, in milliseconds. Kubernetes takes up to a minute to bring a
@@ -22,7 +21,7 @@ const GENERATED_FILE = "token-secrets.json";
 
 /** Keys that may change while the service runs. */
 export interface KeySourcePart extends Part {
-  /** The keys in force; callers ask every time. */
+  /** The active keys; callers read them every time. */
   readonly current: () => TokenKeys;
 }
 
@@ -68,9 +67,9 @@ export function watchedKeys(
     stamp = newStamp;
     try {
       keys = readKeyFile(path);
-      deps.log.info("token keys read again", { path });
+      deps.log.info("Token keys reloaded", { path });
     } catch (error) {
-      deps.log.warn("cannot read the changed token keys, the old ones stay in force", { path, error });
+      deps.log.warn("Cannot read the changed token keys, the old ones stay active", { path, error });
     }
   };
   return {

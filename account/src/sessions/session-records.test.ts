@@ -8,12 +8,12 @@ import {
   isCurrentToken,
   newestTokenHash,
   refreshTokenId,
+  type SessionRecord,
   shortUserAgent,
   withoutSession,
   withSession,
   withUse,
 } from "./session-records.ts";
-import type { SessionRecord } from "./session-records.ts";
 
 const LIMITS = { idleMs: 7_000, absoluteMs: 30_000, maxSessions: 3 };
 const DEVICE = { userAgent: "curl/8", ipPrefix: "192.0.2.0/24" };
@@ -45,7 +45,7 @@ describe("createSession()", () => {
 });
 
 describe("withSession()", () => {
-  it("T31 drops the oldest of too many", () => {
+  it("drops the oldest of too many", () => {
     const three = [session("a", 0), session("b", 0), session("c", 0)];
     expect(withSession(three, session("d", 0), 0, LIMITS).map(({ id }) => id)).toEqual(["b", "c", "d"]);
   });

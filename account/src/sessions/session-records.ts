@@ -1,11 +1,9 @@
-// The sessions of one user, as kept with the user's record, and the pure operations on them. Not
-// here: reading and writing the record (store), the tokens that name a session (tokens.ts).
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+// The sessions of one user, as stored in the user's record, and the pure operations on them.
+import { createHash, createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /**
- * Longest part of a User-Agent header that is kept, in characters: enough to tell devices apart in
- * a list.
+ * Longest part of a User-Agent header that is kept, in characters: enough to distinguish devices
+ * in a list.
  */
 const USER_AGENT_MAX_LENGTH = 100;
 
@@ -31,7 +29,7 @@ export interface SessionRecord {
   readonly ipPrefix: string;
 }
 
-/** Where a login came from. */
+/** The device of a login. */
 export interface Device {
   readonly userAgent: string;
   readonly ipPrefix: string;
@@ -72,7 +70,7 @@ export function createSession(
 
 /**
  * The sessions after `session` was opened at `nowMs`: ended ones go, and of too many the oldest.
- * The newest stands last.
+ * The newest is last.
  */
 export function withSession(
   sessions: readonly SessionRecord[],
@@ -104,8 +102,8 @@ export function findLiveSession(
 }
 
 /**
- * The hash that stands as the user's own refresh token: the one of the newest session, or null
- * without sessions.
+ * The hash of the user record's own refresh token: that of the newest session, or null without
+ * sessions.
  */
 export function newestTokenHash(sessions: readonly SessionRecord[]): string | null {
   return sessions.at(-1)?.tokenHash ?? null;

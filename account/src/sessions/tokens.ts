@@ -1,14 +1,12 @@
-// Access and refresh tokens: what they say, how they are signed, and when one counts (RFC 7519, RFC
-// 8725). Pure but for the keys and the time that are passed in. Cookies carry them (cookies.ts);
-// which sessions live is session-records.ts.
-import { decodeProtectedHeader, errors, jwtVerify, SignJWT } from "jose";
-import type { JWTPayload } from "jose";
+// Access and refresh tokens: their claims, signature and validity (RFC 7519, RFC 8725). Pure: keys
+// and time are passed in.
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from "jose";
 import type { KeyRing, TokenKeys } from "./key-ring.ts";
 
 /** Accepted difference between the clocks of replicas, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5;
 
-/** What both tokens say. */
+/** The claims of both tokens. */
 interface CommonClaims {
   readonly userId: string;
   readonly sessionId: string;
@@ -17,15 +15,15 @@ interface CommonClaims {
   readonly expiresAtSeconds: number;
 }
 
-/** What an access token says: who, in which session, for how long. No e-mail address, no roles. */
+/** The claims of an access token: user, session and time; no e-mail address, no roles. */
 export type AccessClaims = CommonClaims;
 
-/** What a refresh token says. */
+/** The claims of a refresh token. */
 export interface RefreshClaims extends CommonClaims {
   readonly generation: number;
 }
 
-/** A token's claims, or why it does not count. */
+/** A token's claims, or why it is not valid. */
 export type TokenCheck<Claims> =
   { readonly ok: true; readonly claims: Claims } | { readonly ok: false; readonly reason: "expired" | "invalid" };
 
@@ -50,7 +48,7 @@ export interface Tokens {
   verifyRefresh(token: string, nowMs: number): Promise<TokenCheck<RefreshClaims>>;
 }
 
-/** One use of tokens, as header and claims tell it. */
+/** One use of tokens, with its header and claims. */
 interface Use {
   readonly ring: KeyRing;
   readonly type: "at+jwt" | "rt+jwt";

@@ -79,7 +79,7 @@ export function describeUserStore(name: string, open: () => Promise<StoreUnderTe
       expect(await store.findById(USER.id)).toEqual(bare);
     });
 
-    it("T65 insert() lets one of many with the same address in", async () => {
+    it("insert() lets one of many with the same address in", async () => {
       const ids = Array.from({ length: 30 }, (_, index) => `user-${index}`);
       const results = await Promise.all(ids.map((id) => store.insert({ ...USER, id })));
       expect(results.filter((result) => result === "inserted")).toHaveLength(1);

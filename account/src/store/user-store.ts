@@ -1,5 +1,5 @@
-// What a place for user records must do, and the record itself. Implementations: embedded/
-// (node:sqlite). user-store.suite.ts holds every implementation to it.
+// The interface of stores for user records, and the record itself. Implementations: embedded/
+// (node:sqlite). user-store.suite.ts tests every implementation.
 import type { SessionRecord } from "../sessions/session-records.ts";
 
 /** A user as stored. All times are milliseconds since the epoch. */
@@ -26,7 +26,7 @@ export interface UserRecord {
   readonly updatedAtMs: number;
 }
 
-/** What may change after registration. */
+/** The fields that may change after registration. */
 export interface UserChange {
   readonly sessions: readonly SessionRecord[];
   readonly refreshToken: string | null;
@@ -50,7 +50,7 @@ export interface UserStore {
   findByEmailKey(emailKey: string): Promise<UserRecord | undefined>;
   /**
    * Replaces what may change if the record still has `revision`, and raises the revision by one.
-   * False when somebody else wrote in between or the user is gone: read again and decide again.
+   * False when another call wrote in between or the user is gone: read again and decide again.
    * Whole values only, so that every database can do it in one statement.
    */
   update(id: string, revision: number, change: UserChange): Promise<boolean>;

@@ -1,5 +1,4 @@
-// What the calls on accounts work with. main.ts builds it once; every call takes the parts it
-// needs.
+// The dependencies of the calls on accounts. service.ts builds them once.
 import type { KeyObject } from "node:crypto";
 import type { Log } from "@weir/common/log/log";
 import type { MediaStore } from "../media/media-store.ts";
@@ -9,7 +8,7 @@ import type { UserStore } from "../store/user-store.ts";
 import type { AccountEvents } from "./account-events.ts";
 import type { PasswordHasher } from "./password-hasher.ts";
 
-/** The parts that calls on accounts work with. */
+/** The dependencies. */
 export interface AccountDeps {
   readonly store: UserStore;
   readonly media: MediaStore;
@@ -31,7 +30,7 @@ export interface AccountOptions extends SessionLimits {
   readonly accessTtlMs: number;
 }
 
-/** Who calls. */
+/** The caller. */
 export interface Caller {
   readonly device: Device;
   /** A log whose lines carry the request's id. */

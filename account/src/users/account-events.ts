@@ -1,5 +1,4 @@
-// What happens to accounts, told to whoever counts it. The metrics implement it; tests pass one
-// that forgets.
+// The events of accounts. The metrics implement the interface; tests pass one that ignores them.
 
 /** How a login ended. */
 export type LoginResult = "success" | "invalid_credentials" | "error";
@@ -7,7 +6,7 @@ export type LoginResult = "success" | "invalid_credentials" | "error";
 /** How a refresh ended. */
 export type RefreshResult = "issued" | "invalid" | "error";
 
-/** Listener to what happens; its methods must not throw. */
+/** Listens to events; its methods must not throw. */
 export interface AccountEvents {
   /** A login ended. */
   loggedIn(result: LoginResult): void;

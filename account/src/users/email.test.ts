@@ -4,16 +4,16 @@ import { parseEmail } from "./email.ts";
 describe("parseEmail()", () => {
   it.each([
     { text: "a@x.com", typed: "a@x.com", key: "a@x.com" },
-    { text: " A@X.com ", typed: "A@X.com", key: "a@x.com" }, // T62
-    { text: "a@X.COM", typed: "a@X.COM", key: "a@x.com" }, // T62
+    { text: " A@X.com ", typed: "A@X.com", key: "a@x.com" },
+    { text: "a@X.COM", typed: "a@X.COM", key: "a@x.com" },
     {
       text: "first.last+tag@mail.example.co",
       typed: "first.last+tag@mail.example.co",
       key: "first.last+tag@mail.example.co",
     },
-    { text: "a@bücher.example", typed: "a@bücher.example", key: "a@xn--bcher-kva.example" }, // T63
-    { text: "a@bu\u0308cher.example", typed: "a@bu\u0308cher.example", key: "a@xn--bcher-kva.example" }, // T63, in two characters
-    { text: "a@xn--bcher-kva.example", typed: "a@xn--bcher-kva.example", key: "a@xn--bcher-kva.example" }, // T63
+    { text: "a@bücher.example", typed: "a@bücher.example", key: "a@xn--bcher-kva.example" },
+    { text: "a@bu\u0308cher.example", typed: "a@bu\u0308cher.example", key: "a@xn--bcher-kva.example" }, // The umlaut in two characters.
+    { text: "a@xn--bcher-kva.example", typed: "a@xn--bcher-kva.example", key: "a@xn--bcher-kva.example" },
     { text: `${"a".repeat(64)}@x.com`, typed: `${"a".repeat(64)}@x.com`, key: `${"a".repeat(64)}@x.com` },
   ])("reads $text as $key", ({ text, typed, key }) => {
     expect(parseEmail(text)).toEqual({ typed, key });
@@ -21,21 +21,21 @@ describe("parseEmail()", () => {
 
   it.each([
     { name: "nothing", text: "" },
-    { name: "T62 an invisible character", text: "A@x.com\u200b" },
-    { name: "T62 a line end", text: "a@x.com\n" },
-    { name: "T62 a quoted local part", text: '"a b"@x.com' },
-    { name: "T62 an address literal", text: "a@[127.0.0.1]" },
+    { name: "an invisible character", text: "A@x.com\u200b" },
+    { name: "a line end", text: "a@x.com\n" },
+    { name: "a quoted local part", text: '"a b"@x.com' },
+    { name: "an address literal", text: "a@[127.0.0.1]" },
     { name: "an IP address as domain", text: "a@127.0.0.1" },
     { name: "a number that is an IP address", text: "a@0x7f.1" },
-    { name: "T62 a single label", text: "a@x" },
-    { name: "T62 65 characters before the @", text: `${"a".repeat(65)}@x.com` },
+    { name: "a single label", text: "a@x" },
+    { name: "65 characters before the @", text: `${"a".repeat(65)}@x.com` },
     {
-      name: "T62 255 characters",
+      name: "255 characters",
       text: `a@${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.${"e".repeat(60)}.${"f".repeat(9)}`,
     },
-    { name: "T62 the Kelvin sign before the @", text: "\u212Aelvin@x.com" },
-    { name: "T64 a header after a line end", text: "admin@x.com\r\nBcc: v@x.com" },
-    { name: "T64 markup", text: "a@x.com<script>" },
+    { name: "the Kelvin sign before the @", text: "\u212Aelvin@x.com" },
+    { name: "a header after a line end", text: "admin@x.com\r\nBcc: v@x.com" },
+    { name: "markup", text: "a@x.com<script>" },
     { name: "two @", text: "a@b@x.com" },
     { name: "no local part", text: "@x.com" },
     { name: "a dot at the start", text: ".a@x.com" },

@@ -1,5 +1,4 @@
-// E-mail addresses: which the service takes, and the key under which two spellings are one address.
-// Not here: whether mail arrives.
+// Checks e-mail addresses, and makes the key that is equal for all spellings of one address.
 import { domainToASCII } from "node:url";
 
 /** Longest address in characters (RFC 5321 section 4.5.3.1.3, less the angle brackets). */

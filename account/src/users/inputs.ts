@@ -1,17 +1,14 @@
 // Checks what callers send, before anything acts on it: types and rules with zod, one error per
 // field, in the order of the form.
 import { z } from "zod";
-import { AccountError } from "../errors.ts";
-import type { FieldError } from "../errors.ts";
-import { parseEmail } from "./email.ts";
-import type { EmailAddress } from "./email.ts";
-import { findPasswordProblem } from "./password-rules.ts";
-import type { PasswordRules } from "./password-rules.ts";
+import { AccountError, type FieldError } from "../errors.ts";
+import { type EmailAddress, parseEmail } from "./email.ts";
+import { findPasswordProblem, type PasswordRules } from "./password-rules.ts";
 
 /** Longest name in code points. */
 const NAME_MAX_LENGTH = 80;
 
-/** Longest password that a login compares, in UTF-16 units; longer ones cannot be anybody's. */
+/** Longest password that a login compares, in UTF-16 units; longer ones belong to no user. */
 const LOGIN_PASSWORD_MAX_LENGTH = 1024;
 
 /**
@@ -80,7 +77,7 @@ const credentialsSchema = z.object({
 });
 
 /**
- * Checks the text fields of a registration; `further` are problems of other fields, told together.
+ * Checks the text fields of a registration; `further` are problems of other fields, reported together.
  * Throws `validation_failed`.
  */
 export function parseRegistration(
@@ -131,7 +128,7 @@ function validationError(fields: readonly FieldError[]): AccountError {
   return new AccountError("validation_failed", message, { fields });
 }
 
-/** The first issue of each field; a wrong type would otherwise be told twice. */
+/** The first issue of each field; a wrong type would otherwise be reported twice. */
 function fieldErrors(error: z.ZodError): FieldError[] {
   const found = new Map<string, FieldError>();
   for (const issue of error.issues) {

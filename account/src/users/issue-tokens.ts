@@ -1,5 +1,4 @@
-// Signs the access token of a session. The refresh token is signed where it comes to be
-// (log-in.ts).
+// Signs the access token of a session. log-in.ts signs the refresh token.
 import type { SessionRecord } from "../sessions/session-records.ts";
 import type { AccountDeps, AccountOptions } from "./account-deps.ts";
 

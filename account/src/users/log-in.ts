@@ -5,19 +5,18 @@ import {
   createSession,
   newestTokenHash,
   refreshTokenId,
+  type SessionRecord,
   withoutSession,
   withSession,
 } from "../sessions/session-records.ts";
-import type { SessionRecord } from "../sessions/session-records.ts";
 import type { UserChange, UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import type { Credentials } from "./inputs.ts";
-import { issueAccessToken } from "./issue-tokens.ts";
-import type { IssuedToken } from "./issue-tokens.ts";
+import { issueAccessToken, type IssuedToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
 import { updateUser } from "./update-user.ts";
 
-/** What a login gives. */
+/** The result of a login. */
 export interface LogIn {
   readonly user: UserRecord;
   readonly access: IssuedToken;
@@ -66,8 +65,8 @@ export async function logIn(
 }
 
 /**
- * A login ends the session of the browser it comes from, whoever's it was: a planted cookie must
- * not live on beside the new session.
+ * Ends the session of the browser that logs in, of any user: a planted cookie must not stay valid
+ * next to the new session.
  */
 async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promise<void> {
   if (cookie.kind !== "present") return;

@@ -1,7 +1,6 @@
 import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
-import { createPasswordHasher } from "./password-hasher.ts";
-import type { PasswordHasher } from "./password-hasher.ts";
+import { createPasswordHasher, type PasswordHasher } from "./password-hasher.ts";
 
 function hasher(options: { cost?: number; pepper?: string } = {}): PasswordHasher {
   const queue = { run: <T>(work: () => Promise<T>): Promise<T> => work() };
@@ -12,7 +11,7 @@ function hasher(options: { cost?: number; pepper?: string } = {}): PasswordHashe
 }
 
 describe("createPasswordHasher()", () => {
-  it("T34 stores a bcrypt hash of the cost and verifies it", async () => {
+  it("stores a bcrypt hash of the cost and verifies it", async () => {
     const hash = await hasher().hash("correct horse");
     expect(hash).toMatch(/^\$2b\$04\$.{53}$/);
     expect([await hasher().verify("correct horse", hash), await hasher().verify("correct hors", hash)]).toEqual([
@@ -21,7 +20,7 @@ describe("createPasswordHasher()", () => {
     ]);
   });
 
-  it("T59 refuses what only begins like a password of 72 bytes", async () => {
+  it("refuses what only begins like a password of 72 bytes", async () => {
     const password = "x".repeat(72);
     const hash = await hasher().hash(password);
     expect([await hasher().verify(password, hash), await hasher().verify(`${password}X`, hash)]).toEqual([true, false]);
@@ -30,7 +29,7 @@ describe("createPasswordHasher()", () => {
     );
   });
 
-  it("T60 counts what follows a NUL", async () => {
+  it("counts what follows a NUL", async () => {
     const hash = await hasher().hash("a\u0000bcdefgh");
     expect([await hasher().verify("a\u0000bcdefgh", hash), await hasher().verify("a", hash)]).toEqual([true, false]);
   });
@@ -39,7 +38,7 @@ describe("createPasswordHasher()", () => {
     expect(await hasher().verify("anything", stored)).toBe(false);
   });
 
-  it("T58 does the same work for an unknown user and an unusable hash as for a known one", async () => {
+  it("does the same work for an unknown user and an unusable hash as for a known one", async () => {
     let works = 0;
     const queue = {
       run: <T>(work: () => Promise<T>): Promise<T> => {

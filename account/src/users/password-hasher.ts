@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { compare, hash } from "bcrypt";
 import type { Secret } from "@weir/common/settings/secret";
 import { AccountError } from "../errors.ts";
-import type { Queue } from "./work-queue.ts";
+import type { WorkQueue } from "./work-queue.ts";
 
 /** bcrypt ignores what follows. */
 export const BCRYPT_MAX_BYTES = 72;
@@ -41,7 +41,7 @@ export interface HasherOptions {
 }
 
 /** A hasher whose work passes through `queue`. */
-export function createPasswordHasher(queue: Queue, options: HasherOptions): PasswordHasher {
+export function createPasswordHasher(queue: Pick<WorkQueue, "run">, options: HasherOptions): PasswordHasher {
   const dummyHash = unmatchableHash(options.cost);
   const pepper = (password: string): string =>
     options.pepper === undefined

@@ -1,5 +1,5 @@
-// Which new passwords the service takes. Length and a list of the commonest ones; no rules of
-// composition (NIST SP 800-63B section 3.1.1.2).
+// The rules for new passwords: length and a list of the commonest ones, without rules of composition
+// (NIST SP 800-63B section 3.1.1.2).
 import { BCRYPT_MAX_BYTES } from "./password-hasher.ts";
 
 /** How many of the commonest passwords are refused (OWASP ASVS 6.2.4). */

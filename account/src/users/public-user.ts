@@ -1,7 +1,5 @@
-// The part of a user record that leaves the service, and the name under which an account stands in
-// the log.
-import { createHmac } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+// The public part of a user record, and the label of an account in the log.
+import { createHmac, type KeyObject } from "node:crypto";
 import type { UserRecord } from "../store/user-store.ts";
 
 /** Length of a label in hexadecimal digits: enough that two accounts never share one. */
@@ -29,8 +27,8 @@ export function publicUser(user: UserRecord): PublicUser {
 }
 
 /**
- * The same text for the same address, from which the address cannot be told: log lines can be
- * joined and hold no personal data.
+ * The same text for the same address, which does not reveal the address: log lines can be joined
+ * and hold no personal data.
  */
 export function accountLabel(key: KeyObject, emailKey: string): string {
   return createHmac("sha256", key).update(`account-label|${emailKey}`).digest("hex").slice(0, LABEL_LENGTH);

@@ -1,4 +1,4 @@
-// What becomes of the image when the record of a user cannot be stored, or nobody knows whether it
+// The image of a user whose record cannot be stored, or about whose record it is unknown whether it
 // was.
 import { createSecretKey } from "node:crypto";
 import { silentLog } from "@weir/common/log/log";
@@ -7,8 +7,7 @@ import { AccountError } from "../errors.ts";
 import type { CleanImage } from "../media/image.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { Caller } from "./account-deps.ts";
-import { register } from "./register.ts";
-import type { RegisterDeps } from "./register.ts";
+import { register, type RegisterDeps } from "./register.ts";
 
 const ID = "22222222-2222-4222-8222-222222222222";
 const KEY = `avatars/${ID}/0123456789abcdef0123456789abcdef.png`;
@@ -21,7 +20,7 @@ const DOWN = new AccountError("database_unavailable", "The store is down.");
  * A store, a media store and a hasher that keep the rules of the real ones; single steps can be
  * replaced.
  */
-class World {
+class Fixture {
   readonly users = new Map<string, UserRecord>();
   readonly images = new Set<string>();
   hashes = 0;
@@ -89,11 +88,11 @@ class World {
   }
 }
 
-let world: World;
+let fixture: Fixture;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  world = new World();
+  fixture = new Fixture();
 });
 
 afterEach(() => {
@@ -102,53 +101,53 @@ afterEach(() => {
 
 describe("register()", () => {
   it("stores the user with the image's key and URL", async () => {
-    await world.register();
-    expect(world.users.get(ID)).toMatchObject({
+    await fixture.register();
+    expect(fixture.users.get(ID)).toMatchObject({
       email: "Ada@x.com",
       avatarKey: KEY,
       avatar: `https://media.example/${KEY}`,
       sessions: [],
     });
-    expect([[...world.images], world.registered, world.orphans]).toEqual([[KEY], 1, 0]);
+    expect([[...fixture.images], fixture.registered, fixture.orphans]).toEqual([[KEY], 1, 0]);
   });
 
-  it("T65 neither hashes nor stores an image when another call takes the address while this one waits", async () => {
-    world.whileWaiting = () => {
-      world.takeAddress();
+  it("neither hashes nor stores an image when another call takes the address while this one waits", async () => {
+    fixture.whileWaiting = () => {
+      fixture.takeAddress();
     };
-    await expect(world.register()).rejects.toMatchObject({ code: "email_taken" });
-    expect([world.hashes, world.images.size]).toEqual([0, 0]);
+    await expect(fixture.register()).rejects.toMatchObject({ code: "email_taken" });
+    expect([fixture.hashes, fixture.images.size]).toEqual([0, 0]);
   });
 
-  it("T85 removes the image when another call takes the address at the last moment", async () => {
-    world.insert = () => Promise.resolve("email_taken");
-    await expect(world.register()).rejects.toMatchObject({
+  it("removes the image when another call takes the address at the last moment", async () => {
+    fixture.insert = () => Promise.resolve("email_taken");
+    await expect(fixture.register()).rejects.toMatchObject({
       code: "email_taken",
       details: { fields: [{ field: "email" }] },
     });
-    expect([world.images.size, world.registered]).toEqual([0, 0]);
+    expect([fixture.images.size, fixture.registered]).toEqual([0, 0]);
   });
 
-  it("T85 keeps image and user when the write arrived although its answer did not", async () => {
-    world.insert = (user) => {
-      world.users.set(user.id, user);
+  it("keeps image and user when the write arrived although its answer did not", async () => {
+    fixture.insert = (user) => {
+      fixture.users.set(user.id, user);
       return Promise.reject(DOWN);
     };
-    await expect(world.register()).resolves.toMatchObject({ id: ID });
-    expect([[...world.images], world.registered]).toEqual([[KEY], 1]);
+    await expect(fixture.register()).resolves.toMatchObject({ id: ID });
+    expect([[...fixture.images], fixture.registered]).toEqual([[KEY], 1]);
   });
 
   it("removes the image when the write failed and the store knows no such user", async () => {
-    world.insert = () => Promise.reject(DOWN);
-    await expect(world.register()).rejects.toBe(DOWN);
-    expect(world.images.size).toBe(0);
+    fixture.insert = () => Promise.reject(DOWN);
+    await expect(fixture.register()).rejects.toBe(DOWN);
+    expect(fixture.images.size).toBe(0);
   });
 
-  it("keeps the image when nobody can say whether the write arrived", async () => {
-    world.insert = () => Promise.reject(DOWN);
-    world.findById = () => Promise.reject(DOWN);
-    await expect(world.register()).rejects.toBe(DOWN);
-    expect([...world.images]).toEqual([KEY]);
+  it("keeps the image when it is unknown whether the write arrived", async () => {
+    fixture.insert = () => Promise.reject(DOWN);
+    fixture.findById = () => Promise.reject(DOWN);
+    await expect(fixture.register()).rejects.toBe(DOWN);
+    expect([...fixture.images]).toEqual([KEY]);
   });
 
   it.each([
@@ -157,12 +156,12 @@ describe("register()", () => {
       remove: () => Promise.reject(new AccountError("media_store_unavailable", "The media store is down.")),
     },
     { how: "never ends", remove: () => new Promise<never>(() => undefined) },
-  ])("still tells that the address is taken when the removal $how, and counts the orphan", async ({ remove }) => {
-    world.insert = () => Promise.resolve("email_taken");
-    world.remove = remove;
-    const outcome = expect(world.register()).rejects.toMatchObject({ code: "email_taken" });
+  ])("still reports that the address is taken when the removal $how, and counts the orphan", async ({ remove }) => {
+    fixture.insert = () => Promise.resolve("email_taken");
+    fixture.remove = remove;
+    const outcome = expect(fixture.register()).rejects.toMatchObject({ code: "email_taken" });
     await vi.advanceTimersByTimeAsync(2000);
     await outcome;
-    expect(world.orphans).toBe(1);
+    expect(fixture.orphans).toBe(1);
   });
 });

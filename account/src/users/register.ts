@@ -1,8 +1,7 @@
-// Registration: from checked text and an avatar to a stored user. Order matters: what is cheap and
-// refuses comes first, the record last.
+// Registration: from checked text and an avatar to a stored user. Cheap checks come first, the
+// record last.
 import { AccountError, fieldError } from "../errors.ts";
-import type { CleanImage } from "../media/image.ts";
-import { IMAGE_FORMATS } from "../media/image.ts";
+import { type CleanImage, IMAGE_FORMATS } from "../media/image.ts";
 import { avatarKey } from "../media/media-store.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
@@ -12,7 +11,7 @@ import { accountLabel } from "./public-user.ts";
 /** How long the removal of an image without a user may take, in milliseconds. */
 const REMOVE_TIMEOUT_MS = 2000;
 
-/** What a registration works with. */
+/** The dependencies of a registration. */
 export type RegisterDeps = Pick<
   AccountDeps,
   "store" | "media" | "hasher" | "events" | "clock" | "newId" | "newMediaName" | "idKey"

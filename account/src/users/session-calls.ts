@@ -1,20 +1,19 @@
-// The calls of somebody who is signed in: who am I, refresh, log out. Each checks its token and
-// then the stored session, so that the end of a session counts at once everywhere.
+// The calls of a signed-in user: current user, refresh, log out. Each checks its token and then the
+// stored session, so that the end of a session takes effect immediately.
 import { AccountError } from "../errors.ts";
 import type { CookieRead } from "../sessions/cookies.ts";
 import {
   findLiveSession,
   isCurrentToken,
   newestTokenHash,
+  type SessionRecord,
   withoutSession,
   withUse,
 } from "../sessions/session-records.ts";
-import type { SessionRecord } from "../sessions/session-records.ts";
 import type { TokenCheck } from "../sessions/tokens.ts";
 import type { UserChange, UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
-import { issueAccessToken } from "./issue-tokens.ts";
-import type { IssuedToken } from "./issue-tokens.ts";
+import { issueAccessToken, type IssuedToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
 import { updateUser } from "./update-user.ts";
 
@@ -29,7 +28,7 @@ export interface SessionCookies {
   readonly mustAgree: boolean;
 }
 
-/** Who is signed in. */
+/** The signed-in user and the session. */
 export interface SignedIn {
   readonly user: UserRecord;
   readonly session: SessionRecord;
@@ -48,7 +47,7 @@ export async function authenticate(deps: AccountDeps, cookies: SessionCookies): 
   return findSession(deps, claims.userId, claims.sessionId, nowMs);
 }
 
-/** What a refresh gives. */
+/** The result of a refresh. */
 export interface Refreshed {
   readonly access: IssuedToken;
   readonly refreshExpiresAtMs: number;
@@ -74,8 +73,7 @@ export async function refresh(deps: AccountDeps, options: AccountOptions, cookie
     passwordHash: user.passwordHash,
     updatedAtMs: nowMs,
   };
-  // A lost race is another call of the same user: only if that one ended the session does it
-  // matter.
+  // A lost race is another call of the same user, and only matters if it ended the session.
   if (!(await deps.store.update(user.id, user.revision, change))) await findSession(deps, user.id, session.id, nowMs);
   return {
     access: await issueAccessToken(deps, options, user.id, session),
@@ -83,7 +81,7 @@ export async function refresh(deps: AccountDeps, options: AccountOptions, cookie
   };
 }
 
-/** Ends the session; its tokens count no longer. */
+/** Ends the session; its tokens are no longer valid. */
 export async function logOut(deps: AccountDeps, { user, session }: SignedIn, caller: Caller): Promise<void> {
   const nowMs = deps.clock();
   await updateUser(deps.store, user.id, (current) => {
@@ -114,10 +112,7 @@ async function findSession(deps: AccountDeps, userId: string, sessionId: string,
   return { user, session };
 }
 
-/**
- * Refuses a call whose other cookie belongs to another session; one that does not count any more
- * says nothing.
- */
+/** Refuses a call whose other cookie belongs to another session; an invalid one is ignored. */
 function refuseOther(other: TokenCheck<{ readonly sessionId: string }>, sessionId: string): void {
   if (other.ok && other.claims.sessionId !== sessionId) throw tokenInvalid(true);
 }

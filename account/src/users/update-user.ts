@@ -1,14 +1,14 @@
-// The one way to change a stored user: read, decide, write if nobody else wrote, else start again.
+// Changes a stored user: read, decide, write if no other call wrote, else start again.
 import type { UserChange, UserRecord, UserStore } from "../store/user-store.ts";
 import { busyError } from "./password-hasher.ts";
 
-/** Most rounds; each lost round means that another write of the same user succeeded. */
+/** Most attempts; each lost one means that another write of the same user succeeded. */
 const ROUNDS_MAX = 32;
 
 /**
- * Changes the user to what `change` makes of the record, which is called once per round and returns
- * undefined to leave it alone. Resolves to the record the last round saw, or undefined without such
- * a user; rejects with `busy` when other writes win every round.
+ * Changes the user to the result of `change`, which is called once per attempt and returns undefined
+ * to keep the record. Resolves to the record of the last attempt, or undefined without such a user;
+ * rejects with `busy` when other writes win every attempt.
  */
 export async function updateUser(
   store: UserStore,

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createWorkQueue } from "./work-queue.ts";
-import type { Queue } from "./work-queue.ts";
+import { WorkQueue } from "./work-queue.ts";
 
 const depths: number[] = [];
 
@@ -13,8 +12,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function queue(): Queue {
-  return createWorkQueue({
+function queue(): WorkQueue {
+  return new WorkQueue({
     concurrency: 2,
     waitingMax: 2,
     waitMaxMs: 3000,
@@ -36,8 +35,8 @@ function work(): { readonly run: () => Promise<string>; readonly finish: () => v
   return state;
 }
 
-describe("createWorkQueue()", () => {
-  it("runs two at once, in order of arrival, and refuses the fifth", async () => {
+describe("WorkQueue", () => {
+  it("runs two at a time, in order of arrival, and refuses the fifth", async () => {
     const waiting = queue();
     const works = [work(), work(), work(), work()];
     const results = works.map((item) => waiting.run(item.run));
@@ -52,7 +51,7 @@ describe("createWorkQueue()", () => {
     expect(depths).toEqual([1, 2, 1, 0]);
   });
 
-  it("refuses what waited too long, and the place stays usable", async () => {
+  it("refuses what waited too long, and its slot stays usable", async () => {
     const waiting = queue();
     const running = [work(), work()];
     const results = running.map((item) => waiting.run(item.run));
@@ -67,7 +66,7 @@ describe("createWorkQueue()", () => {
     expect(await waiting.run(again.run)).toBe("done");
   });
 
-  it("frees its place when work fails", async () => {
+  it("frees its slot when work fails", async () => {
     const waiting = queue();
     for (let round = 0; round < 5; round++)
       await expect(waiting.run(() => Promise.reject(new Error("broken")))).rejects.toThrow("broken");

@@ -1,37 +1,24 @@
-// Runs costly work a few at a time. What waits is bounded in number and in time, so that overload
-// is refused and not piled up.
+// Runs a few pieces of costly work at a time. The number of waiting ones and their wait are bounded,
+// so that overload is refused.
 
 /** Bounds of a queue. */
 export interface QueueOptions {
-  /** How much runs at once. */
+  /** How many pieces run at a time. */
   readonly concurrency: number;
-  /** How much waits at most; the next one is refused. */
+  /** How many wait at most; the next one is refused. */
   readonly waitingMax: number;
-  /** How long one waits at most, in milliseconds. */
+  /** Longest wait, in milliseconds. */
   readonly waitMaxMs: number;
   /** The error for a refused one. */
   readonly refusal: () => Error;
-  /** Told the number of waiting ones whenever it changes. */
+  /** Called with the number of waiting ones whenever it changes. */
   readonly onDepth?: (waiting: number) => void;
-  /** Told how long a piece of work ran, in seconds. */
+  /** Called with the duration of each piece, in seconds. */
   readonly onDone?: (seconds: number) => void;
 }
 
-/** A queue in front of costly work. */
-export interface Queue {
-  /**
-   * Runs `work` in its turn and resolves to its result; rejects with the refusal when the queue is
-   * full or the wait too long.
-   */
-  run<T>(work: () => Promise<T>): Promise<T>;
-}
-
-/** A queue that serves in the order of arrival. */
-export function createWorkQueue(options: QueueOptions): Queue {
-  return new WorkQueue(options);
-}
-
-class WorkQueue implements Queue {
+/** A queue in front of costly work, which serves in the order of arrival. */
+export class WorkQueue {
   readonly #options: QueueOptions;
   readonly #waiting: (() => void)[] = [];
   #running = 0;
@@ -40,9 +27,13 @@ class WorkQueue implements Queue {
     this.#options = options;
   }
 
+  /**
+   * Runs `work` when it is first and resolves to its result; rejects with the refusal when the queue is
+   * full or the wait too long.
+   */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#options.concurrency)
-      await this.#turn(); // A finished one hands over its place: running stays the same.
+      await this.#waitForSlot(); // A finished one passes on its slot: the number of running ones stays.
     else this.#running += 1;
     const startedAt = performance.now();
     try {
@@ -53,7 +44,7 @@ class WorkQueue implements Queue {
     }
   }
 
-  #turn(): Promise<void> {
+  #waitForSlot(): Promise<void> {
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.reject(this.#options.refusal());
     return new Promise((resolve, reject) => {
       const start = (): void => {

@@ -1,15 +1,14 @@
-// What is wrong between files: domains and resources that are claimed twice, and rules that
-// collide. Pure.
-import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+// Finds problems between files: resources and domains that are defined twice, and rules that collide.
+// Pure.
+import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
 import { findSetProblems } from "@weir/limits/validate/validate";
 
 import { ruleField } from "./check-text.ts";
 import type { CheckedResource, CheckedRules, CheckProblem } from "./check-text.ts";
 
 /**
- * Resources that cannot stand beside each other, judged as the control plane does with a directory:
- * of the same name the first one stands; a domain belongs to the oldest that claims it, then to the
- * first by namespace and name, and who is refused owns nothing.
+ * Finds resources that conflict, as the control plane does with a directory: of the same name only
+ * the first is used, and it owns its domain if no older one does.
  */
 export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
   const byName = new Map<string, CheckedResource>();
@@ -26,15 +25,10 @@ export function checkResources(resources: readonly CheckedResource[]): readonly 
 }
 
 function checkOwnership(resources: readonly CheckedResource[]): readonly CheckProblem[] {
-  const owners = new Map<string, CheckedResource[]>();
-  return resources.toSorted(byAge).flatMap((resource) => {
-    const claims = owners.get(resource.domain) ?? [];
-    owners.set(resource.domain, claims);
-    const owner = claims.find((claim) => shareFleet(claim, resource));
-    if (owner === undefined) {
-      claims.push(resource);
-      return [];
-    }
+  const ownership = new Ownership<CheckedResource>();
+  return resources.toSorted(compareAge).flatMap((resource) => {
+    const owner = ownership.claim(resource)?.owner;
+    if (owner === undefined) return [];
     const place = `${nameOf(owner)} (${placeText(owner.domainAt)})`;
     const message = `domain '${resource.domain}' belongs to ${place}: the oldest resource owns a domain, then the first by namespace and name`;
     return [{ ...resource.domainAt, field: "spec.domain", message, also: owner.domainAt }];
@@ -64,19 +58,6 @@ function nameOf({ namespace, name }: CheckedResource): string {
   return `${namespace}/${name}`;
 }
 
-function byAge(left: CheckedResource, right: CheckedResource): number {
-  return (
-    left.createdMs - right.createdMs ||
-    compareCodeUnits(left.namespace, right.namespace) ||
-    compareCodeUnits(left.name, right.name)
-  );
-}
-
 function placeText(place: { readonly path: string; readonly line: number; readonly column: number }): string {
   return `${place.path}:${place.line}:${place.column}`;
-}
-
-function shareFleet(left: CheckedResource, right: CheckedResource): boolean {
-  if (left.fleets === undefined || right.fleets === undefined) return true;
-  return left.fleets.some((fleet) => right.fleets?.includes(fleet) === true);
 }

@@ -1,10 +1,10 @@
-// The exit codes of commands that look at files, as docs/cli.md has them.
+// The exit codes of commands that read files, as in docs/cli.md.
 
-/** All is well. */
+/** No problem. */
 export const EXIT_OK = 0;
 
-/** Something is wrong with what the command looked at. */
+/** The files have problems. */
 export const EXIT_PROBLEMS = 1;
 
-/** The command line is wrong. */
+/** The command line is invalid. */
 export const EXIT_USAGE = 2;

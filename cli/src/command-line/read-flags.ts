@@ -1,5 +1,4 @@
-// Reads the flags of a command. Which flags there are, and what their values may be, every command
-// says itself. Pure.
+// Reads the flags of a command from its table of flags. Pure.
 import { parseArgs } from "node:util";
 
 /** The flags of a command by their long names. */
@@ -7,11 +6,11 @@ export type FlagTable = Readonly<
   Record<string, { readonly type: "string" | "boolean"; readonly short?: string; readonly multiple?: boolean }>
 >;
 
-/** What a command line says, or what is wrong with it. */
+/** The flags and words of a command line, or its problem. */
 export type ReadFlags =
   | {
       readonly ok: true;
-      /** What is not a flag. */
+      /** The arguments that are not flags. */
       readonly words: readonly string[];
       /** Every value of a flag, in order. */
       all(name: string): readonly string[];
@@ -22,10 +21,7 @@ export type ReadFlags =
     }
   | { readonly ok: false; readonly message: string };
 
-/**
- * Reads the arguments behind the name of a command. Flags may stand anywhere; behind `--` nothing
- * is a flag.
- */
+/** Reads the arguments of a command. Flags may be anywhere; after `--` nothing is a flag. */
 export function readFlags(args: readonly string[], table: FlagTable): ReadFlags {
   try {
     const { values, positionals } = parseArgs({
@@ -48,7 +44,7 @@ export function readFlags(args: readonly string[], table: FlagTable): ReadFlags 
   }
 }
 
-/** Every flag with a value may be repeated; where one value is wanted, the last counts. */
+/** Every flag with a value may be repeated; for a single value the last counts. */
 function repeatable(
   table: FlagTable,
 ): Record<string, { type: "string" | "boolean"; short?: string; multiple?: boolean }> {
@@ -57,10 +53,7 @@ function repeatable(
   );
 }
 
-/**
- * `-o=json` is written as `--output=json`, and `-wo=json` as `-w --output=json`: the parser would
- * take the `=` into the value.
- */
+/** Turns `-o=json` into `--output=json`: the parser would make the `=` a part of the value. */
 function namedInFull(args: readonly string[], table: FlagTable): readonly string[] {
   const end = args.indexOf("--");
   return args.flatMap((arg, index) => (end !== -1 && index > end ? [arg] : splitShort(arg, table)));
@@ -72,7 +65,7 @@ function splitShort(arg: string, table: FlagTable): readonly string[] {
   const flagOf = (short: string): [string, FlagTable[string]] | undefined =>
     Object.entries(table).find((entry) => entry[1].short === short);
   const name = flagOf(letter)?.[0];
-  // Behind a flag with a value, everything is its value: `-fa=b`.
+  // After a flag with a value, everything is its value: `-fa=b`.
   if (name === undefined || !Array.from(before).every((short) => flagOf(short)?.[1].type === "boolean")) return [arg];
   return [...(before === "" ? [] : [`-${before}`]), `--${name}${value}`];
 }

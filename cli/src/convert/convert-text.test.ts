@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import { formatProblem } from "../check/report.ts";
-import { validConfig } from "../check/valid-rules.suite.ts";
+import { validConfig } from "@weir/limits/model/valid-config.suite";
 import { convertText } from "./convert-text.ts";
 import type { Conversion, ConversionOptions } from "./convert-text.ts";
 

@@ -1,20 +1,16 @@
 // The command line of `weir explain`. Pure.
+import type { Entry } from "@weir/limits/rules/rule";
+
 import { readOutputFormat } from "../command-line/output-format.ts";
 import type { OutputFormat } from "../command-line/output-format.ts";
 import { readFlags } from "../command-line/read-flags.ts";
-
-/** One pair of a request's descriptor. */
-export interface RequestEntry {
-  readonly key: string;
-  readonly value: string;
-}
 
 /** What is to be explained. */
 export interface ExplainArguments {
   readonly kind: "explain";
   readonly paths: readonly string[];
   readonly domain: string;
-  readonly descriptors: readonly (readonly RequestEntry[])[];
+  readonly descriptors: readonly (readonly Entry[])[];
   readonly fleet: string | undefined;
   readonly atMs: number;
   readonly format: OutputFormat;
@@ -24,7 +20,7 @@ export interface ExplainArguments {
 }
 
 /** What `weir explain --help` prints. */
-export const EXPLAIN_HELP = `Tells which rule limits a request, and why not the others: level by level as a rate limit pod matches
+export const EXPLAIN_HELP = `Shows which rule limits a request, and why others do not: level by level as a rate limit pod matches
 them. Needs no server. Nothing is counted.
 
 Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…] [FLAG…]
@@ -49,7 +45,7 @@ Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE�
   --merge-domains
       Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true.
   --skip-other-kinds
-      Lets manifests of other kinds alone, as weir check does.
+      Ignores manifests of other kinds, as weir check does.
   -o, --output text|json
       text (default) for people, json: one object with everything.
   --help
@@ -84,7 +80,7 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
   if (word !== undefined) return `unexpected argument ${JSON.stringify(word)}: name files with --file`;
   const paths = [...flags.all("file"), ...flags.all("dir")];
   if (paths.length === 0) return "no file given: name one with --file, or a directory with --dir";
-  const descriptors: (readonly RequestEntry[])[] = [];
+  const descriptors: (readonly Entry[])[] = [];
   for (const text of flags.all("descriptor")) {
     const entries = parseDescriptor(text);
     if (typeof entries === "string") return entries;
@@ -113,8 +109,8 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
 }
 
 /** The entries of `key=value,key=value`; a text says what is wrong. */
-export function parseDescriptor(text: string): readonly RequestEntry[] | string {
-  const entries: RequestEntry[] = [];
+export function parseDescriptor(text: string): readonly Entry[] | string {
+  const entries: Entry[] = [];
   for (const part of splitAt(text, ",")) {
     const [key = "", ...values] = splitAt(part, "=");
     if (values.length === 0) return `an entry must be key=value, is ${JSON.stringify(part)} in ${JSON.stringify(text)}`;

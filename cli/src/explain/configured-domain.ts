@@ -1,26 +1,21 @@
-// The rules of one domain out of checked files, as a rate limit pod would have them in force. Pure.
+// The rules of one domain out of checked files, as a rate limit pod would have them. Pure.
 import type { DescriptorModel } from "@weir/limits/model/model";
 
 import type { CheckedFiles } from "../check/check-files.ts";
 import type { CheckedRules, Place } from "../check/check-text.ts";
 
-/** A rule, where it is written, and the rules below it. */
-export interface PlacedRule {
-  readonly model: DescriptorModel;
-  readonly place: Place;
-  readonly children: readonly PlacedRule[];
-}
-
 /** A domain with its rules in configured order. */
 export interface ConfiguredDomain {
   readonly domain: string;
   readonly place: Place;
-  readonly rules: readonly PlacedRule[];
+  readonly rules: readonly DescriptorModel[];
+  /** The place of one of its rules. */
+  readonly placeOf: (rule: DescriptorModel) => Place;
 }
 
 /**
- * The rules of a domain, or why there is no telling which they are. An empty name means the only
- * domain that there is.
+ * The rules of a domain, or a text that says why they are not known. An empty name means the only
+ * domain.
  */
 export function findDomain(
   files: CheckedFiles,
@@ -46,10 +41,13 @@ export function findDomain(
   if (claim !== undefined && found.length > 1) {
     return `the domain ${JSON.stringify(domain)} is both in a manifest and in a rule file: name only those files that a pod would have`;
   }
+  const places = new Map<DescriptorModel, () => Place>();
+  for (const rules of found) collectPlaces(rules.model.descriptors, ["descriptors"], rules, places);
   return {
     domain,
     place: first.placeOf(["domain"]),
-    rules: found.flatMap((rules) => placedRules(rules.model.descriptors, ["descriptors"], rules)),
+    rules: found.flatMap((rules) => rules.model.descriptors),
+    placeOf: (rule) => places.get(rule)?.() ?? first.placeOf([]),
   };
 }
 
@@ -67,13 +65,15 @@ function unknownDomain(
     : `no file has rules for the domain ${JSON.stringify(wanted.domain)}${where}: ${known}`;
 }
 
-function placedRules(
-  models: readonly DescriptorModel[],
+function collectPlaces(
+  descriptors: readonly DescriptorModel[],
   path: readonly (string | number)[],
   rules: CheckedRules,
-): readonly PlacedRule[] {
-  return models.map((model, index) => {
+  places: Map<DescriptorModel, () => Place>,
+): void {
+  descriptors.forEach((descriptor, index) => {
     const at = [...path, index];
-    return { model, place: rules.placeOf(at), children: placedRules(model.descriptors, [...at, "descriptors"], rules) };
+    places.set(descriptor, () => rules.placeOf(at));
+    collectPlaces(descriptor.descriptors, [...at, "descriptors"], rules, places);
   });
 }

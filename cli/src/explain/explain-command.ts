@@ -1,7 +1,8 @@
-// The command `weir explain`: reads rules, follows a request through them, prints what a rate limit
-// pod would do with it.
+// The command `weir explain`: reads rules, follows a request through them and prints how a rate limit
+// pod would limit it.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
+import { explainRequest } from "@weir/limits/explain/explain";
 
 import { checkFiles } from "../check/check-files.ts";
 import { readInputFiles } from "../check/input-files.ts";
@@ -10,10 +11,10 @@ import { formatProblem, formatWarning } from "../check/report.ts";
 import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { parseExplainArguments } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
-import { explainRequest } from "./explain.ts";
-import { explainJson, explainText } from "./report.ts";
+import { explainJson } from "./explain-json.ts";
+import { explainText } from "./explain-text.ts";
 
-/** Runs the command with the arguments behind its name; gives the exit code. */
+/** Runs the command with the arguments after its name; returns the exit code. */
 export async function runExplain(
   context: Pick<ProgramContext, "stdout" | "stderr">,
   args: readonly string[],
@@ -34,7 +35,7 @@ export async function runExplain(
   context.stderr(checked.report.warnings.map((warning) => `${formatWarning(warning)}\n`).join(""));
   const domain = findDomain(checked, parsed);
   if (typeof domain === "string") return wrong(context, domain);
-  const explained = explainRequest(domain, parsed.descriptors, parsed);
+  const explained = explainRequest(domain.domain, domain.rules, parsed);
   context.stdout(parsed.format === "json" ? explainJson(domain, explained) : explainText(domain, explained));
   return EXIT_OK;
 }

@@ -1,5 +1,5 @@
-// That `weir explain` tells what the rate limit service does: random rules in a real service,
-// random requests, and the keys that it writes to a real counter store.
+// `weir explain` against the rate limit service: random rules in a real service, random requests,
+// and the keys that it writes to a real counter store.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,6 +9,10 @@ import { fileURLToPath } from "node:url";
 
 import { rulesOfModel } from "@weir/crds/rate-limit-config/convert";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
+import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/explain";
+import { unitOfNumber } from "@weir/limits/model/unit";
+import { validConfig } from "@weir/limits/model/valid-config.suite";
+import type { Entry } from "@weir/limits/rules/rule";
 import { eventually } from "@weir/testing/eventually";
 import { reservePort } from "@weir/testing/reserve-ports";
 import fc from "fast-check";
@@ -16,10 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { checkFiles } from "../check/check-files.ts";
 import type { InputFile } from "../check/input-files.ts";
-import { validConfig } from "../check/valid-rules.suite.ts";
-import type { RequestEntry } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
-import { type ExplainedDescriptor, explainRequest } from "./explain.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const START_TIMEOUT_MS = 60_000;
@@ -103,7 +104,7 @@ interface Status {
   readonly currentLimit?: { readonly name?: string; readonly requestsPerUnit?: number; readonly unit: string };
 }
 
-async function ask(domain: string, descriptors: readonly (readonly RequestEntry[])[]): Promise<readonly Status[]> {
+async function ask(domain: string, descriptors: readonly (readonly Entry[])[]): Promise<readonly Status[]> {
   const body = JSON.stringify({ domain, descriptors: descriptors.map((entries) => ({ entries })) });
   const response = await fetch(url, { method: "POST", body });
   return ((await response.json()) as { readonly statuses: readonly Status[] }).statuses;
@@ -113,8 +114,8 @@ async function ask(domain: string, descriptors: readonly (readonly RequestEntry[
  * A request's descriptor that goes down the rules, ends at a limit as a rule, and now and then goes
  * astray.
  */
-function entriesAlong(rules: readonly DescriptorModel[], picks: readonly number[]): readonly RequestEntry[] {
-  const entries: RequestEntry[] = [];
+function entriesAlong(rules: readonly DescriptorModel[], picks: readonly number[]): readonly Entry[] {
+  const entries: Entry[] = [];
   let level = rules;
   for (const pick of picks) {
     const rule = level[pick % level.length];
@@ -133,7 +134,7 @@ const randomRequest = fc.record({
 });
 
 function counters(explained: readonly ExplainedDescriptor[]): readonly string[] {
-  return [...new Set(explained.flatMap(({ rule }) => rule?.counterKey ?? []))].toSorted();
+  return [...new Set(explained.flatMap(({ counter }) => counter?.key ?? []))].toSorted();
 }
 
 describe("weir explain and the rate limit service", () => {
@@ -146,7 +147,7 @@ describe("weir explain and the rate limit service", () => {
       if (typeof domain === "string") throw new Error(domain);
       const descriptors = ways.map((picks) => entriesAlong(model.descriptors, picks));
       const explain = (): readonly ExplainedDescriptor[] =>
-        explainRequest(domain, descriptors, { atMs: Date.now(), keyPrefix: PREFIX });
+        explainRequest(domain.domain, domain.rules, { descriptors, atMs: Date.now(), keyPrefix: PREFIX });
       let [before, after]: (readonly string[])[] = [[], ["not asked yet"]];
       let [statuses, keys, explained]: [readonly Status[], readonly string[], readonly ExplainedDescriptor[]] = [
         [],
@@ -167,12 +168,13 @@ describe("weir explain and the rate limit service", () => {
       expect(
         statuses.map(({ currentLimit }) => currentLimit && { ...currentLimit, unit: currentLimit.unit.toLowerCase() }),
       ).toEqual(
-        explained.map(({ rule, replacedBy }) => {
-          if (rule === undefined || rule.unlimited || replacedBy !== undefined) return undefined;
+        explained.map(({ match, replacedBy }) => {
+          if (match === undefined || match.rule.unlimited || replacedBy !== undefined) return undefined;
+          const { name, requestsPerUnit, unit } = match.rule.limit;
           return {
-            ...(rule.name === "" ? {} : { name: rule.name }),
-            ...(rule.requestsPerUnit === 0 ? {} : { requestsPerUnit: rule.requestsPerUnit }),
-            unit: rule.unit,
+            ...(name === "" ? {} : { name }),
+            ...(requestsPerUnit === 0 ? {} : { requestsPerUnit }),
+            unit: unitOfNumber(unit)?.toLowerCase(),
           };
         }),
       );

@@ -11,8 +11,7 @@ import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { run, WAIT_MS } from "./rollout-command.suite.ts";
-import { FakeControlPlane, type FakeControlPlaneOptions, rolloutOf } from "./rollout.suite.ts";
+import { FakeControlPlane, type FakeControlPlaneOptions, rolloutOf, run, WAIT_MS } from "./rollout.suite.ts";
 
 const DAY_MS = 86_400_000;
 const NOW = new Date();
@@ -88,7 +87,7 @@ describe("weir rollout over TLS", () => {
     const { url } = await start({ tls: await serverTls(["127.0.0.1"]) });
     expect(await outcome(["-s", url, "--ca-file", at("ca.pem")])).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("accepted by the only pod") as string,
+      stdout: expect.stringContaining("ACKed by the only pod") as string,
       stderr: "",
     });
   });
@@ -101,7 +100,7 @@ describe("weir rollout over TLS", () => {
     const { code, stderr } = await outcome(["-s", url, ...args.map((arg) => (arg.endsWith(".pem") ? at(arg) : arg))]);
     expect(code).toBe(2);
     expect(stderr).toMatch(
-      /^weir rollout: Cannot reach https:\/\/127\.0\.0\.1:\d+: no authority that is trusted here vouches for its certificate, name one with --ca-file \(.+\)\n$/,
+      /^weir rollout: Cannot reach https:\/\/127\.0\.0\.1:\d+: its certificate is not from a trusted authority, name one with --ca-file \(.+\)\n$/,
     );
   });
 
@@ -110,7 +109,7 @@ describe("weir rollout over TLS", () => {
     const { code, stderr } = await outcome(["-s", url, "--ca-file", at("ca.pem")]);
     expect(code).toBe(2);
     expect(stderr).toContain(
-      `Cannot reach ${url}: its certificate is for DNS:weir-control-plane.weir.svc, which --server-name can say (`,
+      `Cannot reach ${url}: its certificate is for DNS:weir-control-plane.weir.svc, which --server-name can name (`,
     );
     const named = await outcome(["-s", url, "--ca-file", at("ca.pem"), "--server-name", "weir-control-plane.weir.svc"]);
     expect(named).toMatchObject({ code: 0, stderr: "" });
@@ -126,7 +125,7 @@ describe("weir rollout over TLS", () => {
     const { code, stderr } = await outcome(["-s", other.url, ...more]);
     expect(code).toBe(2);
     expect(stderr).toContain(
-      `Cannot reach ${other.url}: its certificate is for DNS:other.example, which --server-name can say (`,
+      `Cannot reach ${other.url}: its certificate is for DNS:other.example, which --server-name can name (`,
     );
   });
 
@@ -148,12 +147,12 @@ describe("weir rollout over TLS", () => {
   it.each([
     {
       has: "no certificate",
-      reason: "it lets nobody in without a certificate that it knows, give one with --cert-file and --key-file (",
+      reason: "it requires a client certificate that it trusts, give one with --cert-file and --key-file (",
     },
     // Node's server only closes the connection then.
     {
       has: "a certificate of a stranger",
-      reason: "the connection broke, perhaps it lets nobody in without a certificate that it knows (",
+      reason: "the connection broke, perhaps it requires a client certificate that it trusts (",
     },
   ])("says what is amiss when it has $has for a server that wants one", async ({ has, reason }) => {
     const { url } = await start({
@@ -173,7 +172,7 @@ describe("weir rollout over TLS", () => {
     expect(toPlain.stderr).toContain(": it does not speak TLS, try http:// (");
     const toEncrypted = await outcome(["-s", encrypted.url.replace("https:", "http:")]);
     expect(toEncrypted.code).toBe(2);
-    expect(toEncrypted.stderr).toContain(": the connection broke, perhaps it wants https:// (");
+    expect(toEncrypted.stderr).toContain(": the connection broke, perhaps it requires https:// (");
   });
 
   it("asks every address of a name by that name: in the certificate, and for a proxy before it", async () => {
@@ -188,7 +187,7 @@ describe("weir rollout over TLS", () => {
       resolve,
     });
     expect(await ended).toBe(0);
-    expect(output.stdout).toContain("accepted by all 2 pods");
+    expect(output.stdout).toContain("ACKed by all 2 pods");
     expect([...one.headers, ...two.headers].map(({ host }) => host)).toEqual([
       `control-plane.example:${port}`,
       `control-plane.example:${port}`,
@@ -238,7 +237,7 @@ describe("weir rollout through a proxy", () => {
     expect(await outcome(args)).toEqual({
       code: 2,
       stdout: "",
-      stderr: `weir rollout: ${url} wants to know who asks: give --token-file, --cert-file or --header (HTTP 401)\n`,
+      stderr: `weir rollout: ${url} requires authentication: give --token-file, --cert-file or --header (HTTP 401)\n`,
     });
     const token = write("token", "abc.DEF-123_~+/==\n");
     expect(
@@ -270,7 +269,7 @@ describe("weir rollout through a proxy", () => {
 
   it("says that a user may not ask", async () => {
     const { url } = await start({ refuse: () => 403 });
-    expect((await outcome(["-s", url])).stderr).toBe(`weir rollout: ${url} does not let this user ask (HTTP 403)\n`);
+    expect((await outcome(["-s", url])).stderr).toBe(`weir rollout: ${url} does not permit this user (HTTP 403)\n`);
   });
 
   it("sends a token in the clear to this machine only", async () => {
@@ -282,7 +281,7 @@ describe("weir rollout through a proxy", () => {
       code: 2,
       stdout: "",
       stderr:
-        "weir rollout: --token-file is for servers with https:// or on this machine: http://10.9.9.9:1 would get the token in the clear; weir rollout --help tells more\n",
+        "weir rollout: --token-file is for servers with https:// or on this machine: http://10.9.9.9:1 would get the token in the clear; see weir rollout --help\n",
     });
   });
 });

@@ -1,30 +1,27 @@
 // The command line of `weir rollout`. Pure.
 import { readFlags, type ReadFlags } from "../command-line/read-flags.ts";
-import { ACCESS_FLAGS, ACCESS_HELP, readAccess, type ServerAccess } from "./access-arguments.ts";
+import { ACCESS_FLAGS, ACCESS_HELP, readAccess, type ServerAccess } from "./server-access.ts";
 
-/** Where a control plane listens by default. */
+/** The default address of a control plane. */
 const DEFAULT_SERVER = "http://127.0.0.1:8090";
 
-/** Longest wait when none is given, in seconds: pods that are connected take a second or two. */
+/** Default longest wait, in seconds: connected pods take a second or two. */
 const TIMEOUT_SECONDS = 60;
 
-/** What is of interest. Empty texts mean everything. */
+/** The filter; empty texts filter nothing. */
 export interface RolloutFilter {
   readonly fleet: string;
   readonly namespace: string;
   readonly name: string;
-  /** The resource of this name must be known in this generation, or a later one; 0 means in any. */
+  /** The least generation of the resource; 0: any. */
   readonly generation: number;
 }
 
-/** What is asked for. */
+/** The arguments. */
 export interface RolloutArguments {
   readonly servers: readonly string[];
   readonly access: ServerAccess;
-  /**
-   * `once`: the state as it is. `watch`: until it is interrupted. `wait`: until all is accepted, or
-   * the time is up.
-   */
+  /** `once`: the state now. `watch`: until interrupted. `wait`: until ACKed, or time is up. */
   readonly until: "once" | "watch" | "wait";
   /** For `wait`, in milliseconds. */
   readonly timeoutMs: number;
@@ -32,44 +29,42 @@ export interface RolloutArguments {
   readonly filter: RolloutFilter;
 }
 
-/** What `weir rollout --help` prints. */
-export const ROLLOUT_HELP = `Shows which rate limit pod has accepted which version of its limits, and what became of each resource.
-Asks the rollout API of the control plane; changes nothing.
+/** The text of `weir rollout --help`. */
+export const ROLLOUT_HELP = `Shows which rate limit pod has ACKed which version of its limits, and the status of each resource.
+Reads the rollout API of the control plane; changes nothing.
 
 Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]
 
   RESOURCE
       The name of one RateLimitConfig, in the namespace of -n (default: default) or as NAMESPACE/NAME.
-      It is missed where a replica does not know it.
+      It must exist on every replica.
   --generation NUMBER
-      The resource must be known in this metadata.generation at least: the one that kubectl apply made.
+      The resource must have at least this metadata.generation: the one that kubectl apply made.
   -s, --server URL
       The HTTP port of a control plane, default ${DEFAULT_SERVER}. May be repeated. Every
       replica knows only the pods that are connected to it: where a name has several addresses, as
-      that of a headless Service, all are asked, and the answers are shown as one.
+      that of a headless Service, all are asked, and the answers are merged.
   -w, --watch
-      Goes on showing changes until it is interrupted, and connects again when a connection breaks.
-      On a terminal the table is drawn anew, otherwise each change is a line (with -o json: each
-      state an object in one line).
+      Shows changes until it is interrupted, and reconnects when a connection breaks. On a terminal the
+      table is redrawn, otherwise each change is a line (with -o json: each state an object in one line).
   --wait
-      Like --watch, but ends as soon as everything is accepted, or when the time of --timeout is up.
+      Like --watch, but ends as soon as everything is ACKed, or when the time of --timeout is up.
   --timeout SECONDS
       Longest wait of --wait, default 60.
   --fleet NAME
       Only this fleet.
   -n, --namespace NAMESPACE
-      Only resources of this namespace. It is missed where a replica knows none in it.
+      Only resources of this namespace. Every replica must have one in it.
   -o, --output table|json
       table (default) for people, json: one object with everything.
 ${ACCESS_HELP}  --help
       Shows this.
 
-Exit code: 0 when every resource is served as it is written and every connected pod has accepted it,
-1 when not, 2 when a server does not answer or the command line is wrong. After --watch and --wait: by
-the last state.
+Exit code: 0 when every resource is served as written and every connected pod has ACKed it, 1 when not,
+2 when a server does not answer or the command line is wrong. After --watch and --wait: by the last state.
 `;
 
-/** Reads the arguments behind the name of the command; a text says what is wrong. */
+/** Reads the arguments after the name of the command; a text is the problem. */
 export function parseRolloutArguments(args: readonly string[]): RolloutArguments | string {
   const flags = readFlags(args, {
     server: { type: "string", short: "s" },
@@ -93,7 +88,7 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   const servers: string[] = [];
   for (const text of flags.all("server").length === 0 ? [DEFAULT_SERVER] : flags.all("server")) {
     const server = serverUrl(text);
-    // What stands before an @ may be a password, and what stands behind a ? or # a token.
+    // The part before an @ may be a password, and the part after a ? or # a token.
     const shown = text.replace(/^(\w+:\/\/)?.*@/s, "$1…@").replace(/([?#]).*/s, "$1…");
     if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(shown)}`;
     servers.push(server);
@@ -107,7 +102,7 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
 }
 
 function resourceFilter(flags: Extract<ReadFlags, { readonly ok: true }>): RolloutFilter | string {
-  // An empty text is a variable that is not set: it does not mean everything.
+  // An empty text comes from an unset variable: it does not mean everything.
   for (const flag of ["fleet", "namespace"]) if (flags.last(flag) === "") return `--${flag} must not be empty`;
   const [word] = flags.words;
   const [, inWord = "", name = ""] = /^(?:([^/]+)\/)?([^/]+)$/.exec(word ?? "") ?? [];

@@ -4,7 +4,8 @@ import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb
 import { describe, expect, it } from "vitest";
 
 import { changedLines } from "./changes.ts";
-import { type MergedRollout, mergeRollouts } from "./merge.ts";
+import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
+import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
 import { CONNECTED_MS, rolloutOf, type RolloutInit } from "./rollout.suite.ts";
 
 /** One replica in this state. */
@@ -47,7 +48,7 @@ describe("changedLines()", () => {
       "fleet * serves 0123456789ab with 1 resource",
       "resource default/shop served",
       "pod default/gateway-1 (default) accepted 0123456789ab",
-      "1 resource served and accepted by the only pod",
+      "1 resource served and ACKed by the only pod",
     ]);
   });
 
@@ -81,7 +82,7 @@ describe("changedLines()", () => {
       "pod default/gateway-3 (default) pending -",
       "unreadable x.yaml:1:1 is empty",
       "pod default/gateway-2 (default) is gone",
-      "not there yet: Cannot reach http://cp; 1 resource is not served as written; 1 file or object cannot be read; 1 pod has rejected the version in force; 1 pod has not yet accepted the version in force",
+      "not complete: Cannot reach http://cp; 1 resource is not served as written; 1 file or object cannot be read; 1 pod has NACKed the active version; 1 pod has not yet ACKed the active version",
     ]);
   });
 

@@ -1,13 +1,12 @@
-// What has changed between two pictures of the rollout, a line for each: for logs and pipes, where
-// a table cannot be drawn anew. Pure.
+// Prints the changes between two merged rollouts, one line each, for logs and pipes. Pure.
 import { type Pod, PodState } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { podName, resourceName } from "@weir/proto/rollout/merge-rollouts";
+import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
 
 import { counted, printable } from "../command-line/printable.ts";
-import { podName, resourceName } from "./merge.ts";
-import type { MergedRollout } from "./merge.ts";
 import { podState, resourceState, shortVersion, summary } from "./report.ts";
 
-/** The lines; `before` is undefined for the first picture, of which everything is new. */
+/** The lines; without `before` everything is new. */
 export function changedLines(
   before: MergedRollout | undefined,
   after: MergedRollout,
@@ -24,7 +23,7 @@ export function changedLines(
   return [...lines, ...(summary(after) === said ? [] : [summary(after)])].map((line) => `${time} ${printable(line)}`);
 }
 
-/** Each thing and how it stands. */
+/** The state of everything, by its name. */
 function stateOf({ fleets, pods, resources, replicas, unreadable }: MergedRollout): ReadonlyMap<string, string> {
   return new Map([
     ...replicas.map(({ server, error }): [string, string] => [
@@ -35,8 +34,7 @@ function stateOf({ fleets, pods, resources, replicas, unreadable }: MergedRollou
       `fleet ${name}`,
       `serves ${versions.map(shortVersion).join(",") || "nothing"} with ${counted(count, "resource")}`,
     ]),
-    // Without the pods that have accepted it: each push would have lines for every resource. The
-    // pods' own lines tell.
+    // Without the number of ACKs: each push would change the line of every resource.
     ...resources.map(({ resource }): [string, string] => [
       `resource ${resourceName(resource)}`,
       `${resourceState(resource)}${resource.reason === "" ? "" : ` ${resource.reason}`}`,
@@ -48,7 +46,7 @@ function stateOf({ fleets, pods, resources, replicas, unreadable }: MergedRollou
   ]);
 }
 
-/** How pods of one name stand: those of the reference service are all called "default". */
+/** The states of pods with one name: pods of envoyproxy/ratelimit are all named "default". */
 function statesOf(pods: readonly Pod[]): string {
   const groups = [...Map.groupBy(pods, podText)].toSorted(([left], [right]) => (left < right ? 1 : -1));
   return groups.map(([text, same]) => (pods.length === 1 ? text : `${same.length} × ${text}`)).join("; ");

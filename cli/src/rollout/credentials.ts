@@ -1,6 +1,5 @@
-// What a connection to a server shows and trusts, read from the files that the command line names.
-// They are read for every connection: tokens and certificates of a cluster last for an hour or a
-// day, and a watch may last longer.
+// Reads the certificates and tokens for a connection. They are read for every connection: those of
+// a cluster expire within an hour or a day, and a watch may last longer.
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 
@@ -8,22 +7,19 @@ import { describeError } from "@weir/common/errors/service-error";
 import { clientContext } from "@weir/common/tls/client-context";
 import { checkTlsMaterial, readTlsMaterial } from "@weir/common/tls/tls-material";
 
-import type { ServerAccess } from "./access-arguments.ts";
+import type { ServerAccess } from "./server-access.ts";
 
-/** Largest token that is read, in bytes: servers take no longer headers. */
+/** Largest token, in bytes: servers accept no longer headers. */
 const TOKEN_MAX_BYTES = 16 * 1024;
 
-/** What goes with a request. */
+/** The credentials of a request. */
 export interface Credentials {
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** For https only; absent otherwise. */
+  /** For https only. */
   readonly secureContext?: SecureContext;
 }
 
-/**
- * The access with the token of a pipe read, as of `--token-file <(…)`: unlike a file it can be read
- * only once. A text says what is wrong.
- */
+/** Reads the token of a pipe, as of `--token-file <(…)`, only once; a text is the problem. */
 export function readPipedToken(access: ServerAccess): ServerAccess | string {
   const { tokenFile } = access;
   try {
@@ -34,14 +30,12 @@ export function readPipedToken(access: ServerAccess): ServerAccess | string {
   }
 }
 
-/** Reads what is needed for a URL; a text says what is wrong with a file. */
+/** Reads the credentials for a URL; a text is the problem with a file. */
 export function readCredentials(access: ServerAccess, url: string): Credentials | string {
   try {
     const token = access.token ?? (access.tokenFile === undefined ? undefined : readToken(access.tokenFile));
-    const headers = [
-      ...access.headers,
-      ...(token === undefined ? [] : [["authorization", `Bearer ${token}`] as const]),
-    ];
+    const bearer = token === undefined ? [] : [["authorization", `Bearer ${token}`] as const];
+    const headers = [...access.headers, ...bearer];
     return url.startsWith("https:") ? { headers, secureContext: readContext(access) } : { headers };
   } catch (error) {
     return describeError(error);
@@ -56,24 +50,23 @@ function readContext({ caFile, certFile, keyFile }: ServerAccess): SecureContext
   };
   const material = readTlsMaterial(paths);
   checkTlsMaterial(material, paths);
-  // Who names an authority at a terminal means that one alone, as kubectl and curl have it.
+  // An authority on the command line is the only one that is trusted, as with kubectl and curl.
   return caFile === undefined ? clientContext(material) : createSecureContext({ ...material, minVersion: "TLSv1.2" });
 }
 
 function readToken(path: string): string {
-  const refuse = (reason: string): Error => new Error(`Cannot use the token file ${path}: ${reason}`);
+  const failure = (reason: string): Error => new Error(`Cannot use the token file ${path}: ${reason}`);
   let text: string;
   try {
     text = readSmall(path);
   } catch (error) {
-    throw refuse(describeError(error));
+    throw failure(describeError(error));
   }
   const token = text.trim();
-  if (token === "") throw refuse("it is empty");
-  // The characters of RFC 6750. What else is in the file is not shown: it may be a secret all the
-  // same.
+  if (token === "") throw failure("it is empty");
+  // The characters of RFC 6750. The content is not shown: it may be a secret.
   if (!/^[A-Za-z0-9\-._~+/]+=*$/.test(token))
-    throw refuse("it must hold one token of letters, digits and -._~+/ and nothing else");
+    throw failure("it must hold one token of letters, digits and -._~+/ and nothing else");
   return token;
 }
 

@@ -1,16 +1,13 @@
-// Why a replica did not answer, in words that say what to look at. Pure.
+// Explains why a replica did not answer, and what to check. Pure.
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describeError } from "@weir/common/errors/service-error";
 
 const DISTRUST =
   /self[- ]signed|unable to verify the first certificate|unable to get (local )?issuer certificate|UNABLE_TO_/i;
 
-/**
- * What a failure of the network or of TLS means, by the words of Node and OpenSSL. The first that
- * fits is taken.
- */
+/** Explanations of network and TLS failures, by Node's and OpenSSL's texts; the first match. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/Failed to establish tunnel.* 407 /, "the proxy wants to know who asks, its URL can hold user and password"],
+  [/Failed to establish tunnel.* 407 /, "the proxy requires authentication, its URL can contain user and password"],
   [/Failed to establish tunnel/, "the proxy does not connect to it"],
   [/ECONNREFUSED/, "connection refused"],
   [/ENOTFOUND|EAI_AGAIN/, "its name has no address"],
@@ -18,19 +15,19 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/ETIMEDOUT/, "connecting took too long"],
   [/Parse Error: Expected HTTP/, "it does not answer in HTTP/1.1, is it the HTTP port of a control plane?"],
   [/unsupported content type/, "it does not answer as a rollout API, is it the HTTP port of a control plane?"],
-  [DISTRUST, "no authority that is trusted here vouches for its certificate, name one with --ca-file"],
+  [DISTRUST, "its certificate is not from a trusted authority, name one with --ca-file"],
   [/certificate has expired|certificate is not yet valid/, "its certificate is not valid now"],
   [/wrong version number|packet length too long|EPROTO.*http request/i, "it does not speak TLS, try http://"],
   [
     /certificate required|alert (bad certificate|handshake failure|unknown ca|certificate unknown|access denied)/,
-    "it lets nobody in without a certificate that it knows, give one with --cert-file and --key-file",
+    "it requires a client certificate that it trusts, give one with --cert-file and --key-file",
   ],
 ];
 
 /** Longest chain of causes that is followed. */
 const CAUSES_MAX = 8;
 
-/** Why asking failed, in one line that begins with the server. */
+/** Why a request failed, in one line that begins with the server. */
 export function explainFailure(label: string, error: unknown, answerTimeoutMs: number): string {
   const failure = ConnectError.from(error);
   switch (failure.code) {
@@ -38,9 +35,9 @@ export function explainFailure(label: string, error: unknown, answerTimeoutMs: n
     case Code.Unknown:
       return `${label} answers, but not as a rollout API: is it the HTTP port of a control plane? (${failure.rawMessage})`;
     case Code.Unauthenticated:
-      return `${label} wants to know who asks: give --token-file, --cert-file or --header (${failure.rawMessage})`;
+      return `${label} requires authentication: give --token-file, --cert-file or --header (${failure.rawMessage})`;
     case Code.PermissionDenied:
-      return `${label} does not let this user ask (${failure.rawMessage})`;
+      return `${label} does not permit this user (${failure.rawMessage})`;
     case Code.DeadlineExceeded:
       return `Cannot reach ${label}: no answer within ${answerTimeoutMs / 1000} s`;
     case Code.Unavailable:
@@ -56,17 +53,17 @@ export function explainFailure(label: string, error: unknown, answerTimeoutMs: n
 function reasonOf(label: string, failure: ConnectError): string {
   const text = describeError(failure.cause ?? failure.rawMessage);
   const names = certificateNames(failure);
-  if (names !== undefined) return `its certificate is for ${names}, which --server-name can say (${text})`;
+  if (names !== undefined) return `its certificate is for ${names}, which --server-name can name (${text})`;
   const known = REASONS.find(([pattern]) => pattern.test(text))?.[1];
   if (known !== undefined) return `${known} (${text})`;
   if (!/ECONNRESET|socket hang up/.test(text)) return text;
   const perhaps = label.startsWith("http:")
-    ? "it wants https://"
-    : "it lets nobody in without a certificate that it knows";
+    ? "it requires https://"
+    : "it requires a client certificate that it trusts";
   return `the connection broke, perhaps ${perhaps} (${text})`;
 }
 
-/** What a flag that is for the server does not change. */
+/** The hint for certificates of a proxy, for which the flags have no effect. */
 function aboutProxy(label: string, failure: ConnectError): string {
   const isCertificate =
     certificateNames(failure) !== undefined || DISTRUST.test(describeError(failure.cause ?? failure.rawMessage));
@@ -75,7 +72,7 @@ function aboutProxy(label: string, failure: ConnectError): string {
     : "";
 }
 
-/** The names in a server's certificate, when it is not for the name that was asked for. */
+/** The names in a server's certificate, when the requested name is not among them. */
 function certificateNames(error: unknown): string | undefined {
   let found: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && found instanceof Error; depth += 1) {

@@ -11,8 +11,7 @@ import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { run, type Run } from "./rollout-command.suite.ts";
-import { FakeControlPlane, rolloutOf } from "./rollout.suite.ts";
+import { FakeControlPlane, rolloutOf, type Run, run } from "./rollout.suite.ts";
 
 const NOW = new Date();
 
@@ -96,7 +95,7 @@ describe("weir rollout through a proxy", () => {
   it("has the proxy of HTTPS_PROXY connect it, and speaks TLS with the server", async () => {
     const { ended, output } = ask("cp.example", { HTTPS_PROXY: proxyUrl.replace("//", "//user:secret@") });
     expect(await ended).toBe(0);
-    expect(output.stdout).toContain("accepted by the only pod");
+    expect(output.stdout).toContain("ACKed by the only pod");
     expect(proxy.asked).toEqual([
       ["CONNECT", "cp.example:8443", `Basic ${Buffer.from("user:secret").toString("base64")}`],
     ]);
@@ -107,9 +106,9 @@ describe("weir rollout through a proxy", () => {
 
   it("watches through it", async () => {
     const { ended, output, abort } = ask("cp.example", { https_proxy: proxyUrl }, "--watch");
-    await eventually("the first state", () => expect(output.stdout).toContain("accepted by the only pod"));
+    await eventually("the first state", () => expect(output.stdout).toContain("ACKed by the only pod"));
     server.change(rolloutOf("cp-0", { "gateway-1": 1, "gateway-2": 1 }));
-    await eventually("the second state", () => expect(output.stdout).toContain("accepted by all 2 pods"));
+    await eventually("the second state", () => expect(output.stdout).toContain("ACKed by all 2 pods"));
     abort.abort();
     expect(await ended).toBe(0);
   });
@@ -118,7 +117,7 @@ describe("weir rollout through a proxy", () => {
     const { ended, output } = ask("other.example", { HTTPS_PROXY: proxyUrl });
     expect(await ended).toBe(2);
     expect(output.stderr).toContain(
-      `Cannot reach https://other.example:8443 through the proxy ${proxyUrl}: its certificate is for DNS:cp.example, which --server-name can say (`,
+      `Cannot reach https://other.example:8443 through the proxy ${proxyUrl}: its certificate is for DNS:cp.example, which --server-name can name (`,
     );
     expect(server.headers).toEqual([]);
   });
@@ -145,7 +144,7 @@ describe("weir rollout through a proxy", () => {
   it.each([
     {
       refusal: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
-      reason: "the proxy wants to know who asks, its URL can hold user and password (",
+      reason: "the proxy requires authentication, its URL can contain user and password (",
     },
     { refusal: "HTTP/1.1 403 Forbidden\r\n\r\n", reason: "the proxy does not connect to it (" },
   ])("says so when it answers $refusal", async ({ refusal, reason }) => {
@@ -160,7 +159,7 @@ describe("weir rollout through a proxy", () => {
     const { ended, output } = ask("cp.example", { HTTPS_PROXY: serverUrl });
     expect(await ended).toBe(2);
     expect(output.stderr).toContain(
-      `Cannot reach https://cp.example:8443 through the proxy ${serverUrl}: no authority that is trusted here vouches`,
+      `Cannot reach https://cp.example:8443 through the proxy ${serverUrl}: its certificate is not from a trusted authority`,
     );
     expect(output.stderr).toContain(
       "; where the certificate is the proxy's, NODE_EXTRA_CA_CERTS can name its authority\n",

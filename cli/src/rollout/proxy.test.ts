@@ -66,7 +66,7 @@ describe("proxyProblem()", () => {
     },
     {
       env: { https_proxy: "http://secret:x:y" },
-      problem: "https_proxy must be a URL with http:// or https://, has no host that makes sense",
+      problem: "https_proxy must be a URL with http:// or https://, has no valid host",
     },
     { env: { HTTPS_PROXY: "HTTP://us%40er:50%25@proxy.example" }, problem: undefined },
     {

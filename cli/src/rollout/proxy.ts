@@ -4,14 +4,11 @@ import { BlockList, isIP } from "node:net";
 
 import type { Env } from "@weir/common/settings/read-env";
 
-/**
- * Where a proxy is named, and where what goes without one, by what is asked. The first that is set
- * counts.
- */
+/** The variables with a proxy per scheme, and with the exceptions. The first that is set counts. */
 const PROXY_VARIABLES = { "https:": ["HTTPS_PROXY", "https_proxy"], "http:": ["HTTP_PROXY", "http_proxy"] } as const;
 const EXCEPTION_VARIABLES = ["NO_PROXY", "no_proxy"] as const;
 
-/** The URL of the proxy for a server; undefined when it is asked without one. */
+/** The URL of the proxy for a server; undefined: none. */
 export function proxyFor(server: string, env: Env): string | undefined {
   const url = new URL(server);
   const named = firstOf(PROXY_VARIABLES[url.protocol === "https:" ? "https:" : "http:"], env)?.value;
@@ -22,10 +19,7 @@ export function proxyFor(server: string, env: Env): string | undefined {
   return named.includes("://") ? named : `http://${named}`;
 }
 
-/**
- * What is wrong with the proxies that the environment names for these servers; undefined when
- * nothing is. Says no password.
- */
+/** The problem with the proxies for these servers, without passwords; undefined: none. */
 export function proxyProblem(servers: readonly string[], env: Env): string | undefined {
   for (const server of servers) {
     const proxy = proxyFor(server, env);
@@ -40,12 +34,12 @@ export function proxyProblem(servers: readonly string[], env: Env): string | und
 function wrongIn(proxy: string): string | undefined {
   const [scheme = ""] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(proxy) ?? [];
   if (!/^https?:/i.test(scheme)) return `has ${scheme}`;
-  if (!URL.canParse(proxy)) return "has no host that makes sense";
+  if (!URL.canParse(proxy)) return "has no valid host";
   const { username, password } = new URL(proxy);
   return [username, password].every(isEscaped) ? undefined : "has a % in user or password that should be %25";
 }
 
-/** Whether every % in the text begins an escape of text; Node takes no other. */
+/** Whether every % in the text begins a valid escape; Node accepts no other. */
 function isEscaped(text: string): boolean {
   try {
     decodeURIComponent(text);
@@ -55,7 +49,7 @@ function isEscaped(text: string): boolean {
   }
 }
 
-/** The proxy for people: without what it wants to be told. */
+/** The proxy without its credentials. */
 export function proxyName(proxy: string): string {
   return new URL(proxy).origin;
 }
@@ -72,10 +66,7 @@ function isThisMachine(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
-/**
- * Each exception is `*`, an address, a range of addresses in CIDR notation, or a name, which stands
- * for those below it too; all but the range may name a port.
- */
+/** Exceptions: `*`, CIDR ranges; addresses and names with subdomains, perhaps with a port. */
 function isExcepted(host: string, port: string, exceptions: string): boolean {
   return exceptions
     .toLowerCase()

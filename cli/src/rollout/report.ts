@@ -1,19 +1,19 @@
-// The merged rollout, for people and for programs. Pure.
+// Prints the merged rollout as a table or JSON. Pure.
 import { PodState, ResourceState } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { Pod, Resource, VersionEvent } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { podName, resourceName } from "@weir/proto/rollout/merge-rollouts";
+import type { Counts, MergedResource, MergedRollout, ReplicaPod } from "@weir/proto/rollout/merged-rollout";
+import { holdText } from "@weir/proto/rollout/rollout-problems";
 
 import { displayWidth, padToWidth } from "../command-line/display-width.ts";
 import { counted, printable } from "../command-line/printable.ts";
-import { holdText, podName, resourceName } from "./merge.ts";
-import type { Counts, MergedResource, MergedRollout, PlacedPod } from "./merge.ts";
 
-/** How much of a version is shown: enough to tell two apart. */
+/** Characters of a version that are shown. */
 const VERSION_LENGTH = 12;
 
 /** Between the columns of a table. */
 const GAP = "   ";
 
-/** How a pod stands. */
 const POD_STATES: Readonly<Record<PodState, string>> = {
   [PodState.UNSPECIFIED]: "waiting",
   [PodState.ACCEPTED]: "accepted",
@@ -21,7 +21,6 @@ const POD_STATES: Readonly<Record<PodState, string>> = {
   [PodState.PENDING]: "pending",
 };
 
-/** What became of a resource. */
 const RESOURCE_STATES: Readonly<Record<ResourceState, string>> = {
   [ResourceState.UNSPECIFIED]: "unknown",
   [ResourceState.SERVED]: "served",
@@ -29,7 +28,7 @@ const RESOURCE_STATES: Readonly<Record<ResourceState, string>> = {
   [ResourceState.QUARANTINED]: "quarantined",
 };
 
-/** Tables of fleets, pods and resources, and a last line that sums up. */
+/** Tables of fleets, pods and resources, and a summary line. */
 export function formatTable(merged: MergedRollout, nowMs: number): string {
   const parts = [fleetTable(merged), podTable(merged.pods, nowMs), resourceTable(merged.resources)];
   if (merged.unreadable.length > 0) {
@@ -42,7 +41,7 @@ export function formatTable(merged: MergedRollout, nowMs: number): string {
   return `${[...parts.filter((part) => part !== ""), summary(merged)].join("\n\n")}\n`;
 }
 
-/** One JSON object; `indent` spreads it over lines. */
+/** One JSON object; `indent`: over several lines. */
 export function formatRolloutJson(merged: MergedRollout, indent: boolean): string {
   const object = {
     ok: merged.problems.length === 0,
@@ -63,21 +62,21 @@ export function formatRolloutJson(merged: MergedRollout, indent: boolean): strin
   return `${JSON.stringify(object, undefined, indent ? 2 : undefined)}\n`;
 }
 
-/** One line that says whether all is well, and if not, what is missing. */
+/** One line with the problems, or with the numbers when there are none. */
 export function summary({ problems, pods, resources }: MergedRollout): string {
-  if (problems.length > 0) return printable(`not there yet: ${problems.join("; ")}`);
-  const held = `${counted(resources.length, "resource")} served`;
+  if (problems.length > 0) return printable(`not complete: ${problems.join("; ")}`);
+  const served = `${counted(resources.length, "resource")} served`;
   return pods.length === 0
-    ? `${held}, no pod is connected`
-    : `${held} and accepted by ${pods.length === 1 ? "the only pod" : `all ${pods.length} pods`}`;
+    ? `${served}, no pod is connected`
+    : `${served} and ACKed by ${pods.length === 1 ? "the only pod" : `all ${pods.length} pods`}`;
 }
 
-/** How a pod stands, in one word. */
+/** The state of a pod in one word. */
 export function podState(pod: Pod): string {
   return POD_STATES[pod.state] ?? "unknown";
 }
 
-/** What became of a resource, in one word. */
+/** The state of a resource in one word. */
 export function resourceState(resource: Resource): string {
   return RESOURCE_STATES[resource.state] ?? "unknown";
 }
@@ -144,7 +143,7 @@ function fleetTable({ fleets }: MergedRollout): string {
   return table(["FLEET", "VERSION", "RESOURCES", "ACCEPTED", "REJECTED", "PENDING"], rows);
 }
 
-function podTable(pods: readonly PlacedPod[], nowMs: number): string {
+function podTable(pods: readonly ReplicaPod[], nowMs: number): string {
   const rows = pods.map(({ pod, replica }) => [
     podName(pod),
     pod.fleet,
@@ -182,7 +181,7 @@ function resourceDetails(resource: Resource): readonly string[] {
   );
   return [
     ...problems,
-    ...(resource.servesLastGood ? ["its last accepted form is served instead"] : []),
+    ...(resource.servesLastGood ? ["its last ACKed form is served instead"] : []),
     ...resource.warnings.map((warning) => `warning: ${warning}`),
   ];
 }
@@ -199,10 +198,7 @@ function sinceText(pod: Pod, nowMs: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 }
 
-/**
- * A table without its last spaces; lines of details stand below their row. Empty when there are no
- * rows.
- */
+/** A table without trailing spaces; lines of details follow their row. Empty without rows. */
 function table(
   heads: readonly string[],
   rows: readonly (readonly string[])[],

@@ -1,5 +1,4 @@
-// Asks one replica of the control plane by the rollout API, in Connect's protocol over HTTP/1.1. It
-// asks again only where the replica says so, and merges nothing.
+// Client of the rollout API of one replica, in Connect's protocol over HTTP/1.1.
 import { ADDRCONFIG } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { Agent as HttpAgent } from "node:http";
@@ -10,40 +9,33 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createBackoff } from "@weir/common/backoff/backoff";
-import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { Env } from "@weir/common/settings/read-env";
-import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { type Rollout, RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
-import type { ServerAccess } from "./access-arguments.ts";
 import type { RolloutArguments } from "./arguments.ts";
 import { type Credentials, readCredentials } from "./credentials.ts";
 import { explainFailure } from "./failure.ts";
 import { proxyFor, proxyName } from "./proxy.ts";
+import type { ServerAccess } from "./server-access.ts";
 
-/** Largest answer that is read, in bytes: thousands of resources and pods. */
+/** Largest answer, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
-/**
- * Waits until a replica is asked again that has too much to answer, in milliseconds: that takes it
- * some moments.
- */
+/** Waits before a busy replica is asked again, in milliseconds. */
 const BUSY_BACKOFF = { initialMs: 250, maxMs: 2_000, factor: 1, jitter: true } as const;
 
-/** One replica to ask. */
+/** The address of one replica. */
 export interface Target {
-  /** As the user wrote the server, with the address when the name has several. */
+  /** The server as on the command line, with the address when the name has several. */
   readonly label: string;
   readonly url: string;
-  /**
-   * Name and port as the user wrote them, when the URL holds an address instead: for the server's
-   * certificate, and for proxies before it.
-   */
+  /** Name and port of the command line, if the URL has an address: for certificates and proxies. */
   readonly named?: { readonly name: string; readonly host: string };
-  /** The URL of the proxy through which it is asked. */
+  /** The URL of the proxy. */
   readonly proxy?: string;
 }
 
-/** What is asked, and how. */
+/** A request. */
 export interface Question {
   readonly filter: Pick<RolloutArguments["filter"], "fleet" | "namespace" | "name">;
   readonly access: ServerAccess;
@@ -52,17 +44,18 @@ export interface Question {
   readonly answerTimeoutMs: number;
 }
 
-/** What one replica answered, or why it did not. */
+/** The answer of one replica, or why there is none. */
 export type Answer = { readonly rollout: Rollout } | { readonly error: string };
 
 interface Connection {
   readonly client: ReturnType<typeof createClient<typeof RolloutService>>;
+  readonly headers: Headers;
   readonly close: () => void;
 }
 
 /**
- * Everything that the servers' names stand for. A name that cannot be resolved stays one target,
- * and asking it tells why; so does one that is asked through a proxy, which looks it up by itself.
+ * All addresses of the servers' names. A name that cannot be resolved stays one target, and a
+ * request to it explains why; so does one behind a proxy, which resolves it itself.
  */
 export async function findTargets(
   servers: readonly string[],
@@ -77,21 +70,17 @@ export async function findTargets(
   return found.flat();
 }
 
-/**
- * Asks for one answer; a replica that has too much to answer, and says so, is asked again while the
- * time lasts.
- */
+/** Gets the rollout once; a busy replica is asked again within the time. */
 export async function askOnce(
   target: Target,
   question: Question,
   { random }: { readonly random: () => number },
 ): Promise<Answer> {
   const { filter, access, signal, answerTimeoutMs } = question;
-  const credentials = readCredentials(access, target.url);
-  if (typeof credentials === "string") return { error: credentials };
-  const { client, close } = connect(target, access, credentials);
+  const connection = connect(target, access);
+  if (typeof connection === "string") return { error: connection };
+  const { client, headers, close } = connection;
   try {
-    const headers = headersOf(target, credentials);
     const backoff = createBackoff({ ...BUSY_BACKOFF, random });
     const endMs = performance.now() + answerTimeoutMs;
     for (let leftMs = answerTimeoutMs; ; leftMs = Math.ceil(endMs - performance.now())) {
@@ -105,44 +94,39 @@ export async function askOnce(
       }
     }
   } catch (error) {
-    return { error: explainFailure(wayTo(target), error, answerTimeoutMs) };
+    return { error: explainFailure(nameOf(target), error, answerTimeoutMs) };
   } finally {
     close();
   }
 }
 
-/**
- * Whether the server means to answer later; an answer that is larger than what is read fails with
- * the same code.
- */
+/** Whether the server asks for a later attempt; a too large answer fails with the same code. */
 function isBusy(error: unknown): boolean {
   return error instanceof ConnectError && error.code === Code.ResourceExhausted && error.metadata.has("retry-after");
 }
 
-/**
- * Listens until the connection ends or the signal comes; each state goes to `tell`. Resolves with
- * why it ended.
- */
-export async function listen(target: Target, question: Question, tell: (rollout: Rollout) => void): Promise<string> {
+/** Reports each state until the connection ends or the signal aborts; resolves with the reason. */
+export async function watchReplica(
+  target: Target,
+  question: Question,
+  report: (rollout: Rollout) => void,
+): Promise<string> {
   const { filter, access, answerTimeoutMs } = question;
-  const credentials = readCredentials(access, target.url);
-  if (typeof credentials === "string") return credentials;
+  const connection = connect(target, access);
+  if (typeof connection === "string") return connection;
+  const { client, headers, close } = connection;
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), answerTimeoutMs);
   const signal = AbortSignal.any([question.signal, silence.signal]);
-  const { client, close } = connect(target, access, credentials);
   try {
-    for await (const { rollout } of client.watchRollout(
-      { filter },
-      { signal, headers: headersOf(target, credentials) },
-    )) {
+    for await (const { rollout } of client.watchRollout({ filter }, { signal, headers })) {
       clearTimeout(timer);
-      if (rollout !== undefined) tell(rollout);
+      if (rollout !== undefined) report(rollout);
     }
     return `${target.label} ended the connection`;
   } catch (error) {
-    if (silence.signal.aborted) return `Cannot reach ${wayTo(target)}: no answer within ${answerTimeoutMs / 1000} s`;
-    return explainFailure(wayTo(target), error, answerTimeoutMs);
+    if (silence.signal.aborted) return `Cannot reach ${nameOf(target)}: no answer within ${answerTimeoutMs / 1000} s`;
+    return explainFailure(nameOf(target), error, answerTimeoutMs);
   } finally {
     clearTimeout(timer);
     close();
@@ -156,7 +140,7 @@ async function targetsOf(
   const url = new URL(server);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = isIP(host) === 0 ? await resolve(host) : [];
-  // The two addresses of localhost are one machine; Node tries both by itself.
+  // The two addresses of localhost are one machine; Node tries both.
   if (addresses.length < 2 || addresses.every(isLoopback)) return [{ label: server, url: server }];
   return addresses.map((address) => {
     const at = new URL(server);
@@ -168,10 +152,10 @@ async function targetsOf(
 /** Every address of a name; none when it cannot be looked up. */
 export async function resolveAll(host: string): Promise<readonly string[]> {
   try {
-    // Without addresses of a kind that this machine has no network for.
+    // Only address families that this machine has a network for.
     return (await lookup(host, { all: true, hints: ADDRCONFIG })).map(({ address }) => address);
   } catch {
-    return []; // Asking the server will say the same, in the place where failures are told.
+    return []; // The request fails with the same error, and reports it.
   }
 }
 
@@ -179,25 +163,29 @@ function isLoopback(address: string): boolean {
   return address === "::1" || address === "127.0.0.1";
 }
 
-/** What a request carries; the user may say another host. */
+/** The headers of a request; the command line may set another host. */
 function headersOf({ named }: Target, credentials: Credentials): Headers {
   const headers = new Headers(credentials.headers.map(([name, value]): [string, string] => [name, value]));
   if (named !== undefined && !headers.has("host")) headers.set("host", named.host);
   return headers;
 }
 
-/** The server in messages: what goes wrong on the way may be its proxy's. */
-function wayTo({ label, proxy }: Target): string {
+/** The server and its proxy, for messages. */
+function nameOf({ label, proxy }: Target): string {
   return proxy === undefined ? label : `${label} through the proxy ${proxyName(proxy)}`;
 }
 
-/** A client with a connection of its own, which `close` ends. */
-function connect({ url, named, proxy }: Target, access: ServerAccess, { secureContext }: Credentials): Connection {
+/** A client with its own connection, which `close` ends; a text is the problem with a file. */
+function connect(target: Target, access: ServerAccess): Connection | string {
+  const { url, named, proxy } = target;
+  const credentials = readCredentials(access, url);
+  if (typeof credentials === "string") return credentials;
+  const { secureContext } = credentials;
   const { hostname } = new URL(url);
-  // Always said, because Node would take it from a header `host`. An address is no name to ask for;
-  // the certificate must be for it all the same.
+  // Always set: Node would take it from a header `host`. Empty for an address, which the
+  // certificate must still have.
   const servername = access.serverName ?? named?.name ?? (isIP(hostname.replace(/^\[|\]$/g, "")) === 0 ? hostname : "");
-  // So that a machine that is gone without a word is noticed some day.
+  // Notices a machine that is gone without closing its connections.
   const options = {
     keepAlive: true,
     ...(proxy !== undefined && { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }),
@@ -210,5 +198,6 @@ function connect({ url, named, proxy }: Target, access: ServerAccess, { secureCo
     nodeOptions: { agent },
     readMaxBytes: ANSWER_MAX_BYTES,
   });
-  return { client: createClient(RolloutService, transport), close: () => agent.destroy() };
+  const client = createClient(RolloutService, transport);
+  return { client, headers: headersOf(target, credentials), close: () => agent.destroy() };
 }

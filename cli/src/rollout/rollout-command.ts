@@ -1,16 +1,15 @@
-// The command `weir rollout`: asks the replicas, once or until it is interrupted, and prints how
-// far the configuration has come.
+// The command `weir rollout`: asks the replicas once or until it is interrupted, and prints the
+// rollout.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
+import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
+import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
 
 import { printable } from "../command-line/printable.ts";
-import { parseRolloutArguments } from "./arguments.ts";
-import type { RolloutArguments } from "./arguments.ts";
+import { parseRolloutArguments, type RolloutArguments } from "./arguments.ts";
 import { changedLines } from "./changes.ts";
 import { readCredentials, readPipedToken } from "./credentials.ts";
-import { mergeRollouts } from "./merge.ts";
-import type { MergedRollout } from "./merge.ts";
-import { formatRolloutJson, formatTable } from "./report.ts";
 import { proxyProblem } from "./proxy.ts";
+import { formatRolloutJson, formatTable } from "./report.ts";
 import { askOnce, findTargets, resolveAll } from "./rollout-client.ts";
 import { CLEAR_SCREEN, drawn, screenOf, type ScreenSize } from "./screen.ts";
 import { watchRollout } from "./watch-rollout.ts";
@@ -25,9 +24,9 @@ const ANSWER_TIMEOUT_MS = 10_000;
 /** How often the names of servers are looked up again while they are watched, in milliseconds. */
 const LOOKUP_INTERVAL_MS = 5_000;
 
-/** What the command knows of the process besides its context. */
+/** What the command uses of the process in addition to its context. */
 export interface RolloutEnvironment {
-  /** The size of the terminal that standard output is; undefined when it is none. */
+  /** The size of the terminal at standard output; undefined: no terminal. */
   readonly screen: () => ScreenSize | undefined;
   readonly nowMs: () => number;
   readonly random: () => number;
@@ -45,10 +44,10 @@ const PROCESS: RolloutEnvironment = {
   resolve: resolveAll,
 };
 
-/** What the command needs of its program. */
+/** What the command uses of its program. */
 export type RolloutContext = Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env">;
 
-/** Runs the command with the arguments behind its name; gives the exit code. */
+/** Runs the command with the arguments after its name; returns the exit code. */
 export async function runRollout(
   context: RolloutContext,
   args: readonly string[],
@@ -56,23 +55,26 @@ export async function runRollout(
 ): Promise<number> {
   const parsed = parseRolloutArguments(args);
   if (typeof parsed === "string") {
-    context.stderr(`weir rollout: ${parsed}; weir rollout --help tells more\n`);
+    context.stderr(`weir rollout: ${parsed}; see weir rollout --help\n`);
     return EXIT_FAILURE;
   }
-  const access = readPipedToken(parsed.access);
-  const unusable =
-    typeof access === "string"
-      ? access
-      : (proxyProblem(parsed.servers, context.env) ??
-        parsed.servers.map((server) => readCredentials(access, server)).find((found) => typeof found === "string"));
-  if (typeof access === "string" || unusable !== undefined) {
-    context.stderr(`weir rollout: ${unusable}\n`);
+  const options = checkAccess(parsed, context);
+  if (typeof options === "string") {
+    context.stderr(`weir rollout: ${options}\n`);
     return EXIT_FAILURE;
   }
-  const options = { ...parsed, access };
   return options.until === "once"
     ? await show(context, options, environment)
     : await watch(context, options, environment);
+}
+
+/** The arguments with the token of a pipe; a text is the problem with a proxy or file. */
+function checkAccess(parsed: RolloutArguments, { env }: RolloutContext): RolloutArguments | string {
+  const access = readPipedToken(parsed.access);
+  if (typeof access === "string") return access;
+  const credentials = parsed.servers.map((server) => readCredentials(access, server));
+  const problem = proxyProblem(parsed.servers, env) ?? credentials.find((found) => typeof found === "string");
+  return problem ?? { ...parsed, access };
 }
 
 async function show(
@@ -111,25 +113,20 @@ async function watch(
   const screen = (): ScreenSize | undefined =>
     options.format === "json" || context.env["TERM"] === "dumb" ? undefined : environment.screen();
   if (screen() !== undefined) context.stdout(CLEAR_SCREEN);
-  const tell = (merged: MergedRollout): void => {
+  const report = (merged: MergedRollout): void => {
     const size = screen();
     if (options.format === "json") {
       const object = formatRolloutJson(merged, false);
       if (object !== written) context.stdout(object);
       written = object;
     } else if (size !== undefined) context.stdout(drawn(formatTable(merged, environment.nowMs()), size));
-    else
-      context.stdout(
-        changedLines(before, merged, environment.nowMs())
-          .map((line) => `${line}\n`)
-          .join(""),
-      );
+    else for (const line of changedLines(before, merged, environment.nowMs())) context.stdout(`${line}\n`);
     before = merged;
     if (options.until === "wait" && exitCode(merged) === EXIT_DONE) done.abort();
   };
   const timer = options.until === "wait" ? setTimeout(() => done.abort(), options.timeoutMs) : undefined;
   const signal = AbortSignal.any([context.signal, done.signal]);
-  const last = await watchRollout(options, { ...environment, env: context.env, signal, tell });
+  const last = await watchRollout(options, { ...environment, env: context.env, signal, report });
   clearTimeout(timer);
   if (last !== undefined) return exitCode(last);
   context.stderr(`weir rollout: no answer yet from ${options.servers.join(", ")}\n`);

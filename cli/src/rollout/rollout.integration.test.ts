@@ -6,8 +6,7 @@ import type { AddressInfo } from "node:net";
 
 import { afterEach, describe, expect, it } from "vitest";
 
-import { run } from "./rollout-command.suite.ts";
-import { FakeControlPlane, rolloutOf } from "./rollout.suite.ts";
+import { FakeControlPlane, rolloutOf, run } from "./rollout.suite.ts";
 import type { RolloutInit } from "./rollout.suite.ts";
 
 const running: FakeControlPlane[] = [];
@@ -37,7 +36,7 @@ default/gateway-2   default   accepted   0123456789ab   0123456789ab   90s      
 RESOURCE       DOMAIN   STATE    PODS   REASON
 default/shop   shop     served   2/2    -
 
-1 resource served and accepted by all 2 pods
+1 resource served and ACKed by all 2 pods
 `,
       stderr: "",
     });
@@ -53,7 +52,7 @@ default/shop   shop     served   2/2    -
       "default/gateway-2   default   rejected   -              0123456789ab   90s         cp-1\n  rejected 0123456789ab: invalid rate limit unit 'X'\n",
     );
     expect(output.stdout).toContain(
-      "\nnot there yet: 1 pod has rejected the version in force; 1 pod has not yet accepted the version in force\n",
+      "\nnot complete: 1 pod has NACKed the active version; 1 pod has not yet ACKed the active version\n",
     );
   });
 
@@ -71,7 +70,7 @@ default/shop   shop     served   2/2    -
     const { url } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const { ended, output } = run(["-s", url, "-s", url.replace("127.0.0.1", "localhost")]);
     expect(await ended).toBe(0);
-    expect(output.stdout).toContain("accepted by the only pod");
+    expect(output.stdout).toContain("ACKed by the only pod");
   });
 
   it("prints one JSON object, and asks only for what is wanted", async () => {
@@ -107,7 +106,7 @@ default/shop   shop     served   2/2    -
     expect(await ended).toBe(1);
     expect(JSON.parse(output.stdout)).toMatchObject({
       problems: [
-        "1 resource is served, but another manifest of the same name is refused",
+        "1 resource is served, but another manifest of the same name is invalid",
         "2 files or objects cannot be read",
       ],
     });
@@ -123,9 +122,9 @@ default/shop   shop     served   2/2    -
     expect(JSON.parse(output.stdout)).toEqual({
       ok: false,
       problems: [
-        "newer content of the fleet * is kept back: it is larger than pods can receive",
+        "newer content of the fleet * is held back: it is larger than pods can receive",
         "1 file or object cannot be read",
-        "1 pod has rejected the version in force",
+        "1 pod has NACKed the active version",
       ],
       replicas: [{ server: url, replica: "cp-0", ready: true, source: "/limits" }],
       fleets: [
@@ -189,7 +188,7 @@ default/shop   shop     served   2/2    -
     const { ended, output } = run(["-s", one.url, "-s", two.url]);
     expect(await ended).toBe(2);
     expect(output.stdout).toContain("default/gateway-1");
-    expect(output.stdout).toContain(`not there yet: Cannot reach ${two.url}`);
+    expect(output.stdout).toContain(`not complete: Cannot reach ${two.url}`);
     expect(output.stderr).toContain(`Cannot reach ${two.url}: connection refused`);
   });
 
@@ -254,7 +253,7 @@ default/shop   shop     served   2/2    -
     expect(await ended).toBe(2);
     other.close();
     expect(output.stderr).toBe(
-      `weir rollout: ${url} does not let this user ask (no\\u001b]0;x\\u0007 weir: all is well)\n`,
+      `weir rollout: ${url} does not permit this user (no\\u001b]0;x\\u0007 weir: all is well)\n`,
     );
   });
 
@@ -263,7 +262,7 @@ default/shop   shop     served   2/2    -
     expect(await ended).toBe(2);
     expect(output).toEqual({
       stdout: "",
-      stderr: 'weir rollout: the output must be table or json, is "text"; weir rollout --help tells more\n',
+      stderr: 'weir rollout: the output must be table or json, is "text"; see weir rollout --help\n',
     });
   });
 
@@ -276,11 +275,11 @@ default/shop   shop     served   2/2    -
     const late = run(["-s", one.url, "web/shop", "--generation", "4"]);
     expect(await late.ended).toBe(1);
     expect(late.output.stdout).toContain(
-      "\nnot there yet: the replica cp-0 knows web/shop in generation 3, not yet in 4\n",
+      "\nnot complete: the replica cp-0 knows web/shop in generation 3, not yet in 4\n",
     );
     const absent = run(["-s", one.url, "-s", two.url, "web/shop"]);
     expect(await absent.ended).toBe(1);
-    expect(absent.output.stdout).toContain("\nnot there yet: the replica cp-1 knows no resource web/shop\n");
+    expect(absent.output.stdout).toContain("\nnot complete: the replica cp-1 knows no resource web/shop\n");
   });
 
   it("misses a namespace that a replica does not know", async () => {
@@ -289,7 +288,7 @@ default/shop   shop     served   2/2    -
     const absent = run(["-s", url, "-n", "typo"]);
     expect(await absent.ended).toBe(1);
     expect(absent.output.stdout).toContain(
-      "\nnot there yet: the replica cp-0 knows no resource in the namespace typo\n",
+      "\nnot complete: the replica cp-0 knows no resource in the namespace typo\n",
     );
   });
 });

@@ -1,5 +1,5 @@
-// A small control plane for tests of `weir rollout`: serves the rollout API in this process, from
-// states that the test sets.
+// For tests of `weir rollout`: a small control plane that serves the states a test sets, and a run
+// of the command in the process of the test.
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
@@ -9,6 +9,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import type { RolloutFilter } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+
+import { type RolloutEnvironment, runRollout } from "./rollout-command.ts";
 
 /** A time of the states, and the same in milliseconds. */
 export const CONNECTED = { seconds: 1_769_862_000n, nanos: 0 };
@@ -114,7 +116,7 @@ export class FakeControlPlane {
     this.#wake = Promise.withResolvers();
   }
 
-  /** Breaks every connection and goes on serving, as a proxy does with what is idle. */
+  /** Breaks every connection and continues serving, as a proxy does with what is idle. */
   cut(): void {
     this.#server.closeAllConnections();
   }
@@ -133,4 +135,41 @@ export class FakeControlPlane {
       await promise;
     }
   }
+}
+
+/** Longest wait for anything, in milliseconds. */
+export const WAIT_MS = 30_000;
+
+/** A run of the command. */
+export interface Run {
+  readonly ended: Promise<number>;
+  readonly output: { stdout: string; stderr: string };
+  readonly abort: AbortController;
+}
+
+/** What a test changes of the process around the command. */
+export interface Surroundings extends Partial<RolloutEnvironment> {
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs the command in this process; no name has an address unless the test says so. */
+export function run(args: readonly string[], { env = {}, ...changed }: Surroundings = {}): Run {
+  const output = { stdout: "", stderr: "" };
+  const abort = new AbortController();
+  const context = {
+    stdout: (text: string) => void (output.stdout += text),
+    stderr: (text: string) => void (output.stderr += text),
+    signal: abort.signal,
+    env,
+  };
+  const environment: RolloutEnvironment = {
+    screen: () => undefined,
+    nowMs: () => CONNECTED_MS + 90_000,
+    random: () => 0,
+    answerTimeoutMs: WAIT_MS,
+    lookupIntervalMs: WAIT_MS,
+    resolve: () => Promise.resolve([]),
+    ...changed,
+  };
+  return { ended: runRollout(context, args, environment), output, abort };
 }

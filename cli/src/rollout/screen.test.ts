@@ -27,7 +27,7 @@ describe("drawn()", () => {
     expect(linesOf(TEXT, { columns: 20, rows: 6 })).toEqual([
       "one",
       "two is a line of so…",
-      "… 2 more lines, for…",
+      "… 2 more lines do n…",
       "all is well with eve",
       "rything here",
     ]);
@@ -43,7 +43,7 @@ describe("drawn()", () => {
 
   it("shows the last line however small the terminal is, or however little it tells of itself", () => {
     expect(linesOf(TEXT, { columns: 0, rows: 0 })).toEqual([
-      "… 4 more lines, for…",
+      "… 4 more lines do n…",
       "all is well with eve",
       "rything here",
     ]);

@@ -1,18 +1,15 @@
-// Draws a text on a terminal in the place of the one before. Pure.
+// Redraws a text on a terminal. Pure.
 import { clustersOf, displayWidth } from "../command-line/display-width.ts";
 
-/**
- * To the upper left corner, and clears what is below. Going there first and clearing last draws
- * without a flicker.
- */
+/** Moves the cursor home, and clears what is left: in this order the terminal does not flicker. */
 const CURSOR_HOME = "\u001b[H";
 const CLEAR_LINE_END = "\u001b[K";
 const CLEAR_BELOW = "\u001b[J";
 
-/** What a terminal is sent before the first text. */
+/** Clears the terminal, before the first text. */
 export const CLEAR_SCREEN = "\u001b[2J";
 
-/** Fewest columns on which anything can be shown. */
+/** Fewest columns of a text. */
 const COLUMNS_MIN = 20;
 
 /** The size of a terminal, in characters. */
@@ -21,10 +18,7 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/**
- * The size of what is written to; undefined when it is no terminal, or one that tells no size, as
- * in a container without one.
- */
+/** The size of the terminal; undefined if the stream is none, or has no size, as in a container. */
 export function screenOf(stream: {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -35,19 +29,18 @@ export function screenOf(stream: {
 }
 
 /**
- * What draws the text anew. What has no room is left out, because a screen that scrolls cannot be
- * drawn over: ends of lines, and lines before the last one, which sums up and is shown in full.
+ * The text to redraw. A screen that scrolls cannot be redrawn: lines are cut to the width, and
+ * lines before the last one, which is the summary and shown in full, are left out.
  */
 export function drawn(text: string, { columns, rows }: ScreenSize): string {
   const lines = text.trimEnd().split("\n");
   const width = Math.max(COLUMNS_MIN, columns);
   const end = folded(lines.at(-1) ?? "", width);
   const body = lines.slice(0, -1);
-  // The cursor stands below the last line.
+  // The cursor is below the last line.
   const room = Math.max(1, rows - 1 - end.length);
   const hidden = body.length - room + 1;
-  const shown =
-    body.length <= room ? body : [...body.slice(0, room - 1), `… ${hidden} more lines, for which there is no room`];
+  const shown = body.length <= room ? body : [...body.slice(0, room - 1), `… ${hidden} more lines do not fit`];
   return `${CURSOR_HOME}${[...shown.map((line) => cut(line, width)), ...end].map((line) => `${line}${CLEAR_LINE_END}\n`).join("")}${CLEAR_BELOW}`;
 }
 
@@ -55,7 +48,7 @@ function cut(line: string, width: number): string {
   return displayWidth(line) <= width ? line : `${folded(line, width - 1)[0]}…`;
 }
 
-/** The line in pieces that have room in so many columns. */
+/** The line in parts of so many columns. */
 function folded(line: string, width: number): readonly string[] {
   const pieces = [""];
   let used = 0;

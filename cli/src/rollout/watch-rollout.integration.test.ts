@@ -7,8 +7,7 @@ import type { AddressInfo } from "node:net";
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { run, WAIT_MS } from "./rollout-command.suite.ts";
-import { FakeControlPlane, rolloutOf } from "./rollout.suite.ts";
+import { FakeControlPlane, rolloutOf, run, WAIT_MS } from "./rollout.suite.ts";
 import type { RolloutInit } from "./rollout.suite.ts";
 
 const running: FakeControlPlane[] = [];
@@ -29,10 +28,10 @@ describe("weir rollout --watch", () => {
     const said = async (text: string): Promise<void> =>
       await eventually(`the line ${text}`, () => expect(output.stdout).toContain(text), WAIT_MS);
     await said("pod default/gateway-1 (default) pending -\n");
-    await said("not there yet: 1 pod has not yet accepted the version in force\n");
+    await said("not complete: 1 pod has not yet ACKed the active version\n");
     server.change(rolloutOf("cp-0", { "gateway-1": 1 }));
     await said("pod default/gateway-1 (default) accepted 0123456789ab\n");
-    await said("1 resource served and accepted by the only pod\n");
+    await said("1 resource served and ACKed by the only pod\n");
     await server.stop();
     await said(`server ${url} fails: `);
     await start(rolloutOf("cp-9", { "gateway-2": 1 }), Number(new URL(url).port));
@@ -45,13 +44,13 @@ describe("weir rollout --watch", () => {
     );
   });
 
-  it("says nothing of a connection that is cut and stands again at once", async () => {
+  it("says nothing of a connection that is cut and stands again immediately", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const { ended, output, abort } = run(["--watch", "-s", url]);
     for (const connections of [1, 2, 3]) {
       await eventually("a connection", () => expect(server.filters).toHaveLength(connections), WAIT_MS);
       // What came over this connection, and nothing that came before: one that had said nothing yet
-      // is told of at once.
+      // is reported immediately.
       server.change(rolloutOf("cp-0", { [`gateway-${connections}`]: 1 }));
       await eventually(
         "a picture",
@@ -61,7 +60,7 @@ describe("weir rollout --watch", () => {
       if (connections < 3) server.cut();
     }
     server.change(rolloutOf("cp-0", { "gateway-1": 3 }));
-    await eventually("the change", () => expect(output.stdout).toContain("not there yet"), WAIT_MS);
+    await eventually("the change", () => expect(output.stdout).toContain("not complete"), WAIT_MS);
     abort.abort();
     await ended;
     expect(output.stdout).not.toMatch(/server \S+ (fails|is gone)/);
@@ -71,7 +70,7 @@ describe("weir rollout --watch", () => {
   it("tells of a server that answered and then takes connections and says nothing", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const { ended, output, abort } = run(["--watch", "-s", url]);
-    await eventually("a picture", () => expect(output.stdout).toContain("accepted by the only pod\n"), WAIT_MS);
+    await eventually("a picture", () => expect(output.stdout).toContain("ACKed by the only pod\n"), WAIT_MS);
     const mute = createServer(() => undefined);
     await server.stop();
     mute.listen(Number(new URL(url).port), "127.0.0.1");
@@ -85,7 +84,7 @@ describe("weir rollout --watch", () => {
   it("ends as soon as all is accepted with --wait", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 3 }));
     const { ended, output } = run(["--wait", "-s", url]);
-    await eventually("the first state", () => expect(output.stdout).toContain("not there yet"), WAIT_MS);
+    await eventually("the first state", () => expect(output.stdout).toContain("not complete"), WAIT_MS);
     server.change(rolloutOf("cp-0", { "gateway-1": 1 }));
     expect(await ended).toBe(0);
   });
@@ -108,7 +107,7 @@ describe("weir rollout --watch", () => {
     abort.abort();
     expect(await ended).toBe(0);
     const last = output.stdout.split("\u001b[H").at(-1) ?? "";
-    expect(last).toContain("1 resource served and accepted by the only pod\u001b[K\n\u001b[J");
+    expect(last).toContain("1 resource served and ACKed by the only pod\u001b[K\n\u001b[J");
   });
 
   it("writes an object in one line for each state with -o json", async () => {
@@ -248,13 +247,13 @@ describe("weir rollout --watch", () => {
       "POD                  FLEET   …",
       "default/gateway-0    default …",
       "default/gateway-1    default …",
-      "… 22 more lines, for which th…",
-      "1 resource served and accepted",
-      " by all 20 pods",
+      "… 22 more lines do not fit",
+      "1 resource served and ACKed by",
+      " all 20 pods",
       "",
     ]);
     const dumb = run(["-w", "-s", url], { screen: () => small, env: { TERM: "dumb" } });
-    await eventually("lines", () => expect(dumb.output.stdout).toContain("accepted by all 20 pods"), WAIT_MS);
+    await eventually("lines", () => expect(dumb.output.stdout).toContain("ACKed by all 20 pods"), WAIT_MS);
     dumb.abort.abort();
     await dumb.ended;
     expect(dumb.output.stdout).not.toContain("\u001b");

@@ -1,148 +1,158 @@
-// Follows every replica for as long as it is wanted: connects again after a pause, tells the whole
-// picture when something has changed.
+// Watches every replica until the signal aborts: reconnects after a pause, and reports the merged
+// rollout when it changes.
 import { setTimeout as pause } from "node:timers/promises";
 
-import { createBackoff } from "@weir/common/backoff/backoff";
+import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import type { Env } from "@weir/common/settings/read-env";
+import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
+import type { MergedRollout, ReplicaAnswer } from "@weir/proto/rollout/merged-rollout";
 
 import type { RolloutArguments } from "./arguments.ts";
-import { mergeRollouts } from "./merge.ts";
-import type { MergedRollout, ReplicaAnswer } from "./merge.ts";
-import { findTargets, listen } from "./rollout-client.ts";
-import type { Question, Target } from "./rollout-client.ts";
+import { findTargets, type Question, type Target, watchReplica } from "./rollout-client.ts";
 
 /** Waits between attempts to connect, in milliseconds. */
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as const;
 
-/**
- * Changes that come closer together than this, in milliseconds, are told once: replicas learn of
- * one edit within moments.
- */
-const GATHER_MS = 50;
+/** How long changes are collected, in milliseconds: an edit reaches all replicas in moments. */
+const COLLECT_MS = 50;
 
-/**
- * How long a connection that had answered may be gone before that is told, in milliseconds: proxies
- * cut what is idle, and the next one stands at once.
- */
-const TELL_GONE_AFTER_MS = 1_000;
+/** When a lost connection is reported, in milliseconds: proxies cut idle ones, which reconnect. */
+const REPORT_LOST_AFTER_MS = 1_000;
 
 /** What watching needs. */
 export interface WatchDeps {
   readonly signal: AbortSignal;
   readonly random: () => number;
   readonly answerTimeoutMs: number;
-  /**
-   * How often the names of the servers are looked up again, in milliseconds: replicas come and go.
-   */
+  /** How often servers' names are looked up again, in milliseconds: replicas come and go. */
   readonly lookupIntervalMs: number;
   readonly resolve: (host: string) => Promise<readonly string[]>;
-  /** Where proxies are named. */
+  /** Names the proxies. */
   readonly env: Env;
-  readonly tell: (merged: MergedRollout) => void;
+  readonly report: (merged: MergedRollout) => void;
 }
+
+type WatchOptions = Pick<RolloutArguments, "servers" | "access" | "filter">;
 
 /**
- * Follows the servers until the signal comes; `tell` gets the first picture once every replica has
- * answered or failed. Gives the last one.
+ * Watches the servers until the signal aborts; `report` gets the first rollout when every replica
+ * has answered or failed. Returns the last one.
  */
-export async function watchRollout(
-  options: Pick<RolloutArguments, "servers" | "access" | "filter">,
-  deps: WatchDeps,
-): Promise<MergedRollout | undefined> {
-  const followed = new Map<string, Followed>();
-  let last: MergedRollout | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const gather = (): void => {
-    // The first picture is whole; after that one replica that is new and silent holds up nobody.
-    if (last === undefined && [...followed.values()].some(({ answer }) => answer === undefined)) return;
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      last = mergeRollouts(
-        [...followed.values()].flatMap(({ answer }) => answer ?? []),
-        options.filter,
-      );
-      deps.tell(last);
-    }, GATHER_MS);
-  };
-  const question = { filter: options.filter, access: options.access, answerTimeoutMs: deps.answerTimeoutMs };
-  const begin = (target: Target): void => {
-    const end = new AbortController();
-    const entry: Followed = { isNamed: true, end, answer: undefined, done: Promise.resolve() };
-    const note = (answer: ReplicaAnswer): void => {
-      // The last word of a connection that we end ourselves says nothing.
-      if (deps.signal.aborted || end.signal.aborted) return;
-      entry.answer = answer;
-      // What the name does not stand for any more is a replica that was replaced: it is missed only
-      // as long as it answers.
-      if (!entry.isNamed && answer.error !== undefined) forget(target.label);
-      else gather();
-    };
-    followed.set(target.label, entry);
-    entry.done = follow(
-      target,
-      { ...question, signal: AbortSignal.any([deps.signal, end.signal]) },
-      { random: deps.random, note },
-    );
-  };
-  const forget = (label: string): void => {
-    followed.get(label)?.end.abort();
-    followed.delete(label);
-    gather();
-  };
-  const look = async (): Promise<void> => {
-    const targets = await findTargets(options.servers, deps);
-    const named = new Set(targets.map(({ label }) => label));
-    for (const [label, entry] of [...followed]) {
-      entry.isNamed = named.has(label);
-      if (!entry.isNamed && entry.answer?.error !== undefined) forget(label);
-    }
-    for (const target of targets) if (!followed.has(target.label)) begin(target);
-  };
-  const aborted = new Promise((resolve) => deps.signal.addEventListener("abort", resolve, { once: true }));
-  while (!deps.signal.aborted) {
-    // Nothing interrupts a resolver that is slow.
-    await Promise.race([look(), aborted]);
-    await sleep(deps.lookupIntervalMs, deps.signal);
+export async function watchRollout(options: WatchOptions, deps: WatchDeps): Promise<MergedRollout | undefined> {
+  const { signal } = deps;
+  const watch = new RolloutWatch(options, deps);
+  const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  while (!signal.aborted) {
+    // Nothing interrupts a slow resolver.
+    await Promise.race([watch.lookUp(), aborted]);
+    await sleep(deps.lookupIntervalMs, signal);
   }
-  await Promise.all([...followed.values()].map(async ({ done }) => done));
-  clearTimeout(timer);
-  return last;
+  return watch.ended();
 }
 
-/** One replica that is followed, by its label. */
-interface Followed {
-  /** Whether the servers' names stand for it still. */
+/** One replica that is watched. */
+interface WatchedReplica {
+  /** Whether the servers' names still resolve to it. */
   isNamed: boolean;
   readonly end: AbortController;
   answer: ReplicaAnswer | undefined;
   done: Promise<void>;
 }
 
+class RolloutWatch {
+  readonly #options: WatchOptions;
+  readonly #deps: WatchDeps;
+  /** By label. */
+  readonly #replicas = new Map<string, WatchedReplica>();
+  #last: MergedRollout | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: WatchOptions, deps: WatchDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  async lookUp(): Promise<void> {
+    const targets = await findTargets(this.#options.servers, this.#deps);
+    const named = new Set(targets.map(({ label }) => label));
+    for (const [label, replica] of [...this.#replicas]) {
+      replica.isNamed = named.has(label);
+      if (!replica.isNamed && replica.answer?.error !== undefined) this.#forget(label);
+    }
+    for (const target of targets) if (!this.#replicas.has(target.label)) this.#begin(target);
+  }
+
+  async ended(): Promise<MergedRollout | undefined> {
+    await Promise.all([...this.#replicas.values()].map(async ({ done }) => done));
+    clearTimeout(this.#timer);
+    return this.#last;
+  }
+
+  #begin(target: Target): void {
+    const { signal, random, answerTimeoutMs } = this.#deps;
+    const { filter, access } = this.#options;
+    const replica: WatchedReplica = {
+      isNamed: true,
+      end: new AbortController(),
+      answer: undefined,
+      done: Promise.resolve(),
+    };
+    this.#replicas.set(target.label, replica);
+    const question = { filter, access, answerTimeoutMs, signal: AbortSignal.any([signal, replica.end.signal]) };
+    replica.done = follow(target, question, createBackoff({ ...BACKOFF, random }), (answer) => {
+      // The error of a connection that was ended here means nothing.
+      if (question.signal.aborted) return;
+      replica.answer = answer;
+      // A replica without a name was replaced: it is reported only as long as it answers.
+      if (!replica.isNamed && answer.error !== undefined) this.#forget(target.label);
+      else this.#collect();
+    });
+  }
+
+  #forget(label: string): void {
+    this.#replicas.get(label)?.end.abort();
+    this.#replicas.delete(label);
+    this.#collect();
+  }
+
+  #collect(): void {
+    const answers = [...this.#replicas.values()].map(({ answer }) => answer);
+    // The first report is complete; later, a new replica that is silent delays none.
+    if (this.#last === undefined && answers.includes(undefined)) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const known = [...this.#replicas.values()].flatMap(({ answer }) => answer ?? []);
+      this.#last = mergeRollouts(known, this.#options.filter);
+      this.#deps.report(this.#last);
+    }, COLLECT_MS);
+  }
+}
+
+/** Watches one replica until the signal aborts. */
 async function follow(
   target: Target,
   question: Question,
-  deps: { readonly random: () => number; readonly note: (answer: ReplicaAnswer) => void },
+  backoff: Backoff,
+  report: (answer: ReplicaAnswer) => void,
 ): Promise<void> {
-  const backoff = createBackoff({ ...BACKOFF, random: deps.random });
   const { signal } = question;
-  let gone: NodeJS.Timeout | undefined;
+  let lost: NodeJS.Timeout | undefined;
   while (!signal.aborted) {
     let answers = 0;
-    const error = await listen(target, question, (rollout) => {
+    const error = await watchReplica(target, question, (rollout) => {
       answers += 1;
-      clearTimeout(gone);
+      clearTimeout(lost);
       backoff.reset();
-      deps.note({ server: target.label, rollout });
+      report({ server: target.label, rollout });
     });
-    // The pods of a replica that is gone connect to another: its old picture would count them
-    // twice.
-    const tell = (): void => deps.note({ server: target.label, error });
-    clearTimeout(gone);
-    if (answers > 0) gone = setTimeout(tell, TELL_GONE_AFTER_MS);
-    else tell();
+    // Without its old rollout: the pods of a lost replica connect to others, and would count twice.
+    const reportLost = (): void => report({ server: target.label, error });
+    clearTimeout(lost);
+    if (answers > 0) lost = setTimeout(reportLost, REPORT_LOST_AFTER_MS);
+    else reportLost();
     await sleep(backoff.nextMs(), signal);
   }
-  clearTimeout(gone);
+  clearTimeout(lost);
 }
 
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-// How long to wait before the next attempt. Pure arithmetic: whoever retries owns the timer.
+// The waits between attempts: they grow up to a maximum, with jitter.
 
 /** The shape of a back-off. */
 export interface BackoffOptions {
@@ -7,12 +7,12 @@ export interface BackoffOptions {
   /** Longest wait, in milliseconds; at least `initialMs`. */
   readonly maxMs: number;
   /**
-   * Growth per attempt: 0.5 makes every wait half as long again as the one before, 0 keeps them
+   * Growth per attempt: 0.5 makes each wait half as long again as the one before, 0 keeps them
    * equal.
    */
   readonly factor: number;
   /**
-   * True draws each wait from the upper half of its length, so that many clients do not come back
+   * True draws each wait from the upper half of its length, so that many clients do not retry
    * together.
    */
   readonly jitter: boolean;

@@ -1,5 +1,4 @@
-// The one base class of errors that Weir throws on purpose, and the table shape that documents
-// their codes. Not the codes themselves: each workspace keeps its own in its errors.ts.
+// The base class of all errors that Weir throws, and the table that documents their codes.
 import { errorCode } from "./error-code.ts";
 
 /**
@@ -7,7 +6,7 @@ import { errorCode } from "./error-code.ts";
  */
 const CAUSES_MAX = 8;
 
-/** What a code means and what its reader can do about it; both are sentences of docs/errors.md. */
+/** The meaning of a code and its remedy, as sentences of docs/errors.md. */
 export interface ErrorEntry {
   readonly meaning: string;
   readonly remedy: string;
@@ -16,10 +15,7 @@ export interface ErrorEntry {
 /** Every code of one workspace with its explanation. */
 export type ErrorTable = Readonly<Record<string, ErrorEntry>>;
 
-/**
- * How a {@link ServiceError} came about: the error underneath, and whether trying again later may
- * succeed.
- */
+/** The cause of a {@link ServiceError}, and whether a later attempt may succeed. */
 export interface ServiceErrorOptions {
   readonly cause?: unknown;
   readonly transient?: boolean;
@@ -33,7 +29,7 @@ export interface ServiceErrorOptions {
 export class ServiceError<Code extends string = string> extends Error {
   override readonly name: string = "ServiceError";
   readonly code: Code;
-  /** True when the same attempt may succeed later without anybody changing anything. */
+  /** True when the same attempt may succeed later without a change of configuration. */
   readonly transient: boolean;
 
   constructor(code: Code, message: string, options: ServiceErrorOptions = {}) {
@@ -44,8 +40,8 @@ export class ServiceError<Code extends string = string> extends Error {
 }
 
 /**
- * One line for a person: the message, then the messages of its causes, without stack. A cause that
- * the message already quotes is not repeated. Any thrown value is accepted.
+ * The message and the messages of its causes on one line, without stack. A cause that the message
+ * already contains is not repeated. Accepts any thrown value.
  */
 export function describeError(error: unknown): string {
   let text = messageOf(error);

@@ -1,5 +1,5 @@
-// Makes folders at the start of a program. Not the recursive mkdir of Node: that never ends where a
-// folder is there in which nobody can make another one, such as below /proc.
+// Makes folders at the start of a program. The recursive mkdir of Node does not end where no folder
+// can be made in an existing one, such as below /proc.
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
@@ -7,8 +7,8 @@ import { errorCode } from "../errors/error-code.ts";
 import { describeError, ServiceError } from "../errors/service-error.ts";
 
 /**
- * Makes a folder and those around it, as far as they are missing; `mode` is that of the new ones.
- * Fails with FOLDER_UNUSABLE, which names the folder that could not be made.
+ * Makes a folder and its missing parents with the given mode. Fails with FOLDER_UNUSABLE, which
+ * names the folder that could not be made.
  */
 export function makeFolder(path: string, options: { readonly mode?: number } = {}): void {
   make(resolve(path), options.mode ?? 0o777);
@@ -17,7 +17,7 @@ export function makeFolder(path: string, options: { readonly mode?: number } = {
 function make(path: string, mode: number): void {
   const failure = tryMake(path, mode);
   if (failure === undefined) return;
-  // Missing is what is around it; where that is there, no folder can be made in it.
+  // The parent is missing. If it exists, no folder can be made in it.
   const above = dirname(path);
   if (errorCode(failure) !== "ENOENT" || above === path || isThere(above)) throw unusable(path, failure);
   make(above, mode);
@@ -25,7 +25,7 @@ function make(path: string, mode: number): void {
   if (last !== undefined) throw unusable(path, last);
 }
 
-/** Gives what kept the folder from being made; undefined when it is there now. */
+/** The error that prevented the folder from being made; undefined when it exists now. */
 function tryMake(path: string, mode: number): unknown {
   try {
     mkdirSync(path, { mode });
@@ -38,7 +38,7 @@ function tryMake(path: string, mode: number): unknown {
 function unusable(path: string, cause: unknown): ServiceError<"FOLDER_UNUSABLE"> {
   const message = `Cannot make the folder ${path}`;
   const reason = reasonOf(path, cause);
-  // What the system says would only repeat the reason.
+  // The message of the system would only repeat the reason.
   return reason === undefined
     ? new ServiceError("FOLDER_UNUSABLE", `${message}: ${describeError(cause)}`, { cause })
     : new ServiceError("FOLDER_UNUSABLE", `${message}: ${reason}`);
@@ -70,6 +70,6 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    return false; // A link that leads nowhere, or where this user may not look.
+    return false; // A dangling link, or a place that this user may not read.
   }
 }

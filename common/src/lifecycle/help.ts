@@ -1,24 +1,18 @@
-// The text of --help. Pure.
+// Formats the text of --help.
 import type { SettingRow } from "../settings/read-env.ts";
 import { formatSettings, wrapText } from "../settings/settings-table.ts";
 
-/**
- * Widest and narrowest text, in columns: longer lines are hard to read, shorter ones break every
- * name.
- */
+/** Widest and narrowest text, in columns. */
 const COLUMNS_MAX = 100;
 const COLUMNS_MIN = 40;
 
-/**
- * A command line flag as the help shows it: how it is written, such as "-domain NAME", and what it
- * does.
- */
+/** A command line flag: how it is written, such as "-domain NAME", and its effect. */
 export interface ProgramFlag {
   readonly flag: string;
   readonly effect: string;
 }
 
-/** What the help tells of a program. */
+/** The contents of the help. */
 export interface HelpText {
   readonly name: string;
   readonly version: string;
@@ -28,7 +22,7 @@ export interface HelpText {
   readonly settings: readonly SettingRow[];
 }
 
-/** The whole help for a terminal of `columns`. */
+/** Formats the help for a terminal of `columns`. */
 export function formatHelp(text: HelpText, columns: number): string {
   const width = Math.min(COLUMNS_MAX, Math.max(COLUMNS_MIN, columns));
   const usage = text.usage === undefined ? text.name : `${text.name} ${text.usage}`;

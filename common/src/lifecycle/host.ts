@@ -1,14 +1,14 @@
-// The process around a program, as an interface that tests can stand in for. Nothing else in this
-// workspace touches `process`.
+// The process of a program, behind an interface that tests replace. Only this file of the workspace
+// uses `process`.
 import { readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import type { Env } from "../settings/read-env.ts";
 
-/** Width of the help where the terminal does not tell one, in columns. */
+/** Width of the help when the output is not a terminal, in columns. */
 const COLUMNS_DEFAULT = 100;
 
-/** A process, as far as a program may touch it. */
+/** The parts of a process that a program may use. */
 export interface ProgramHost {
   readonly args: readonly string[];
   readonly env: Env;
@@ -22,15 +22,15 @@ export interface ProgramHost {
   stdout(text: string): void;
   /** Writes to standard error. */
   stderr(text: string): void;
-  /** Calls the listener at every such signal, instead of what the signal does by itself. */
+  /** Calls the listener at every such signal; replaces the default action of the signal. */
   onSignal(name: "SIGINT" | "SIGTERM" | "SIGHUP", listener: () => void): void;
-  /** Calls the listener with every error that nobody caught, thrown or rejected. */
+  /** Calls the listener with every uncaught error, thrown or rejected. */
   onUncaught(listener: (error: unknown) => void): void;
   /**
-   * Ends the process once its output is out; output that could not be written turns a 0 into a 1.
+   * Ends the process after its output is written; output that could not be written changes 0 to 1.
    */
   exit(code: number): void;
-  /** Ends the process at once, whatever becomes of its output. */
+  /** Ends the process immediately, even with unwritten output. */
   exitNow(code: number): void;
 }
 
@@ -50,9 +50,9 @@ export function nodeHost(): ProgramHost {
     onUncaught: (listener) => void process.on("uncaughtException", listener).on("unhandledRejection", listener),
     exit(code) {
       pendingCode = code;
-      process.stderr.on("error", () => process.exit(code)); // Nobody is left who could be told.
-      // A pipe takes no more than its reader has room for, and what went wrong with the output is
-      // told only after this turn.
+      process.stderr.on("error", () => process.exit(code)); // Nothing is left to report to.
+      // A pipe accepts only as much as its reader has space for, and an error of the output is
+      // reported after this turn.
       process.stdout.write("", () => process.stderr.write("", () => setImmediate(() => process.exit(code))));
     },
     exitNow: (code) => process.exit(code),
@@ -60,8 +60,8 @@ export function nodeHost(): ProgramHost {
 }
 
 /**
- * A reader that went away, as in `program | head`, is no failure of the program; output that could
- * not be written, as on a full disk, is one.
+ * A reader that has closed the pipe, as in `program | head`, is not a failure of the program;
+ * output that could not be written, as on a full disk, is one.
  */
 function endWithoutOutput(error: NodeJS.ErrnoException, pendingCode: number): never {
   if (error.code === "EPIPE") process.exit(pendingCode);
@@ -69,9 +69,7 @@ function endWithoutOutput(error: NodeJS.ErrnoException, pendingCode: number): ne
   process.exit(pendingCode === 0 ? 1 : pendingCode);
 }
 
-/**
- * The version in the nearest package.json at or above the folder of a script; links are followed.
- */
+/** The version in the nearest package.json in or above the folder of a script; follows links. */
 export function versionOf(script: string): string {
   for (let folder = dirname(realpathSync(script)); ; folder = dirname(folder)) {
     const version = versionIn(join(folder, "package.json"));
@@ -85,6 +83,6 @@ function versionIn(packageFile: string): string | undefined {
     const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version?: unknown };
     return typeof version === "string" ? version : undefined;
   } catch {
-    return undefined; // No such file here: the caller goes on one folder further up.
+    return undefined; // No such file here: the caller tries the parent folder.
   }
 }

@@ -1,11 +1,10 @@
-// Starts the parts of a process in order and stops them in reverse order, under one deadline. Knows
-// nothing of signals: program.ts does.
+// Starts the parts of a process in order and stops them in reverse order, under one deadline.
 import { describeError, ServiceError } from "../errors/service-error.ts";
 import type { Log } from "../log/log.ts";
 
-/** Something with a life: a listener, a watcher, a store. */
+/** A part of a process that starts and stops: a listener, a watcher, a store. */
 export interface Part {
-  /** How messages call it, such as "gRPC listener". */
+  /** The name in messages, such as "gRPC listener". */
   readonly name: string;
   /**
    * Resolves when the part works. A start that fails must leave nothing open: its stop is not
@@ -13,51 +12,15 @@ export interface Part {
    */
   start?(): void | Promise<void>;
   /**
-   * Ends the part. May be called while start still runs, and must then make start come to an end.
-   * Called at most once.
+   * Ends the part. May be called while start still runs, and must then make start end. Called at
+   * most once.
    */
   stop?(): void | Promise<void>;
 }
 
-/** The parts of one process. */
-export interface Lifecycle {
-  /** Adds a part behind all others; only before start. */
-  add(part: Part): void;
-  /**
-   * Starts all parts, each after the one before it works. Fails with what a part failed with, or
-   * with START_INTERRUPTED after stop().
-   */
-  start(): Promise<void>;
-  /**
-   * Stops all started parts; further calls wait for the first. Fails with STOP_INCOMPLETE after
-   * every part had its turn.
-   */
-  stop(): Promise<void>;
-}
-
-/** How long the parts have for stopping, all together, in milliseconds. */
+/** The time in which all parts together must stop, in milliseconds. */
 export interface LifecycleOptions {
   readonly stopTimeoutMs: number;
-}
-
-/** Makes a process out of parts. */
-export function createLifecycle(deps: { readonly log: Log }, options: LifecycleOptions): Lifecycle {
-  return new OrderedLifecycle(deps.log, options.stopTimeoutMs);
-}
-
-/** The life of a service: starts, waits for the signal (which may come during the start), stops. */
-export async function runUntilAborted(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const aborted = new Promise<void>((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-  const started = lifecycle.start();
-  await Promise.race([started, aborted]);
-  await aborted;
-  // A start that the stop interrupts fails, or never ends; the process is on its way out either
-  // way.
-  started.catch(() => undefined);
-  await lifecycle.stop();
 }
 
 type State =
@@ -65,7 +28,8 @@ type State =
   | { readonly kind: "starting" | "running" }
   | { readonly kind: "stopping"; readonly stopped: Promise<void> };
 
-class OrderedLifecycle implements Lifecycle {
+/** The parts of one process. */
+export class Lifecycle {
   readonly #log: Log;
   readonly #stopTimeoutMs: number;
   readonly #parts: Part[] = [];
@@ -75,17 +39,22 @@ class OrderedLifecycle implements Lifecycle {
   readonly #started: Part[] = [];
   #state: State = { kind: "new" };
 
-  constructor(log: Log, stopTimeoutMs: number) {
+  constructor({ log }: { readonly log: Log }, { stopTimeoutMs }: LifecycleOptions) {
     this.#log = log;
     this.#stopTimeoutMs = stopTimeoutMs;
   }
 
+  /** Adds a part behind all others; only before start. */
   add(part: Part): void {
     if (this.#state.kind !== "new")
       throw new TypeError(`Cannot add ${part.name}: the lifecycle is ${this.#state.kind}`);
     this.#parts.push(part);
   }
 
+  /**
+   * Starts all parts, each after the one before it works. Fails with what a part failed with, or
+   * with START_INTERRUPTED after stop().
+   */
   async start(): Promise<void> {
     if (this.#state.kind === "stopping") throw interruption("the first part");
     if (this.#state.kind !== "new") throw new TypeError(`Cannot start: the lifecycle is ${this.#state.kind}`);
@@ -97,27 +66,30 @@ class OrderedLifecycle implements Lifecycle {
     this.#state = { kind: "running" };
   }
 
+  /**
+   * Stops all started parts; further calls wait for the first. Fails with STOP_INCOMPLETE after
+   * every part was stopped.
+   */
   stop(): Promise<void> {
     if (this.#state.kind === "stopping") return this.#state.stopped;
     const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
-    this.#state = { kind: "stopping", stopped }; // Before the first part hears of it, which may itself call stop().
+    this.#state = { kind: "stopping", stopped }; // First, because a part may call stop() itself.
     this.#stopStarted().then(resolve, reject);
     return stopped;
   }
 
   async #startPart(part: Part): Promise<void> {
-    this.#log.debug("starting", { part: part.name });
+    this.#log.debug("Starting", { part: part.name });
     this.#started.push(part);
     try {
       await part.start?.();
-      this.#log.debug("started", { part: part.name });
+      this.#log.debug("Started", { part: part.name });
     } catch (error) {
       if (this.#isStopping()) throw interruption(part.name, error);
       this.#started.pop();
       await this.stop().catch((stopError: unknown) => {
-        // The failed start is what the caller must hear of; a failing stop after it is only told to
-        // the log.
-        this.#log.error("cannot stop after a failed start", { error: stopError });
+        // The caller receives the error of the start; that of the stop is logged.
+        this.#log.error("Cannot stop after a failed start", { error: stopError });
       });
       throw error;
     }
@@ -134,11 +106,11 @@ class OrderedLifecycle implements Lifecycle {
   }
 
   /**
-   * Every part is told to stop even when no time is left, because a part that is told releases more
-   * than one that is not.
+   * Calls stop even when no time is left: a part that is called releases more than one that is
+   * not.
    */
   async #stopPart(part: Part, remainingMs: number): Promise<string | undefined> {
-    this.#log.debug("stopping", { part: part.name });
+    this.#log.debug("Stopping", { part: part.name });
     const timeout = Promise.withResolvers<string>();
     const timer = setTimeout(
       () => timeout.resolve(`${part.name} did not stop within ${this.#stopTimeoutMs} ms in all`),
@@ -158,6 +130,25 @@ class OrderedLifecycle implements Lifecycle {
   }
 }
 
+/** Runs a service: starts it, waits for the signal (which may come during the start), stops it. */
+export async function runUntilAborted(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const started = lifecycle.start();
+  await Promise.race([started, aborted]);
+  await aborted;
+  // A start that the stop interrupts fails, or never ends; the process ends in any case.
+  started.catch(() => undefined);
+  await lifecycle.stop();
+}
+
+/** Makes a process out of parts. */
+export function createLifecycle(deps: { readonly log: Log }, options: LifecycleOptions): Lifecycle {
+  return new Lifecycle(deps, options);
+}
+
 function interruption(partName: string, cause?: unknown): ServiceError<"START_INTERRUPTED"> {
-  return new ServiceError("START_INTERRUPTED", `Cannot finish the start: told to stop at ${partName}`, { cause });
+  return new ServiceError("START_INTERRUPTED", `Cannot finish the start: interrupted at ${partName}`, { cause });
 }

@@ -177,7 +177,7 @@ describe("runProgram() errors", () => {
     expect(code).toBe(1);
     expect(JSON.parse(lines[0]!)).toMatchObject({
       level: "error",
-      "@message": "unexpected error, the process ends",
+      "@message": "Unexpected error, the process ends",
       error: "rejected somewhere",
       stack: expect.stringContaining("RangeError: rejected somewhere\n"),
     });

@@ -1,5 +1,4 @@
-// What every program does around its work: --help, --version, signals, and how it ends. The work
-// itself is the `main` it is given.
+// Runs a program: --help, --version, signals, and its end.
 import { describeError, ServiceError } from "../errors/service-error.ts";
 import type { Log } from "../log/log.ts";
 import { type Env, type SettingRow, SettingsError } from "../settings/read-env.ts";
@@ -7,30 +6,28 @@ import { formatHelp, type ProgramFlag } from "./help.ts";
 import { nodeHost, type ProgramHost } from "./host.ts";
 
 /**
- * A repeated signal this long after the first, in milliseconds, ends the process at once; an
- * earlier one is an echo of the first, as a terminal and a parent process both send when somebody
- * presses Ctrl-C.
+ * A signal that is repeated this long after the first, in milliseconds, ends the process
+ * immediately; an earlier one is an echo: a terminal and a parent process both send Ctrl-C.
  */
 const FORCE_AFTER_MS = 1000;
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
 
-/** Shells report a process that a signal ended as 128 plus the number of the signal. */
+/** Shells report a process that a signal has ended as 128 plus the number of the signal. */
 const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** The signals that ask a program to stop. */
 export type StopSignal = keyof typeof EXIT_BY_SIGNAL;
 
-/** A program as its help shows it. */
+/** The description of a program for its help. */
 export interface Program {
   /** The name it is called by. */
   readonly name: string;
   /** One sentence on what it does. */
   readonly summary: string;
   /**
-   * What follows the name on the command line. Without it the program takes no arguments and
-   * refuses any.
+   * The arguments after the name on the command line. Without it the program takes no arguments.
    */
   readonly usage?: string;
   /** Its command line flags, for the help only: main reads `args` itself. */
@@ -39,27 +36,27 @@ export interface Program {
   readonly settings?: () => readonly SettingRow[];
 }
 
-/** What a program may know of its process. */
+/** The process, as `main` sees it. */
 export interface ProgramContext {
-  /** The command line behind the name of the program. */
+  /** The arguments after the name of the program. */
   readonly args: readonly string[];
   readonly env: Env;
   /**
    * Aborted by SIGINT and SIGTERM. A program that never reads this property is ended by those
-   * signals at once, as any other.
+   * signals immediately.
    */
   readonly signal: AbortSignal;
   /** The signal that asked to stop, once one has. */
   signalName(): StopSignal | undefined;
   /** Calls the listener at every SIGHUP; without any listener that signal ends the process. */
   onHangup(listener: () => void): void;
-  /** Writes to standard output: what the program was asked for. */
+  /** Writes to standard output: the result of the program. */
   stdout(text: string): void;
   /** Writes to standard error: everything else. */
   stderr(text: string): void;
   /**
-   * Gives the log that is to hear of an unexpected end; before this call it goes to standard error
-   * as plain text.
+   * Sets the log for an unexpected error; without it the error goes to standard error as plain
+   * text.
    */
   useLog(log: Log): void;
 }
@@ -84,11 +81,10 @@ export function runProgram(
   const report = (error: unknown): void => reportEnd(program.name, error, host, state.log);
   host.onUncaught((error) => {
     report(error);
-    // What is left of the program is in no state to go on, not even for as long as its output
-    // takes.
+    // The state of the program is unknown, so it ends without waiting for its output.
     host.exitNow(EXIT_FAILURE);
   });
-  // An async function, so that a main that throws before its first await fails the same way.
+  // Async, so that a main that throws before its first await fails the same way.
   void (async () => main(context))().then(
     (code) => host.exit(code ?? 0),
     (error: unknown) => {
@@ -127,7 +123,7 @@ function reportEnd(name: string, error: unknown, host: ProgramHost, log: Log | u
   if (error instanceof SettingsError) host.stderr(`${name}: ${error.message}\n`);
   else if (error instanceof ServiceError) host.stderr(`${name}: ${describeError(error)}\n`);
   else if (log !== undefined)
-    log.error("unexpected error, the process ends", { error: describeError(error), stack: stackOf(error) });
+    log.error("Unexpected error, the process ends", { error: describeError(error), stack: stackOf(error) });
   else host.stderr(`${name}: unexpected error, the process ends: ${stackOf(error)}\n`);
 }
 
@@ -135,13 +131,13 @@ function stackOf(error: unknown): string {
   return error instanceof Error ? (error.stack ?? describeError(error)) : describeError(error);
 }
 
-/** What a signal or the program itself changes while main runs. */
+/** State that a signal or the program changes while main runs. */
 interface ProgramState {
   log: Log | undefined;
   received: { readonly name: StopSignal; readonly atMs: number } | undefined;
 }
 
-/** The context of one run. Its functions are free of `this`: main takes it apart as it likes. */
+/** The context of one run. Its functions do not use `this`, so main may destructure it. */
 function createContext(host: ProgramHost, state: ProgramState): ProgramContext {
   const hangupListeners: (() => void)[] = [];
   let abort: AbortController | undefined;

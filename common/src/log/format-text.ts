@@ -1,14 +1,13 @@
-// One log record as a line of `key=value` pairs, the text form of the specification (section 2, log
-// shapes). Knows nothing of levels or streams.
+// Formats a log record as a line of `key=value` pairs, as logrus does.
 
 /**
- * Texts that need no quotes; the same set as the reference's log library, so that existing parsers
- * of its lines work.
+ * Texts that need no quotes: the same set as in logrus, which envoyproxy/ratelimit uses, so that
+ * parsers of its lines work.
  */
 const BARE_TEXT = /^[A-Za-z0-9\-._/@^+]+$/;
 
 /**
- * Characters that JSON leaves as they are but that could move a terminal's cursor or break a line
+ * Characters that JSON does not escape but that could move the cursor of a terminal or break a line
  * in some viewers.
  */
 const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;

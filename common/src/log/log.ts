@@ -1,5 +1,5 @@
 // The log of every service: a constant message with variables as fields, as text or JSON lines on
-// standard error. Not for requests: nothing on the way of a decision logs above debug.
+// standard error.
 import { pino } from "pino";
 
 import { describeError } from "../errors/service-error.ts";
@@ -11,24 +11,26 @@ const STDERR = 2;
 /** Keys of the line itself; a field with such a name is printed as `fields.<name>`. */
 const OWN_KEYS: ReadonlySet<string> = new Set(["time", "level", "msg", "@timestamp", "@message"]);
 
-/** The words that stand in a line for each level; the reference's. */
+/** The words for the levels, as in envoyproxy/ratelimit. */
 const LEVEL_WORDS: Readonly<Record<string, string>> = { debug: "debug", info: "info", warn: "warning", error: "error" };
 
-/** How much a line matters; the methods of {@link Log} say which is for what. */
+/** The severity of a line; the methods of {@link Log} say when to use each. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** How lines look: `time=… level=… msg=…` or JSON with `@timestamp`, `level` and `@message`. */
+/**
+ * The format of lines: `time=… level=… msg=…`, or JSON with `@timestamp`, `level` and `@message`.
+ */
 export type LogFormat = "text" | "json";
 
 /**
- * Variables of a line. An Error prints as its message and causes, a Secret as "[redacted]",
- * undefined not at all.
+ * Variables of a line. An Error is printed as its message and causes, a Secret as "[redacted]";
+ * undefined is left out.
  */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Writes lines. Messages are constant; what varies goes into fields. */
+/** Writes lines. Messages are constant; variables are fields. */
 export interface Log {
-  /** Something about one request or step, for who looks for a fault. */
+  /** A detail of one request or step, for fault analysis. */
   debug(message: string, fields?: LogFields): void;
   /** A change of state. */
   info(message: string, fields?: LogFields): void;
@@ -36,15 +38,18 @@ export interface Log {
   warn(message: string, fields?: LogFields): void;
   /** Lost work. */
   error(message: string, fields?: LogFields): void;
-  /** A log that adds these fields to every line; a line's own field of the same name wins. */
+  /**
+   * A log that adds these fields to every line; a field of the line with the same name has
+   * precedence.
+   */
   child(fields: LogFields): Log;
-  /** Whether a line of this level would be written; for fields that cost something to make. */
+  /** Whether lines of this level are written; for fields that are expensive to make. */
   isEnabled(level: LogLevel): boolean;
 }
 
 /**
- * What a log is made with. `write` takes whole lines (default: standard error, at once), `now`
- * tells the time (default: the real one).
+ * Options of a log. `write` receives whole lines (default: standard error, synchronously), `now`
+ * returns the time (default: the system's).
  */
 export interface LogOptions {
   readonly level: LogLevel;
@@ -56,7 +61,7 @@ export interface LogOptions {
 /** Opens a log. */
 export function createLog(options: LogOptions): Log {
   const { level, format, write, now = () => new Date() } = options;
-  // Synchronous: a line about the end of the process must be out before the process is.
+  // Synchronous: a line about the end of the process must be written before the process ends.
   const output = write === undefined ? pino.destination({ dest: STDERR, sync: true }) : { write };
   const destination = format === "json" ? output : { write: (line: string) => output.write(textOfJson(line)) };
   const sink = pino(
@@ -77,7 +82,7 @@ export function silentLog(): Log {
   return SILENT;
 }
 
-/** Reads LOG_LEVEL (the reference's seven words are understood) and LOG_FORMAT. */
+/** Reads LOG_LEVEL (with the seven words of envoyproxy/ratelimit) and LOG_FORMAT. */
 export function readLogSettings(
   read: EnvReader,
   defaults: { readonly level: LogLevel },
@@ -147,7 +152,7 @@ class PinoLog implements Log {
   }
 }
 
-/** The fields under printable names and as values that JSON can hold. */
+/** The fields with printable names and values that JSON can represent. */
 function printable(fields: LogFields): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(fields)) {

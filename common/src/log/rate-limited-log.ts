@@ -58,8 +58,13 @@ export class RateLimitedLog {
    */
   recovered(message: string, fields: LogFields): void {
     if (this.#events.size === 0) return;
-    this.#events.clear();
+    this.clear();
     this.#log.info(message, fields);
+  }
+
+  /** Forgets all events. */
+  clear(): void {
+    this.#events.clear();
   }
 
   #write(level: LogLevel, message: string, fields: LogFields, key: string): void {

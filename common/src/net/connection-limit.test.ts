@@ -31,7 +31,7 @@ class FakeServer extends EventEmitter {
   }
 }
 
-function world(descriptors: number | undefined): {
+function createFixture(descriptors: number | undefined): {
   budget: ConnectionBudget;
   lines: Record<string, unknown>[];
   add: (what: string, max?: number) => FakeServer;
@@ -59,18 +59,18 @@ function connectMany(server: FakeServer, count: number): number {
 
 describe("ConnectionBudget", () => {
   it.each([
-    { descriptors: 256, taken: 192 }, // 64 are kept.
+    { descriptors: 256, taken: 192 }, // 64 are reserved.
     { descriptors: 1024, taken: 896 }, // An eighth.
     { descriptors: 20_000, taken: 19_488 }, // 512 at most.
     { descriptors: 10, taken: 1 }, // Hopeless, but not silent.
   ])("limit() takes $taken connections when there are $descriptors descriptors", ({ descriptors, taken }) => {
-    const { add } = world(descriptors);
+    const { add } = createFixture(descriptors);
     expect(connectMany(add("gRPC"), 20_000)).toBe(taken);
   });
 
-  it("limit() shares what there is between the listeners, and takes again what closes", () => {
-    const { add } = world(256);
-    const [grpc, http] = [add("gRPC"), add("HTTP", 100)]; // 192 together, of which 24 are kept for each.
+  it("limit() shares the connections between the listeners, and reuses those that close", () => {
+    const { add } = createFixture(256);
+    const [grpc, http] = [add("gRPC"), add("HTTP", 100)]; // 192 together, of which 24 are reserved for each.
     expect([connectMany(http, 200), connectMany(grpc, 200)]).toEqual([100, 92]);
     http.closeOne();
     expect([grpc.connect(), http.connect()]).toEqual(["taken", "dropped"]);
@@ -78,8 +78,8 @@ describe("ConnectionBudget", () => {
     expect([http.connect(), grpc.connect()]).toEqual(["taken", "dropped"]);
   });
 
-  it("limit() keeps an eighth for each listener, which no other can take", () => {
-    const { add } = world(256);
+  it("limit() reserves an eighth for each listener", () => {
+    const { add } = createFixture(256);
     const [grpc, http, debug] = [add("gRPC"), add("HTTP"), add("debug", 10)];
     expect(connectMany(http, 200)).toBe(192 - 24 - 10);
     expect([connectMany(grpc, 200), connectMany(debug, 200)]).toEqual([24, 10]);
@@ -87,20 +87,20 @@ describe("ConnectionBudget", () => {
     expect([grpc.connect(), http.connect()]).toEqual(["taken", "dropped"]);
   });
 
-  it("limit() keeps nothing for a listener that has closed", () => {
-    const { add } = world(256);
+  it("limit() reserves nothing for a listener that has closed", () => {
+    const { add } = createFixture(256);
     const [grpc, http] = [add("gRPC"), add("HTTP")];
     http.emit("close");
     expect(connectMany(grpc, 200)).toBe(192);
   });
 
-  it("limit() knows only the listener's own maximum when the process has no limit", () => {
-    const { add } = world(undefined);
+  it("limit() applies only the listener's own maximum when the process has no limit", () => {
+    const { add } = createFixture(undefined);
     expect([connectMany(add("debug", 256), 1000), connectMany(add("gRPC"), 1000)]).toEqual([256, 1000]);
   });
 
-  it("limit() tells the first refusal at once and the others together a minute later", () => {
-    const { add, lines, clock } = world(256);
+  it("limit() logs the first refusal immediately and the others together a minute later", () => {
+    const { add, lines, clock } = createFixture(256);
     const server = add("gRPC");
     connectMany(server, 300);
     clock.nowMs = 59_999;
@@ -108,10 +108,10 @@ describe("ConnectionBudget", () => {
     expect(lines).toMatchObject([
       {
         level: "warning",
-        "@message": "connections are refused, those that are open are served",
+        "@message": "Refused connections, open ones are served",
         to: "gRPC",
         reason:
-          "all are taken that 256 file descriptors leave room for here, beside those of other listeners; raise the limit (ulimit -n)",
+          "256 file descriptors allow no more connections here, besides those of other listeners; raise the limit (ulimit -n)",
         refused: 1,
       },
     ]);
@@ -122,22 +122,20 @@ describe("ConnectionBudget", () => {
   });
 
   it("limit() names the listener's own maximum when that is what refuses", () => {
-    const { add, lines } = world(1000);
+    const { add, lines } = createFixture(1000);
     connectMany(add("debug", 2), 3);
-    expect(lines).toMatchObject([{ to: "debug", reason: "2 are the most that this listener takes" }]);
+    expect(lines).toMatchObject([{ to: "debug", reason: "2 connections are the maximum of this listener" }]);
   });
 
-  it("limit() logs a connection that cannot be accepted, and leaves errors before listening to others", () => {
-    const { add, lines } = world(1000);
+  it("limit() logs a connection that cannot be accepted, and no error from before it listens", () => {
+    const { add, lines } = createFixture(1000);
     const server = add("gRPC");
     server.listening = false;
     server.emit("error", new Error("listen EADDRINUSE"));
     expect(lines).toEqual([]);
     server.listening = true;
     server.emit("error", new Error("accept EMFILE"));
-    expect(lines).toMatchObject([
-      { "@message": "a connection could not be accepted", to: "gRPC", error: "accept EMFILE" },
-    ]);
+    expect(lines).toMatchObject([{ "@message": "Cannot accept a connection", to: "gRPC", error: "accept EMFILE" }]);
   });
 });
 

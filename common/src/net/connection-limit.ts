@@ -1,35 +1,27 @@
-// Keeps listeners from taking more connections than they may have, each by itself and all together:
-// the process needs file descriptors for its files and its stores, too. A connection beyond that is
-// closed at once, so that its client hears of it, and the log tells once. It knows nothing of
-// protocols.
+// Limits the connections of each listener and of all together: the process needs file descriptors
+// for its files and its stores, too. Connections beyond the limit are closed immediately.
 import { readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
 
 import type { Log } from "../log/log.ts";
 
-/**
- * Descriptors that are kept for other things than connections of listeners: a share of all, within
- * bounds.
- */
+/** File descriptors that are reserved for everything but connections: a share of all, within bounds. */
 const RESERVE_SHARE = 1 / 8;
 const RESERVE_MIN = 64;
 const RESERVE_MAX = 512;
 
-/**
- * Connections that are kept for each listener, whatever the others take: a share of all, at most so
- * many.
- */
+/** Connections that are reserved for each listener: a share of all, within a bound. */
 const OWN_SHARE = 1 / 8;
 const OWN_MAX = 128;
 
-/** How often it is told that connections are refused, in milliseconds. */
-const TOLD_EVERY_MS = 60_000;
+/** Shortest time between two log lines about refused connections, in milliseconds. */
+const LOG_INTERVAL_MS = 60_000;
 
-/** A listener. */
+/** The limit of one listener. */
 export interface LimitedListener {
-  /** What listens, such as "gRPC". */
+  /** The protocol or purpose, such as "gRPC". */
   readonly what: string;
-  /** Most connections of this listener; without it only those of the process count. */
+  /** Most connections of this listener; without it only the limit of the process applies. */
   readonly max?: number;
 }
 
@@ -40,19 +32,19 @@ interface Listener {
   open: number;
 }
 
-/** What all listeners of a process have together. */
+/** The connections that all listeners of a process share. */
 export class ConnectionBudget {
   readonly #total: number;
   readonly #descriptors: number | undefined;
-  /** What each listener can have at any time, if its own maximum allows it. */
+  /** Connections that are reserved for each listener, if its own maximum allows it. */
   readonly #own: number;
   readonly #nowMs: () => number;
   readonly #listeners = new Set<Listener>();
   #open = 0;
   #refused = 0;
-  #toldAtMs = -Infinity;
+  #loggedAtMs = -Infinity;
 
-  /** `descriptors` is what the process may have open; undefined = no limit. */
+  /** `descriptors` is the file descriptors that the process may open; undefined = no limit. */
   constructor(descriptors: number | undefined, nowMs: () => number) {
     this.#descriptors = descriptors;
     this.#total = descriptors === undefined ? Infinity : Math.max(1, descriptors - reserveOf(descriptors));
@@ -75,68 +67,62 @@ export class ConnectionBudget {
         this.#adjust();
       });
     });
-    server.on("drop", () => this.#tell(what, listener, log));
+    server.on("drop", () => this.#logRefusal(what, listener, log));
     server.once("close", () => {
       this.#listeners.delete(listener);
       this.#adjust();
     });
     server.on("error", (error) => {
-      // Before it listens, whoever opens it hears of it. Afterwards it is a connection that could
-      // not be taken; the others go on.
-      if (server.listening) log.warn("a connection could not be accepted", { to: what, error });
+      // While the server opens, listen() reports the error. Afterwards one connection could not be
+      // accepted, and the others stay.
+      if (server.listening) log.warn("Cannot accept a connection", { to: what, error });
     });
   }
 
-  /**
-   * Node looks at the number before it takes a connection. What is kept for the other listeners is
-   * not free.
-   */
+  /** Node checks maxConnections before it accepts a connection. */
   #adjust(): void {
-    let kept = 0;
-    for (const listener of this.#listeners) kept += this.#keptFor(listener);
+    let reserved = 0;
+    for (const listener of this.#listeners) reserved += this.#reservedFor(listener);
     for (const listener of this.#listeners) {
-      const free = this.#total - this.#open - (kept - this.#keptFor(listener));
+      const free = this.#total - this.#open - (reserved - this.#reservedFor(listener));
       listener.server.maxConnections = Math.max(0, Math.min(listener.max, listener.open + free));
     }
   }
 
-  #keptFor({ max, open }: Listener): number {
+  #reservedFor({ max, open }: Listener): number {
     return Math.max(0, Math.min(max, this.#own) - open);
   }
 
-  #tell(what: string, listener: Listener, log: Log): void {
+  #logRefusal(what: string, listener: Listener, log: Log): void {
     this.#refused += 1;
     const nowMs = this.#nowMs();
-    if (nowMs - this.#toldAtMs < TOLD_EVERY_MS) return;
-    this.#toldAtMs = nowMs;
+    if (nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
+    this.#loggedAtMs = nowMs;
     const reason =
       listener.open >= listener.max
-        ? `${listener.max} are the most that this listener takes`
-        : `all are taken that ${this.#descriptors ?? 0} file descriptors leave room for here, beside those of other listeners; raise the limit (ulimit -n)`;
-    log.warn("connections are refused, those that are open are served", { to: what, reason, refused: this.#refused });
+        ? `${listener.max} connections are the maximum of this listener`
+        : `${this.#descriptors ?? 0} file descriptors allow no more connections here, besides those of other listeners; raise the limit (ulimit -n)`;
+    log.warn("Refused connections, open ones are served", { to: what, reason, refused: this.#refused });
     this.#refused = 0;
   }
 }
 
-/** The one of this process. Its number is a matter of the whole process, whoever listens. */
+/** The budget of this process: file descriptors belong to the process, not to a listener. */
 let budget: ConnectionBudget | undefined;
 
-/** Limits a server that does not listen yet to its own maximum and to what the process can have. */
+/** Limits a server that does not listen yet to its own maximum and to the limit of the process. */
 export function limitConnections(server: Server, listener: LimitedListener, log: Log): void {
   budget ??= new ConnectionBudget(readDescriptorLimit("/proc/self/limits"), () => performance.now());
   budget.limit(server, listener, log);
 }
 
-/**
- * How many file descriptors the process may have, as proc(5) tells; undefined where it does not, or
- * without limit.
- */
+/** How many file descriptors the process may open, from proc(5); undefined = unknown or no limit. */
 export function readDescriptorLimit(file: string): number | undefined {
   let limits: string;
   try {
     limits = readFileSync(file, "utf8");
   } catch {
-    return undefined; // Not Linux: the system refuses by itself what it cannot have.
+    return undefined; // Not Linux: only the system itself limits connections.
   }
   const soft = /^Max open files +(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? undefined : Number(soft);

@@ -1,7 +1,6 @@
-// The one order of texts that programs sort by: it must be the same on every replica, whatever the
-// language of its machine.
+// The order of texts for all programs: the same on every replica, independent of the locale.
 
-/** Order of texts by code units. */
+/** Compares texts by UTF-16 code units. */
 export function compareCodeUnits(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }

@@ -1,15 +1,15 @@
-// The texts that settings may hold, parsed as Go's strconv and time packages parse them, because
-// existing deployments are written for those. Pure; knows nothing of names, defaults or the
-// environment: read-env.ts does.
+// Parses the texts of settings as Go's strconv and time packages do, because existing deployments
+// use that syntax.
 
 /**
- * Longest delay of a Node timer, in milliseconds (24.8 days): setTimeout with more fires at once.
+ * Longest delay of a Node timer, in milliseconds (24.8 days): with more, setTimeout fires
+ * immediately.
  */
 export const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /**
- * Milliseconds of each unit of a Go duration; micro has the micro sign and the Greek letter mu,
- * which look the same.
+ * Milliseconds of each unit of a Go duration; microseconds with the micro sign and with the Greek
+ * letter mu, which look the same.
  */
 const DURATION_UNIT_MS: ReadonlyMap<string, number> = new Map([
   ["h", 3_600_000],
@@ -22,7 +22,7 @@ const DURATION_UNIT_MS: ReadonlyMap<string, number> = new Map([
   ["ns", 1e-6],
 ]);
 
-/** Milliseconds of a day, which Go's durations do not know. */
+/** Milliseconds of a day, a unit that Go's durations do not have. */
 const DAY_MS = 86_400_000;
 
 /** One amount with its unit in a Go duration. */
@@ -84,7 +84,7 @@ export function parseDurationMs(text: string, { hasDays = false } = {}): number 
   if (text === "" || terms.map(([term]) => term).join("") !== text) return undefined;
   const unitMs = (unit: string): number => (unit === "d" ? DAY_MS : (DURATION_UNIT_MS.get(unit) ?? Number.NaN));
   const totalMs = terms.reduce((sumMs, [, amount, unit = ""]) => sumMs + Number(amount) * unitMs(unit), 0);
-  // Rounded to whole nanoseconds, the finest unit there is, so that 0.1 and 0.2 add up as written.
+  // Rounded to whole nanoseconds, the finest unit, so that 0.1 and 0.2 add up as written.
   return Number.isFinite(totalMs) ? Math.round(totalMs * 1e6) / 1e6 : undefined;
 }
 

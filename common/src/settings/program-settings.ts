@@ -1,11 +1,7 @@
-// What every settings.ts of a program does with the one function that reads its settings: run it on
-// the environment, or only to ask what it reads.
+// Runs the function that reads the settings of a program: on the environment, or to list them.
 import { type Env, type EnvReader, readEnv, type SettingRow } from "./read-env.ts";
 
-/**
- * The frozen settings that `read` finds in `env`; throws one SettingsError that lists every
- * problem.
- */
+/** The frozen settings that `read` finds in `env`; throws one SettingsError with all problems. */
 export function settingsFrom<T extends object>(env: Env, read: (reader: EnvReader) => T): Readonly<T> {
   const reader = readEnv(env);
   const settings = read(reader);
@@ -14,7 +10,7 @@ export function settingsFrom<T extends object>(env: Env, read: (reader: EnvReade
 }
 
 /**
- * Every setting that `read` asks for, with its default and effect: the table for --help and the
+ * Every setting that `read` asks for, with its default and effect, for --help and the
  * documentation.
  */
 export function settingRowsOf(read: (reader: EnvReader) => unknown): readonly SettingRow[] {

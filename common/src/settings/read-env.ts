@@ -1,6 +1,5 @@
-// Reads typed settings from the environment: names with aliases, units, defaults, and one error for
-// everything that is wrong. Which settings a program has stands in its settings.ts; which texts a
-// kind of value allows, in value-kinds.ts.
+// Reads typed settings from the environment: names with aliases, units, defaults, and one error for all
+// problems.
 import { readFileSync } from "node:fs";
 
 import { describeError, ServiceError } from "../errors/service-error.ts";
@@ -35,17 +34,17 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** The name of a setting, or its primary name followed by aliases. */
 export type Names = string | readonly [primary: string, ...aliases: string[]];
 
-/** What every setting tells about itself: its default, and in one sentence what it does. */
+/** The default of a setting, and in one sentence its effect. */
 export interface Described<T> {
   readonly default: T;
   readonly effect: string;
 }
 
-/** What a setting without a default tells about itself. */
+/** The description of a setting without a default. */
 export type Effect = Pick<Described<unknown>, "effect">;
 
 /**
- * One thing that is wrong: which variable, what it holds (secrets masked), and what it may hold.
+ * One problem: the variable, its value (secrets masked), and the allowed values.
  */
 export interface SettingProblem {
   readonly name: string;
@@ -61,7 +60,7 @@ export interface SettingRow {
   readonly effect: string;
 }
 
-/** Everything that is wrong with the environment, in one message with a line per problem. */
+/** All problems with the environment, in one message with a line per problem. */
 export class SettingsError extends ServiceError<"SETTINGS_INVALID"> {
   override readonly name = "SettingsError";
   readonly problems: readonly SettingProblem[];
@@ -76,68 +75,9 @@ export class SettingsError extends ServiceError<"SETTINGS_INVALID"> {
   }
 }
 
-/**
- * Reads one setting per call, remembers every problem, and answers the default where a value is
- * wrong, so that reading goes on to the end; {@link EnvReader.done} then throws one error for all
- * of them.
- */
-export interface EnvReader {
-  /** Any text. */
-  string(names: Names, described: Described<string>): string;
-  /** Any text, or undefined when not set. */
-  optionalString(names: Names, described: Effect): string | undefined;
-  /**
-   * A whole number in Go's syntax (`0x1f`, `0o17`, `1_000`), from `min` to `max`, both included.
-   */
-  integer(names: Names, described: Described<number> & Range): number;
-  /** A finite decimal number from `min` to `max`, both included. */
-  number(names: Names, described: Described<number> & Range): number;
-  /** A number from 0 to 1. */
-  ratio(names: Names, described: Described<number>): number;
-  /** A port number from 0 to 65535; 0 takes any free one. */
-  port(names: Names, described: Described<number>): number;
-  /** A boolean in Go's syntax: 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False. */
-  boolean(names: Names, described: Described<boolean>): boolean;
-  /**
-   * A duration in Go's syntax, in milliseconds; the default is written in that syntax too. Has no
-   * upper bound of its own: set `isTimer` for what becomes the delay of a timer.
-   */
-  durationMs(names: Names, described: Described<string> & DurationRange): number;
-  /** A size in bytes: a whole number, with or without KiB, MiB, GiB, kB, MB, GB. */
-  sizeBytes(names: Names, described: Described<number> & Range): number;
-  /** One of some words; `synonyms` maps further spellings to a choice. */
-  oneOf<T extends string>(names: Names, described: Described<T> & Choices<T>): T;
-  /** Words separated by commas, trimmed, empty ones dropped; an empty list when not set. */
-  list(names: Names, described: Effect): readonly string[];
-  /**
-   * Pairs `key:value` separated by commas; a value may be empty and may hold the separator; of
-   * equal keys the last stands.
-   */
-  map(names: Names, described: Effect & { readonly separator?: ":" | "=" }): ReadonlyMap<string, string>;
-  /**
-   * A secret from NAME, or from the file that NAME_FILE names (one line end at its end is dropped).
-   */
-  secret(names: Names, described: Effect): Secret | undefined;
-  /**
-   * Records a problem found by the caller, such as two settings that contradict each other. Never
-   * pass a secret as `value`. A primary name becomes that of the alias under which the setting was
-   * found.
-   */
-  problem(name: string, value: string | undefined, allowed: string): void;
-  /** Every setting read so far, in the order of reading. */
-  rows(): readonly SettingRow[];
-  /** Throws one SettingsError with every problem found so far; does nothing when there is none. */
-  done(): void;
-}
-
-/** Where the reader gets files from; only `NAME_FILE` variables of secrets are read. */
+/** Reads the files that `NAME_FILE` variables of secrets name. */
 export interface ReadEnvDeps {
   readonly readFile?: (path: string) => string;
-}
-
-/** Starts reading settings from `env`. */
-export function readEnv(env: Env, deps: ReadEnvDeps = {}): EnvReader {
-  return new EnvSettings(env, deps.readFile ?? ((path) => readFileSync(path, "utf8")));
 }
 
 /** A text found in the environment under one of the names of a setting. */
@@ -146,45 +86,62 @@ interface Found {
   readonly text: string;
 }
 
-class EnvSettings implements EnvReader {
+/**
+ * Reads one setting per call. Collects every problem and returns the default where a value is wrong,
+ * so that all settings are read; {@link EnvReader.done} then throws one error for all problems.
+ */
+export class EnvReader {
   readonly #env: Env;
   readonly #readFile: (path: string) => string;
   readonly #rows: SettingRow[] = [];
   readonly #problems: SettingProblem[] = [];
 
-  constructor(env: Env, readFile: (path: string) => string) {
+  constructor(env: Env, { readFile = (path) => readFileSync(path, "utf8") }: ReadEnvDeps) {
     this.#env = env;
     this.#readFile = readFile;
   }
 
+  /** Any text. */
   string(names: Names, described: Described<string>): string {
     return this.#setting(names, described, TEXT);
   }
 
+  /** Any text, or undefined when not set. */
   optionalString(names: Names, { effect }: Effect): string | undefined {
     return this.#setting(names, { default: undefined, effect }, TEXT);
   }
 
+  /**
+   * A whole number in Go's syntax (`0x1f`, `0o17`, `1_000`), from `min` to `max`, both included.
+   */
   integer(names: Names, described: Described<number> & Range): number {
     return this.#setting(names, described, integerKind(described));
   }
 
+  /** A finite decimal number from `min` to `max`, both included. */
   number(names: Names, described: Described<number> & Range): number {
     return this.#setting(names, described, numberKind(described));
   }
 
+  /** A number from 0 to 1. */
   ratio(names: Names, described: Described<number>): number {
     return this.#setting(names, described, RATIO);
   }
 
+  /** A port number from 0 to 65535; 0 takes any free one. */
   port(names: Names, described: Described<number>): number {
     return this.#setting(names, described, PORT);
   }
 
+  /** A boolean in Go's syntax: 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False. */
   boolean(names: Names, described: Described<boolean>): boolean {
     return this.#setting(names, described, BOOLEAN);
   }
 
+  /**
+   * A duration in Go's syntax, in milliseconds; the default is written in that syntax too. Has no
+   * upper bound of its own: set `isTimer` for what becomes the delay of a timer.
+   */
   durationMs(names: Names, { default: written, effect, ...range }: Described<string> & DurationRange): number {
     const defaultMs = parseDurationMs(written, range);
     if (defaultMs === undefined)
@@ -192,18 +149,25 @@ class EnvSettings implements EnvReader {
     return this.#setting(names, { default: defaultMs, effect }, durationKind(range), written);
   }
 
+  /** A size in bytes: a whole number, with or without KiB, MiB, GiB, kB, MB, GB. */
   sizeBytes(names: Names, described: Described<number> & Range): number {
     return this.#setting(names, described, sizeKind(described));
   }
 
+  /** One of some words; `synonyms` maps further spellings to a choice. */
   oneOf<T extends string>(names: Names, described: Described<T> & Choices<T>): T {
     return this.#setting(names, described, choiceKind(described));
   }
 
+  /** Words separated by commas, trimmed, empty ones dropped; an empty list when not set. */
   list(names: Names, { effect }: Effect): readonly string[] {
     return this.#setting(names, { default: [], effect }, LIST, "");
   }
 
+  /**
+   * Pairs `key:value` separated by commas; a value may be empty and may contain the separator; the
+   * last of equal keys counts.
+   */
   map(
     names: Names,
     { effect, separator = ":" }: Effect & { readonly separator?: ":" | "=" },
@@ -211,6 +175,9 @@ class EnvSettings implements EnvReader {
     return this.#setting(names, { default: new Map<string, string>(), effect }, pairsKind(separator), "");
   }
 
+  /**
+   * A secret from NAME, or from the file that NAME_FILE names (one line end at its end is dropped).
+   */
   secret(names: Names, { effect }: Effect): Secret | undefined {
     this.#rows.push({ names: namesOf(names), type: "secret, or NAME_FILE", default: "", effect });
     const found = namesOf(names).flatMap((name) => this.#findSecret(name));
@@ -218,6 +185,11 @@ class EnvSettings implements EnvReader {
     return found[0] === undefined ? undefined : new Secret(found[0].text);
   }
 
+  /**
+   * Records a problem found by the caller, such as two settings that contradict each other. Never
+   * pass a secret as `value`. A primary name becomes that of the alias under which the setting was
+   * found.
+   */
   problem(name: string, value: string | undefined, allowed: string): void {
     this.#problems.push({
       name: this.#spellingOf(name),
@@ -226,10 +198,12 @@ class EnvSettings implements EnvReader {
     });
   }
 
+  /** Every setting read so far, in the order of reading. */
   rows(): readonly SettingRow[] {
     return [...this.#rows];
   }
 
+  /** Throws one SettingsError with every problem found so far; does nothing when there is none. */
   done(): void {
     if (this.#problems.length > 0) throw new SettingsError([...this.#problems]);
   }
@@ -278,7 +252,7 @@ class EnvSettings implements EnvReader {
   }
 
   /**
-   * The spelling under which a setting was found: whoever set REDIS_URL looks for that name, not
+   * The name under which a setting was found: a user who has set REDIS_URL looks for that name, not
    * for the primary one.
    */
   #spellingOf(name: string): string {
@@ -288,8 +262,7 @@ class EnvSettings implements EnvReader {
   }
 
   /**
-   * A name and its alias with different values: which one was meant is anybody's guess, so nobody
-   * guesses.
+   * Reports a name and its alias with different values: it is unknown which one is meant.
    */
   #refuseContradiction(found: readonly Found[], isSecret: boolean): void {
     const [first, ...rest] = found;
@@ -302,6 +275,11 @@ class EnvSettings implements EnvReader {
       `only one value, but ${other.name} is the same setting and holds ${shown}`,
     );
   }
+}
+
+/** Starts reading settings from `env`. */
+export function readEnv(env: Env, deps: ReadEnvDeps = {}): EnvReader {
+  return new EnvReader(env, deps);
 }
 
 function namesOf(names: Names): readonly string[] {

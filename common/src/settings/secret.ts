@@ -1,14 +1,10 @@
-// Values that must not reach a log, an error or a page. Not encryption: the value is in memory in
-// the clear.
+// Values that must not appear in a log, an error or a page. They are in memory in plain text.
 import { inspect } from "node:util";
 
-/** What stands in the place of a secret wherever it would be printed. */
+/** The text that is printed instead of a secret. */
 export const REDACTED = "[redacted]";
 
-/**
- * A secret text. Every way of printing it gives "[redacted]"; only {@link Secret.reveal} gives the
- * value, at the place that needs it.
- */
+/** A secret text. It is printed as "[redacted]"; only {@link Secret.reveal} returns the value. */
 export class Secret {
   readonly #value: string;
 
@@ -16,7 +12,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself, for the call that authenticates; never for a message. */
+  /** The value, for the call that authenticates; never for a message. */
   reveal(): string {
     return this.#value;
   }
@@ -35,9 +31,9 @@ export class Secret {
 }
 
 /**
- * The text with the credentials of URLs in it replaced: `redis://user:pass@host` becomes
- * `redis://[redacted]@host`. Goes to the last "@" of a word: in a list of URLs it hides too much
- * rather than too little.
+ * The text with the credentials of URLs replaced: `redis://user:pass@host` becomes
+ * `redis://[redacted]@host`. Replaces up to the last "@" of a word: in a list of URLs it may hide
+ * too much, never too little.
  */
 export function maskCredentials(text: string): string {
   return text.replaceAll(/:\/\/\S*@/g, `://${REDACTED}@`);

@@ -1,21 +1,20 @@
-// Prints a table of settings for a terminal. The documentation pages format the same rows for
-// themselves.
+// Formats a table of settings for a terminal.
 import type { SettingRow } from "./read-env.ts";
 
 const NAME_INDENT = "  ";
 const TEXT_INDENT = "      ";
 
 /**
- * The settings as plain text at most `width` columns wide: each name with type and default, its
- * aliases, and below it what it does.
+ * The settings as plain text of at most `width` columns: each name with type and default, then its
+ * aliases and effect.
  */
 export function formatSettings(rows: readonly SettingRow[], width: number): string {
   return rows.map((row) => formatRow(row, width)).join("");
 }
 
 /**
- * The text broken into lines of at most `width` characters at its spaces; a longer word keeps its
- * own line.
+ * Breaks the text at its spaces into lines of at most `width` characters; a longer word has its own
+ * line.
  */
 export function wrapText(text: string, width: number): readonly string[] {
   const lines: string[] = [];

@@ -1,5 +1,4 @@
-// The kinds of value that a setting can have: how each is called in tables, which texts it allows
-// in words, and how it is read. Pure.
+// The kinds of values of settings: their names in tables, the allowed texts, and their parsers.
 import {
   formatDurationMs,
   parseBoolean,
@@ -16,7 +15,7 @@ const PORT_MAX = 65_535;
 export interface ValueKind<T> {
   /** A word or two for the settings table. */
   readonly type: string;
-  /** What is allowed, to stand behind "allowed is". */
+  /** The allowed texts, to follow "allowed is". */
   readonly allowed: string;
   /** The value, or undefined when the text is not allowed. */
   readonly parse: (text: string) => T | undefined;
@@ -28,25 +27,25 @@ export interface Range {
   readonly max?: number;
 }
 
-/** Bounds of a duration in milliseconds, both included, and how it is read. */
+/** Bounds of a duration in milliseconds, both included, and its syntax. */
 export interface DurationRange {
   readonly minMs?: number;
   readonly maxMs?: number;
-  /** The unit of a number that stands alone; default: such a number is refused. */
+  /** The unit of a number without one; default: such a number is invalid. */
   readonly bareUnit?: "ms" | "s";
   /**
-   * True for what becomes the delay of a timer: more than a timer can wait (24.8 days), such as
-   * "876000h" for never, is read as that.
+   * True for the delay of a timer: a value above the maximum of a timer (24.8 days), such as
+   * "876000h" for never, is read as that maximum.
    */
   readonly isTimer?: boolean;
-  /** True for long lives, which may also be written in days, such as 7d. */
+  /** True for long durations, which may also be written in days, such as 7d. */
   readonly hasDays?: boolean;
 }
 
-/** The words that a setting may hold. */
+/** The words that a setting accepts. */
 export interface Choices<T extends string> {
   readonly choices: readonly T[];
-  /** Further spellings and the choice that each stands for. */
+  /** Further spellings and the choice that each means. */
   readonly synonyms?: Readonly<Record<string, T>>;
   /** True accepts any letter case. */
   readonly ignoreCase?: boolean;
@@ -70,7 +69,7 @@ export const PORT = kindOf("port", `a port number from 0 to ${PORT_MAX}`, (text)
   within(parseInteger(text), 0, PORT_MAX),
 );
 
-/** Words separated by commas; spaces around them and empty words do not count. */
+/** Words separated by commas; spaces around them and empty words are ignored. */
 export const LIST = kindOf("list", "words separated by commas", splitList);
 
 /** A whole number. */
@@ -124,8 +123,8 @@ export function choiceKind<T extends string>({ choices, synonyms, ignoreCase = f
 }
 
 /**
- * Pairs separated by commas; a value may be empty and may hold the separator, and of equal keys the
- * last stands.
+ * Pairs separated by commas; a value may be empty and may contain the separator, and the last of
+ * equal keys counts.
  */
 export function pairsKind(separator: ":" | "="): ValueKind<ReadonlyMap<string, string>> {
   return kindOf(`list of key${separator}value`, `pairs key${separator}value separated by commas`, (text) => {
@@ -134,7 +133,7 @@ export function pairsKind(separator: ":" | "="): ValueKind<ReadonlyMap<string, s
   });
 }
 
-/** A kind of value around which spaces do not count. */
+/** A kind of value; spaces around its text are ignored. */
 function kindOf<T>(type: string, allowed: string, parse: (text: string) => T | undefined): ValueKind<T> {
   return { type, allowed, parse: (text) => parse(text.trim()) };
 }

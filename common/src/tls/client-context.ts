@@ -1,20 +1,18 @@
-// The TLS context of outgoing connections: whom they trust, and the certificate that they show. Not
-// for listeners, which trust for their clients nothing but the authority that they are given: the
-// public ones certify anybody.
+// The TLS context of outgoing connections: trusted authorities and the client certificate.
+// Listeners use other ones: they must not trust public authorities, which certify any client.
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 
 import type { TlsMaterial } from "./tls-material.ts";
 
 /**
- * Contexts by the material they were made of: making one takes some 20 ms, and a pool opens many
- * connections with the same files.
+ * Contexts by their material: making one takes some 20 ms, and a pool opens many connections with
+ * the same files.
  */
 const contexts = new WeakMap<TlsMaterial, SecureContext>();
 
 /**
- * The context for connections to servers. Trusted are the authorities of the CA file together with
- * the public ones that Node carries and those that this machine's system trusts, as the field's
- * programs do it: a CA file adds to what is trusted, it does not replace it.
+ * The context for connections to servers. Trusts the authorities of the CA file in addition to the
+ * public ones of Node and those of the system, as Go programs do.
  */
 export function clientContext(material: TlsMaterial): SecureContext {
   const known = contexts.get(material);

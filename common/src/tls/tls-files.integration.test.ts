@@ -102,7 +102,7 @@ describe("openTlsFiles() reload", () => {
     renameSync(join(staging, "tls.crt"), join(folder, "tls.crt"));
     renameSync(join(staging, "tls.key"), join(folder, "tls.key"));
     await expect.poll(() => seenName(server), DEADLINE).toBe("second");
-    expect(messages("info")).toEqual(["TLS files reloaded"]);
+    expect(messages("info")).toEqual(["Reloaded TLS files"]);
   });
 
   it("openTlsFiles() serves the new pair when a mounted Kubernetes secret swaps its link", async () => {
@@ -161,7 +161,7 @@ describe("openTlsFiles() reload", () => {
     writeFileSync(join(folder, "tls.crt"), second.certPem);
     await expect
       .poll(() => messages("warning"), DEADLINE)
-      .toEqual(["TLS files changed but cannot be used, the old ones stay in force"]);
+      .toEqual(["Cannot use the changed TLS files, the old ones stay active"]);
     expect(lines.find((line) => line["level"] === "warning")?.["error"]).toBe(
       `Cannot use the private key file ${join(folder, "tls.key")}: it does not belong to the certificate ${join(folder, "tls.crt")}`,
     );
@@ -236,7 +236,7 @@ describe("openTlsFiles() edges", () => {
     writePair(folder, second);
     files.reload();
     expect(heard).toEqual(["stayed"]);
-    expect(messages("error")).toEqual(["cannot take over reloaded TLS files"]);
+    expect(messages("error")).toEqual(["Cannot apply reloaded TLS files"]);
   });
 
   it("stop() ends watching when files change afterwards", async () => {

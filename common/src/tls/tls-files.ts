@@ -1,10 +1,9 @@
-// Certificate, key and CA files that are read again when they change: by rename, by the symlink
-// swap of a mounted Kubernetes secret, or in place. Keeps what was last good; what a server does
-// with it is the listeners' matter.
+// Certificate, key and CA files that are read again when they change: by rename, by the symlink swap of
+// a mounted Kubernetes secret, or in place. Keeps the last valid content.
 import { dirname } from "node:path";
 
 import { describeError } from "../errors/service-error.ts";
-import { createFolderWatch, type FolderWatch } from "../files/folder-watch.ts";
+import { FolderWatch } from "../files/folder-watch.ts";
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
 import {
@@ -16,15 +15,15 @@ import {
 } from "./tls-material.ts";
 
 export type {
-  /** Which files there are. */
+  /** Paths of the files. */
   TlsFilePaths,
-  /** What they hold. */
+  /** Contents of the files. */
   TlsMaterial,
 };
 
 /**
- * How often the files are read even when nothing was seen to happen, in milliseconds: a watch on a
- * folder does not see a link's target change.
+ * How often the files are read even without an event, in milliseconds: a watch on a folder does not
+ * notice that the target of a link has changed.
  */
 const POLL_INTERVAL_MS = 5000;
 
@@ -34,48 +33,14 @@ const POLL_INTERVAL_MS = 5000;
  */
 const SETTLE_MS = 50;
 
-/** The files and what they last held that was good. */
-export interface TlsFiles extends Part {
-  /** Takes over what changed since opening, and watches from now on. */
-  start(): void;
-  /** Ends watching; listeners hear nothing more. */
-  stop(): void;
-  /**
-   * What is in force: the last content that was whole and matching. Callers must not change the
-   * buffers.
-   */
-  current(): TlsMaterial;
-  /**
-   * Calls the listener with each new content; returns the function that ends this. A listener that
-   * throws is logged.
-   */
-  onChange(listener: (material: TlsMaterial) => void): () => void;
-  /** Reads the files now, for SIGHUP. Bad content is logged and not taken over. */
-  reload(): void;
-}
-
-/**
- * What the files need. `refused` hears of each new content that cannot be used, as often as the
- * log.
- */
+/** What the files need. `refused` is called for each new content that cannot be used, once. */
 export interface TlsFilesDeps {
   readonly log: Log;
   readonly refused?: () => void;
 }
 
-/**
- * Reads and checks the files at once (fails with TLS_FILE_INVALID, naming the file) and watches
- * them from start to stop.
- */
-export function openTlsFiles(
-  paths: TlsFilePaths,
-  deps: TlsFilesDeps,
-  options: { readonly pollIntervalMs?: number } = {},
-): TlsFiles {
-  return new WatchedTlsFiles(paths, deps, options.pollIntervalMs ?? POLL_INTERVAL_MS);
-}
-
-class WatchedTlsFiles implements TlsFiles {
+/** Certificate files, watched from `start` to `stop`, and their last valid content. */
+export class TlsFiles implements Part {
   readonly name = "TLS files";
   readonly #paths: TlsFilePaths;
   readonly #log: Log;
@@ -84,30 +49,37 @@ class WatchedTlsFiles implements TlsFiles {
   readonly #listeners = new Set<(material: TlsMaterial) => void>();
   readonly #watch: FolderWatch;
   #current: TlsMaterial;
-  /** The message of the last refusal, so that a file that stays bad is not logged at every poll. */
+  /** The last error, so that a file that stays invalid is logged once. */
   #refusal: string | undefined;
   #pollTimer: NodeJS.Timeout | undefined;
   #settleTimer: NodeJS.Timeout | undefined;
 
-  constructor(paths: TlsFilePaths, { log, refused }: TlsFilesDeps, pollIntervalMs: number) {
+  /** Reads and checks the files; fails with TLS_FILE_INVALID, naming the file. */
+  constructor(
+    paths: TlsFilePaths,
+    { log, refused }: TlsFilesDeps,
+    { pollIntervalMs = POLL_INTERVAL_MS }: { readonly pollIntervalMs?: number } = {},
+  ) {
     this.#paths = paths;
     this.#log = log;
     this.#refused = refused;
     this.#pollIntervalMs = pollIntervalMs;
-    this.#watch = createFolderWatch({ log, changed: () => this.#settle() });
+    this.#watch = new FolderWatch({ log, changed: () => this.#settle() });
     this.#current = readTlsMaterial(paths);
     checkTlsMaterial(this.#current, paths);
   }
 
+  /** Begins to watch the files, and applies what has changed since they were opened. */
   start(): void {
     this.#watchFolders();
     this.#pollTimer = setInterval(() => {
-      this.#watchFolders(); // A folder that was gone may be back.
+      this.#watchFolders(); // A folder that was removed may exist again.
       this.#refresh();
     }, this.#pollIntervalMs).unref(); // Watching files alone keeps no process alive.
     this.#refresh(); // What changed between opening and watching.
   }
 
+  /** Ends watching; listeners are not called any more. */
   stop(): void {
     clearInterval(this.#pollTimer);
     clearTimeout(this.#settleTimer);
@@ -115,10 +87,15 @@ class WatchedTlsFiles implements TlsFiles {
     this.#listeners.clear();
   }
 
+  /** The last content that was valid as a whole. Callers must not change the buffers. */
   current(): TlsMaterial {
     return this.#current;
   }
 
+  /**
+   * Calls the listener with each new content; returns the function that ends this. An error of the
+   * listener is logged.
+   */
   onChange(listener: (material: TlsMaterial) => void): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -126,8 +103,9 @@ class WatchedTlsFiles implements TlsFiles {
     };
   }
 
+  /** Reads the files now, for SIGHUP. Invalid content is logged and not applied. */
   reload(): void {
-    this.#refusal = undefined; // Asked for by a person: tell again what is wrong.
+    this.#refusal = undefined; // Requested by a person: log again what is wrong.
     this.#refresh();
   }
 
@@ -146,8 +124,8 @@ class WatchedTlsFiles implements TlsFiles {
     }
     this.#refusal = undefined;
     this.#current = material;
-    this.#log.info("TLS files reloaded", { ...this.#paths });
-    this.#tellListeners(material);
+    this.#log.info("Reloaded TLS files", { ...this.#paths });
+    this.#notifyListeners(material);
   }
 
   #refuse(error: unknown): void {
@@ -155,15 +133,15 @@ class WatchedTlsFiles implements TlsFiles {
     if (refusal === this.#refusal) return;
     this.#refusal = refusal;
     this.#refused?.();
-    this.#log.warn("TLS files changed but cannot be used, the old ones stay in force", { error });
+    this.#log.warn("Cannot use the changed TLS files, the old ones stay active", { error });
   }
 
-  #tellListeners(material: TlsMaterial): void {
+  #notifyListeners(material: TlsMaterial): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(material);
       } catch (error) {
-        this.#log.error("cannot take over reloaded TLS files", { error });
+        this.#log.error("Cannot apply reloaded TLS files", { error });
       }
     }
   }
@@ -177,4 +155,13 @@ class WatchedTlsFiles implements TlsFiles {
     clearTimeout(this.#settleTimer);
     this.#settleTimer = setTimeout(() => this.#refresh(), SETTLE_MS);
   }
+}
+
+/** Opens the files: reads and checks them, and fails with TLS_FILE_INVALID, naming the file. */
+export function openTlsFiles(
+  paths: TlsFilePaths,
+  deps: TlsFilesDeps,
+  options: { readonly pollIntervalMs?: number } = {},
+): TlsFiles {
+  return new TlsFiles(paths, deps, options);
 }

@@ -1,5 +1,4 @@
-// Reads certificate, key and CA files once and tells precisely what is wrong with them. Watching
-// them is the matter of tls-files.ts.
+// Reads certificate, key and CA files once, and reports precisely what is wrong with them.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
@@ -11,7 +10,7 @@ const FILE_MAX_BYTES = 2 * 1024 * 1024;
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Which files there are; a certificate needs its key and the other way round. */
+/** Paths of the files; a certificate needs its key and the other way round. */
 export interface TlsFilePaths {
   /** Certificate chain, PEM, the process's own certificate first. */
   readonly certPath?: string;
@@ -29,8 +28,8 @@ export interface TlsMaterial {
 }
 
 /**
- * Reads the files; fails with TLS_FILE_INVALID. Synchronous: the files are small and local, and the
- * callers need the answer at once.
+ * Reads the files; fails with TLS_FILE_INVALID. Synchronous: the files are small and local, and
+ * callers need the result immediately.
  */
 export function readTlsMaterial(paths: TlsFilePaths): TlsMaterial {
   return {
@@ -85,7 +84,7 @@ function readTlsFile(what: string, path: string): Buffer {
 }
 
 /**
- * Checks and reads through one descriptor, so that a file swapped in between cannot get around the
+ * Checks and reads one descriptor, so that a file which is replaced in between cannot evade the
  * bound.
  */
 function readBounded(path: string): Buffer {
@@ -119,8 +118,7 @@ function parseKey(path: string, pem: Buffer): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    // The cause is not shown: the message of the parser is of no help, and a key file is no place
-    // to quote from.
+    // The message of the parser is of no help, and a key file must not be quoted.
     throw invalid("private key", path, "it is not a PEM private key without passphrase", cause);
   }
 }

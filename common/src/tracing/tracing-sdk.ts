@@ -13,6 +13,7 @@ import {
   SpanKind,
   SpanStatusCode,
   type TextMapGetter,
+  type TextMapPropagator,
   type TextMapSetter,
   trace,
   type Tracer,
@@ -36,25 +37,23 @@ import {
 } from "@opentelemetry/sdk-trace-node";
 
 import type { Log } from "../log/log.ts";
+import { RateLimitedLog } from "../log/rate-limited-log.ts";
 
 /**
- * How long stop waits for the last spans to be sent, in milliseconds: a receiver that is down must
- * not hold up the end of a service.
+ * How long stop waits for the last spans to be exported, in milliseconds: a receiver that is down
+ * must not delay the end of a service.
  */
 const FLUSH_MAX_MS = 3000;
 
-/**
- * Most different problems of the SDK that are told: they come from settings, and there are few of
- * those.
- */
-const DIAGNOSTICS_MAX = 20;
+/** Shortest time between two warnings about the same problem, in milliseconds. */
+const WARNING_INTERVAL_MS = 60_000;
 
 /** Headers as Node gives them, with names in lower case. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * What the SDK is told. Where spans go is told by the standard OTEL_EXPORTER_OTLP_* variables,
- * which the exporter reads by itself.
+ * Settings of the SDK. The exporter itself reads the destination from the standard
+ * OTEL_EXPORTER_OTLP_* variables.
  */
 export interface SdkSettings {
   /** http is OTLP with protobuf over HTTP. */
@@ -70,53 +69,88 @@ export interface SdkSettings {
   readonly samplingRate: number;
 }
 
-/** Tracing that is on. */
-export interface RunningTracing {
+/** Tracing while it is enabled. A place is a position in a trace. */
+export class RunningTracing {
   readonly tracer: Tracer;
+  readonly #propagator: TextMapPropagator;
+  readonly #provider: NodeTracerProvider;
+  readonly #log: Log;
+
+  constructor(provider: NodeTracerProvider, propagator: TextMapPropagator, deps: { name: string; log: Log }) {
+    this.tracer = provider.getTracer(deps.name);
+    this.#provider = provider;
+    this.#propagator = propagator;
+    this.#log = deps.log;
+  }
+
   /**
-   * The caller's place in its trace, read from its headers (tracecontext, B3, baggage); the parent
-   * to give to `tracer.startSpan`.
+   * The caller's place, read from its headers (tracecontext, B3, baggage): the parent to give to
+   * `tracer.startSpan`.
    */
-  readonly extract: (headers: TraceHeaders) => Context;
-  /** The headers that tell a callee of this place in the trace. */
-  readonly inject: (from: Context) => Record<string, string>;
-  /** A span of kind SERVER; others are made by the tracer. */
-  readonly startServerSpan: (name: string, attributes: Readonly<Record<string, string>>, parent: Context) => Span;
-  /** Marks what the span stands for as failed by a fault of this side. */
-  readonly markFailed: (span: Span, message: string) => void;
-  /** The place in the trace below the span. */
-  readonly below: (parent: Context, span: Span) => Context;
-  /** Whether a place is in a trace already; false where one begins. */
-  readonly isInTrace: (place: Context) => boolean;
-  /**
-   * Whether the span at a place is one that will be sent. Below one that will not, no span is, so
-   * that none needs to be made.
-   */
-  readonly isRecorded: (place: Context) => boolean;
-  /**
-   * Runs something at a place in the trace, which `active` tells until it returns, and wherever it
-   * goes on asynchronously.
-   */
-  readonly run: (place: Context, what: () => void) => void;
-  /** The place where the running code is. */
-  readonly active: () => Context;
-  /**
-   * Sends what is left, within three seconds, and ends. Never fails: what could not be sent is
-   * logged.
-   */
-  stop(): Promise<void>;
+  extract(headers: TraceHeaders): Context {
+    return this.#propagator.extract(ROOT_CONTEXT, headers, HEADER_GETTER);
+  }
+
+  /** The headers that pass a place on to a server. */
+  inject(from: Context): Record<string, string> {
+    const headers: Record<string, string> = {};
+    this.#propagator.inject(from, headers, HEADER_SETTER);
+    return headers;
+  }
+
+  /** A span of kind SERVER; `tracer` makes others. */
+  startServerSpan(name: string, attributes: Readonly<Record<string, string>>, parent: Context): Span {
+    return this.tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, parent);
+  }
+
+  /** Marks a span as failed by a fault of this process. */
+  markFailed(span: Span, message: string): void {
+    span.setStatus({ code: SpanStatusCode.ERROR, message });
+  }
+
+  /** The place below a span. */
+  below(parent: Context, span: Span): Context {
+    return trace.setSpan(parent, span);
+  }
+
+  /** Whether a place is in a trace; false where a trace begins. */
+  isInTrace(place: Context): boolean {
+    return trace.getSpanContext(place) !== undefined;
+  }
+
+  /** Whether the span at a place is exported. Below one that is not, no span needs to be made. */
+  isRecorded(place: Context): boolean {
+    return trace.getSpan(place)?.isRecording() === true;
+  }
+
+  /** Runs a function at a place, which `active` returns in it and in what it starts. */
+  run(place: Context, what: () => void): void {
+    context.with(place, what);
+  }
+
+  /** The place of the running code. */
+  active(): Context {
+    return context.active();
+  }
+
+  /** Exports the remaining spans within three seconds, and ends. Logs a failure; never rejects. */
+  async stop(): Promise<void> {
+    trace.disable();
+    context.disable();
+    propagation.disable();
+    await flush(this.#provider, this.#log);
+    diag.disable();
+  }
 }
 
-/**
- * Starts the SDK and makes it the process's own, so that libraries which record spans use it too.
- */
-export async function startSdk(settings: SdkSettings, deps: { readonly log: Log }): Promise<RunningTracing> {
-  // What the exporter does not understand in its variables it tells there and nowhere else.
-  diag.setLogger(diagnosticsOf(deps.log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
-  const exporter = new ReportingExporter(await createExporter(settings.protocol), deps.log);
+/** Starts the SDK and registers it for the process, so that libraries which record spans use it. */
+export async function startSdk(settings: SdkSettings, { log }: { readonly log: Log }): Promise<RunningTracing> {
+  // The exporter reports problems with its variables there only.
+  diag.setLogger(diagnosticsOf(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const exporter = new ReportingExporter(await createExporter(settings.protocol), log);
   const provider = new NodeTracerProvider({
-    // OTEL_RESOURCE_ATTRIBUTES, which operators of Kubernetes clusters inject, tells the rest: the
-    // pod, its node, the cluster.
+    // OTEL_RESOURCE_ATTRIBUTES, which operators of Kubernetes clusters inject, names the pod, its
+    // node and the cluster.
     resource: defaultResource()
       .merge(detectResources({ detectors: [envDetector] }))
       .merge(resourceFromAttributes(resourceAttributes(settings))),
@@ -131,84 +165,56 @@ export async function startSdk(settings: SdkSettings, deps: { readonly log: Log 
     ],
   });
   provider.register({ propagator });
-  const tracer: Tracer = provider.getTracer(settings.serviceName);
-  return {
-    tracer,
-    extract: (headers) => propagator.extract(ROOT_CONTEXT, headers, headerGetter),
-    inject(from) {
-      const headers: Record<string, string> = {};
-      propagator.inject(from, headers, headerSetter);
-      return headers;
-    },
-    startServerSpan: (name, attributes, parent) =>
-      tracer.startSpan(name, { kind: SpanKind.SERVER, attributes: { ...attributes } }, parent),
-    markFailed: (span, message) => void span.setStatus({ code: SpanStatusCode.ERROR, message }),
-    below: (parent, span) => trace.setSpan(parent, span),
-    isInTrace: (place) => trace.getSpanContext(place) !== undefined,
-    isRecorded: (place) => trace.getSpan(place)?.isRecording() === true,
-    run: (place, what) => context.with(place, what),
-    active: () => context.active(),
-    async stop() {
-      trace.disable();
-      context.disable();
-      propagation.disable();
-      await flush(provider, deps.log);
-      diag.disable();
-    },
-  };
+  return new RunningTracing(provider, propagator, { name: settings.serviceName, log });
 }
 
-const headerGetter: TextMapGetter<TraceHeaders> = {
+const HEADER_GETTER: TextMapGetter<TraceHeaders> = {
   keys: (headers) => Object.keys(headers),
   get: (headers, key) => {
-    const value = headers[key.toLowerCase()]; // Node and gRPC hand out header names in lower case; B3 asks for X-B3-TraceId.
+    const value = headers[key.toLowerCase()]; // Node and gRPC have header names in lower case; B3 asks for X-B3-TraceId.
     return typeof value === "object" ? [...value] : value;
   },
 };
 
-const headerSetter: TextMapSetter<Record<string, string>> = {
+const HEADER_SETTER: TextMapSetter<Record<string, string>> = {
   set: (headers, key, value) => {
     headers[key.toLowerCase()] = value;
   },
 };
 
-/**
- * Ends the provider, which sends what is left. Spans that cannot be sent are worth a line, not a
- * stop that fails.
- */
+/** Ends the provider, which exports the remaining spans, and logs a failure. */
 async function flush(provider: NodeTracerProvider, log: Log): Promise<void> {
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => timeout.reject(new Error(`the receiver did not take them within ${FLUSH_MAX_MS} ms`)),
+    () => timeout.reject(new Error(`the receiver did not accept them within ${FLUSH_MAX_MS} ms`)),
     FLUSH_MAX_MS,
   );
   try {
     await Promise.race([provider.shutdown(), timeout.promise]);
   } catch (error) {
-    log.warn("cannot send the last spans, they are lost", { error });
+    log.warn("Cannot export the last spans, they are lost", { error });
   } finally {
     clearTimeout(timer);
   }
 }
 
 /**
- * Reports when exporting begins to fail and when it works again, not every failure: the processor
- * exports every five seconds. To the processor every export is a success, because all it does with
- * a failure is to report it a second time and to fail the shutdown.
+ * Logs when exporting begins to fail and when it works again: the processor exports every five
+ * seconds. Returns success to the processor, which would log a failure again and fail the shutdown.
  */
 class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
-  readonly #log: Log;
-  #isFailing = false;
+  readonly #log: RateLimitedLog;
 
   constructor(exporter: SpanExporter, log: Log) {
     this.#exporter = exporter;
-    this.#log = log;
+    this.#log = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: Date.now });
   }
 
   export(spans: ReadableSpan[], resultCallback: (result: ExportResult) => void): void {
     this.#exporter.export(spans, (result) => {
-      this.#report(result);
+      if (result.code === ExportResultCode.SUCCESS) this.#log.recovered("Exporting spans works again", {});
+      else this.#log.warn("Cannot export spans, they are lost until this works again", { error: result.error });
       resultCallback({ code: ExportResultCode.SUCCESS });
     });
   }
@@ -220,27 +226,14 @@ class ReportingExporter implements SpanExporter {
   async forceFlush(): Promise<void> {
     await this.#exporter.forceFlush?.();
   }
-
-  #report({ code, error }: ExportResult): void {
-    const isFailing = code !== ExportResultCode.SUCCESS;
-    if (isFailing === this.#isFailing) return;
-    this.#isFailing = isFailing;
-    if (isFailing) this.#log.warn("cannot export spans, they are lost until this works again", { error });
-    else this.#log.info("exporting spans works again");
-  }
 }
 
-/**
- * Warnings and errors of the SDK. Several texts come in a row when something lasts, so each is told
- * once.
- */
+/** Logs warnings and errors of the SDK, which repeat while a problem lasts. */
 function diagnosticsOf(log: Log): DiagLogger {
-  const told = new Set<string>();
+  const warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: Date.now });
   const warn = (message: string, ...details: unknown[]): void => {
     const text = [message, ...details].map((part) => (part instanceof Error ? part.message : String(part))).join(" ");
-    if (told.has(text) || told.size >= DIAGNOSTICS_MAX) return;
-    told.add(text);
-    log.warn("OpenTelemetry reports a problem", { reason: text });
+    warnings.warn("OpenTelemetry reports a problem", { reason: text }, text);
   };
   const nothing = (): void => undefined;
   return { error: warn, warn, info: nothing, debug: nothing, verbose: nothing };

@@ -179,7 +179,7 @@ describe("startTracing() export", () => {
     expect(lines).toMatchObject([
       {
         level: "warning",
-        "@message": "cannot export spans, they are lost until this works again",
+        "@message": "Cannot export spans, they are lost until this works again",
         error: "Bad Request",
       },
     ]);
@@ -199,8 +199,8 @@ describe("startTracing() export", () => {
     await expect
       .poll(() => lines, WAIT)
       .toMatchObject([
-        { level: "warning", "@message": "cannot export spans, they are lost until this works again" },
-        { level: "info", "@message": "exporting spans works again" },
+        { level: "warning", "@message": "Cannot export spans, they are lost until this works again" },
+        { level: "info", "@message": "Exporting spans works again" },
       ]);
   });
 
@@ -219,8 +219,8 @@ describe("startTracing() export", () => {
     expect(lines).toMatchObject([
       {
         level: "warning",
-        "@message": "cannot send the last spans, they are lost",
-        error: "the receiver did not take them within 3000 ms",
+        "@message": "Cannot export the last spans, they are lost",
+        error: "the receiver did not accept them within 3000 ms",
       },
     ]);
   });

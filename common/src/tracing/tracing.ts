@@ -1,5 +1,4 @@
-// Tracing as the services see it: settings, a tracer when it is on, and a stop that flushes. The
-// OpenTelemetry SDK (0.2 s to load) is behind tracing-sdk.ts and is loaded only when tracing is on.
+// Settings and start of tracing. Loads the OpenTelemetry SDK (0.2 s) only when tracing is enabled.
 import type { Log } from "../log/log.ts";
 import type { EnvReader } from "../settings/read-env.ts";
 import type { RunningTracing, SdkSettings } from "./tracing-sdk.ts";
@@ -9,13 +8,10 @@ export interface TracingSettings extends SdkSettings {
   readonly enabled: boolean;
 }
 
-/**
- * Tracing while a service runs: one comparison with undefined tells whether there is anything to
- * record.
- */
+/** Tracing while a service runs; `tracer` is undefined when it is disabled. */
 export type Tracing = RunningTracing | TracingOff;
 
-/** Tracing that is off. */
+/** Tracing that is disabled. */
 export interface TracingOff {
   readonly tracer: undefined;
   readonly extract: undefined;
@@ -43,12 +39,12 @@ export function readTracingSettings(read: EnvReader, defaults: { readonly servic
     }),
     samplingRate: read.ratio("TRACING_SAMPLING_RATE", {
       default: 1,
-      effect: "Share of the traces beginning here that is recorded; where the caller has decided, that holds.",
+      effect: "Share of the traces that begin here and are recorded; the decision of a caller has precedence.",
     }),
   };
 }
 
-/** Starts tracing, or does nothing when the settings say so. */
+/** Starts tracing if the settings enable it. */
 export async function startTracing(settings: TracingSettings, deps: { readonly log: Log }): Promise<Tracing> {
   if (!settings.enabled)
     return { tracer: undefined, extract: undefined, inject: undefined, stop: () => Promise.resolve() };

@@ -14,7 +14,7 @@ import type {
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { type MethodDefinition, serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-import { expectLawful, requestOf, type RequestText } from "./fake-ads-stream.suite.ts";
+import { expectLawful, requestOf, type RequestText } from "./stream/fake-ads-stream.suite.ts";
 
 /** Longest wait for anything, in milliseconds. */
 const DEADLINE_MS = 40_000;
@@ -205,7 +205,7 @@ export class RealPod {
     this.#stream.resume();
   }
 
-  /** Says that it has nothing more to say, and goes on listening. */
+  /** Says that it has nothing more to say, and continues listening. */
   finish(): void {
     this.#stream.end();
   }

@@ -12,13 +12,12 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { assemble } from "../assemble/assemble.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
-import { createPodRegistry } from "../pods/pod-registry.ts";
-import type { PodQuarantine } from "../pods/quarantine.ts";
-import { NO_REJECTIONS } from "../snapshot/rejections.ts";
+import { PodRegistry } from "../pods/pod-registry.ts";
+import type { NackPolicy } from "../pods/nack-policy.ts";
 import { encodeResource } from "../snapshot/response-bytes.ts";
-import { buildSnapshot, buildSnapshots, type Snapshot } from "../snapshot/snapshot.ts";
+import { buildSnapshots, Snapshot } from "../snapshot/snapshot.ts";
 import {
   fetchOnce,
   createTestAuthority,
@@ -30,14 +29,14 @@ import {
   until,
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
-import { type AdsServer, type AdsServerOptions, createAdsServer } from "./ads-server.ts";
-import { FakeCounters, namesOf } from "./fake-ads-stream.suite.ts";
+import { AdsServer, type AdsServerOptions } from "./ads-server.ts";
+import { FakeCounters, namesOf } from "./stream/fake-ads-stream.suite.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha" };
 const B: ManifestText = { name: "b", domain: "beta" };
 
 function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
-  return buildSnapshots(assemble(stateOfManifests(...manifests))).others;
+  return buildSnapshots(translateResources(stateOfManifests(...manifests))).others;
 }
 
 /**
@@ -47,27 +46,27 @@ function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
 function largeSnapshot(requestsPerUnit: number): Snapshot {
   const domain = `${requestsPerUnit}-${"d".repeat(1_000_000)}`;
   const bytes = encodeResource(create(RateLimitConfigSchema, { name: "default/large", domain }));
-  return buildSnapshot([{ name: "default/large", domain, bytes, digest: String(requestsPerUnit) }]);
+  return new Snapshot([{ name: "default/large", domain, bytes, digest: String(requestsPerUnit) }]);
 }
 
 let certificates: TestCertificates;
 let identity: TestIdentity;
 let files: TlsFiles;
-const pods = createPodRegistry({ clock: () => 0 });
+const pods = new PodRegistry({ clock: () => 0 });
 const running: { stop(): void | Promise<void> }[] = [];
 
-/** A started listener and the handle that puts snapshots in force. */
+/** A started listener and the handle that publishes a snapshot. */
 async function serve(
   initial: Snapshot | undefined,
   {
     allowedNames = [],
     security,
-    quarantine,
+    nackPolicy,
     ...options
   }: Partial<AdsServerOptions> & {
     allowedNames?: readonly string[];
     security?: AdsSecurity;
-    quarantine?: PodQuarantine;
+    nackPolicy?: Pick<NackPolicy, "joined" | "onChanged">;
   } = {},
 ): Promise<{ server: AdsServer; port: number; publish: (snapshot: Snapshot) => void; counters: FakeCounters }> {
   let snapshot = initial;
@@ -80,14 +79,14 @@ async function serve(
       return () => void listeners.delete(listener);
     },
   };
-  const server = createAdsServer(
+  const server = new AdsServer(
     {
       log: silentLog(),
       security: security ?? { kind: "mutual-tls", files, allowedNames },
       snapshots,
       pods,
       counters,
-      ...(quarantine === undefined ? {} : { quarantine }),
+      ...(nackPolicy === undefined ? {} : { nackPolicy }),
     },
     { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, ...options },
   );
@@ -309,7 +308,7 @@ describe("AdsServer and a pod that has nothing more to say", () => {
 });
 
 describe("AdsServer and a client that asks once", () => {
-  it("sends all of what is in force, and then OK, to a client that has ended its side already", async () => {
+  it("sends all of the active snapshot, and then OK, to a client that has ended its side already", async () => {
     const { port } = await serve(largeSnapshot(1), { security: { kind: "plaintext" } });
     const pod = new RealPod(port);
     running.push({ stop: () => pod.close() });
@@ -333,7 +332,7 @@ describe("AdsServer and a client that asks once", () => {
 });
 
 describe("AdsServer and the incremental protocol", () => {
-  it("answers UNIMPLEMENTED, so that a client knows at once that there is none", async () => {
+  it("answers UNIMPLEMENTED, so that a client knows immediately that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
     const pod = new RealPod(port, undefined, deltaAggregatedResources as unknown as StreamMethod);
@@ -372,7 +371,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
     });
   });
 
-  it("answers a single request with all that is in force, and UNAVAILABLE when nothing is", async () => {
+  it("answers a single request with the active snapshot, and UNAVAILABLE without one", async () => {
     const { port, server } = await serve(snapshotOf(A, B), { security: PLAINTEXT });
     const answer = await fetchOnce(port, { type: "" });
     expect([answer.versionInfo, namesOf(answer)]).toEqual([snapshotOf(A, B).version, ["default/a", "default/b"]]);
@@ -383,7 +382,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
     const { port: empty } = await serve(undefined, { security: PLAINTEXT });
     await expect(fetchOnce(empty, {})).rejects.toMatchObject({
       code: status.UNAVAILABLE,
-      details: "no configuration is in force yet, ask again",
+      details: "no configuration is active yet, ask again",
     });
   });
 });
@@ -405,32 +404,30 @@ describe("AdsServer and the age of connections", () => {
   });
 });
 
-describe("AdsServer and the quarantine", () => {
-  it("asks a pod that is connected about other content when what others said has changed, though nothing else is in force", async () => {
-    const offers: Snapshot[] = [];
+describe("AdsServer and the NACK policy", () => {
+  it("sends a connected pod its candidate when the answers of others change it, though the same snapshot is active", async () => {
+    const candidates: Snapshot[] = [];
     const listeners = new Set<() => void>();
-    const quarantine: PodQuarantine = {
+    const nackPolicy: Pick<NackPolicy, "joined" | "onChanged"> = {
       joined: () => ({
-        offer: () => offers[0],
-        rejectionOf: () => undefined,
-        accepted: () => undefined,
-        rejected: () => undefined,
+        candidate: () => candidates[0],
+        nackOf: () => undefined,
+        acked: () => undefined,
+        nacked: () => undefined,
         left: () => undefined,
       }),
-      apply: (wanted) => wanted,
-      rejections: () => NO_REJECTIONS,
       onChanged: (listener) => {
         listeners.add(listener);
         return () => void listeners.delete(listener);
       },
     };
-    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" }, quarantine });
+    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" }, nackPolicy });
     const pod = new RealPod(port);
     running.push({ stop: () => pod.close() });
     pod.request();
     await pod.response(1);
     pod.accept();
-    offers.push(snapshotOf(A, B));
+    candidates.push(snapshotOf(A, B));
     for (const listener of listeners) for (let count = 0; count < 3; count += 1) listener();
     expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
     await server.stop();
@@ -439,7 +436,7 @@ describe("AdsServer and the quarantine", () => {
 });
 
 describe("AdsServer.drain()", () => {
-  it("ends the streams one after the other with UNAVAILABLE, and goes on to serve those that come", async () => {
+  it("ends the streams one after the other with UNAVAILABLE, and continues to serve those that come", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const leaving = Array.from({ length: 4 }, () => new RealPod(port));
     running.push({ stop: () => leaving.forEach((pod) => pod.close()) });

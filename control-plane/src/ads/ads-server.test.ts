@@ -4,14 +4,14 @@ import { Server } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it, vi } from "vitest";
 
-import { createPodRegistry } from "../pods/pod-registry.ts";
-import { createAdsServer } from "./ads-server.ts";
-import { FakeCounters, FakeSnapshots } from "./fake-ads-stream.suite.ts";
+import { PodRegistry } from "../pods/pod-registry.ts";
+import { AdsServer } from "./ads-server.ts";
+import { FakeCounters, FakeSnapshots } from "./stream/fake-ads-stream.suite.ts";
 
 // The real classes; what they are made with is remembered.
 vi.mock("@grpc/grpc-js", { spy: true });
 
-describe("createAdsServer()", () => {
+describe("AdsServer", () => {
   it.each([
     { connectionAgeMaxMs: 3_600_000, ageMs: 3_600_000 },
     // A timer of Node takes 31 bits, and gRPC adds up to a tenth.
@@ -19,7 +19,7 @@ describe("createAdsServer()", () => {
   ])(
     "asks dead connections for a sign of life and ends those of $connectionAgeMaxMs ms",
     ({ connectionAgeMaxMs, ageMs }) => {
-      createAdsServer(
+      new AdsServer(
         {
           log: silentLog(),
           security: { kind: "plaintext" },
@@ -27,7 +27,7 @@ describe("createAdsServer()", () => {
             snapshotFor: (fleet) => new FakeSnapshots().snapshotFor(fleet),
             onPublished: () => () => undefined,
           },
-          pods: createPodRegistry({ clock: () => 0 }),
+          pods: new PodRegistry({ clock: () => 0 }),
           counters: new FakeCounters(),
         },
         { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs },

@@ -1,5 +1,5 @@
-// The gRPC listener for pods: TLS, who may connect, keepalive, and the life of streams. What is
-// said on a stream is pod-stream.ts's.
+// The gRPC listener for pods: access, keepalive, and the life of streams. stream/pod-stream.ts
+// speaks the protocol on each stream.
 import {
   type sendUnaryData,
   Server,
@@ -18,24 +18,25 @@ import type { ListenAddress } from "@weir/common/net/listen";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
+import type { NackPolicy } from "../pods/nack-policy.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
-import type { PodQuarantine } from "../pods/quarantine.ts";
-import type { Snapshot } from "../snapshot/snapshot.ts";
+import type { Publisher } from "../snapshot/publisher.ts";
 import { encodeResponse } from "../snapshot/response-bytes.ts";
 import { type AdsSecurity, type CallRefusal, nameRefusal } from "./ads-security.ts";
+import { type ConnectionLife, drainDelaysMs, serverOptionsOf } from "./connection-life.ts";
 import { createAdsListener } from "./connection-listener.ts";
-import { AGGREGATED, SINGLE_TYPE } from "./discovery-services.ts";
-import type { GrpcService } from "./grpc-service.ts";
 import { type LimitedLog, limitLog } from "./limited-log.ts";
-import { identityOf } from "./node-identity.ts";
-import { type AdsCounters, createPodStream, isRateLimitConfig, type PodStream, type StreamKind } from "./pod-stream.ts";
-import { createSendBudget } from "./send-budget.ts";
-import { type ConnectionLife, serverOptionsOf } from "./server-options.ts";
-import { spreadDelaysMs } from "./spread.ts";
-import { createPieceSender } from "./write-pieces.ts";
+import { AGGREGATED, type GrpcService, SINGLE_TYPE } from "./services.ts";
+import { chunkedWriter } from "./stream/chunked-writer.ts";
+import { identityOf } from "./stream/node-identity.ts";
+import { type AdsCounters, isRateLimitConfig, PodStream, type StreamKind } from "./stream/pod-stream.ts";
+import { SendSemaphore } from "./stream/send-semaphore.ts";
 
 /** Most streams in all. A pod needs one. */
 const STREAMS_MAX = 10_000;
+
+/** How long a stop waits for clients to read the end of their streams, in milliseconds. */
+const STOP_GRACE_MS = 1000;
 
 /** Where to listen and what to tell clients. */
 export interface AdsServerOptions extends ConnectionLife {
@@ -48,10 +49,7 @@ export interface AdsServerOptions extends ConnectionLife {
   readonly streamsMax?: number;
 }
 
-/**
- * Why somebody was not let in: the connection came to nothing, no name of the certificate is
- * allowed, or the replica is full.
- */
+/** Why a client is refused: the connection failed, no name is allowed, or the replica is full. */
 export const ADS_REFUSALS = [...CONNECTION_FAILURES, "name-not-allowed", "too-many-streams"] as const;
 
 /** One of {@link ADS_REFUSALS}. */
@@ -61,80 +59,52 @@ export type AdsRefusal = (typeof ADS_REFUSALS)[number];
 export interface AdsServerDeps {
   readonly log: Log;
   readonly security: AdsSecurity;
-  readonly snapshots: {
-    snapshotFor(fleet: string): Snapshot | undefined;
-    onPublished(listener: () => void): () => void;
-  };
+  readonly snapshots: Pick<Publisher, "snapshotFor" | "onPublished">;
   readonly pods: PodRegistry;
-  /** Undefined: nothing follows from what pods reject. */
-  readonly quarantine?: PodQuarantine;
+  /** Undefined: NACKs have no effect. */
+  readonly nackPolicy?: Pick<NackPolicy, "joined" | "onChanged">;
   readonly counters: AdsCounters;
-  /** Hears of each client that was not let in, and why. */
+  /** Called for each refused client, with the reason. */
   readonly refused?: (reason: AdsRefusal) => void;
-  /** What else is served, under the same rules of who may call. */
+  /** Further services, under the same rules of access. */
   readonly services?: readonly GrpcService[];
 }
 
-/** The listener. */
-export interface AdsServer extends Part {
-  start(): Promise<void>;
-  /**
-   * Ends the streams that are open one after the other within this time, in milliseconds, so that
-   * their pods do not all come to other replicas at once.
-   */
-  drain(overMs: number): void;
-  /** Ends every stream with UNAVAILABLE, then the listener. */
-  stop(): Promise<void>;
-  /** The address it has, once started. */
-  address(): ListenAddress | undefined;
-  /** Streams that are open. */
-  streams(): number;
-}
-
-/** Makes the listener; it opens at start. */
-export function createAdsServer(deps: AdsServerDeps, options: AdsServerOptions): AdsServer {
-  return new GrpcAdsServer(deps, options);
-}
-
-/** A stream as grpc-js has it: responses are serialised already. */
+/** A stream in grpc-js: responses are serialised already. */
 type Call = ServerDuplexStream<DiscoveryRequest, Buffer>;
 
-/** Any call, as far as it matters who calls. */
+/** A call with one response. */
+type UnaryCall = ServerUnaryCall<DiscoveryRequest, Buffer>;
+
+/** Any call, as far as access matters. */
 type AnyCall = Pick<Call, "getPeer" | "getAuthContext" | "emit">;
 
-/** A handler of any kind: only one that answers once is given something to answer with. */
+/** A handler of any kind: only that of a unary call gets `answer`. */
 type GuardedHandler = (call: AnyCall, answer: sendUnaryData<unknown> | undefined) => void;
-
-/** How long peers may take to hear of the end before connections are cut, in milliseconds. */
-const STOP_GRACE_MS = 1000;
-
-/** A call that is answered once. */
-type UnaryCall = ServerUnaryCall<DiscoveryRequest, Buffer>;
 
 const OTHER_TYPE = {
   code: status.INVALID_ARGUMENT,
   details: `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing here`,
 };
-
-const NOTHING_IN_FORCE = { code: status.UNAVAILABLE, details: "no configuration is in force yet, ask again" };
-
+const NOTHING_ACTIVE = { code: status.UNAVAILABLE, details: "no configuration is active yet, ask again" };
 const SHUTTING_DOWN = { code: status.UNAVAILABLE, details: "the control plane is shutting down, connect again" };
 
-class GrpcAdsServer implements AdsServer {
+/** The listener; it opens at start. */
+export class AdsServer implements Part {
   readonly name = "ADS listener";
   readonly #deps: AdsServerDeps;
   readonly #options: AdsServerOptions;
   readonly #server: Server;
   readonly #listener: ConnectionListener;
   readonly #warnings: LimitedLog;
-  readonly #budget = createSendBudget();
+  readonly #semaphore = new SendSemaphore();
   readonly #open = new Map<Call, PodStream>();
-  /** Of a drain that goes on. */
-  readonly #endings = new Set<NodeJS.Timeout>();
+  /** The timers of a drain. */
+  readonly #drainTimers = new Set<NodeJS.Timeout>();
   #address: ListenAddress | undefined;
   readonly #unsubscribe: (() => void)[] = [];
-  /** Set while streams are to be looked at again, once for all that happens in a turn. */
-  #looking: NodeJS.Immediate | undefined;
+  /** Set while streams are to be updated, once for all events of a turn. */
+  #updating: NodeJS.Immediate | undefined;
   #isStopping = false;
 
   constructor(deps: AdsServerDeps, options: AdsServerOptions) {
@@ -151,8 +121,8 @@ class GrpcAdsServer implements AdsServer {
     });
     for (const { definition, implementation } of deps.services ?? [])
       this.#server.addService(definition, this.#guard(implementation));
-    // Connections are opened here and injected: of a handshake that fails grpc-js 1.14 tells
-    // nobody, and it takes as many connections as come.
+    // Connections are opened here and injected: grpc-js 1.14 reports no failed handshake and takes
+    // any number of connections.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     this.#warnings = limitLog(deps.log, () => performance.now());
     this.#listener = createAdsListener(
@@ -169,84 +139,86 @@ class GrpcAdsServer implements AdsServer {
       setting: "ADS_PORT",
       what: "ADS",
     });
-    const { snapshots, quarantine } = this.#deps;
-    this.#unsubscribe.push(snapshots.onPublished(() => this.#lookAtStreams()));
-    // What pods that come and go say may change what others are asked, though nothing else is in
-    // force.
-    if (quarantine !== undefined) {
-      this.#unsubscribe.push(quarantine.onChanged(() => (this.#looking ??= setImmediate(() => this.#lookAtStreams()))));
+    const { snapshots, nackPolicy } = this.#deps;
+    this.#unsubscribe.push(snapshots.onPublished(() => this.#updateStreams()));
+    // Pods that connect, answer or leave may change the candidates of others.
+    if (nackPolicy !== undefined) {
+      this.#unsubscribe.push(
+        nackPolicy.onChanged(() => (this.#updating ??= setImmediate(() => this.#updateStreams()))),
+      );
     }
   }
 
+  /** Ends the open streams one after the other within this time, in milliseconds. */
   drain(overMs: number): void {
     const calls = [...this.#open.keys()];
-    spreadDelaysMs(calls.length, overMs).forEach((delayMs, index) => {
-      const call = calls[index];
-      if (call !== undefined)
-        this.#endings.add(setTimeout(() => this.#open.has(call) && refuse(call, SHUTTING_DOWN), delayMs));
+    const delaysMs = drainDelaysMs(calls.length, overMs);
+    calls.forEach((call, index) => {
+      const end = (): unknown => this.#open.has(call) && refuse(call, SHUTTING_DOWN);
+      this.#drainTimers.add(setTimeout(end, delaysMs[index]));
     });
   }
 
+  /** Ends every stream with UNAVAILABLE, then the listener. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    for (const timer of this.#endings) clearTimeout(timer);
+    for (const timer of this.#drainTimers) clearTimeout(timer);
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
-    clearImmediate(this.#looking);
+    clearImmediate(this.#updating);
     const closed = this.#listener.close();
     for (const call of [...this.#open.keys()]) refuse(call, SHUTTING_DOWN);
     const timer = setTimeout(() => {
       this.#server.forceShutdown();
       this.#listener.cut();
     }, STOP_GRACE_MS);
-    // It does not wait until what it said is sent over connections that were injected; the listener
-    // does.
+    // Does not wait for data on injected connections to be sent; closing the listener does.
     this.#server.tryShutdown(() => undefined);
     await closed;
     clearTimeout(timer);
   }
 
+  /** The address it listens on, once started. */
   address(): ListenAddress | undefined {
     return this.#address;
   }
 
+  /** Number of open streams. */
   streams(): number {
     return this.#open.size;
   }
 
-  #lookAtStreams(): void {
-    clearImmediate(this.#looking);
-    this.#looking = undefined;
+  #updateStreams(): void {
+    clearImmediate(this.#updating);
+    this.#updating = undefined;
     for (const stream of this.#open.values()) stream.published();
   }
 
-  /** One answer with what is in force; it is not followed up, and the pod is in no report. */
+  /** One answer with the active snapshot; the pod appears in no report. */
   #fetch(call: UnaryCall, answer: sendUnaryData<Buffer>): void {
     const refusal = this.#refusalFor(call) ?? (isRateLimitConfig(call.request.typeUrl) ? undefined : OTHER_TYPE);
     const snapshot = this.#deps.snapshots.snapshotFor(identityOf(call.request.node).fleet);
     if (refusal !== undefined) answer(refusal);
-    else if (snapshot === undefined) answer(NOTHING_IN_FORCE);
+    else if (snapshot === undefined) answer(NOTHING_ACTIVE);
     else
       answer(null, Buffer.concat(encodeResponse(snapshot.body, { nonce: "1", identifier: this.#options.identifier })));
   }
 
   #accept(call: Call, kind: StreamKind): void {
-    // Without a listener an error event would end the process; what happened is told by the end of
-    // the stream.
+    // Without a listener an error event would end the process; the end of the stream reports it.
     call.on("error", (error) => this.#deps.log.debug("An ADS stream failed", { peer: call.getPeer(), error }));
     const refusal = this.#refusalFor(call);
     if (refusal !== undefined) {
       refuse(call, refusal);
       return;
     }
-    const { snapshots, pods, quarantine, counters, log } = this.#deps;
-    const channel = { peer: call.getPeer(), send: createPieceSender(call) };
-    const stream = createPodStream(
+    const { snapshots, pods, nackPolicy, counters, log } = this.#deps;
+    const stream = new PodStream(
       {
-        channel,
+        channel: { peer: call.getPeer(), send: chunkedWriter(call) },
         snapshotFor: (fleet) => snapshots.snapshotFor(fleet),
         pods,
-        ...(quarantine === undefined ? {} : { quarantine }),
-        budget: this.#budget,
+        nackPolicy,
+        semaphore: this.#semaphore,
         counters,
         log,
       },
@@ -254,28 +226,25 @@ class GrpcAdsServer implements AdsServer {
     );
     this.#open.set(call, stream);
     call.on("data", (request: DiscoveryRequest) => this.#receive(call, stream, request));
-    // The client has nothing more to say: so have we, once what it asked for has been sent.
-    call.on("end", () => stream.heardOut(() => call.end()));
+    call.on("end", () => stream.halfClosed(() => call.end()));
     const ended = (): void => {
       this.#open.delete(call);
       stream.ended();
     };
-    call.on("cancelled", ended);
-    call.on("close", ended);
-    call.on("finish", ended);
+    for (const event of ["cancelled", "close", "finish"]) call.on(event, ended);
   }
 
   #receive(call: Call, stream: PodStream, request: DiscoveryRequest): void {
     const violation = stream.receive(request);
     if (violation === undefined) return;
-    this.#warnings.warn("Ended an ADS stream, the client broke the protocol", {
+    this.#warnings.warn("Ended an ADS stream, the client violated the protocol", {
       peer: call.getPeer(),
-      text: violation.message,
+      text: violation,
     });
-    refuse(call, { code: status.INVALID_ARGUMENT, details: violation.message });
+    refuse(call, { code: status.INVALID_ARGUMENT, details: violation });
   }
 
-  /** Calls of other services are let in as pods are. */
+  /** Applies the rules of access to the methods of a further service. */
   #guard(implementation: UntypedServiceImplementation): UntypedServiceImplementation {
     const guarded = Object.entries(implementation).map(([method, handle]) => {
       const guard = (call: AnyCall, answer?: sendUnaryData<unknown>): void => {
@@ -292,13 +261,14 @@ class GrpcAdsServer implements AdsServer {
   #refusalFor(call: AnyCall): CallRefusal | undefined {
     const { security, refused } = this.#deps;
     if (this.#isStopping) return SHUTTING_DOWN;
-    if (this.#open.size >= (this.#options.streamsMax ?? STREAMS_MAX)) {
+    const streams = this.#open.size;
+    if (streams >= (this.#options.streamsMax ?? STREAMS_MAX)) {
       refused?.("too-many-streams");
-      this.#warnings.warn("Refused a call on the port for pods, as many streams are open as one replica has", {
+      this.#warnings.warn("Refused a call on the port for pods, the replica has its maximum of streams", {
         peer: call.getPeer(),
-        streams: this.#open.size,
+        streams,
       });
-      return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${this.#open.size} streams already` };
+      return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${streams} streams already` };
     }
     const refusal = nameRefusal(call, security, this.#warnings);
     if (refusal !== undefined) refused?.("name-not-allowed");

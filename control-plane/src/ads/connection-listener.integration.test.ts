@@ -18,9 +18,9 @@ import {
   until,
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
-import { type AdsRefusal, type AdsServer, type AdsServerOptions, createAdsServer } from "./ads-server.ts";
-import { createPodRegistry } from "../pods/pod-registry.ts";
-import { FakeCounters } from "./fake-ads-stream.suite.ts";
+import { type AdsRefusal, AdsServer, type AdsServerOptions } from "./ads-server.ts";
+import { PodRegistry } from "../pods/pod-registry.ts";
+import { FakeCounters } from "./stream/fake-ads-stream.suite.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -58,12 +58,12 @@ describe("ConnectionListener", () => {
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
     const snapshots = { snapshotFor: () => undefined, onPublished: () => () => undefined };
-    server = createAdsServer(
+    server = new AdsServer(
       {
         log,
         security,
         snapshots,
-        pods: createPodRegistry({ clock: () => 0 }),
+        pods: new PodRegistry({ clock: () => 0 }),
         counters: new FakeCounters(),
         refused: (reason) => refusals.push(reason),
       },
@@ -233,7 +233,7 @@ describe("ConnectionListener", () => {
     expect(told.length).toBeLessThanOrEqual(5 * (seconds + 1));
   });
 
-  it("counts a pod with no name that is allowed, and cuts what is told of its names", async () => {
+  it("counts a pod with no name that is allowed, and shortens its names in the log", async () => {
     const port = await open({ kind: "mutual-tls", files, allowedNames: ["ratelimit"] });
     const names = Array.from({ length: 300 }, (_, index) => `pod-${index}.example.test`);
     const pod = new RealPod(port, await certificates.issueClient(names));
@@ -266,7 +266,7 @@ describe("ConnectionListener", () => {
     expect(lines).toContainEqual(
       expect.objectContaining({
         level: "warning",
-        "@message": "Refused a call on the port for pods, as many streams are open as one replica has",
+        "@message": "Refused a call on the port for pods, the replica has its maximum of streams",
         streams: 1,
       }),
     );
@@ -286,7 +286,7 @@ describe("ConnectionListener", () => {
     for (const client of clients) client.request({ type: "" });
     for (const client of clients) await client.ended();
     const seconds = Math.ceil((performance.now() - startedMs) / 1000);
-    const told = lines.filter((line) => line["@message"] === "Ended an ADS stream, the client broke the protocol");
+    const told = lines.filter((line) => line["@message"] === "Ended an ADS stream, the client violated the protocol");
     expect(told.length).toBeGreaterThan(0);
     expect(told.length).toBeLessThanOrEqual(5 * (seconds + 1));
   });

@@ -10,12 +10,12 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { afterEach, expect, it } from "vitest";
 
-import { createPodRegistry } from "../pods/pod-registry.ts";
+import { PodRegistry } from "../pods/pod-registry.ts";
 import { encodeResource } from "../snapshot/response-bytes.ts";
-import { buildSnapshot, type Snapshot } from "../snapshot/snapshot.ts";
+import { Snapshot } from "../snapshot/snapshot.ts";
 import { RealPod, until } from "./ads-client.suite.ts";
-import { type AdsServer, createAdsServer } from "./ads-server.ts";
-import { FakeCounters } from "./fake-ads-stream.suite.ts";
+import { AdsServer } from "./ads-server.ts";
+import { FakeCounters } from "./stream/fake-ads-stream.suite.ts";
 
 /**
  * Bytes of a large response: several times what flow control lets pass to a pod that does not read.
@@ -74,7 +74,7 @@ afterEach(async () => {
 
 function snapshotOf(requestsPerUnit: number, bytes: number): Snapshot {
   const domain = `${requestsPerUnit}-${"d".repeat(bytes)}`;
-  return buildSnapshot([
+  return new Snapshot([
     {
       name: "default/large",
       domain,
@@ -108,7 +108,7 @@ async function timeTwoPushes(port: number, push: (bytes: number) => void): Promi
 }
 
 /**
- * Starts the listener; the function puts a snapshot of so many bytes in force, another one each
+ * Starts the listener; the function publishes a snapshot of so many bytes, another one each
  * time.
  */
 async function serve(): Promise<(bytes: number) => void> {
@@ -122,12 +122,12 @@ async function serve(): Promise<(bytes: number) => void> {
       return () => undefined;
     },
   };
-  server = createAdsServer(
+  server = new AdsServer(
     {
       log: silentLog(),
       security: { kind: "plaintext" },
       snapshots,
-      pods: createPodRegistry({ clock: () => 0 }),
+      pods: new PodRegistry({ clock: () => 0 }),
       counters: new FakeCounters(),
     },
     { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000 },

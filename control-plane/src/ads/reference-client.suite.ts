@@ -22,7 +22,7 @@ import {
 } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-import { expectLawful, requestOf } from "./fake-ads-stream.suite.ts";
+import { expectLawful, requestOf } from "./stream/fake-ads-stream.suite.ts";
 
 /** What a Go gRPC client receives at most, in bytes. */
 const RECEIVE_MAX_BYTES = 4 * 1024 * 1024;
@@ -42,7 +42,7 @@ export interface ReferenceClientOptions {
 
 /** The client. It dials when it is made, and until it is closed. */
 export class ReferenceClient {
-  /** Domains in force, sorted, with the requests per unit of their first rule. */
+  /** Domains active, sorted, with the requests per unit of their first rule. */
   rules: Readonly<Record<string, number>> = {};
   /** How many responses it has received, on all streams. */
   received = 0;

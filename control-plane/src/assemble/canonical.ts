@@ -1,14 +1,10 @@
-// One form for equal rules: what a message holds must not depend on the order in which somebody
-// wrote the keys of a mapping.
+// One form for equal rules: a message must not depend on the order of keys in the YAML.
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-/**
- * The same rules with the keys of all metadata sorted. The order of rules means something and
- * stays.
- */
+/** The same rules with the keys of all metadata sorted. The order of rules matters and stays. */
 export function canonicalModel(model: RateLimitConfigModel): RateLimitConfigModel {
   return { ...model, descriptors: model.descriptors.map(canonicalDescriptor) };
 }

@@ -1,8 +1,8 @@
-// Manifests for tests, and what the source makes of them. Only tests import it.
+// Manifests for tests, and the state of a source that reads them.
 import { readContent } from "../source/directory/read-manifest-file.ts";
 import type { SourceState } from "../source/source.ts";
 
-/** What a manifest of a test may say; the rest is the same in all of them. */
+/** The fields in which manifests of tests differ. */
 export interface ManifestText {
   readonly name: string;
   readonly domain: string;
@@ -11,7 +11,7 @@ export interface ManifestText {
   readonly fleets?: readonly string[];
   readonly requestsPerUnit?: number;
   readonly unit?: string;
-  /** How many further rules it has, of a little more than a thousand bytes each. */
+  /** Number of further rules, of a little more than a thousand bytes each. */
   readonly largeRules?: number;
 }
 
@@ -49,7 +49,7 @@ export function manifest({
   ].join("\n");
 }
 
-/** The state of a source that holds these files, by path. */
+/** The state of a source with these files, by path. */
 export function stateOf(files: Readonly<Record<string, string>>): SourceState {
   const contents = Object.entries(files).map(([path, text]) => readContent(path, text));
   return {
@@ -58,7 +58,7 @@ export function stateOf(files: Readonly<Record<string, string>>): SourceState {
   };
 }
 
-/** The state of a source that holds these manifests, each in a file of its own name. */
+/** The state of a source with these manifests, each in a file of its own name. */
 export function stateOfManifests(...manifests: readonly ManifestText[]): SourceState {
   return stateOf(Object.fromEntries(manifests.map((text, index) => [`${index}-${text.name}.yaml`, manifest(text)])));
 }

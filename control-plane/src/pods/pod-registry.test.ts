@@ -1,7 +1,7 @@
 // Tests of pod-registry.ts: what is known of pods, in which order, and who hears of changes.
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { createPodRegistry, type PodChange, type PodRegistry, type PodReport } from "./pod-registry.ts";
+import { PodRegistry, type PodChange, type PodReport } from "./pod-registry.ts";
 
 describe("PodRegistry", () => {
   let nowMs: number;
@@ -13,7 +13,7 @@ describe("PodRegistry", () => {
 
   beforeEach(() => {
     nowMs = 100;
-    pods = createPodRegistry({ clock: () => nowMs });
+    pods = new PodRegistry({ clock: () => nowMs });
   });
 
   it("lists pods by node id, and those with the same one by the age of their stream", () => {

@@ -3,10 +3,10 @@ import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest, type ManifestText } from "../assemble/manifests.suite.ts";
-import { createPodRegistry, type PodRegistry, type PodReport } from "../pods/pod-registry.ts";
+import { PodRegistry, type PodReport } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { createPushFollower, type PushFollowerDeps, type Span } from "./push-follower.ts";
-import { AT_MS, publisherOf, snapshotIn } from "./rollout-facts.suite.ts";
+import { PushFollower, type PushFollowerDeps, type Span } from "./push-follower.ts";
+import { AT_MS, publisherOf, snapshotIn } from "./rollout/rollout-facts.suite.ts";
 
 /** A span that remembers what it was told. */
 interface RecordedSpan {
@@ -18,13 +18,13 @@ interface RecordedSpan {
   endMs: number | undefined;
 }
 
-describe("createPushFollower()", () => {
+describe("PushFollower", () => {
   let spans: RecordedSpan[];
   let lines: Record<string, unknown>[];
   let pods: PodRegistry;
   let state: PublisherState;
   let publish: (...manifests: readonly ManifestText[]) => void;
-  let follower: ReturnType<typeof createPushFollower>;
+  let follower: PushFollower;
 
   function connect(nodeId: string, fleet = "gateway"): PodReport {
     return pods.connected({ nodeId, fleet, namespace: "", pod: "", peer: "192.0.2.1:4711" });
@@ -62,7 +62,7 @@ describe("createPushFollower()", () => {
     vi.useFakeTimers({ now: AT_MS });
     spans = [];
     lines = [];
-    pods = createPodRegistry({ clock: Date.now });
+    pods = new PodRegistry({ clock: Date.now });
     state = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
     const listeners = new Set<() => void>();
     publish = (...manifests) => {
@@ -93,7 +93,7 @@ describe("createPushFollower()", () => {
         (span as unknown as { recorded: RecordedSpan }).recorded.failure = message;
       },
     };
-    follower = createPushFollower(deps);
+    follower = new PushFollower(deps);
     follower.start();
   });
 
@@ -132,7 +132,7 @@ describe("createPushFollower()", () => {
     expect(lines).toMatchObject([
       {
         level: "info",
-        "@message": "Every connected pod has accepted the snapshot",
+        "@message": "Every connected pod has ACKed the snapshot",
         fleet: "*",
         version: version(),
         pods: 2,
@@ -170,7 +170,7 @@ describe("createPushFollower()", () => {
     expect(spans[1]?.attributes["weir.resources.changed"]).toEqual(["default/b", "default/a"]);
   });
 
-  it("ends at once when no pod is connected, and says nothing", () => {
+  it("ends immediately when no pod is connected, and says nothing", () => {
     expect(spans).toMatchObject([{ endMs: AT_MS, attributes: { "weir.outcome": "no pods", "weir.pods": 0 } }]);
     expect(lines).toEqual([]);
   });
@@ -188,7 +188,7 @@ describe("createPushFollower()", () => {
     expect(lines).toMatchObject([
       {
         level: "warning",
-        "@message": "Every connected pod has answered, and not all accepted the snapshot",
+        "@message": "Every connected pod has answered, and not all ACKed the snapshot",
         accepted: 1,
         rejected: 1,
       },
@@ -294,7 +294,7 @@ describe("createPushFollower()", () => {
     publish({ name: "b", domain: "beta" });
     pod.sent(version());
     pod.rejected(version(), "no");
-    // The same content is in force for its fleet, which is named for the first time.
+    // The same content is active for its fleet, which is named for the first time.
     publish({ name: "b", domain: "beta", fleets: ["gateway"] });
     expect(spans.at(-1)?.attributes).toMatchObject({
       "weir.fleet": "gateway",

@@ -1,20 +1,17 @@
 // Follows each push from the change of resources to the last answer of the pods that were connected
-// then: one span, and one line when it is over. What single pods do is told elsewhere.
+// then: one span, and one log line at the end.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
-import { standingOf } from "../pods/pod-standing.ts";
+import { syncStatusOf } from "../pods/sync-status.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
 import { OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 
-/**
- * How long pods may take to answer until that is told, in milliseconds; the reference's client
- * answers within a second.
- */
+/** When missing answers are logged, in milliseconds; envoyproxy/ratelimit takes a second. */
 const ANSWER_MAX_MS = 60_000;
 
 /** Most names in an attribute or a line. */
@@ -23,10 +20,10 @@ const NAMES_MAX = 20;
 /** How a push ended. */
 type Outcome = "accepted" | "rejected" | "unanswered" | "superseded" | "no pods" | "stopped";
 
-/** A span as far as it is used here. */
+/** A span. */
 export type Span = ReturnType<NonNullable<Tracing["tracer"]>["startSpan"]>;
 
-/** Marks what a span stands for as failed. */
+/** Marks a span as failed. */
 export type MarkFailed = (span: Span, message: string) => void;
 
 /** What pushes are followed with. */
@@ -41,25 +38,13 @@ export interface PushFollowerDeps {
   readonly markFailed?: MarkFailed | undefined;
 }
 
-/** Follows pushes from start on. */
-export interface PushFollower extends Part {
-  start(): void;
-  /** Ends the spans that are open, and begins no more. May be called more than once. */
-  stop(): void;
-}
-
-/** Makes a follower. */
-export function createPushFollower(deps: PushFollowerDeps): PushFollower {
-  return new SpanningFollower(deps);
-}
-
 /** A push that is not over. */
 interface Push {
   readonly fleet: string;
   readonly snapshot: Snapshot;
   readonly changedMs: number;
   readonly pods: number;
-  /** Pods that were connected and have not answered, as they stand. */
+  /** Pods that were connected and have not answered. */
   readonly waiting: Set<PodState>;
   readonly span: Span | undefined;
   readonly timer: NodeJS.Timeout | undefined;
@@ -67,7 +52,8 @@ interface Push {
   rejected: number;
 }
 
-class SpanningFollower implements PushFollower {
+/** Follows pushes from start on. */
+export class PushFollower implements Part {
   readonly name = "push follower";
   readonly #deps: PushFollowerDeps;
   /** The push that each fleet is in. */
@@ -88,6 +74,7 @@ class SpanningFollower implements PushFollower {
     this.#published();
   }
 
+  /** Ends the open spans, and begins no more. May be called more than once. */
   stop(): void {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     for (const push of [...this.#open.values()]) this.#end(push, "stopped");
@@ -120,10 +107,10 @@ class SpanningFollower implements PushFollower {
     const { publication } = publisher.state();
     const isMember = (pod: PodState): boolean => (publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS) === fleet;
     const members = pods.list().filter(isMember);
-    // Pods of a fleet that is named for the first time are of another push no longer.
+    // Pods of a newly named fleet no longer belong to another push.
     for (const other of [...this.#open.values()]) this.#release(other, members);
     const waiting = new Set(members.filter((pod) => hasToAnswer(pod, snapshot.version)));
-    // Of all fleets at once it takes time: only for those who look at spans.
+    // Computed for spans only: for all fleets in one turn it takes time.
     const changed = tracer === undefined ? [] : changedNames(before, snapshot);
     const span = tracer?.startSpan("push", {
       startTime: changedMs,
@@ -188,21 +175,21 @@ class SpanningFollower implements PushFollower {
     if (span !== undefined && (outcome === "rejected" || outcome === "unanswered"))
       this.#deps.markFailed?.(span, `pods: ${outcome}`);
     span?.end(this.#deps.clock());
-    this.#tell(push, outcome);
+    this.#log(push, outcome);
   }
 
-  #tell({ fleet, snapshot, changedMs, pods, accepted, rejected, waiting }: Push, outcome: Outcome): void {
+  #log({ fleet, snapshot, changedMs, pods, accepted, rejected, waiting }: Push, outcome: Outcome): void {
     const { log, clock } = this.#deps;
     const fields = { fleet: fleetName(fleet), version: snapshot.version, pods };
     switch (outcome) {
       case "accepted":
-        log.info("Every connected pod has accepted the snapshot", {
+        log.info("Every connected pod has ACKed the snapshot", {
           ...fields,
           tookMs: Math.max(0, clock() - changedMs),
         });
         break;
       case "rejected":
-        log.warn("Every connected pod has answered, and not all accepted the snapshot", {
+        log.warn("Every connected pod has answered, and not all ACKed the snapshot", {
           ...fields,
           accepted,
           rejected,
@@ -227,15 +214,12 @@ class SpanningFollower implements PushFollower {
   }
 }
 
-/**
- * Who has the version already has nothing to answer; nor has who rejected it: it is not sent that
- * again.
- */
+/** A pod that has ACKed or NACKed the version already is not sent it again. */
 function hasToAnswer(pod: PodState, version: string): boolean {
-  return standingOf(pod, version) === "pending";
+  return syncStatusOf(pod, version) === "pending";
 }
 
-/** How a push ended for which nobody is waited any more. */
+/** The outcome when no pod is waited for any more. */
 function outcomeOf({ accepted, rejected }: Push): Outcome {
   if (rejected > 0) return "rejected";
   return accepted > 0 ? "accepted" : "no pods";

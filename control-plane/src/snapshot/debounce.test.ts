@@ -1,7 +1,7 @@
 // Tests of debounce.ts under a clock that the test moves.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { createDebounce, type Debounce } from "./debounce.ts";
+import { Debounce } from "./debounce.ts";
 
 const OPTIONS = { quietMs: 100, maxMs: 1000 };
 
@@ -28,7 +28,7 @@ describe("Debounce", () => {
       runsMs.push(nowMs);
       return work();
     };
-    debounce = createDebounce(run, () => nowMs, OPTIONS);
+    debounce = new Debounce(run, () => nowMs, OPTIONS);
   });
 
   afterEach(() => {

@@ -1,51 +1,34 @@
-// Turns a burst of changes into one piece of work: it runs when changes have been quiet for a
-// while, and during an endless burst now and then.
+// Turns a burst of changes into one run: after a quiet period, and at the latest after a maximum
+// wait.
 
-/**
- * How long changes must be quiet, and how long they can put the work off at most, in milliseconds.
- */
+/** How long changes must be quiet, and how long they can delay a run at most, in milliseconds. */
 export interface DebounceOptions {
   readonly quietMs: number;
   readonly maxMs: number;
 }
 
-/** Work that is put off. */
-export interface Debounce {
-  /** Notes a change. */
-  changed(): void;
-  /** Forgets what is noted; nothing runs any more. */
-  stop(): void;
-  /** Resolves when a run that is going on has ended. */
-  settled(): Promise<void>;
-}
-
-/**
- * Puts off `run`, which must not reject. Runs never overlap: a change during one is noted for the
- * next.
- */
-export function createDebounce(run: () => Promise<void>, clock: () => number, options: DebounceOptions): Debounce {
-  return new QuietDebounce(run, clock, options);
-}
-
-class QuietDebounce implements Debounce {
+/** Delays a run until changes are quiet. Runs never overlap: a change during one causes another. */
+export class Debounce {
   readonly #run: () => Promise<void>;
   readonly #clock: () => number;
   readonly #options: DebounceOptions;
   #timer: NodeJS.Timeout | undefined;
-  /** When the first change since the last run was noted. */
+  /** The time of the first change since the last run. */
   #firstMs: number | undefined;
   #running: Promise<void> | undefined;
   #isStopped = false;
 
+  /** `run` must not reject; `clock` gives milliseconds. */
   constructor(run: () => Promise<void>, clock: () => number, options: DebounceOptions) {
     this.#run = run;
     this.#clock = clock;
     this.#options = options;
   }
 
+  /** Records a change. */
   changed(): void {
     const nowMs = this.#clock();
-    // A clock that is put back must not put the work off by as much again.
+    // A clock that is set back must not delay the run by as much again.
     this.#firstMs = Math.min(this.#firstMs ?? nowMs, nowMs);
     if (this.#running !== undefined || this.#isStopped) return;
     clearTimeout(this.#timer);
@@ -53,11 +36,13 @@ class QuietDebounce implements Debounce {
     this.#timer = setTimeout(() => this.#start(), Math.max(0, dueMs - nowMs));
   }
 
+  /** Drops recorded changes and starts no further run. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
   }
 
+  /** Resolves when the run in progress has ended. */
   async settled(): Promise<void> {
     await this.#running;
   }

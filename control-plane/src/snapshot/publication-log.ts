@@ -1,29 +1,27 @@
-// What a person at the terminal hears of changes: each once, when it comes, and not again while it
-// lasts.
+// Logs what changes in refusals, NACKs and published snapshots: each change once, when it happens.
 import type { Log } from "@weir/common/log/log";
 
-import type { Assembly, Refusal } from "../assemble/assembly.ts";
-import { OTHER_FLEETS, publicationFor } from "./publication.ts";
-import type { FleetPublication, Publication } from "./publication.ts";
-import type { RejectedResource, Rejections } from "./rejections.ts";
+import type { DesiredConfiguration, Refusal } from "../assemble/desired-configuration.ts";
+import type { NackedResource, Nacks } from "./nacks.ts";
+import { type FleetPublication, OTHER_FLEETS, type Publication, publicationFor } from "./publication.ts";
 
-/** How {@link OTHER_FLEETS} is called where people read it. */
+/** The name of {@link OTHER_FLEETS} in logs and reports. */
 const OTHER_FLEETS_NAME = "*";
 
-/** A fleet as people read it. */
+/** A fleet's name in logs and reports. */
 export function fleetName(fleet: string): string {
   return fleet === OTHER_FLEETS ? OTHER_FLEETS_NAME : fleet;
 }
 
-/** Tells what has newly been refused, and when everything is good again. */
-export function logRefusals(log: Log, before: Assembly | undefined, after: Assembly): void {
+/** Logs each new refusal, and the end of all refusals. */
+export function logRefusals(log: Log, before: DesiredConfiguration | undefined, after: DesiredConfiguration): void {
   const known = new Set(before?.refusals.map(identityOf));
   for (const refusal of after.refusals) {
     if (known.has(identityOf(refusal))) continue;
     const { place, field, message, reason, resource, keepsLastGood } = refusal;
-    log.warn(keepsLastGood ? "Refused a manifest, its last good resources stay in force" : "Refused a manifest", {
+    log.warn(keepsLastGood ? "Rejected a manifest, its last good resources stay active" : "Rejected a manifest", {
       file: place.file,
-      // Objects of a cluster have none.
+      // 0 for objects of a cluster, which have neither.
       line: place.line === 0 ? undefined : place.line,
       column: place.column === 0 ? undefined : place.column,
       field: field === "" ? undefined : field,
@@ -33,60 +31,56 @@ export function logRefusals(log: Log, before: Assembly | undefined, after: Assem
     });
   }
   if (known.size > 0 && after.refusals.length === 0)
-    log.info("All manifests are good again", { resources: after.accepted.length });
+    log.info("All manifests are valid again", { resources: after.accepted.length });
 }
 
-/** Tells which resources have newly been quarantined, and which are no longer. */
-export function logQuarantine(log: Log, before: Rejections, after: Rejections): void {
+/** Logs which resources are newly quarantined, and which are no longer. */
+export function logNacks(log: Log, before: Nacks, after: Nacks): void {
   const [known, now] = [quarantined(before), quarantined(after)];
   for (const [id, { fleet, resource, serves, message }] of now) {
     if (known.get(id)?.serves === serves) continue;
-    const what = serves === "last-good" ? "its last accepted form is in force" : "it is left out";
-    log.error(`Quarantined a resource that pods reject, ${what}`, { fleet: fleetName(fleet), resource, text: message });
+    const instead = serves === "last-good" ? "its last ACKed form is active" : "it is left out";
+    log.error(`Quarantined a resource that pods NACK, ${instead}`, {
+      fleet: fleetName(fleet),
+      resource,
+      text: message,
+    });
   }
   for (const [id, { fleet, resource }] of known) {
-    if (!now.has(id)) log.info("A resource is out of quarantine", { fleet: fleetName(fleet), resource });
+    if (!now.has(id)) log.info("Ended the quarantine of a resource", { fleet: fleetName(fleet), resource });
   }
 }
 
-function quarantined({ resources }: Rejections): ReadonlyMap<string, RejectedResource> {
-  const inForce = resources.filter(({ serves }) => serves !== "present");
-  return new Map(inForce.map((rejected) => [JSON.stringify([rejected.fleet, rejected.resource]), rejected]));
+function quarantined({ resources }: Nacks): ReadonlyMap<string, NackedResource> {
+  const excluded = resources.filter(({ serves }) => serves !== "present");
+  return new Map(excluded.map((nacked) => [JSON.stringify([nacked.fleet, nacked.resource]), nacked]));
 }
 
 /**
- * Tells which fleets have another snapshot, which are kept from one, and which have none of their
- * own any more; returns the first.
+ * Logs which fleets have another snapshot, which newer content is held back, and which fleets no
+ * longer have a snapshot of their own; returns the fleets with another snapshot.
  */
 export function logPublication(log: Log, before: Publication, after: Publication): readonly string[] {
   const changed: string[] = [];
   for (const [fleet, now] of after) {
     const earlier = publicationFor(before, fleet);
     const { snapshot } = now;
-    // A fleet that is named for the first time has a line of its own, even when it is sent the same
-    // as before.
+    // A fleet that is named for the first time has its own line, even with the same content.
     if (snapshot !== undefined && (snapshot.version !== earlier?.snapshot?.version || !before.has(fleet))) {
       changed.push(fleet);
-      const fields = {
-        version: snapshot.version,
-        resources: snapshot.resources.length,
-        bytes: snapshot.sizeBytes,
-        fleet: fleetName(fleet),
-      };
-      log.info("Published snapshot", fields);
+      const { version, resources, sizeBytes: bytes } = snapshot;
+      log.info("Published snapshot", { version, resources: resources.length, bytes, fleet: fleetName(fleet) });
     }
     if (now.hold !== undefined) logHold(log, fleet, earlier, now.hold);
     else if (earlier?.hold !== undefined && snapshot === earlier.snapshot) {
-      log.info("What is in force is wanted again, nothing is held back any more", {
-        fleet: fleetName(fleet),
-        version: snapshot?.version,
-      });
+      const fields = { fleet: fleetName(fleet), version: snapshot?.version };
+      log.info("The active snapshot is the wanted one again, nothing is held back", fields);
     }
   }
   for (const fleet of before.keys()) {
     if (after.has(fleet)) continue;
     const version = publicationFor(after, fleet)?.snapshot?.version;
-    log.info("No resource names this fleet any more, it has the snapshot of all others", { fleet, version });
+    log.info("No resource names this fleet any more, it gets the snapshot of all other fleets", { fleet, version });
   }
   return changed;
 }
@@ -101,20 +95,20 @@ function logHold(
   const fields = { fleet: fleetName(fleet), version: earlier?.snapshot?.version };
   switch (hold.kind) {
     case "empty":
-      log.warn("There is no resource, which is published only if it stays so", {
+      log.warn("No resource is left, the empty snapshot is published if that lasts", {
         ...fields,
         waitMs: hold.untilMs - hold.sinceMs,
       });
       break;
     case "too-large":
-      log.error("The snapshot is too large and not published, the one before stays in force", {
+      log.error("The snapshot is too large and not published, the one before stays active", {
         ...fields,
         bytes: hold.sizeBytes,
         resources: hold.resources,
       });
       break;
     case "rejected":
-      log.error("Pods rejected the snapshot and named no resource, what they accepted last is in force again", {
+      log.error("Pods NACKed the snapshot and named no resource, the last ACKed one is active again", {
         fleet: fields.fleet,
         rejected: hold.version,
         text: hold.message,

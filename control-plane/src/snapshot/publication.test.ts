@@ -2,7 +2,7 @@
 // protocol's test list.
 import { describe, expect, it } from "vitest";
 
-import { assemble } from "../assemble/assemble.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { nextReleaseMs, OTHER_FLEETS, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import { buildSnapshots, type SnapshotSet } from "./snapshot.ts";
@@ -13,11 +13,11 @@ const GOLD: ManifestText = { name: "g", domain: "gold", fleets: ["gold"] };
 const LARGE: ManifestText = { name: "large", domain: "large", largeRules: 200 };
 
 function setOf(...manifests: readonly ManifestText[]): SnapshotSet {
-  return buildSnapshots(assemble(stateOfManifests(...manifests)));
+  return buildSnapshots(translateResources(stateOfManifests(...manifests)));
 }
 
 /**
- * What comes into force when these sets are wanted one after the other, each at its time in
+ * What becomes active when these sets are wanted one after the other, each at its time in
  * milliseconds.
  */
 function after(...steps: readonly (readonly [atMs: number, wanted: SnapshotSet])[]): Publication {
@@ -33,7 +33,7 @@ function shown(publication: Publication, fleet = OTHER_FLEETS): readonly unknown
 }
 
 describe("publish()", () => {
-  it("publishes a set that is not empty at once", () => {
+  it("publishes a set that is not empty immediately", () => {
     expect(shown(after([0, setOf(A)]))).toEqual([["default/a"], undefined]);
   });
 
@@ -69,7 +69,7 @@ describe("publish()", () => {
     expect(shown(after([0, setOf()], [10_000, setOf()]))).toEqual([[], undefined]);
   });
 
-  it("publishes an empty set at once when no wait is set", () => {
+  it("publishes an empty set immediately when no wait is set", () => {
     expect(shown(publish(UNPUBLISHED, setOf(), 0, { ...OPTIONS, allowEmptyAfterMs: 0 }))).toEqual([[], undefined]);
   });
 

@@ -1,56 +1,48 @@
-// Which snapshots are in force: the wanted ones, unless one is too large or suspiciously empty;
-// then the fleet keeps what it has. Pure: time comes in.
+// Decides which snapshots are active: the wanted ones, unless one is too large or suddenly empty;
+// then the fleet keeps its snapshot. Pure: time comes in.
 import type { Restoration, Snapshot, SnapshotSet } from "./snapshot.ts";
 
-/**
- * Stands for every fleet without a snapshot of its own; no fleet has this name, because names are
- * not empty.
- */
+/** Every fleet without a snapshot of its own. No fleet has this name: names are not empty. */
 export const OTHER_FLEETS = "";
 
-/** Why a fleet is not sent what is wanted for it. */
+/** Why a fleet is not sent the wanted snapshot. */
 export type Hold =
-  /**
-   * Nothing is left of the resources: it may be an accident, and is sent when it has stayed so
-   * until then.
-   */
+  /** No resource is left, which may be an accident: published if it is still so at `untilMs`. */
   | { readonly kind: "empty"; readonly sinceMs: number; readonly untilMs: number }
   /** The snapshot is larger than pods can receive; `resources` are those that made it so. */
   | { readonly kind: "too-large"; readonly sizeBytes: number; readonly resources: readonly string[] }
   /**
-   * Pods rejected that version without naming a resource that could be left out; what they accepted
-   * last is in force until something else is wanted.
+   * Pods NACKed that version without naming a resource that could be left out; the last ACKed one
+   * is active until something else is wanted.
    */
   | ({ readonly kind: "rejected" } & Restoration);
 
-/** What one fleet is sent. */
+/** The snapshot of one fleet. */
 export interface FleetPublication {
   /** undefined: nothing yet. */
   readonly snapshot: Snapshot | undefined;
   readonly hold: Hold | undefined;
 }
 
-/** What is in force, by fleet; fleets that are not listed have what {@link OTHER_FLEETS} has. */
+/** The active snapshots by fleet; unlisted fleets have that of {@link OTHER_FLEETS}. */
 export type Publication = ReadonlyMap<string, FleetPublication>;
 
-/** Bounds of what is published. */
+/** Bounds of a publication. */
 export interface PublicationOptions {
   readonly snapshotMaxBytes: number;
-  /**
-   * How long a set must stay empty before it is published, in milliseconds; 0 publishes it at once.
-   */
+  /** How long a set must stay empty until it is published, in milliseconds; 0: no wait. */
   readonly allowEmptyAfterMs: number;
 }
 
 /** Nothing is published. */
 export const UNPUBLISHED: Publication = new Map();
 
-/** What is in force for a fleet. */
+/** The active snapshot of a fleet. */
 export function publicationFor(publication: Publication, fleet: string): FleetPublication | undefined {
   return publication.get(fleet) ?? publication.get(OTHER_FLEETS);
 }
 
-/** What comes into force when these snapshots are wanted. */
+/** The publication after `current` when these snapshots are wanted. */
 export function publish(
   current: Publication,
   wanted: SnapshotSet,
@@ -73,8 +65,7 @@ export function publish(
         ? { snapshot: wanted.others, restored: othersRestored }
         : { snapshot: own, restored: wanted.restored?.get(fleet) };
     const decided = decide(publicationFor(current, fleet), offered, nowMs, options);
-    // A fleet that no resource names any more joins the others as soon as it is sent what they are
-    // sent.
+    // A fleet that no resource names any more joins the others as soon as it has their snapshot.
     if (wanted.byFleet.has(fleet) || decided.snapshot?.version !== others.snapshot?.version) next.set(fleet, decided);
   }
   return next;
@@ -86,7 +77,7 @@ export function nextReleaseMs(publication: Publication): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** What may be published for one fleet. */
+/** The wanted snapshot of one fleet. */
 interface Offered {
   readonly snapshot: Snapshot;
   readonly restored: Restoration | undefined;
@@ -99,11 +90,11 @@ function decide(
   options: PublicationOptions,
 ): FleetPublication {
   const before = current?.snapshot;
-  // It was in force once: what it must not be was looked at then.
+  // It was active before, so its bounds were checked then.
   if (restored !== undefined) {
     return { snapshot: before?.version === wanted.version ? before : wanted, hold: { kind: "rejected", ...restored } };
   }
-  // Same content: the same object stays, so that "nothing changed" is one comparison everywhere.
+  // The same object stays for the same content: one comparison shows that nothing changed.
   if (before?.version === wanted.version) return { snapshot: before, hold: undefined };
   if (wanted.sizeBytes > options.snapshotMaxBytes) {
     return {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
 import type { Source, SourceCondition, SourceState } from "../source/source.ts";
-import { createPublisher, type Publisher } from "./publisher.ts";
+import { Publisher } from "./publisher.ts";
 
 const OPTIONS = { debounceQuietMs: 100, debounceMaxMs: 1000, snapshotMaxBytes: 100_000, allowEmptyAfterMs: 10_000 };
 const A: ManifestText = { name: "a", domain: "alpha" };
@@ -76,7 +76,7 @@ describe("Publisher", () => {
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
     spans = [];
-    publisher = createPublisher({ log, clock: Date.now, tracer: { startSpan: recordSpan } as never }, OPTIONS);
+    publisher = new Publisher({ log, clock: Date.now, tracer: { startSpan: recordSpan } as never }, OPTIONS);
     publisher.use(source);
     publisher.onPublished(() => (told += 1));
     observed = 0;
@@ -134,7 +134,7 @@ describe("Publisher", () => {
     expect(source.reads).toBe(1);
   });
 
-  it("tells when the first change was noted that led to what is in force, also when the source could not be read at first", async () => {
+  it("tells when the first change was noted that led to the active snapshot, also when the source could not be read at first", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     expect(publisher.state().changedMs).toEqual(new Map([["", 1_000_000]]));
@@ -158,7 +158,7 @@ describe("Publisher", () => {
   it("tells who follows its state of every change, and nobody who has gone", async () => {
     const seen: unknown[] = [];
     const end = publisher.onChanged(() =>
-      seen.push([publisher.state().sourceError, publisher.state().assembly?.refusals.length]),
+      seen.push([publisher.state().sourceError, publisher.state().desired?.refusals.length]),
     );
     const endPublished = publisher.onPublished(() => seen.push("published"));
     await publisher.start();
@@ -203,7 +203,7 @@ describe("Publisher", () => {
     ]);
   });
 
-  it("does nothing any more once it has stopped, and has not stopped before the look that goes on has ended", async () => {
+  it("does nothing any more once it has stopped, and has not stopped before the look that continues has ended", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     await change({}); // Held back: it would be published in ten seconds.
@@ -256,7 +256,7 @@ describe("Publisher", () => {
     expect(logged()).toEqual([
       {
         level: "warning",
-        "@message": "Refused a manifest",
+        "@message": "Rejected a manifest",
         file: "b.yaml",
         line: 10,
         column: 15,
@@ -267,7 +267,7 @@ describe("Publisher", () => {
       },
     ]);
     await change({ "a.yaml": manifest(A) });
-    expect(logged()).toEqual([{ level: "info", "@message": "All manifests are good again", resources: 1 }]);
+    expect(logged()).toEqual([{ level: "info", "@message": "All manifests are valid again", resources: 1 }]);
   });
 
   it("names no line of an object of a cluster, which has none", async () => {
@@ -290,10 +290,10 @@ describe("Publisher", () => {
     source.state = { resources, refusals: refusals.map((refusal) => ({ ...refusal, keepsLastGood: true })) };
     publisher.changed();
     await vi.advanceTimersByTimeAsync(100);
-    expect(logged()).toMatchObject([{ "@message": "Refused a manifest, its last good resources stay in force" }]);
+    expect(logged()).toMatchObject([{ "@message": "Rejected a manifest, its last good resources stay active" }]);
   });
 
-  it("keeps what is in force and says so once when the source cannot be read, and goes on when it can", async () => {
+  it("keeps the active snapshot and says so once when the source cannot be read, and continues when it can", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
@@ -307,7 +307,7 @@ describe("Publisher", () => {
     expect(logged()).toEqual([
       {
         level: "error",
-        "@message": "Cannot read the source, what was read before stays in force",
+        "@message": "Cannot read the source, what was read before stays active",
         error: "Cannot read the folder x: it does not exist",
       },
     ]);
@@ -324,7 +324,11 @@ describe("Publisher", () => {
     await change({});
     expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
     expect(logged()).toMatchObject([
-      { level: "warning", "@message": "There is no resource, which is published only if it stays so", waitMs: 10_000 },
+      {
+        level: "warning",
+        "@message": "No resource is left, the empty snapshot is published if that lasts",
+        waitMs: 10_000,
+      },
     ]);
     observed = 0;
     await vi.advanceTimersByTimeAsync(9999);
@@ -344,7 +348,7 @@ describe("Publisher", () => {
     expect(logged()).toEqual([
       {
         level: "info",
-        "@message": "What is in force is wanted again, nothing is held back any more",
+        "@message": "The active snapshot is the wanted one again, nothing is held back",
         fleet: "*",
         version: "974030ee43ece499b7070d448d1e0586",
       },
@@ -352,7 +356,7 @@ describe("Publisher", () => {
     expect(told).toBe(1);
   });
 
-  it("does not say that all is well when the state that cannot be assembled is the same at the next look", async () => {
+  it("does not say that all is well when the state that cannot be translated is the same at the next look", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
@@ -365,7 +369,7 @@ describe("Publisher", () => {
       await vi.advanceTimersByTimeAsync(100);
     }
     expect(logged().map((line) => line["@message"])).toEqual([
-      "Cannot read the source, what was read before stays in force",
+      "Cannot read the source, what was read before stays active",
     ]);
     expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.resources.length]).toEqual([
       false,
@@ -373,7 +377,7 @@ describe("Publisher", () => {
     ]);
   });
 
-  it("case A13: keeps what is in force and says why when a snapshot is too large", async () => {
+  it("case A13: keeps the active snapshot and says why when a snapshot is too large", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
@@ -382,14 +386,14 @@ describe("Publisher", () => {
     expect(logged()).toMatchObject([
       {
         level: "error",
-        "@message": "The snapshot is too large and not published, the one before stays in force",
+        "@message": "The snapshot is too large and not published, the one before stays active",
         resources: ["default/b"],
       },
     ]);
     expect(told).toBe(1);
   });
 
-  it("tells of a fleet that is named for the first time, also when it goes on being sent what all others are", async () => {
+  it("tells of a fleet that is named for the first time, also when it continues being sent what all others are", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
@@ -399,7 +403,7 @@ describe("Publisher", () => {
     });
     expect(logged()).toMatchObject([
       { "@message": "Published snapshot", fleet: "gold", version: "974030ee43ece499b7070d448d1e0586" },
-      { "@message": "The snapshot is too large and not published, the one before stays in force", fleet: "gold" },
+      { "@message": "The snapshot is too large and not published, the one before stays active", fleet: "gold" },
     ]);
     publisher.changed();
     await vi.advanceTimersByTimeAsync(100);
@@ -416,7 +420,7 @@ describe("Publisher", () => {
     expect(logged()).toEqual([
       {
         level: "info",
-        "@message": "No resource names this fleet any more, it has the snapshot of all others",
+        "@message": "No resource names this fleet any more, it gets the snapshot of all other fleets",
         fleet: "gold",
         version: "974030ee43ece499b7070d448d1e0586",
       },

@@ -1,137 +1,105 @@
-// The loop from source to snapshot: a change is noted, the source is read, the whole is assembled
-// and published. It knows no streams: they ask for what is in force and are told when that changes.
+// The loop from source to snapshots: reads the source after a change, translates the resources and
+// publishes the result. Streams ask for the active snapshot and are notified when it changes.
 import { describeError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import { assemble } from "../assemble/assemble.ts";
-import type { Assembly } from "../assemble/assembly.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
+import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import type { Source, SourceListener, SourceState } from "../source/source.ts";
-import { createDebounce, type Debounce } from "./debounce.ts";
-import { logPublication, logQuarantine, logRefusals } from "./publication-log.ts";
-import { nextReleaseMs, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
-import type { Publication, PublicationOptions } from "./publication.ts";
-import { NO_REJECTIONS, type Quarantine, type Rejections } from "./rejections.ts";
-import { inSlices } from "./slices.ts";
-import { snapshotSteps } from "./snapshot.ts";
-import type { Snapshot, SnapshotSet } from "./snapshot.ts";
+import { Debounce } from "./debounce.ts";
+import { type NackFilter, type Nacks, NO_NACKS } from "./nacks.ts";
+import { logNacks, logPublication, logRefusals } from "./publication-log.ts";
+import {
+  nextReleaseMs,
+  type Publication,
+  publicationFor,
+  type PublicationOptions,
+  publish,
+  UNPUBLISHED,
+} from "./publication.ts";
+import { type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
+import { timeSliced } from "./time-sliced.ts";
 
-/** How long changes are collected, and the bounds of what is published. */
+/** How long changes are collected, and the bounds of a publication. */
 export interface PublisherOptions extends PublicationOptions {
   readonly debounceQuietMs: number;
   readonly debounceMaxMs: number;
 }
 
-/** What the publisher has made of the source, for people. */
+/** What the publisher has made of the source, for reports. */
 export interface PublisherState {
-  /** What the source knew when it was read last; undefined until then. */
+  /** The state of the source when it was last read; undefined until then. */
   readonly read: SourceState | undefined;
   /** undefined until the source was read for the first time. */
-  readonly assembly: Assembly | undefined;
+  readonly desired: DesiredConfiguration | undefined;
   readonly publication: Publication;
-  /** When each fleet was last given another snapshot, milliseconds since the epoch, by fleet. */
+  /** When each fleet last got another snapshot, milliseconds since the epoch, by fleet. */
   readonly publishedMs: ReadonlyMap<string, number>;
-  /** When the first change was noted that led to it, milliseconds since the epoch, by fleet. */
+  /** When the first change that led to it was noticed, milliseconds since the epoch, by fleet. */
   readonly changedMs: ReadonlyMap<string, number>;
-  /**
-   * What would be in force if nothing were held back; undefined until the source was read for the
-   * first time.
-   */
+  /** The snapshots if nothing were held back; undefined until the source was read. */
   readonly wanted: SnapshotSet | undefined;
-  /** What pods reject of it, and what is served instead. */
-  readonly rejections: Rejections;
-  /** Why the source cannot be read at present; what was read before stays in force. */
+  /** The NACKs of what is wanted. */
+  readonly nacks: Nacks;
+  /** Why the source cannot be read at present; what was read before stays active. */
   readonly sourceError: string | undefined;
-}
-
-/** Publishes snapshots. */
-export interface Publisher extends Part, SourceListener {
-  /**
-   * Names the source, which needs the publisher as its listener and is therefore made after it;
-   * before start.
-   */
-  use(source: Source): void;
-  /** Reads the source for the first time; fails when it cannot be read. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  /** What it has made of the source. */
-  state(): PublisherState;
-  /** What is in force for a fleet; undefined when nothing is yet. */
-  snapshotFor(fleet: string): Snapshot | undefined;
-  /**
-   * Calls the listener after every change of what is in force; returns the function that ends this.
-   */
-  onPublished(listener: () => void): () => void;
-  /**
-   * Calls the listener after every change of the state, whatever is in force; returns the function
-   * that ends this.
-   */
-  onChanged(listener: () => void): () => void;
 }
 
 /** What the publisher works with. `clock` gives milliseconds since the epoch. */
 export interface PublisherDeps {
   readonly log: Log;
   readonly clock: () => number;
-  /** Keeps from pods what they reject; undefined publishes what is wanted, whatever pods say. */
-  readonly quarantine?: Quarantine;
-  /** Records a span for each look at the source; undefined records none. */
+  /** Keeps from pods what they NACK; undefined publishes what is wanted, whatever pods answer. */
+  readonly nackFilter?: NackFilter;
+  /** Records a span for each read of the source; undefined records none. */
   readonly tracer?: Tracing["tracer"];
 }
 
-/** Makes a publisher without a source. */
-export function createPublisher(deps: PublisherDeps, options: PublisherOptions): Publisher {
-  return new SourcePublisher(deps, options);
-}
-
-class SourcePublisher implements Publisher {
+/** Publishes snapshots. */
+export class Publisher implements Part, SourceListener {
   readonly name = "publisher";
-  readonly #log: Log;
-  readonly #clock: () => number;
-  readonly #tracer: Tracing["tracer"];
+  readonly #deps: PublisherDeps;
   readonly #options: PublisherOptions;
   readonly #debounce: Debounce;
-  readonly #listeners = new Set<() => void>();
-  readonly #observers = new Set<() => void>();
+  readonly #onPublished = new Set<() => void>();
+  readonly #onChanged = new Set<() => void>();
   readonly #publishedMs = new Map<string, number>();
   readonly #changedMs = new Map<string, number>();
   #source: Source | undefined;
   #read: SourceState | undefined;
-  #assembly: Assembly | undefined;
-  readonly #quarantine: Quarantine | undefined;
+  #desired: DesiredConfiguration | undefined;
   #wanted: SnapshotSet | undefined;
-  #rejections: Rejections = NO_REJECTIONS;
+  #nacks: Nacks = NO_NACKS;
   #publication: Publication = UNPUBLISHED;
   #sourceError: string | undefined;
   #releaseTimer: NodeJS.Timeout | undefined;
   #isStarted = false;
-  #isChangedEarly = false;
-  /** When the first change was noted that no look at the source has taken in. */
+  /** When the first change was noticed that no read has taken in. */
   #noticedMs: number | undefined;
 
-  constructor({ log, clock, tracer, quarantine }: PublisherDeps, options: PublisherOptions) {
-    this.#log = log;
-    this.#clock = clock;
-    this.#tracer = tracer;
+  constructor(deps: PublisherDeps, options: PublisherOptions) {
+    this.#deps = deps;
     this.#options = options;
-    this.#quarantine = quarantine;
-    // At once, without collecting: nobody is better off for a pod that waits for what it can load.
-    quarantine?.onChanged(() => this.#publish());
-    this.#debounce = createDebounce(() => this.#refresh(), clock, {
+    // Not debounced: a pod should not wait for a snapshot that it can load.
+    deps.nackFilter?.onChanged(() => this.#publish());
+    this.#debounce = new Debounce(() => this.#refresh(), deps.clock, {
       quietMs: options.debounceQuietMs,
       maxMs: options.debounceMaxMs,
     });
   }
 
+  /** Sets the source, before start. The source is made later: the publisher is its listener. */
   use(source: Source): void {
     this.#source = source;
   }
 
+  /** Reads the source for the first time; fails when it cannot be read. */
   async start(): Promise<void> {
     await this.#take(await this.#readSource());
     this.#isStarted = true;
-    if (this.#isChangedEarly) this.#debounce.changed();
+    if (this.#noticedMs !== undefined) this.#debounce.changed();
   }
 
   async stop(): Promise<void> {
@@ -141,46 +109,43 @@ class SourcePublisher implements Publisher {
   }
 
   changed(): void {
-    this.#noticedMs ??= this.#clock();
-    // The source is read by one at a time, and the first read is start's.
+    this.#noticedMs ??= this.#deps.clock();
+    // The source allows one read at a time, and the first one is start's.
     if (this.#isStarted) this.#debounce.changed();
-    else this.#isChangedEarly = true;
   }
 
+  /** What it has made of the source. */
   state(): PublisherState {
     return {
       read: this.#read,
-      assembly: this.#assembly,
+      desired: this.#desired,
       publication: this.#publication,
       publishedMs: this.#publishedMs,
       changedMs: this.#changedMs,
       wanted: this.#wanted,
-      rejections: this.#rejections,
+      nacks: this.#nacks,
       sourceError: this.#sourceError,
     };
   }
 
+  /** The active snapshot of a fleet; undefined: none yet. */
   snapshotFor(fleet: string): Snapshot | undefined {
     return publicationFor(this.#publication, fleet)?.snapshot;
   }
 
+  /** Calls the listener when active snapshots have changed; returns the function that ends this. */
   onPublished(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return subscribe(this.#onPublished, listener);
   }
 
+  /** Calls the listener after every change of the state; returns the function that ends this. */
   onChanged(listener: () => void): () => void {
-    this.#observers.add(listener);
-    return () => {
-      this.#observers.delete(listener);
-    };
+    return subscribe(this.#onChanged, listener);
   }
 
   /** Never rejects: a source that cannot be read leaves everything as it is. */
   async #refresh(): Promise<void> {
-    const span = this.#tracer?.startSpan("publish");
+    const span = this.#deps.tracer?.startSpan("publish");
     const noticedMs = this.#noticedMs;
     this.#noticedMs = undefined;
     try {
@@ -189,20 +154,20 @@ class SourcePublisher implements Publisher {
       this.#noticedMs = noticedMs ?? this.#noticedMs;
       const message = describeError(error);
       if (message === this.#sourceError) return;
-      this.#log.error("Cannot read the source, what was read before stays in force", { error });
+      this.#deps.log.error("Cannot read the source, what was read before stays active", { error });
       this.#sourceError = message;
-      this.#tellObservers();
+      notify(this.#onChanged);
     } finally {
       span?.setAttributes({
-        "weir.resources": this.#assembly?.accepted.length ?? 0,
-        "weir.refusals": this.#assembly?.refusals.length ?? 0,
+        "weir.resources": this.#desired?.accepted.length ?? 0,
+        "weir.refusals": this.#desired?.refusals.length ?? 0,
       });
       span?.end();
     }
   }
 
   async #readSource(): Promise<SourceState> {
-    if (this.#source === undefined) throw new TypeError("Cannot read the source: none was named");
+    if (this.#source === undefined) throw new TypeError("Cannot read the source: none was set");
     return this.#source.read();
   }
 
@@ -211,61 +176,66 @@ class SourcePublisher implements Publisher {
       this.#noteReadable();
       return;
     }
-    const assembly = assemble(state);
-    // What pods say meanwhile is heard of what was wanted before; nobody else changes that.
-    const wanted = await inSlices(snapshotSteps(assembly, this.#wanted));
-    // Only now: a state that cannot be assembled is not taken, and fails again at the next look.
+    const desired = translateResources(state);
+    // NACKs that come in meanwhile apply to what was wanted before; nothing else changes that.
+    const wanted = await timeSliced(snapshotSteps(desired, this.#wanted));
+    // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
     this.#read = state;
-    logRefusals(this.#log, this.#assembly, assembly);
-    this.#assembly = assembly;
+    logRefusals(this.#deps.log, this.#desired, desired);
+    this.#desired = desired;
     this.#wanted = wanted;
     this.#publish(noticedMs);
   }
 
   #noteReadable(): void {
     if (this.#sourceError === undefined) return;
-    this.#log.info("The source can be read again");
+    this.#deps.log.info("The source can be read again");
     this.#sourceError = undefined;
-    this.#tellObservers();
+    notify(this.#onChanged);
   }
 
-  /** `noticedMs` is when the change was noted that this comes of; undefined: now. */
+  /** `noticedMs` is when the change behind this was noticed; undefined: now. */
   #publish(noticedMs?: number): void {
     if (this.#wanted === undefined) return;
-    const nowMs = this.#clock();
+    const { log, clock, nackFilter } = this.#deps;
+    const nowMs = clock();
     const before = this.#publication;
-    const allowed = this.#quarantine?.apply(this.#wanted) ?? this.#wanted;
-    this.#takeRejections();
+    const allowed = nackFilter?.apply(this.#wanted) ?? this.#wanted;
+    const nacks = nackFilter?.nacks() ?? NO_NACKS;
+    logNacks(log, this.#nacks, nacks);
+    this.#nacks = nacks;
     this.#publication = publish(before, allowed, nowMs, this.#options);
-    const changed = logPublication(this.#log, before, this.#publication);
+    const changed = logPublication(log, before, this.#publication);
     for (const fleet of changed) {
       this.#publishedMs.set(fleet, nowMs);
       this.#changedMs.set(fleet, noticedMs ?? nowMs);
     }
-    for (const times of [this.#publishedMs, this.#changedMs]) {
-      for (const fleet of [...times.keys()]) if (!this.#publication.has(fleet)) times.delete(fleet);
+    const gone = [...before.keys()].filter((fleet) => !this.#publication.has(fleet));
+    for (const fleet of gone) {
+      this.#publishedMs.delete(fleet);
+      this.#changedMs.delete(fleet);
     }
     this.#scheduleRelease(nowMs);
-    const isJoined = [...before.keys()].some((fleet) => !this.#publication.has(fleet));
-    if (changed.length > 0 || isJoined) for (const listener of [...this.#listeners]) listener();
-    this.#tellObservers();
+    if (changed.length > 0 || gone.length > 0) notify(this.#onPublished);
+    notify(this.#onChanged);
   }
 
-  #takeRejections(): void {
-    const before = this.#rejections;
-    this.#rejections = this.#quarantine?.rejections() ?? NO_REJECTIONS;
-    logQuarantine(this.#log, before, this.#rejections);
-  }
-
-  #tellObservers(): void {
-    for (const observer of [...this.#observers]) observer();
-  }
-
-  /** An empty set that waits is looked at again when its time has come. */
+  /** Publishes again when an empty set has waited long enough. */
   #scheduleRelease(nowMs: number): void {
     clearTimeout(this.#releaseTimer);
     const dueMs = nextReleaseMs(this.#publication);
     if (dueMs !== undefined) this.#releaseTimer = setTimeout(() => this.#publish(), Math.max(0, dueMs - nowMs));
   }
+}
+
+function subscribe(listeners: Set<() => void>, listener: () => void): () => void {
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+  };
+}
+
+function notify(listeners: ReadonlySet<() => void>): void {
+  for (const listener of [...listeners]) listener();
 }

@@ -1,6 +1,5 @@
-// Bytes of a DiscoveryResponse, in pieces: what is equal for every stream is made once per
-// snapshot, what differs is appended for each. Protobuf allows fields in any order, and a message
-// may be cut between any two of them.
+// Serialises a DiscoveryResponse in chunks: the body once per snapshot, then the fields of each
+// stream. Protobuf allows fields in any order, and a message may be cut between any two of them.
 import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
@@ -31,10 +30,7 @@ export function encodeBody(version: string, resources: readonly Uint8Array[]): B
   return Buffer.concat([head.finish(), ...resources]);
 }
 
-/**
- * A whole response in pieces, to be sent one after the other: a body, which every stream shares,
- * then what is only for one stream.
- */
+/** A whole response in chunks: a body, which every stream shares, then the fields of one stream. */
 export function encodeResponse(
   body: Buffer,
   own: { readonly nonce: string; readonly identifier: string },

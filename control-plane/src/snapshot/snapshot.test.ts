@@ -5,8 +5,8 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { namesOf } from "../ads/fake-ads-stream.suite.ts";
-import { assemble } from "../assemble/assemble.ts";
+import { namesOf } from "../ads/stream/fake-ads-stream.suite.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { encodeResponse } from "./response-bytes.ts";
 import { buildSnapshots, encodeSubset, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
@@ -22,7 +22,7 @@ const MANIFESTS = [
 ];
 
 function build(...manifests: readonly ManifestText[]): SnapshotSet {
-  return buildSnapshots(assemble(stateOfManifests(...manifests)));
+  return buildSnapshots(translateResources(stateOfManifests(...manifests)));
 }
 
 /** Everything that is sent, as text. */
@@ -34,10 +34,10 @@ function bytesOf({ byFleet, others }: SnapshotSet): readonly (readonly string[])
 describe("buildSnapshots()", () => {
   it("gives the same versions and bytes for the same resources in any order (case A3)", () => {
     const { resources } = stateOfManifests(...MANIFESTS);
-    const expected = bytesOf(buildSnapshots(assemble({ resources, refusals: [] })));
+    const expected = bytesOf(buildSnapshots(translateResources({ resources, refusals: [] })));
     fc.assert(
       fc.property(fc.shuffledSubarray([...resources], { minLength: resources.length }), (shuffled) => {
-        expect(bytesOf(buildSnapshots(assemble({ resources: shuffled, refusals: [] })))).toEqual(expected);
+        expect(bytesOf(buildSnapshots(translateResources({ resources: shuffled, refusals: [] })))).toEqual(expected);
       }),
       { seed: 1, numRuns: 200 },
     );
@@ -65,21 +65,21 @@ describe("buildSnapshots()", () => {
       text,
       `# comment\n${text}`,
       text.replace("  name: a", '  creationTimestamp: "2026-01-01T00:00:00Z"\n  name: a'),
-    ].map((changed) => buildSnapshots(assemble(stateOf({ "a.yaml": changed }))).others.version);
+    ].map((changed) => buildSnapshots(translateResources(stateOf({ "a.yaml": changed }))).others.version);
     expect(new Set(versions).size).toBe(1);
   });
 
   it("takes each resource in a step of its own, so that others have their turn while thousands are new", () => {
     let taken = 0;
-    const assembly = assemble(stateOfManifests(...MANIFESTS.slice(0, 1), ...MANIFESTS.slice(2, 5)));
-    const accepted = assembly.accepted.map((resource) => ({
+    const desired = translateResources(stateOfManifests(...MANIFESTS.slice(0, 1), ...MANIFESTS.slice(2, 5)));
+    const accepted = desired.accepted.map((resource) => ({
       ...resource,
       get message() {
         taken += 1;
         return resource.message;
       },
     }));
-    const steps = snapshotSteps({ ...assembly, accepted });
+    const steps = snapshotSteps({ ...desired, accepted });
     expect(accepted.map(() => [steps.next().done, taken])).toEqual(accepted.map((_, index) => [false, index + 1]));
   });
 

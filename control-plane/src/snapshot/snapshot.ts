@@ -1,15 +1,12 @@
-// What a fleet is sent, immutable: its resources in one order, their bytes, and a version that is a
-// hash of them. Equal content has equal bytes and the same version on every replica, today and
-// after a restart.
+// The immutable configuration of a fleet: its sorted resources, their bytes, and a hash of them as
+// the version. Equal content has equal bytes and the same version on every replica and after a
+// restart.
 import { createHash } from "node:crypto";
 
-import type { AcceptedResource, Assembly } from "../assemble/assembly.ts";
+import type { AcceptedResource, DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import { encodeBody, encodeResource } from "./response-bytes.ts";
 
-/**
- * Characters of a version, hexadecimal: 128 bits, so that nobody finds two contents with the same
- * version.
- */
+/** Hexadecimal characters of a version: 128 bits, so that no two contents have the same version. */
 const VERSION_LENGTH = 32;
 
 /** One resource of a snapshot. */
@@ -24,62 +21,71 @@ export interface SnapshotResource {
 }
 
 /**
- * Everything for the pods of a fleet. There may be hundreds of fleets: what takes time or memory is
- * made when it is asked for first.
+ * The configuration for the pods of a fleet. There may be hundreds of fleets: digests and body are
+ * made when they are first needed.
  */
-export interface Snapshot {
+export class Snapshot {
   readonly version: string;
   /** Sorted by name. */
   readonly resources: readonly SnapshotResource[];
-  /** Digest of each resource by name. */
-  readonly digests: ReadonlyMap<string, string>;
-  /**
-   * All resources with version and type, as they are sent; shared by every stream. Must not be
-   * changed.
-   */
-  readonly body: Buffer;
   /** Length of the body. */
   readonly sizeBytes: number;
+  #digests: ReadonlyMap<string, string> | undefined;
+  #body: Buffer | undefined;
+
+  /** `resources` must be sorted by name. */
+  constructor(resources: readonly SnapshotResource[]) {
+    this.resources = resources;
+    // A hash of digests, which exist per resource: hashing megabytes per fleet would take seconds.
+    this.version = hashOf(resources.map(({ digest }) => digest).join("\n"));
+    this.sizeBytes = resources.reduce((sum, { bytes }) => sum + bytes.length, encodeBody(this.version, []).length);
+  }
+
+  /** Digest of each resource by name. */
+  get digests(): ReadonlyMap<string, string> {
+    return (this.#digests ??= new Map(this.resources.map(({ name, digest }) => [name, digest])));
+  }
+
+  /** All resources with version and type, shared by every stream. Must not be changed. */
+  get body(): Buffer {
+    return (this.#body ??= encodeBody(
+      this.version,
+      this.resources.map(({ bytes }) => bytes),
+    ));
+  }
 }
 
 /** One snapshot for each fleet that a resource names, and one for all others. */
 export interface SnapshotSet {
   readonly byFleet: ReadonlyMap<string, Snapshot>;
   readonly others: Snapshot;
-  /**
-   * Why a snapshot is not what is wanted but the one before it, by fleet; all others have the empty
-   * text.
-   */
+  /** Why a snapshot is not the wanted one but an earlier one, by fleet as in a publication. */
   readonly restored?: ReadonlyMap<string, Restoration>;
 }
 
-/** Pods rejected what is wanted without naming a resource that could be left out. */
+/** Pods NACKed the wanted snapshot without naming a resource that could be left out. */
 export interface Restoration {
-  /** The version that they rejected. */
+  /** The version that they NACKed. */
   readonly version: string;
-  /** Since when, milliseconds since the epoch. */
+  /** When the first NACK came, milliseconds since the epoch. */
   readonly sinceMs: number;
   readonly message: string;
 }
 
 /**
- * Builds the snapshots of an assembly. Each resource is serialised once, however many fleets it is
- * for and however often others change; a fleet for which nothing is new since `before` keeps its
- * snapshot.
+ * Builds the snapshots of a desired configuration. Each resource is serialised once, for all fleets and until
+ * it changes; a fleet without a change since `before` keeps its snapshot.
  */
-export function buildSnapshots(assembly: Assembly, before?: SnapshotSet): SnapshotSet {
-  const steps = snapshotSteps(assembly, before);
+export function buildSnapshots(desired: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
+  const steps = snapshotSteps(desired, before);
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
-/**
- * The same in short steps, between which others may have their turn: hundreds of fleets with
- * thousands of resources each take a while.
- */
-export function* snapshotSteps(assembly: Assembly, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
+/** The same in short steps: hundreds of fleets with thousands of resources each take a while. */
+export function* snapshotSteps(desired: DesiredConfiguration, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
   const forAll: SnapshotResource[] = [];
-  const wanted = new Map<string, SnapshotResource[]>(assembly.fleets.map((fleet) => [fleet, []]));
-  for (const resource of assembly.accepted) {
+  const wanted = new Map<string, SnapshotResource[]>(desired.fleets.map((fleet) => [fleet, []]));
+  for (const resource of desired.accepted) {
     const built = buildResource(resource);
     if (resource.fleets === undefined) {
       forAll.push(built);
@@ -88,7 +94,7 @@ export function* snapshotSteps(assembly: Assembly, before?: SnapshotSet): Genera
     yield;
   }
   const build = (known: Snapshot | undefined, list: readonly SnapshotResource[]): Snapshot =>
-    known !== undefined && areSame(known.resources, list) ? known : buildSnapshot(list);
+    known !== undefined && areSame(known.resources, list) ? known : new Snapshot(list);
   const byFleet = new Map<string, Snapshot>();
   for (const [fleet, list] of wanted) {
     byFleet.set(fleet, build(before?.byFleet.get(fleet), list));
@@ -103,10 +109,7 @@ export function encodeSubset(snapshot: Snapshot, isWanted: (name: string) => boo
   return encodeBody(snapshot.version, bytes);
 }
 
-/**
- * What was built of a message, which is the same object as long as its manifest does not change: an
- * edit among thousands serialises one.
- */
+/** What was built of a message, which stays the same object until its manifest changes. */
 const builtResources = new WeakMap<AcceptedResource["message"], SnapshotResource>();
 
 function buildResource({ key, domain, message }: AcceptedResource): SnapshotResource {
@@ -116,38 +119,6 @@ function buildResource({ key, domain, message }: AcceptedResource): SnapshotReso
   const built = { name: key, bytes, digest: hashOf(bytes), domain };
   builtResources.set(message, built);
   return built;
-}
-
-/** A snapshot of these resources, which must be sorted by name. */
-export function buildSnapshot(resources: readonly SnapshotResource[]): Snapshot {
-  return new LazySnapshot(resources);
-}
-
-class LazySnapshot implements Snapshot {
-  readonly version: string;
-  readonly resources: readonly SnapshotResource[];
-  readonly sizeBytes: number;
-  #digests: ReadonlyMap<string, string> | undefined;
-  #body: Buffer | undefined;
-
-  constructor(resources: readonly SnapshotResource[]) {
-    this.resources = resources;
-    // Of digests, which were made once for each resource: to hash megabytes again for each fleet
-    // takes seconds.
-    this.version = hashOf(resources.map(({ digest }) => digest).join("\n"));
-    this.sizeBytes = resources.reduce((sum, { bytes }) => sum + bytes.length, encodeBody(this.version, []).length);
-  }
-
-  get digests(): ReadonlyMap<string, string> {
-    return (this.#digests ??= new Map(this.resources.map(({ name, digest }) => [name, digest])));
-  }
-
-  get body(): Buffer {
-    return (this.#body ??= encodeBody(
-      this.version,
-      this.resources.map(({ bytes }) => bytes),
-    ));
-  }
 }
 
 function areSame(left: readonly SnapshotResource[], right: readonly SnapshotResource[]): boolean {

@@ -1,5 +1,4 @@
-// The behaviour of a source, over every implementation: what changes outside is heard of and read.
-// Only tests import it.
+// The behaviour of every source: it reports and reads what changes. Only tests import it.
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -10,35 +9,32 @@ import { resourceKey } from "./source.ts";
 /** Longest wait for a change to show, in milliseconds. */
 const DEADLINE_MS = 40_000;
 
-/** Time between two looks, in milliseconds. */
-const LOOK_INTERVAL_MS = 5;
+/** Time between two checks, in milliseconds. */
+const CHECK_INTERVAL_MS = 5;
 
-/** A place that resources come from, in the hands of a test. */
-export interface SourcePlace {
-  /**
-   * Makes or replaces the document of this name. A name is what the place calls its documents: a
-   * file, an object.
-   */
+/** The folder or cluster of a source under test. */
+export interface SourceFixture {
+  /** Creates or replaces the document of this name: a file or an object. */
   write(name: string, text: string): void | Promise<void>;
   remove(name: string): void | Promise<void>;
-  /** A source over this place, not started. */
+  /** A source over the folder or cluster, not started. */
   open(listener: { changed(): void }): Source;
   close(): void | Promise<void>;
 }
 
-/** A started source with what it said last. */
+/** A started source with the state that it returned last. */
 export interface WatchedSource {
   readonly source: Source;
-  /** How often the source has said that something may have changed. */
+  /** How often the source has reported a change. */
   calls(): number;
   /** Resolves with the state when the condition holds. */
   until(what: string, condition: (state: SourceState) => boolean): Promise<SourceState>;
 }
 
-/** Starts a source and reads it whenever it says so, as the publisher does. */
-export async function watchSource(place: SourcePlace): Promise<WatchedSource> {
+/** Starts a source and reads it whenever it reports a change, as the publisher does. */
+export async function watchSource(fixture: SourceFixture): Promise<WatchedSource> {
   let calls = 0;
-  const source = place.open({ changed: () => (calls += 1) });
+  const source = fixture.open({ changed: () => (calls += 1) });
   await source.start();
   let seen = calls;
   let state = await source.read();
@@ -50,8 +46,8 @@ export async function watchSource(place: SourcePlace): Promise<WatchedSource> {
       while (!condition(state)) {
         if (performance.now() > deadlineMs)
           throw new Error(`Waited in vain: ${what}; there is ${keysOf(state).join(", ")}`);
-        // Only what the source speaks of is read: a change that it does not notice is never seen.
-        if (seen === calls) await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL_MS));
+        // Reads only after a report: a change that the source does not notice is never seen.
+        if (seen === calls) await new Promise((resolve) => setTimeout(resolve, CHECK_INTERVAL_MS));
         else {
           seen = calls;
           state = await source.read();
@@ -74,51 +70,53 @@ export function limitOf(state: SourceState, key: string): number | undefined {
 }
 
 /** Runs the behaviour of a source over one implementation. */
-export function describeSource(implementation: string, openPlace: () => SourcePlace | Promise<SourcePlace>): void {
+export function describeSource(
+  implementation: string,
+  openFixture: () => SourceFixture | Promise<SourceFixture>,
+): void {
   describe(`Source, ${implementation}`, () => {
-    let place: SourcePlace;
+    let fixture: SourceFixture;
     let watched: WatchedSource;
 
     beforeEach(async () => {
-      place = await openPlace();
-      await place.write("a.yaml", manifest({ name: "a", domain: "alpha" }));
-      watched = await watchSource(place);
+      fixture = await openFixture();
+      await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha" }));
+      watched = await watchSource(fixture);
     });
 
     afterEach(async () => {
       await watched.source.stop();
-      await place.close();
+      await fixture.close();
     });
 
-    it("reads what is there at the start, with namespace and place", async () => {
+    it("reads the resources at the start, with namespace and location", async () => {
       const [resource] = (await watched.source.read()).resources;
       expect(resource).toMatchObject({ namespace: "default", name: "a", isLastGood: false });
       expect(resource?.place.file).toMatch(/a/);
       expect(resource?.resource.spec.domain).toBe("alpha");
     });
 
-    it("tells that it knows the state when it has been read", async () => {
+    it("has a condition without a problem when it has been read", async () => {
       const { syncedMs, problem } = watched.source.condition();
       expect(problem).toBeUndefined();
       expect(syncedMs).toBeGreaterThan(0);
     });
 
     it("keeps resources of the same name in different namespaces apart", async () => {
-      await place.write("b.yaml", manifest({ name: "a", domain: "beta", namespace: "team" }));
+      await fixture.write("b.yaml", manifest({ name: "a", domain: "beta", namespace: "team" }));
       expect(keysOf(await watched.until("team/a", (now) => now.resources.length === 2)).toSorted()).toEqual([
         "default/a",
         "team/a",
       ]);
     });
 
-    it("answers the same object when nothing has changed", async () => {
+    it("returns the same object when nothing has changed", async () => {
       const before = await watched.source.read();
       expect(await watched.source.read()).toBe(before);
     });
 
-    it("says nothing while nothing changes, however often it is read", async () => {
-      // Something of the start may still be on its way; what reading itself brings about never
-      // comes to an end.
+    it("reports no change while nothing changes, however often it is read", async () => {
+      // Events of the start may still arrive; events that reading itself causes would never end.
       await eventually("silence", async () => {
         const before = watched.calls();
         for (let read = 0; read < 3; read += 1) await watched.source.read();
@@ -127,46 +125,46 @@ export function describeSource(implementation: string, openPlace: () => SourcePl
       });
     });
 
-    it("tells of a resource that comes, changes and goes", async () => {
-      await place.write("b.yaml", manifest({ name: "b", domain: "beta" }));
+    it("reports a resource that is created, changed and deleted", async () => {
+      await fixture.write("b.yaml", manifest({ name: "b", domain: "beta" }));
       await watched.until("b comes", (state) => keysOf(state).includes("default/b"));
-      await place.write("b.yaml", manifest({ name: "b", domain: "beta", requestsPerUnit: 7 }));
+      await fixture.write("b.yaml", manifest({ name: "b", domain: "beta", requestsPerUnit: 7 }));
       await watched.until("b changes", (state) => limitOf(state, "default/b") === 7);
-      await place.remove("b.yaml");
+      await fixture.remove("b.yaml");
       expect(keysOf(await watched.until("b goes", (state) => !keysOf(state).includes("default/b")))).toEqual([
         "default/a",
       ]);
     });
 
-    it("keeps the last good form of a resource that is broken, until it is right again", async () => {
-      await place.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
+    it("keeps the last good form of a resource that becomes invalid, until it is valid again", async () => {
+      await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
       const broken = await watched.until("the refusal", (state) => state.refusals.length > 0);
       expect(keysOf(broken)).toEqual(["default/a"]);
       expect(broken.resources[0]).toMatchObject({ isLastGood: true, resource: { spec: { domain: "alpha" } } });
       expect(broken.refusals).toMatchObject([{ field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: true }]);
-      await place.write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 8 }));
+      await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 8 }));
       const right = await watched.until("the repair", (state) => limitOf(state, "default/a") === 8);
       expect([right.refusals, right.resources[0]?.isLastGood]).toEqual([[], false]);
     });
 
-    it("drops a broken resource when it is removed", async () => {
-      await place.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
+    it("drops an invalid resource when it is removed", async () => {
+      await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
       await watched.until("the refusal", (state) => state.refusals.length > 0);
-      await place.remove("a.yaml");
+      await fixture.remove("a.yaml");
       await watched.until("nothing", (state) => state.resources.length === 0 && state.refusals.length === 0);
     });
 
     it("shows the last of two hundred quick changes", async () => {
       for (let limit = 1; limit <= 200; limit += 1) {
-        await place.write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: limit }));
+        await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: limit }));
       }
       await watched.until("the last change", (state) => limitOf(state, "default/a") === 200);
     });
 
-    it("says nothing more after it has stopped", async () => {
+    it("reports nothing after it has stopped", async () => {
       await watched.source.stop();
       const before = watched.calls();
-      await place.write("b.yaml", manifest({ name: "b", domain: "beta" }));
+      await fixture.write("b.yaml", manifest({ name: "b", domain: "beta" }));
       await new Promise((resolve) => setTimeout(resolve, 100));
       expect(watched.calls()).toBe(before);
     });

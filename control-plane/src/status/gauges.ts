@@ -1,30 +1,25 @@
-// The gauges: what the rollout report says, as numbers. Fleets beyond a bound are told in sum, so
-// that whoever names fleets cannot make endless series.
+// The gauges, computed from the rollout report. Fleets beyond a bound share their series, so that
+// the names of fleets cannot create series without end.
 import { Gauge, type Registry } from "prom-client";
 
 import { RESOURCE_ERRORS } from "../errors.ts";
-import type { PodStanding } from "../pods/pod-standing.ts";
-import type { FleetReport, HoldReason, ResourceStanding, RolloutReport } from "../report/rollout-report.ts";
+import type { SyncStatus } from "../pods/sync-status.ts";
+import type { FleetReport, HoldReason, ResourceStatus, RolloutReport } from "../report/rollout/rollout-report.ts";
 
-/** Most fleets with series of their own; the rest, by name, is summed up. */
+/** Most fleets with their own series; the others, by name, are summed up. */
 const FLEETS_MAX = 100;
 
-/** Stands for all fleets beyond that; no name of a fleet begins like it. */
+/** The label of all other fleets; no name of a fleet begins like it. */
 const FURTHER_FLEETS = "(further)";
 
 /** Every reason for which a resource can be refused or left out. */
-const REASONS: readonly string[] = [...new Set([...Object.keys(RESOURCE_ERRORS), "RejectedByDataPlane"])];
+const REASONS = Object.keys(RESOURCE_ERRORS);
 
 const HOLDS = ["empty", "too-large", "rejected"] as const satisfies readonly HoldReason[];
-const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly PodStanding[];
-const RESOURCE_STATES = [
-  "served",
-  "last-good",
-  "refused",
-  "quarantined",
-] as const satisfies readonly ResourceStanding[];
+const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly SyncStatus[];
+const RESOURCE_STATES = ["served", "last-good", "refused", "quarantined"] as const satisfies readonly ResourceStatus[];
 
-/** What the report does not say. */
+/** Numbers that the report lacks. */
 export interface OpenConnections {
   /** ADS streams. */
   readonly streams: number;
@@ -39,25 +34,25 @@ export function createGauges(registers: Registry[]): (report: RolloutReport, ope
   const setFleets = createFleetGauges(gauge);
   const resources = gauge(
     "weir_resources",
-    "Resources by what became of them; last-good counts those of which an earlier form is served.",
+    "Resources by state; last-good counts those of which an earlier form is served.",
     ["state"],
   );
   const refused = gauge(
     "weir_refused_resources",
-    "Resources, and files without a name, that are not served as they are written, by reason.",
+    "Resources, and files without a name, that are not served as written, by reason.",
     ["reason"],
   );
   const quarantined = gauge(
     "weir_quarantined_resources",
-    "Resources that pods rejected, so that they are left out or their last accepted form is served.",
+    "Resources that pods NACKed, so that they are left out or their last ACKed form is served.",
   );
   const unreadable = gauge(
     "weir_source_unreadable",
-    "1 while the source cannot be read and what was read before stays in force.",
+    "1 while the source cannot be read and what was read before stays active.",
   );
   const synced = gauge(
     "weir_source_last_sync_timestamp_seconds",
-    "When the source was last known to be in step with its origin; 0 before the first time.",
+    "When the source was last known to be synchronised with its origin; 0 before the first time.",
   );
   const ready = gauge("weir_ready", "1 while the replica serves configuration.");
   const streams = gauge("weir_ads_streams", "Open ADS streams.");
@@ -79,27 +74,27 @@ export function createGauges(registers: Registry[]): (report: RolloutReport, ope
 type MakeGauge = <Label extends string = never>(name: string, help: string, labelNames?: Label[]) => Gauge<Label>;
 
 function createFleetGauges(gauge: MakeGauge): (fleets: readonly FleetReport[]) => void {
-  const info = gauge("weir_snapshot_info", "Always 1; the labels tell which version is in force for a fleet.", [
+  const info = gauge("weir_snapshot_info", "Always 1; the labels give the active version of a fleet.", [
     "fleet",
     "version",
   ]);
   const published = gauge(
     "weir_snapshot_published_timestamp_seconds",
-    "When the snapshot came into force on this replica; 0 before the first.",
+    "When the snapshot became active on this replica; 0 before the first.",
     ["fleet"],
   );
-  const bytes = gauge("weir_snapshot_bytes", "Size of the snapshot that is in force, serialised.", ["fleet"]);
-  const resources = gauge("weir_snapshot_resources", "Resources in the snapshot that is in force.", ["fleet"]);
+  const bytes = gauge("weir_snapshot_bytes", "Size of the active snapshot, serialised.", ["fleet"]);
+  const resources = gauge("weir_snapshot_resources", "Resources in the active snapshot.", ["fleet"]);
   const held = gauge(
     "weir_snapshot_held_back",
     "1 while newer content is not published, by reason: empty, too-large or rejected.",
     ["fleet", "reason"],
   );
-  const pods = gauge("weir_pods", "Connected rate limit pods by what they made of the version in force.", [
+  const pods = gauge("weir_pods", "Connected rate limit pods by their state for the active version.", [
     "fleet",
     "state",
   ]);
-  const behind = gauge("weir_pods_behind", "Connected rate limit pods that have not accepted the version in force.", [
+  const behind = gauge("weir_pods_behind", "Connected rate limit pods that have not ACKed the active version.", [
     "fleet",
   ]);
   const total = gauge("weir_fleets", "Fleets with a snapshot of their own, and one for all others.");

@@ -1,7 +1,6 @@
-// HTML as a value: what is not HTML already is escaped, whoever forgets to think of it. It knows no
-// page.
+// HTML as a value: every text in a template is escaped unless it is HTML already.
 
-/** Text that is HTML already. Made by {@link markup} and {@link trusted} only. */
+/** Text that is HTML already. Only {@link markup} and {@link trusted} make it. */
 export class Markup {
   readonly text: string;
 
@@ -10,18 +9,18 @@ export class Markup {
   }
 }
 
-/** What may stand in a template; lists are written one after the other. */
+/** A value in a template; lists are concatenated. */
 export type Piece = string | number | Markup | readonly Markup[];
 
-/** Nothing. */
+/** The empty text. */
 export const NOTHING: Markup = new Markup("");
 
-/** A template of HTML that escapes every text that is put into it. */
+/** A template of HTML that escapes its values. */
 export function markup(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Markup {
   return new Markup(strings.map((text, index) => text + renderPiece(pieces[index] ?? "")).join(""));
 }
 
-/** Text that is taken for HTML or CSS as it is; only for constants of this program. */
+/** Text that is HTML or CSS already; only for constants of this program. */
 export function trusted(text: string): Markup {
   return new Markup(text);
 }

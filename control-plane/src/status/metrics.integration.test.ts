@@ -4,8 +4,8 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
-import { podOf, publisherOf, reportOf } from "../report/rollout-facts.suite.ts";
-import { createPodRegistry } from "../pods/pod-registry.ts";
+import { podOf, publisherOf, reportOf } from "../report/rollout/rollout-facts.suite.ts";
+import { PodRegistry } from "../pods/pod-registry.ts";
 import { createMetrics } from "./metrics.ts";
 
 describe("createMetrics()", () => {
@@ -15,7 +15,7 @@ describe("createMetrics()", () => {
       report: () => reportOf(publisher, [podOf({})]),
       streams: () => 1,
       watchers: () => 0,
-      pods: createPodRegistry({ clock: Date.now }),
+      pods: new PodRegistry({ clock: Date.now }),
       publisher: () => publisher,
       sourceCounts: () => ({ lists: 1, watches: 1, failures: { expired: 1 } }),
     });

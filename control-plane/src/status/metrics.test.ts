@@ -3,9 +3,9 @@
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
-import { AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout-facts.suite.ts";
-import type { RolloutReport } from "../report/rollout-report.ts";
-import { createPodRegistry, type PodRegistry } from "../pods/pod-registry.ts";
+import { AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout/rollout-facts.suite.ts";
+import type { RolloutReport } from "../report/rollout/rollout-report.ts";
+import { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { createMetrics, type Metrics, type SourceCounts } from "./metrics.ts";
 
@@ -17,7 +17,7 @@ class Process {
   nowMs = AT_MS;
   publisher: PublisherState = ONE;
   report: RolloutReport;
-  readonly pods: PodRegistry = createPodRegistry({ clock: () => this.nowMs });
+  readonly pods: PodRegistry = new PodRegistry({ clock: () => this.nowMs });
   readonly metrics: Metrics;
 
   constructor(report: RolloutReport = reportOf(ONE), sourceCounts?: () => SourceCounts) {
@@ -76,7 +76,7 @@ describe("createMetrics()", () => {
     }
   });
 
-  it("tells what is in force", async () => {
+  it("tells the active snapshot", async () => {
     const publisher = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "alpha" }),
@@ -148,7 +148,7 @@ describe("createMetrics()", () => {
     }
   });
 
-  it("counts resources by what became of them, and those that pods reject by themselves", async () => {
+  it("counts resources by the status of them, and those that pods reject by themselves", async () => {
     const publisher = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "beta" }),
@@ -162,10 +162,10 @@ describe("createMetrics()", () => {
       sinceMs: AT_MS,
       message: "no",
       serves: "nothing" as const,
-      rejectingPods: 1,
+      nackingPods: 1,
     };
     const lines = await new Process(
-      reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } }),
+      reportOf({ ...publisher, nacks: { resources: [rejected], versions: [] } }),
     ).scrape();
     for (const line of [
       'weir_resources{state="served"} 2',

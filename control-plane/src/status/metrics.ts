@@ -1,20 +1,16 @@
-// Metrics for Prometheus. Gauges are computed from the rollout report at each scrape; counters are
-// counted where things happen. Every series is there from the start, and the number of series is
-// bounded.
+// Metrics for Prometheus: gauges from the rollout report at each scrape, and counters of events.
+// Every series exists from the start, and the number of series is bounded.
 import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 
 import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
-import type { AdsCounters } from "../ads/pod-stream.ts";
-import type { RolloutReport } from "../report/rollout-report.ts";
+import type { AdsCounters } from "../ads/stream/pod-stream.ts";
+import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { createGauges } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";
 
-/**
- * Gauges of prom-client whose names end in `_total`, which is for counters only; `promtool check
- * metrics` objects to them.
- */
+/** Gauges of prom-client with the suffix of counters, which `promtool check metrics` rejects. */
 const MISNAMED = [
   "nodejs_active_resources_total",
   "nodejs_active_handles_total",
@@ -24,21 +20,21 @@ const MISNAMED = [
 /** The metrics of one process. */
 export interface Metrics {
   readonly counters: AdsCounters;
-  /** A client was not let in. */
+  /** A client was refused. */
   refused(reason: AdsRefusal): void;
   /** The content type and text of a scrape. */
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** What a source that asks a server has done, since it was made. */
+/** The requests of a source to its server, since it was made. */
 export interface SourceCounts {
   readonly lists: number;
   readonly watches: number;
-  /** By kind; all kinds are there from the start. */
+  /** By kind; all kinds exist from the start. */
   readonly failures: Readonly<Record<string, number>>;
 }
 
-/** What the metrics are made of. */
+/** The sources of the metrics. */
 export interface MetricsDeps {
   readonly report: () => RolloutReport;
   /** Open ADS streams. */
@@ -47,11 +43,11 @@ export interface MetricsDeps {
   readonly watchers: () => number;
   readonly pods: PodRegistry;
   readonly publisher: () => PublisherState;
-  /** Undefined: the source asks no server. */
+  /** Undefined: the source has no server. */
   readonly sourceCounts?: (() => SourceCounts) | undefined;
 }
 
-/** Makes the metrics; each call has a registry of its own. */
+/** Makes the metrics with their own registry. */
 export function createMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -61,7 +57,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   const setGauges = createGauges(registers);
   const refusals = new Counter({
     name: "weir_ads_refusals_total",
-    help: "Clients that were not let in on the port for pods, by reason.",
+    help: "Clients that were refused on the port for pods, by reason.",
     labelNames: ["reason"],
     registers,
   });
@@ -77,7 +73,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-/** The source counts by itself; the counters take over its numbers at each scrape. */
+/** The counters copy the numbers of the source at each scrape. */
 function countSource(registers: Registry[], counts: () => SourceCounts): void {
   const follow = (name: string, help: string, read: () => number): void => {
     const counter = new Counter({
@@ -90,7 +86,7 @@ function countSource(registers: Registry[], counts: () => SourceCounts): void {
       },
     });
   };
-  follow("weir_source_lists_total", "Whole lists that were read from the API server.", () => counts().lists);
+  follow("weir_source_lists_total", "Lists that were read from the API server.", () => counts().lists);
   follow("weir_source_watches_total", "Watches that were opened at the API server.", () => counts().watches);
   const failures = new Counter({
     name: "weir_source_failures_total",

@@ -1,18 +1,15 @@
-// Parts that pages are made of.
+// Elements of pages.
 import { type Markup, markup, type Piece } from "./markup.ts";
 
-/** How good something is, as a colour. */
+/** A status as a colour. */
 export type Tone = "good" | "warning" | "bad";
 
-/** A word or number that stands out. */
+/** A highlighted word or number. */
 export function badge(text: string, tone: Tone): Markup {
   return markup`<span class="badge ${tone}">${text}</span>`;
 }
 
-/**
- * A table; numbers stand at the right of their column. Each cell knows its heading: on a narrow
- * screen a row becomes a card of its own.
- */
+/** A table, numbers at the right. Cells have their heading: narrow screens show rows as cards. */
 export function table(headings: readonly string[], rows: readonly (readonly Piece[])[]): Markup {
   const isNumber = (column: number): boolean => rows.length > 0 && rows.every((row) => typeof row[column] === "number");
   const head = headings.map((heading, column) =>

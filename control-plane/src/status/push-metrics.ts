@@ -1,38 +1,35 @@
-// Counters and histograms of pushes: how many there were, what pods made of them, and how long that
-// took.
+// Counters and histograms of pushes: their number, the answers of pods, and the times.
 import { Counter, Histogram, type Registry } from "prom-client";
 
-import type { AdsCounters } from "../ads/pod-stream.ts";
+import type { AdsCounters } from "../ads/stream/pod-stream.ts";
 import type { PodChange, PodRegistry } from "../pods/pod-registry.ts";
 import { OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 
-/**
- * Bounds of the buckets, in seconds: around the second within which a change should be everywhere.
- */
+/** Bounds of the buckets, in seconds: around the second within which a change should arrive. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** What the metrics are observed from. */
+/** What the metrics observe. */
 export interface PushMetricsDeps {
   readonly pods: PodRegistry;
   readonly publisher: () => PublisherState;
 }
 
-/** Makes the metrics and begins to observe. */
+/** Makes the metrics and starts to observe. */
 export function observePushes(registers: Registry[], { pods, publisher }: PushMetricsDeps): AdsCounters {
   const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
   const pushes = counter("weir_ads_pushes_total", "Responses sent to rate limit pods.");
-  const acknowledgements = counter("weir_ads_acks_total", "Responses that a rate limit pod accepted.");
+  const acknowledgements = counter("weir_ads_acks_total", "Responses that a rate limit pod ACKed.");
   const rejections = new Counter({
     name: "weir_ads_nacks_total",
-    help: "Responses that a rate limit pod rejected: resource when its text names one that is served, other when not.",
+    help: "Responses that a rate limit pod NACKed: resource when its text names one that is served, other when not.",
     labelNames: ["reason"],
     registers,
   });
   for (const reason of ["resource", "other"]) rejections.inc({ reason }, 0);
   const suppressed = counter(
     "weir_ads_suppressed_resends_total",
-    "Times that what is in force was not sent to a pod again, because it had rejected it.",
+    "Times that the active version was not sent to a pod again, because the pod had NACKed it.",
   );
   const histogram = (name: string, help: string): Histogram =>
     new Histogram({ name, help, buckets: BUCKETS_SECONDS, registers });
@@ -40,15 +37,15 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
     "weir_push_change_to_send_seconds",
     "Time from a change of resources until a connected pod is sent it.",
   );
-  const toAck = histogram("weir_push_send_to_ack_seconds", "Time from sending a response until the pod accepts it.");
+  const toAck = histogram("weir_push_send_to_ack_seconds", "Time from sending a response until the pod ACKs it.");
   pods.onChanged((change) => {
     const waited = waitOf(change, publisher());
     if (waited !== undefined) toSend.observe(waited);
     const { sent, accepted, rejected, fleet } = change.pod;
     if (change.kind === "accepted" && sent !== undefined && accepted?.version === sent.version)
       toAck.observe(secondsBetween(sent.atMs, accepted.atMs));
-    const inForce = publicationFor(publisher().publication, fleet)?.snapshot?.version;
-    if ((change.kind === "rejected" || change.kind === "withheld") && rejected?.version === inForce) suppressed.inc();
+    const active = publicationFor(publisher().publication, fleet)?.snapshot?.version;
+    if ((change.kind === "rejected" || change.kind === "withheld") && rejected?.version === active) suppressed.inc();
   });
   return {
     pushed: () => pushes.inc(),
@@ -57,29 +54,26 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
   };
 }
 
-/**
- * How long a pod waited for what it is sent, in seconds; undefined when it was not there when that
- * changed, or was sent something else.
- */
+/** Seconds from change to push; undefined if the pod connected later or gets something else. */
 function waitOf(
   { kind, before, pod: { connectedMs, fleet, sent } }: PodChange,
   { publication, changedMs }: PublisherState,
 ): number | undefined {
   if (kind !== "sent" || sent?.version !== publicationFor(publication, fleet)?.snapshot?.version) return undefined;
-  if (before?.sent?.version === sent?.version) return undefined; // It asked for it again.
+  if (before?.sent?.version === sent?.version) return undefined; // The pod asked for it again.
   const changed = changedMs.get(publication.has(fleet) ? fleet : OTHER_FLEETS);
   return changed === undefined || sent === undefined || changed <= connectedMs
     ? undefined
     : secondsBetween(changed, sent.atMs);
 }
 
-/** Pods begin the text with the name of the resource that they reject, and a colon. */
-function namesResource(message: string, { assembly }: PublisherState): boolean {
+/** The text of a NACK begins with the name of the resource and a colon. */
+function namesResource(message: string, { desired }: PublisherState): boolean {
   const [name] = message.split(":", 1);
-  return assembly?.accepted.some(({ key }) => key === name) ?? false;
+  return desired?.accepted.some(({ key }) => key === name) ?? false;
 }
 
-/** Clocks may be set back: no time is negative. */
+/** At least 0: clocks may be set back. */
 function secondsBetween(fromMs: number, toMs: number): number {
   return Math.max(0, toMs - fromMs) / 1000;
 }

@@ -3,8 +3,8 @@
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
-import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout-facts.suite.ts";
-import type { RolloutReport } from "../report/rollout-report.ts";
+import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout/rollout-facts.suite.ts";
+import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import { renderStatusPage } from "./status-page.ts";
 
 const VERSION = "974030ee43ece499b7070d448d1e0586";
@@ -64,7 +64,7 @@ describe("renderStatusPage()", () => {
     ]);
     expect(wordsOf(renderStatusPage(report))).toEqual([
       "Weir control plane [good] ready",
-      "Replica replica-1, reading limits, in step with it at 2026-01-31 12:00:00 UTC",
+      "Replica replica-1, reading limits, synchronised at 2026-01-31 12:00:00 UTC",
       "[good] 1 of 1 resources served",
       "[good] 2 of 2 pods current",
       "Everything is shown. Narrow down",
@@ -97,12 +97,12 @@ describe("renderStatusPage()", () => {
       sinceMs: AT_MS,
       message: "default/c: no",
       serves: "last-good" as const,
-      rejectingPods: 1,
+      nackingPods: 1,
     };
     const state = {
       ...publisher,
       sourceError: "Cannot read the folder x",
-      rejections: { resources: [rejected], versions: [] },
+      nacks: { resources: [rejected], versions: [] },
     };
     const version = snapshotIn(publisher).version;
     const pods = [
@@ -119,7 +119,7 @@ describe("renderStatusPage()", () => {
     };
     expect(wordsOf(renderStatusPage(held))).toEqual([
       "Weir control plane [bad] not ready",
-      "Replica replica-1, reading limits, in step with it at 2026-01-31 12:00:00 UTC",
+      "Replica replica-1, reading limits, synchronised at 2026-01-31 12:00:00 UTC",
       "[warning] 1 of 3 resources served",
       "[bad] 1 refused",
       "[bad] 1 quarantined",
@@ -130,17 +130,17 @@ describe("renderStatusPage()", () => {
       "it is shutting down",
       "The source cannot be read",
       "Cannot read the folder x",
-      "What was read before stays in force.",
-      "Rejected by pods (1)",
+      "What was read before stays active.",
+      "NACKed by pods (1)",
       "Resource | Why | Meanwhile",
-      "default/c | pods of fleet * rejected it, its last accepted form is in force: default/c: no | its last accepted form is served",
+      "default/c | pods of fleet * NACKed it, its last ACKed form is active: default/c: no | its last ACKed form is served",
       "Refused (2)",
       "Where | Field | Why | Meanwhile",
       'b.yaml:6:11 / default/b | spec.domain | [bad] DomainConflict domain "alpha" belongs to default/a (a.yaml:1) in fleet "gold": the oldest resource owns a domain, then the first by namespace and name | not served',
       "d.yaml:1:1 | | [bad] InvalidSpec the file is empty; delete it if there should be nothing | not served",
       "Snapshots",
       "Fleet | Version | Resources | Bytes | Published | Pods",
-      `every other | ${version.slice(0, 12)} [bad] pods rejected newer content as a whole | 1 | 204 | 2026-01-31 12:00:00 UTC | [warning] 0 of 2 current [bad] 1 rejected`,
+      `every other | ${version.slice(0, 12)} [bad] pods NACKed newer content as a whole | 1 | 204 | 2026-01-31 12:00:00 UTC | [warning] 0 of 2 current [bad] 1 rejected`,
       `gold | ${publisher.publication.get("gold")?.snapshot?.version.slice(0, 12)} | 2 | 310 | 2026-01-31 12:00:00 UTC | none connected`,
       "Pods (2)",
       "Pod | Fleet | Address | State | Accepted | Rejected",
@@ -231,7 +231,7 @@ describe("renderStatusPage()", () => {
       '<input name="fleet" value="a&#38;b">',
       '<a href="/status">Show all</a>',
       'href="/status?fleet=a%26b&#38;format=json"',
-      "This page stands still",
+      "This page does not refresh",
     ]) {
       expect(page).toContain(text);
     }
@@ -251,17 +251,17 @@ describe("renderStatusPage()", () => {
       sinceMs: AT_MS,
       message: "no <b>",
       serves: "nothing" as const,
-      rejectingPods: 1,
+      nackingPods: 1,
     };
     const page = renderStatusPage(
-      reportOf({ ...publisher, rejections: { resources: [rejected], versions: [] } }, [podOf({})]),
+      reportOf({ ...publisher, nacks: { resources: [rejected], versions: [] } }, [podOf({})]),
     );
     for (const text of [
       "1 of 3 resources served",
       "1 refused",
       "1 quarantined",
       "0 of 1 pods current",
-      "Rejected by pods (1)",
+      "NACKed by pods (1)",
       "no &#60;b&#62;",
     ]) {
       expect(page).toContain(text);
@@ -274,11 +274,11 @@ describe("renderStatusPage()", () => {
     const pods = Array.from({ length: 1200 }, (_, index) => podOf({ nodeId: `node-${index}`, pod: "" }));
     const page = renderStatusPage(reportOf(ONE, pods));
     expect(page.match(/node-\d+/g)).toHaveLength(1000);
-    expect(page).toContain("And 200 more; narrow them down above.");
+    expect(page).toContain("And 200 more; use the filter above.");
     const report = reportOf(ONE);
     const fleets = Array.from({ length: 1100 }, (_, index) => ({ ...report.fleets[0]!, fleet: `fleet-${index}` }));
     const ofFleets = renderStatusPage({ ...report, fleets });
     expect(ofFleets.match(/fleet-\d+/g)).toHaveLength(1000);
-    expect(ofFleets).toContain("And 100 more; narrow them down above.");
+    expect(ofFleets).toContain("And 100 more; use the filter above.");
   });
 });

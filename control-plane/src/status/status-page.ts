@@ -1,41 +1,37 @@
-// The rollout report as a page for people: HTML without script, which loads itself again.
-// Everything that comes from outside is escaped.
+// Renders the rollout report as an HTML page without scripts, which refreshes itself.
 import type {
   FleetReport,
   PlaceReport,
   PodReportEntry,
-  PodStandings,
+  SyncStatusCounts,
   RefusalReport,
   ResourceReport,
-  ResourceStanding,
+  ResourceStatus,
   RolloutFilter,
   RolloutReport,
   VersionReport,
-} from "../report/rollout-report.ts";
+} from "../report/rollout/rollout-report.ts";
 import { type Markup, markup, NOTHING, trusted } from "./markup.ts";
 import { badge, table, type Tone } from "./page-parts.ts";
 import { STATUS_STYLE } from "./status-style.ts";
 
-/** How often an open page loads itself again, in seconds. */
+/** How often the page refreshes itself, in seconds. */
 const REFRESH_SECONDS = 5;
 
-/** Characters of a version that are shown; the whole one is in the tooltip. */
+/** Characters of a version that are shown; the tooltip has all. */
 const VERSION_SHOWN = 12;
 
-/** Most rows of one table; what is beyond is counted, and found with the filter. */
+/** Most rows of one table; further ones are counted. */
 const ROWS_MAX = 1000;
 
-/** By what the page can be narrowed down. */
+/** The fields of the filter. */
 const FILTERS = ["fleet", "namespace", "name"] as const;
 
-/**
- * Forbids everything but the style in the page itself and its own form, so that not even a mistake
- * in escaping could run or load anything.
- */
+/** Allows only the page's style and form: a mistake in escaping runs and loads nothing. */
 export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** What of the state is shown, and whether the page loads itself again. */
+/** The filter, and whether the page refreshes itself. */
 export interface StatusView {
   readonly filter: RolloutFilter;
   readonly isRefreshing: boolean;
@@ -68,13 +64,13 @@ ${renderFleets(report.fleets)}
 ${renderPods(report.pods)}
 ${renderResources(report.resources, view.filter)}
 </main>
-<footer>${renderFooter(view)} The same as data: <a href="${linkTo("/status", view.filter, { format: "json" })}">JSON</a>, <a href="/metrics">metrics</a>. Pods are those that are connected to this replica.</footer>
+<footer>${renderFooter(view)} Other formats: <a href="${linkTo("/status", view.filter, { format: "json" })}">JSON</a>, <a href="/metrics">metrics</a>. The pods are those connected to this replica.</footer>
 </body>
 </html>
 `.text;
 }
 
-/** A link that keeps the filter. */
+/** A link with the filter. */
 function linkTo(path: string, filter: RolloutFilter, more: Readonly<Record<string, string>> = {}): string {
   const given = Object.entries({ ...filter, ...more }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
@@ -85,37 +81,30 @@ function linkTo(path: string, filter: RolloutFilter, more: Readonly<Record<strin
 
 function renderFooter({ filter, isRefreshing }: StatusView): Markup {
   return isRefreshing
-    ? markup`This page loads itself again every ${REFRESH_SECONDS} seconds (<a href="${linkTo("/status", filter, { refresh: "off" })}">stop</a>).`
-    : markup`This page stands still (<a href="${linkTo("/status", filter)}">go on</a>).`;
+    ? markup`This page refreshes every ${REFRESH_SECONDS} seconds (<a href="${linkTo("/status", filter, { refresh: "off" })}">stop</a>).`
+    : markup`This page does not refresh (<a href="${linkTo("/status", filter)}">refresh</a>).`;
 }
 
 function renderSync(syncedAt: string | null): Markup {
-  return syncedAt === null ? markup`, not in step with it yet` : markup`, in step with it at ${renderTime(syncedAt)}`;
+  return syncedAt === null ? markup`, not synchronised yet` : markup`, synchronised at ${renderTime(syncedAt)}`;
 }
 
-/** The numbers that matter, so that nobody has to count rows. */
+/** The main numbers. */
 function renderSummary({ resources, pods, refusals }: RolloutReport): Markup {
-  const count = (state: ResourceStanding): number => resources.filter((resource) => resource.state === state).length;
+  const count = (state: ResourceStatus): number => resources.filter((resource) => resource.state === state).length;
   const current = pods.filter(({ state }) => state === "current").length;
   const trouble = [
-    { text: `${count("last-good")} last good form`, count: count("last-good"), tone: "warning" as const },
-    { text: `${count("refused")} refused`, count: count("refused"), tone: "bad" as const },
-    { text: `${count("quarantined")} quarantined`, count: count("quarantined"), tone: "bad" as const },
-    {
-      text: `${refusals.filter(({ resource }) => resource === null).length} unreadable`,
-      count: refusals.filter(({ resource }) => resource === null).length,
-      tone: "bad" as const,
-    },
-  ].filter((each) => each.count > 0);
+    { number: count("last-good"), what: "last good form", tone: "warning" as const },
+    { number: count("refused"), what: "refused", tone: "bad" as const },
+    { number: count("quarantined"), what: "quarantined", tone: "bad" as const },
+    { number: refusals.filter(({ resource }) => resource === null).length, what: "unreadable", tone: "bad" as const },
+  ].filter(({ number }) => number > 0);
   return markup`<p class="summary">${badge(`${count("served")} of ${resources.length} resources served`, trouble.length === 0 ? "good" : "warning")}
-${trouble.map(({ text, tone }) => markup`${badge(text, tone)}\n`)}
+${trouble.map(({ number, what, tone }) => markup`${badge(`${number} ${what}`, tone)}\n`)}
 ${pods.length === 0 ? "no pod connected" : badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
 }
 
-/**
- * A page that loads itself again would take away what somebody types: fields are on the one that
- * stands still only.
- */
+/** Only a page that does not refresh has fields: a refresh would clear them. */
 function renderFilter({ filter, isRefreshing }: StatusView): Markup {
   const given = FILTERS.filter((name) => filter[name] !== undefined);
   const all = given.length === 0 ? NOTHING : markup` <a href="/status">Show all</a>`;
@@ -132,7 +121,7 @@ function renderFilter({ filter, isRefreshing }: StatusView): Markup {
 
 function renderSourceError(error: string | null): Markup {
   if (error === null) return NOTHING;
-  return markup`<section class="alarm"><h2>The source cannot be read</h2><p>${error}</p><p>What was read before stays in force.</p></section>`;
+  return markup`<section class="alarm"><h2>The source cannot be read</h2><p>${error}</p><p>What was read before stays active.</p></section>`;
 }
 
 function renderQuarantine(resources: readonly ResourceReport[]): Markup {
@@ -143,9 +132,9 @@ function renderQuarantine(resources: readonly ResourceReport[]): Markup {
     .map(({ resource, problems, servesLastGood }) => [
       resource,
       problems.map(({ message }) => markup`<pre>${message}</pre>`),
-      servesLastGood ? "its last accepted form is served" : "it is left out",
+      servesLastGood ? "its last ACKed form is served" : "it is left out",
     ]);
-  return markup`<section class="alarm"><h2>Rejected by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}${renderRest(quarantined.length)}</section>`;
+  return markup`<section class="alarm"><h2>NACKed by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}${renderRest(quarantined.length)}</section>`;
 }
 
 function renderRefusals(refusals: readonly RefusalReport[]): Markup {
@@ -181,15 +170,15 @@ function renderHold(heldBack: FleetReport["heldBack"]): Markup {
     case null:
       return NOTHING;
     case "empty":
-      return badge("nothing is left; published if it stays so", "warning");
+      return badge("no resource is left; published if that lasts", "warning");
     case "too-large":
       return badge("newer content is too large", "bad");
     case "rejected":
-      return badge("pods rejected newer content as a whole", "bad");
+      return badge("pods NACKed newer content as a whole", "bad");
   }
 }
 
-function renderPodStates({ pods, podStates }: { readonly pods: number; readonly podStates: PodStandings }): Markup {
+function renderPodStates({ pods, podStates }: { readonly pods: number; readonly podStates: SyncStatusCounts }): Markup {
   if (pods === 0) return markup`none connected`;
   const rejected = podStates.rejected === 0 ? NOTHING : badge(`${podStates.rejected} rejected`, "bad");
   return markup`${badge(`${podStates.current} of ${pods} current`, podStates.current === pods ? "good" : "warning")} ${rejected}`;
@@ -240,10 +229,10 @@ function renderWarnings(warnings: readonly string[]): Markup {
 }
 
 function renderRest(count: number): Markup {
-  return count <= ROWS_MAX ? NOTHING : markup`<p>And ${count - ROWS_MAX} more; narrow them down above.</p>`;
+  return count <= ROWS_MAX ? NOTHING : markup`<p>And ${count - ROWS_MAX} more; use the filter above.</p>`;
 }
 
-/** What needs somebody stands first. */
+/** The most urgent first. */
 const POD_ORDER = { rejected: 0, pending: 1, waiting: 1, current: 2 } as const;
 const RESOURCE_ORDER = { quarantined: 0, refused: 1, "last-good": 2, served: 3 } as const;
 
@@ -258,7 +247,7 @@ const RESOURCE_TONES = {
   "last-good": "warning",
   refused: "bad",
   quarantined: "bad",
-} as const satisfies Record<ResourceStanding, Tone>;
+} as const satisfies Record<ResourceStatus, Tone>;
 
 const POD_TONES = { current: "good", rejected: "bad", pending: "warning", waiting: "warning" } as const;
 

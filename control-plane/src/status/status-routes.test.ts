@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { buildSnapshot } from "../snapshot/snapshot.ts";
-import { readinessOf } from "../report/readiness.ts";
+import { Snapshot } from "../snapshot/snapshot.ts";
 import type { Metrics } from "./metrics.ts";
 import { filterIn, statusRoutes, wantsJson } from "./status-routes.ts";
 
@@ -36,7 +35,7 @@ describe("filterIn()", () => {
 describe("statusRoutes() /readyz", () => {
   /** Status and text of the answer; no report may be made for it, nor a scrape. */
   function probe(notReady: string | undefined): readonly [number, string] {
-    const snapshot = buildSnapshot([]);
+    const snapshot = new Snapshot([]);
     const publication = new Map([
       ["gold", { snapshot, hold: undefined }],
       ["", { snapshot: undefined, hold: undefined }],
@@ -46,9 +45,9 @@ describe("statusRoutes() /readyz", () => {
     };
     const routes = statusRoutes({
       report: never,
-      answers: { admit: never },
+      limit: { admit: never },
       metrics: { scrape: never } as unknown as Metrics,
-      readiness: () => readinessOf(notReady, publication),
+      readiness: () => ({ notReady, publication }),
     });
     const answer = { status: 0, text: "" };
     const response = {
@@ -62,7 +61,7 @@ describe("statusRoutes() /readyz", () => {
   }
 
   it("tells the version of each fleet without making a report", () => {
-    expect(probe(undefined)).toEqual([200, `ready\n* none yet\ngold ${buildSnapshot([]).version}\n`]);
+    expect(probe(undefined)).toEqual([200, `ready\n* none yet\ngold ${new Snapshot([]).version}\n`]);
   });
 
   it("tells the reason without making a report when it is not ready", () => {

@@ -1,32 +1,42 @@
-// What the HTTP listener answers: status, probes, metrics. The listener itself is common's.
+// The routes of the HTTP listener: status, probes, metrics.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/admin-server";
 
-import { type AnswerBound, deliveryOfResponse, RETRY_AFTER } from "../report/answer-bound.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+
+import { type ConcurrencyLimit, deliveryOfResponse, RETRY_AFTER } from "../report/concurrency-limit.ts";
 import { ReportError } from "../report/report-error.ts";
-import type { Readiness } from "../report/readiness.ts";
+import type { RolloutFilter, RolloutReport } from "../report/rollout/rollout-report.ts";
+import type { Publication } from "../snapshot/publication.ts";
+import { fleetName } from "../snapshot/publication-log.ts";
 import type { Metrics } from "./metrics.ts";
 import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
-import type { RolloutFilter, RolloutReport } from "../report/rollout-report.ts";
+
+/** Whether the replica is ready. Probes are frequent, so they do without a whole report. */
+export interface Readiness {
+  /** Why not; undefined when it is. */
+  readonly notReady: string | undefined;
+  readonly publication: Publication;
+}
 
 /** What the routes answer from. */
 export interface StatusRouteDeps {
   readonly report: (filter?: RolloutFilter) => RolloutReport;
   readonly readiness: () => Readiness;
-  /** Bounds the answers that hold a whole report. */
-  readonly answers: AnswerBound;
+  /** Limits concurrent answers with a whole report. */
+  readonly limit: Pick<ConcurrencyLimit, "admit">;
   readonly metrics: Metrics;
 }
 
 /** The routes. */
-export function statusRoutes({ report, readiness, answers, metrics }: StatusRouteDeps): readonly AdminRoute[] {
+export function statusRoutes({ report, readiness, limit, metrics }: StatusRouteDeps): readonly AdminRoute[] {
   return [
     {
       path: "/status",
-      help: "what is served, what is refused, and which pod has accepted which version (JSON with ?format=json; ?fleet=, ?namespace= and ?name= narrow)",
+      help: "active and invalid resources, and the version of each pod (JSON with ?format=json; ?fleet=, ?namespace= and ?name= filter)",
       handle: (request, response) => {
-        if (isAdmitted(response, answers)) answerStatus(request, response, report);
+        if (isAdmitted(response, limit)) answerStatus(request, response, report);
       },
     },
     {
@@ -60,28 +70,26 @@ export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): bo
   return accept.includes("application/json") && !accept.includes("text/html");
 }
 
-/**
- * What the query narrows the state to; what is empty narrows nothing, as an empty field of a form.
- */
+/** The filter of the query; an empty value, such as an empty field of a form, filters nothing. */
 export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
   const query = queryOf(request);
-  const told = (name: string): string | undefined => {
+  const given = (name: string): string | undefined => {
     const value = query.get(name);
     return value === null || value === "" ? undefined : value;
   };
-  return { fleet: told("fleet"), namespace: told("namespace"), name: told("name") };
+  return { fleet: given("fleet"), namespace: given("namespace"), name: given("name") };
 }
 
-/** The query of any request target, even one that is no URL. */
+/** The query of any request target, even an invalid URL. */
 function queryOf({ url = "" }: Pick<IncomingMessage, "url">): URLSearchParams {
   const start = url.indexOf("?");
   return new URLSearchParams(start === -1 ? "" : url.slice(start + 1));
 }
 
-/** Whether there may be one answer more; if not, the client is told so. */
-function isAdmitted(response: ServerResponse, answers: AnswerBound): boolean {
+/** Whether one more answer is allowed; if not, answers 503. */
+function isAdmitted(response: ServerResponse, limit: StatusRouteDeps["limit"]): boolean {
   try {
-    answers.admit(deliveryOfResponse(response));
+    limit.admit(deliveryOfResponse(response));
     return true;
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
@@ -110,13 +118,16 @@ function answerStatus(request: IncomingMessage, response: ServerResponse, report
   response.end(page);
 }
 
-/** Tells the versions too, so that replicas can be compared by looking at their probes. */
-function answerReady(response: ServerResponse, { notReady, fleets }: Readiness): void {
+/** Lists the active versions too, so that the probes of replicas can be compared. */
+function answerReady(response: ServerResponse, { notReady, publication }: Readiness): void {
   if (notReady !== undefined) {
     respondText(response, 503, `not ready: ${notReady}\n`);
     return;
   }
-  const versions = fleets.map(({ fleet, version }) => `${fleet} ${version ?? "none yet"}\n`).join("");
+  const sorted = [...publication].toSorted(([left], [right]) => compareCodeUnits(left, right));
+  const versions = sorted
+    .map(([fleet, { snapshot }]) => `${fleetName(fleet)} ${snapshot?.version ?? "none yet"}\n`)
+    .join("");
   respondText(response, 200, `ready\n${versions}`);
 }
 

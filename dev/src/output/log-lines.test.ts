@@ -11,7 +11,7 @@ describe("describeLogLine()", () => {
       text: "warning: stream lost (peer=p1, count=2)",
     },
     { line: '{"@timestamp":"t","@message":"store gone","level":"error"}', text: "error: store gone" },
-    { line: '{"@message":"not fit for production","level":"warning","reason":"kept here"}', text: undefined },
+    { line: '{"@message":"Not fit for production","level":"warning","reason":"kept here"}', text: undefined },
     { line: '{"@message":"Refused a manifest","level":"warning","file":"a.yaml","line":3}', text: undefined },
     { line: "TypeError: x is not a function", text: "TypeError: x is not a function" },
     { line: '{"@message":"cut sho', text: '{"@message":"cut sho' },

@@ -5,7 +5,7 @@
 const HIDDEN_FIELDS = new Set(["@timestamp", "@message", "level", "service", "pid", "hostname", "stack", "code"]);
 
 /** Warnings that are left out: the guide of the stack says that it is for development. */
-const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["not fit for production"]);
+const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["Not fit for production"]);
 
 /** Longest text of one field, in characters. */
 const FIELD_MAX = 300;

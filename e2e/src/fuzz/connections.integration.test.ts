@@ -21,9 +21,9 @@ describe("weir-ratelimit with many connections", () => {
     // listener.
     expect([first.length, second.length]).toEqual([120, 24]);
     expect(fixture.wires.filter((wire) => wire.isClosed)).toHaveLength(156); // Refused, not left to wait.
-    expect(running.logLines(/connections are refused/)).toEqual([
+    expect(running.logLines(/Refused connections/)).toEqual([
       expect.stringContaining(
-        "all are taken that 256 file descriptors leave room for here, beside those of other listeners",
+        "256 file descriptors allow no more connections here, besides those of other listeners",
       ),
     ]);
     expect(running.logLines(/EMFILE|ENFILE/)).toEqual([]);

@@ -153,7 +153,7 @@ describe("make run", () => {
     const exit = await withDeadline(stack.process.exited, STOP_TIMEOUT_MS);
     expect(exit).toEqual({ code: 1, signal: null });
     expect(stack.lines.join("\n")).toMatch(
-      /^account ended by itself with signal SIGKILL; its last lines:\n[^]*account service ready/m,
+      /^account ended by itself with signal SIGKILL; its last lines:\n[^]*Account service ready/m,
     );
     await untilGone(stack.children);
   });

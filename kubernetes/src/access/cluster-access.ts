@@ -1,14 +1,12 @@
-// Where the API server is and how requests prove who sends them: inside a cluster from the files of
-// the service account, outside from kubeconfig files. The package that reads kubeconfig files is
-// large, so it is loaded only for those.
+// Gives requests the address of the API server and their credentials: in a cluster from the files of
+// the service account, elsewhere from kubeconfig files.
 import { readFile } from "node:fs/promises";
-import type { OutgoingHttpHeaders } from "node:http";
 import type { RequestOptions } from "node:https";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-import { describeError } from "@weir/common/errors/service-error";
 import type { KubeConfig } from "@kubernetes/client-node";
+import { describeError } from "@weir/common/errors/service-error";
 
 import { type ProgramCredential, runCredentialProgram } from "./credential-program.ts";
 import { type Kubeconfig, readKubeconfig, unusableKubeconfig } from "./kubeconfig.ts";
@@ -16,15 +14,12 @@ import { type Kubeconfig, readKubeconfig, unusableKubeconfig } from "./kubeconfi
 /** Where Kubernetes mounts the files of a pod's service account. */
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/**
- * How long kubeconfig files, and what their programs answered, are taken to be as they were, in
- * milliseconds.
- */
+/** How long kubeconfig files and the credentials of their programs are kept, in milliseconds. */
 const KUBECONFIG_AGE_MAX_MS = 60_000;
 
 /**
- * After so long a program of a kubeconfig is killed, in milliseconds; enough for a person who is
- * sent to a browser to log in.
+ * Time after which a program of a kubeconfig is killed, in milliseconds; enough for a person who has
+ * to log in with a browser.
  */
 const PROGRAM_TIMEOUT_MS = 60_000;
 
@@ -40,16 +35,31 @@ export type ClusterConnection =
   /** Later files add to earlier ones; none means the file in the home folder. */
   | { readonly kind: "kubeconfig"; readonly paths: readonly string[] };
 
+/** TLS options of connections to the API server; certificates and keys are PEM. */
+export interface ClusterTls {
+  readonly ca: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  /** Name in the certificate of the server; undefined when it is that of the address. */
+  readonly servername?: string | undefined;
+  /** False when the certificate of the server is not verified. */
+  readonly rejectUnauthorized?: boolean;
+}
+
 /** What each request needs. */
 export interface RequestAccess {
   /** The address of the server, without a slash at its end. */
   readonly server: string;
-  readonly options: RequestOptions;
+  /** Headers with the credentials. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: ClusterTls;
+  /** Proxy for all requests; undefined when they go directly to the server. */
+  readonly proxyUrl: string | undefined;
 }
 
 /** Access to one cluster. */
 export interface ClusterAccess {
-  /** What the next request needs. Certificates and tokens are those that are in the files now. */
+  /** What the next request needs. Certificates and tokens are those in the files at this moment. */
   forRequest(): Promise<RequestAccess>;
   /** Forgets credentials that the server did not accept. */
   renew(): void;
@@ -64,53 +74,46 @@ export async function openClusterAccess(
   clock: () => number,
   { programTimeoutMs }: { readonly programTimeoutMs: number } = { programTimeoutMs: PROGRAM_TIMEOUT_MS },
 ): Promise<ClusterAccess> {
-  if (connection.kind === "in-cluster") return new ServiceAccountAccess(connection);
+  if (connection.kind === "in-cluster") return serviceAccountAccess(connection);
   const paths = connection.paths.length === 0 ? [join(homedir(), ".kube", "config")] : connection.paths;
   const access = new KubeconfigAccess(paths, clock, programTimeoutMs);
   await access.load();
   return access;
 }
 
-/**
- * Reads both files for every request: those are rare, and kubelet replaces the token long before it
- * ends.
- */
-class ServiceAccountAccess implements ClusterAccess {
-  readonly #server: string;
-  readonly #folder: string;
-
-  constructor({ host, port, folder }: Extract<ClusterConnection, { readonly kind: "in-cluster" }>) {
-    this.#server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
-    this.#folder = folder ?? SERVICE_ACCOUNT_FOLDER;
-  }
-
-  async forRequest(): Promise<RequestAccess> {
-    const [token, ca] = await Promise.all(
-      ["token", "ca.crt"].map((name) => readFile(join(this.#folder, name), "utf8")),
-    );
-    return { server: this.#server, options: { ca, headers: { authorization: `Bearer ${token?.trim()}` } } };
-  }
-
-  renew(): void {
-    // Nothing is remembered.
-  }
+/** Reads both files for every request: requests are rare, and kubelet replaces the token in time. */
+function serviceAccountAccess({
+  host,
+  port,
+  folder = SERVICE_ACCOUNT_FOLDER,
+}: Extract<ClusterConnection, { readonly kind: "in-cluster" }>): ClusterAccess {
+  const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return {
+    forRequest: async () => {
+      const [token = "", ca] = await Promise.all(
+        ["token", "ca.crt"].map((name) => readFile(join(folder, name), "utf8")),
+      );
+      return { server, headers: { authorization: `Bearer ${token.trim()}` }, tls: { ca }, proxyUrl: undefined };
+    },
+    renew: () => undefined,
+  };
 }
 
-/** What kubeconfig files said, and when. */
+/** The content of the files at one moment. */
 interface LoadedConfig {
   readonly config: KubeConfig;
   readonly kubeconfig: Kubeconfig;
   readonly loadedMs: number;
-  /** What the program answered at last. */
+  /** The last answer of the program. */
   credential: ProgramCredential | undefined;
 }
 
 class KubeconfigAccess implements ClusterAccess {
   readonly #paths: readonly string[];
   readonly #clock: () => number;
-  #loaded: LoadedConfig | undefined;
   readonly #programTimeoutMs: number;
-  /** What requests need, in the making. */
+  #loaded: LoadedConfig | undefined;
+  /** The answer to all requests that arrive while it is prepared. */
   #pending: Promise<RequestAccess> | undefined;
 
   constructor(paths: readonly string[], clock: () => number, programTimeoutMs: number) {
@@ -123,6 +126,7 @@ class KubeconfigAccess implements ClusterAccess {
     const nowMs = this.#clock();
     if (this.#loaded !== undefined && nowMs - this.#loaded.loadedMs < KUBECONFIG_AGE_MAX_MS) return this.#loaded;
     const kubeconfig = await readKubeconfig(this.#paths);
+    // A large package, loaded only for those who have a kubeconfig.
     const { KubeConfig } = await import("@kubernetes/client-node");
     const config = new KubeConfig();
     try {
@@ -134,10 +138,7 @@ class KubeconfigAccess implements ClusterAccess {
     return this.#loaded;
   }
 
-  /**
-   * All who ask while a program of the kubeconfig is at work get what that one answers: a hundred
-   * namespaces are not a hundred programs.
-   */
+  /** Shares one run of a program among all requests: a hundred namespaces are not a hundred programs. */
   async forRequest(): Promise<RequestAccess> {
     this.#pending ??= this.#prepare().finally(() => {
       this.#pending = undefined;
@@ -151,32 +152,51 @@ class KubeconfigAccess implements ClusterAccess {
 
   async #prepare(): Promise<RequestAccess> {
     const loaded = await this.load();
-    const { server, isProxied, tokenFile } = loaded.kubeconfig;
-    const credential = await this.#askProgram(loaded);
+    const { server, proxyUrl, tokenFile } = loaded.kubeconfig;
+    const credential = await this.#runProgram(loaded);
     const options: RequestOptions = {};
-    // Before the package makes an agent of them, which is the only one that counts through a proxy.
-    // It puts those of the kubeconfig itself in their place.
-    if (credential?.cert !== undefined) options.cert = credential.cert;
-    if (credential?.key !== undefined) options.key = credential.key;
     await loaded.config.applyToHTTPSOptions(options);
-    // Through a proxy only the agent of the package knows the way; otherwise ours keeps the
-    // connection.
-    if (!isProxied) delete options.agent;
-    const headers: OutgoingHttpHeaders = { ...(options.headers as OutgoingHttpHeaders) };
-    // What stands in the kubeconfig itself counts more than what a program answers.
-    if (credential?.token !== undefined) headers["Authorization"] ??= `Bearer ${credential.token}`;
-    // Read for every request, as in a cluster. The package knows no such field.
-    if (tokenFile !== undefined) headers["Authorization"] = `Bearer ${(await readFile(tokenFile, "utf8")).trim()}`;
-    return { server, options: { ...options, headers } };
+    const { Authorization: written, ...headers } = (options.headers ?? {}) as Record<string, string>;
+    const authorization =
+      tokenFile === undefined
+        ? (written ?? bearer(credential?.token) ?? basicAuth(options.auth))
+        : bearer(await readFile(tokenFile, "utf8"));
+    const { ca, cert, key, servername, rejectUnauthorized } = options;
+    return {
+      server,
+      headers: authorization === undefined ? headers : { ...headers, authorization },
+      tls: {
+        ca: pemOf(ca),
+        // What the kubeconfig itself contains wins over the answer of its program.
+        cert: pemOf(cert) ?? credential?.cert,
+        key: pemOf(key) ?? credential?.key,
+        servername,
+        ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+      },
+      proxyUrl,
+    };
   }
 
-  /** What the program of the kubeconfig answers, or has answered as long as that is good. */
-  async #askProgram(loaded: LoadedConfig): Promise<ProgramCredential | undefined> {
+  /** The answer of the program, run again only when its last credentials have expired. */
+  async #runProgram(loaded: LoadedConfig): Promise<ProgramCredential | undefined> {
     const { program } = loaded.kubeconfig;
     if (program === undefined) return undefined;
-    if (loaded.credential !== undefined && this.#clock() < (loaded.credential.expiresMs ?? Infinity))
-      return loaded.credential;
-    loaded.credential = await runCredentialProgram(program, { timeoutMs: this.#programTimeoutMs });
+    if (loaded.credential === undefined || this.#clock() >= (loaded.credential.expiresMs ?? Infinity))
+      loaded.credential = await runCredentialProgram(program, { timeoutMs: this.#programTimeoutMs });
     return loaded.credential;
   }
+}
+
+function bearer(token: string | undefined): string | undefined {
+  return token === undefined ? undefined : `Bearer ${token.trim()}`;
+}
+
+/** The package reads files and decodes base64 into buffers. */
+function pemOf(value: unknown): string | undefined {
+  return Buffer.isBuffer(value) ? value.toString() : undefined;
+}
+
+/** `auth` is a name and a password, separated by a colon. */
+function basicAuth(auth: string | null | undefined): string | undefined {
+  return typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
 }

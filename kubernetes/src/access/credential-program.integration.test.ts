@@ -61,7 +61,7 @@ function answering(status: object): string {
 
 function isRunning(pid: number): boolean {
   try {
-    // Also there while nobody has asked how it ended; what counts is that it does nothing more.
+    // A zombie remains until its parent reads its exit status.
     return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
   } catch {
     return false;
@@ -69,7 +69,7 @@ function isRunning(pid: number): boolean {
 }
 
 describe("runCredentialProgram()", () => {
-  it("gives what the program answers", async () => {
+  it("returns the answer of the program", async () => {
     const status = {
       token: "made",
       clientCertificateData: "certificate",
@@ -90,7 +90,7 @@ describe("runCredentialProgram()", () => {
     });
   });
 
-  it("tells the program which version is wanted and that nobody is there to be asked, and adds the variables to those that are there", async () => {
+  it("passes the version and that no person can answer to the program, and adds the variables to the environment", async () => {
     await run(
       `printf '%s\\n' "$KUBERNETES_EXEC_INFO" "$EXTRA" "$PATH" > "$FOLDER/env"; ${answering({ token: "made" })}`,
       NEVER_MS,
@@ -106,10 +106,10 @@ describe("runCredentialProgram()", () => {
     ]);
   });
 
-  it("kills a program that hangs, with what it has started, and says so", async () => {
-    // The program waits for another one, which would go on without it and holds its output open.
+  it("kills a program that hangs, also when another program keeps its output open, and says why", async () => {
+    // The other program ends by itself when the folder of the test is removed.
     const hanging = run(
-      'echo log in first >&2; sh -c \'trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done\'',
+      'echo log in first >&2; (while [ -d "$FOLDER" ]; do sleep 0.05; done) & trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done',
       2000,
     );
     await expect(hanging).rejects.toThrow(
@@ -120,9 +120,7 @@ describe("runCredentialProgram()", () => {
   });
 
   it("kills a program that does not stop writing", async () => {
-    await expect(run('echo $$ > "$FOLDER/pid"; yes')).rejects.toThrow(
-      "answered more than 1048576 characters and was killed",
-    );
+    await expect(run('echo $$ > "$FOLDER/pid"; yes')).rejects.toThrow("wrote more than 1048576 bytes and was killed");
     const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
     await eventually("its end", () => expect(isRunning(pid)).toBe(false));
   });
@@ -134,18 +132,18 @@ describe("runCredentialProgram()", () => {
     { script: "echo '{}'", message: WITHOUT_CREDENTIALS },
     { script: answering({}), message: WITHOUT_CREDENTIALS },
     { script: answering({ clientCertificateData: "certificate" }), message: WITHOUT_CREDENTIALS },
-  ])("says so when the script is: $script", async ({ script, message }) => {
+  ])("fails with the reason when the script is: $script", async ({ script, message }) => {
     await expect(run(script)).rejects.toThrow(new Error(message));
   });
 
-  it("waits for no other program that goes on complaining, such as a browser that was opened", async () => {
-    await run(`sleep 600 > /dev/null & echo $! > "$FOLDER/pid"; ${answering({ token: "made" })}`);
+  it("does not wait for another program that keeps its output open, such as a browser", async () => {
+    await run(`sleep 600 & echo $! > "$FOLDER/pid"; ${answering({ token: "made" })}`);
     const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
     expect(isRunning(pid)).toBe(true);
     process.kill(pid, "SIGKILL");
   });
 
-  it("says so when there is no file descriptor left for it, and the process goes on", async () => {
+  it("fails when no file descriptor is left, and the process continues", async () => {
     const { stdout } = await promisify(execFile)("sh", [
       "-c",
       'ulimit -n 64; exec "$0" --input-type=module --eval "$1"',
@@ -155,10 +153,10 @@ describe("runCredentialProgram()", () => {
     expect(stdout).toBe("the program true of the kubeconfig cannot be run: spawn true EMFILE\n");
   });
 
-  it("says how to get a program that is not there", async () => {
+  it("says how to install a program that does not exist", async () => {
     const missing = { command: join(folder, "missing"), installHint: "see example.org" };
     await expect(run("", NEVER_MS, missing)).rejects.toThrow(
-      new Error(`the program ${missing.command} of the kubeconfig cannot be run: it is not there; see example.org`),
+      new Error(`the program ${missing.command} of the kubeconfig cannot be run: it does not exist; see example.org`),
     );
     expect(existsSync(missing.command)).toBe(false);
   });

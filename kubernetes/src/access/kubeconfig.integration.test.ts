@@ -1,15 +1,13 @@
-// Tests of kubeconfig.ts and of the access that cluster-access.ts makes of it, on real files and
-// programs: what a request to the API server would carry.
+// Tests of kubeconfig.ts and cluster-access.ts on real files and programs: the credentials that a
+// request to the API server would have.
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import type { Agent as HttpsAgent } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createApiClient } from "../api-client.ts";
-import { rateLimitConfigsIn } from "../api-resource.ts";
+import { ApiClient } from "../client/api-client.ts";
 import { type ClusterAccess, openClusterAccess } from "./cluster-access.ts";
 
 let folder: string;
@@ -37,12 +35,10 @@ async function open(...paths: readonly string[]): Promise<ClusterAccess> {
 
 /** The header with the credentials of the next request. */
 async function authorizationOf(access: ClusterAccess): Promise<unknown> {
-  const headers = ((await access.forRequest()).options.headers ?? {}) as Readonly<Record<string, unknown>>;
-  const [name] = Object.keys(headers).filter((header) => header.toLowerCase() === "authorization");
-  return name === undefined ? undefined : headers[name];
+  return (await access.forRequest()).headers["authorization"];
 }
 
-/** What a program answers that has made a token. */
+/** The answer of a program with a token. */
 function credentialOf(token: string): string {
   return JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token } });
 }
@@ -58,7 +54,7 @@ function kubeconfig(user: object, cluster: object = { server: "https://10.0.0.1:
 }
 
 describe("openClusterAccess(), with a kubeconfig", () => {
-  it("sends the token of tokenFile, which counts more than token, as it is at that moment", async () => {
+  it("sends the token of tokenFile rather than token, as it is at that moment", async () => {
     write("token", "first\n");
     const access = await open(write("config", kubeconfig({ token: "written here", tokenFile: "token" })));
     expect((await access.forRequest()).server).toBe("https://10.0.0.1:6443");
@@ -71,7 +67,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(await authorizationOf(access)).toBe("Bearer third");
   });
 
-  it("reads YAML, and takes paths from the folder of their file", async () => {
+  it("reads YAML, and paths relative to the folder of their file", async () => {
     mkdirSync(join(folder, "deep"));
     write("deep/ca.pem", "authority");
     write("deep/cert.pem", "certificate");
@@ -89,16 +85,11 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       "- name: me",
       "  user: { client-certificate: ./cert.pem, client-key: key.pem }",
     ].join("\n");
-    const { options } = await (await open(write("deep/config", yaml))).forRequest();
-    expect([options.ca, options.cert, options.key, options.servername].map(String)).toEqual([
-      "authority",
-      "certificate",
-      "key",
-      "kubernetes",
-    ]);
+    const { tls } = await (await open(write("deep/config", yaml))).forRequest();
+    expect(tls).toEqual({ ca: "authority", cert: "certificate", key: "key", servername: "kubernetes" });
   });
 
-  it("takes what the first of several files names, whatever else later ones say of it, and passes over files that are missing", async () => {
+  it("uses the first file that names an entry, and skips files that are missing", async () => {
     const first = write("first", {
       users: [{ name: "me", user: { token: "of the first" } }],
       contexts: [{ name: "here", context: { cluster: "there", user: "me" } }],
@@ -119,12 +110,35 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(await authorizationOf(access)).toBe("Bearer second");
   });
 
-  it("goes without TLS to a server that is named so, as kubectl does", async () => {
+  it("ignores entries that the current context does not use, and verifies the server also without a user", async () => {
+    const { clusters, contexts } = kubeconfig({}) as { clusters: object[]; contexts: object[] };
+    const cluster = { server: "https://10.0.0.1", "certificate-authority-data": "YXV0aG9yaXR5" };
+    const config = {
+      ...kubeconfig({}, cluster),
+      clusters: [{ name: "broken" }, { name: "there", cluster }, ...clusters],
+      contexts: [{ name: "here", context: { cluster: "there" } }, ...contexts],
+      users: [{ name: "me", user: { "as-groups": ["admins"] } }],
+    };
+    expect(await (await open(write("config", config))).forRequest()).toEqual({
+      server: "https://10.0.0.1",
+      headers: {},
+      tls: { ca: "authority" },
+      proxyUrl: undefined,
+    });
+  });
+
+  it("sends the name and password of a user, and impersonates", async () => {
+    const access = await open(write("config", kubeconfig({ username: "me", password: "secret", as: "somebody" })));
+    const authorization = `Basic ${Buffer.from("me:secret").toString("base64")}`;
+    expect((await access.forRequest()).headers).toEqual({ authorization, "Impersonate-User": "somebody" });
+  });
+
+  it("uses no TLS for a server with http://, as kubectl", async () => {
     const access = await open(write("config", kubeconfig({}, { server: "http://127.0.0.1:8001" })));
     expect(await access.forRequest()).toMatchObject({ server: "http://127.0.0.1:8001" });
   });
 
-  it("takes an empty text for what is not there, as kubectl writes it", async () => {
+  it("reads an empty text as a missing value, as kubectl writes it", async () => {
     const cluster = { server: "https://10.0.0.1", "proxy-url": "", "certificate-authority": "" };
     const nobody = {
       ...kubeconfig({}, cluster),
@@ -132,14 +146,13 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     };
     const access = await open(write("config", nobody));
     expect(await authorizationOf(access)).toBeUndefined();
-    // An agent of its own is only for a proxy.
-    expect((await access.forRequest()).options.agent).toBeUndefined();
+    expect((await access.forRequest()).proxyUrl).toBeUndefined();
     expect(
       await authorizationOf(await open(write("config", kubeconfig({ token: "here", tokenFile: "" }, cluster)))),
     ).toBe("Bearer here");
   });
 
-  it("runs a program once for all who ask meanwhile, found from the folder of its file", async () => {
+  it("runs a program once for all requests meanwhile, with a path relative to the folder of its file", async () => {
     write("make-token", `#!/bin/sh\necho run >> ${folder}/runs\necho '${credentialOf("made")}'\n`);
     const exec = {
       apiVersion: "client.authentication.k8s.io/v1",
@@ -155,26 +168,26 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect(readFileSync(join(folder, "runs"), "utf8")).toBe("run\n");
   });
 
-  it("does not wait for a program for ever, and uses what it answers in the end", async () => {
+  it("does not wait for a program indefinitely, and uses its answer when it comes", async () => {
     const fifo = join(folder, "wait");
     const script = `while [ ! -e ${fifo} ]; do sleep 0.02; done; echo '${credentialOf("late")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const access = await open(write("config", kubeconfig({ exec })));
-    const client = createApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 });
-    const request = { verb: "list", resource: rateLimitConfigsIn(undefined) } as const;
+    const client = new ApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 }, "test");
+    const resource = { group: "", version: "v1", plural: "secrets", namespace: undefined, labelSelector: undefined };
+    const request = { verb: "list", resource } as const;
     await expect(
       client.list(request, { limit: 0, continueToken: "" }, new AbortController().signal),
     ).rejects.toMatchObject({
       kind: "unreachable",
-      message:
-        "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are no credentials: they have not come for 0.1 s",
+      message: "Cannot list secrets in all namespaces: there are no credentials: they have not come for 0.1 s",
     });
     appendFileSync(fifo, "");
     await eventually("the token", async () => expect(await authorizationOf(access)).toBe("Bearer late"));
-    client.close();
+    await client.close();
   });
 
-  it("kills a program that hangs, tells all who wait for it, and runs it again for the next one who asks", async () => {
+  it("kills a program that hangs, fails all requests that wait for it, and runs it again for the next one", async () => {
     const held = join(folder, "held");
     const script = `if mkdir ${held} 2>&-; then while [ -d ${folder} ]; do sleep 0.02; done; fi; echo '${credentialOf("second")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
@@ -208,25 +221,25 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     access.renew();
     nowMs = 0;
     expect([await runsAt(0), await runsAt(1)]).toEqual(["Bearer 3", "Bearer 3"]);
-    const { options } = await access.forRequest();
-    expect([options.cert, options.key]).toEqual(["certificate", "key"]);
+    const { tls } = await access.forRequest();
+    expect([tls.cert, tls.key]).toEqual(["certificate", "key"]);
   });
 
-  it("gives a program the variables of the kubeconfig, of which those without a value are empty", async () => {
+  it("passes the variables of the kubeconfig to a program, empty when they have no value", async () => {
     const env = [{ name: "ONE", value: "1" }, { name: "NONE" }];
     const script = `echo '${credentialOf("VALUE")}' | sed "s/VALUE/<$ONE$NONE>/"`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script], env };
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec }))))).toBe("Bearer <1>");
   });
 
-  it("shows the certificate of a program also through a proxy, and that of the kubeconfig rather than it", async () => {
+  it("uses the certificate of a program also through a proxy, but that of the kubeconfig first", async () => {
     const status = { clientCertificateData: "certificate", clientKeyData: "key" };
     const exec = { command: "echo", args: [JSON.stringify({ kind: "ExecCredential", status })] };
     const cluster = { server: "https://10.0.0.1", "proxy-url": "http://10.0.0.2:3128" };
-    const shown = async (user: object): Promise<readonly string[]> => {
-      const { options } = await (await open(write("config", kubeconfig(user, cluster)))).forRequest();
-      const { cert, key } = (options.agent as HttpsAgent).options;
-      return [cert, key].map(String);
+    const shown = async (user: object): Promise<readonly unknown[]> => {
+      const { tls, proxyUrl } = await (await open(write("config", kubeconfig(user, cluster)))).forRequest();
+      expect(proxyUrl).toBe("http://10.0.0.2:3128");
+      return [tls.cert, tls.key];
     };
     expect(await shown({ exec })).toEqual(["certificate", "key"]);
     const [cert, key] = ["written", "its key"].map((text) => Buffer.from(text).toString("base64"));
@@ -236,7 +249,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     ]);
   });
 
-  it("tells a program of the cluster when it asks for that", async () => {
+  it("passes the cluster to a program that asks for it", async () => {
     const exec = {
       command: "sh",
       args: ["-c", `echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo '${credentialOf("made")}'`],
@@ -249,7 +262,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       "proxy-url": "",
       extensions,
     };
-    const told = async (user: object, more: object): Promise<unknown> => {
+    const passed = async (user: object, more: object): Promise<unknown> => {
       await (await open(write("config", kubeconfig({ exec: user }, { ...cluster, ...more })))).forRequest();
       return (JSON.parse(readFileSync(join(folder, "info"), "utf8")) as { spec: object }).spec;
     };
@@ -261,15 +274,15 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       config: { audience: "me" },
     };
     const asking = { ...exec, provideClusterInfo: true };
-    expect(await told(asking, { "certificate-authority": "ca.pem" })).toEqual({ cluster: info, interactive: false });
-    expect(await told(asking, { "certificate-authority-data": "YQ==" })).toEqual({
+    expect(await passed(asking, { "certificate-authority": "ca.pem" })).toEqual({ cluster: info, interactive: false });
+    expect(await passed(asking, { "certificate-authority-data": "YQ==" })).toEqual({
       cluster: { ...info, "certificate-authority-data": "YQ==" },
       interactive: false,
     });
-    expect(await told(exec, {})).toEqual({ interactive: false });
+    expect(await passed(exec, {})).toEqual({ interactive: false });
   });
 
-  it("sends a token that stands in the kubeconfig rather than that of its program", async () => {
+  it("sends a token of the kubeconfig rather than that of its program", async () => {
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "echo", args: [credentialOf("made")] };
     expect(await authorizationOf(await open(write("config", kubeconfig({ exec, token: "written" }))))).toBe(
       "Bearer written",
@@ -303,7 +316,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     {
       what: "the user is missing",
       files: [{ ...kubeconfig({}), users: [] }],
-      reason: 'the current context "here" names a user that is not there',
+      reason: 'the current context "here" names a user that does not exist',
     },
     {
       what: "the user is to act for groups",
@@ -315,7 +328,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
       files: [kubeconfig({ exec: { apiVersion: "client.authentication.k8s.io/v1" } })],
       reason: "the exec of the current user names no command",
     },
-  ])("fails at once when $what", async ({ files, reason }) => {
+  ])("fails immediately when $what", async ({ files, reason }) => {
     const paths =
       files.length === 0 ? [join(folder, "config-0")] : files.map((file, index) => write(`config-${index}`, file));
     const failing = open(...paths);

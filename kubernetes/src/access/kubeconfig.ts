@@ -1,90 +1,79 @@
-// Kubeconfig files as kubectl takes them together: what an earlier file names stands, relative
-// paths begin at the folder of their file, and files of a list may be missing. The result is one
-// document for the package that authenticates, and what that package does not know how to do.
+// Reads kubeconfig files and merges them as kubectl does: the first file that names an entry wins,
+// relative paths begin at the folder of their file, and files of a list may be missing.
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
-import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
+import { LineCounter, parseAllDocuments } from "yaml";
 
+import { fieldsOf, type Mapping, mappingOf, mappingsOf, textOf } from "../mapping.ts";
 import type { CredentialProgram } from "./credential-program.ts";
 
-/** Fields that hold paths, by the list whose entries have them. */
-const PATH_FIELDS = {
-  clusters: ["certificate-authority"],
-  users: ["client-certificate", "client-key", "tokenFile"],
-  contexts: [],
-} as const;
+/** Fields of clusters and users that are paths. */
+const PATH_FIELDS = ["certificate-authority", "client-certificate", "client-key", "tokenFile"];
 
 /**
- * Fields of a user that the package passes over: the requests would be those of another user than
+ * Fields of a user that @kubernetes/client-node ignores: requests would be sent as another user than
  * the one that is meant.
  */
 const UNSUPPORTED_FIELDS = ["as-groups", "as-uid", "as-user-extra"];
 
-/**
- * What a program is told of the cluster when it asks, besides the certificates of its authority.
- */
+/** Fields of a cluster that a program receives when it asks, besides the certificate authority. */
 const CLUSTER_FIELDS = ["server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression"];
 
-/** Name of the part of a cluster that is for programs alone. */
+/** Name of the cluster extension that only programs read. */
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
-/** Version that a program is told when the kubeconfig names none. */
+/** Version of ExecCredential when the kubeconfig names none. */
 const EXEC_API_VERSION = "client.authentication.k8s.io/v1";
 
-/** What the files say about the current context. */
+/** The current context, as far as @kubernetes/client-node reads it, and what that does not do. */
 export interface Kubeconfig {
-  /** Everything in one document, as JSON, with absolute paths. */
+  /** A kubeconfig of the current context alone, as JSON, with absolute paths; without its program. */
   readonly text: string;
   /** The address of the API server, without a slash at its end. */
   readonly server: string;
-  readonly isProxied: boolean;
-  /**
-   * File in which the user's token is; somebody may replace it at any time. undefined when the
-   * token is elsewhere, or there is none.
-   */
+  /** The proxy in front of the API server; undefined when there is none. */
+  readonly proxyUrl: string | undefined;
+  /** File with the token of the user, which may be replaced at any time; undefined without one. */
   readonly tokenFile: string | undefined;
-  /** Program that makes the user's credentials; undefined when there is none. */
+  /** Program that makes the user's credentials; undefined without one. */
   readonly program: CredentialProgram | undefined;
 }
 
-/** Reads the files; fails with SOURCE_UNREADABLE when they make no sense, or none is there. */
+/** Reads the files; fails with SOURCE_UNREADABLE when none exists or they cannot be used. */
 export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconfig> {
+  const unusable = (reason: string): Error => unusableKubeconfig(paths, reason);
   const files = (await Promise.all(paths.map((path) => readOne(path, paths)))).filter((file) => file !== undefined);
-  if (files.length === 0)
-    throw unusableKubeconfig(paths, paths.length === 1 ? "it does not exist" : "none of them exists");
-  const clusters = merge(files, "clusters");
-  const users = merge(files, "users");
-  const contexts = merge(files, "contexts");
-  const current = files.map((file) => file.content["current-context"]).find(isText);
-  if (current === undefined) throw unusableKubeconfig(paths, "no current context is set");
-  const context = bodyOf(contexts, current, "context");
-  if (context === undefined)
-    throw unusableKubeconfig(paths, `there is no context "${current}", which is the current one`);
-  const cluster = bodyOf(clusters, context["cluster"], "cluster");
-  if (!isText(cluster?.["server"])) {
-    throw unusableKubeconfig(paths, `the current context "${current}" names no cluster with a server`);
-  }
-  const user = bodyOf(users, context["user"], "user");
-  if (user === undefined && isText(context["user"])) {
-    throw unusableKubeconfig(paths, `the current context "${current}" names a user that is not there`);
-  }
-  const unsupported = UNSUPPORTED_FIELDS.find((field) => user?.[field] !== undefined);
-  if (unsupported !== undefined) throw unusableKubeconfig(paths, `${unsupported} of the current user is not supported`);
-  const tokenFile = user?.["tokenFile"];
+  if (files.length === 0) throw unusable(paths.length === 1 ? "it does not exist" : "none of them exists");
+  const current = files.map(({ content }) => textOf(content["current-context"])).find((name) => name !== undefined);
+  if (current === undefined) throw unusable("no current context is set");
+  const context = findEntry(files, "context", current);
+  if (context === undefined) throw unusable(`there is no context "${current}", which is the current one`);
+  const cluster = findEntry(files, "cluster", context["cluster"]) ?? {};
+  const server = textOf(cluster["server"]);
+  if (server === undefined) throw unusable(`the current context "${current}" names no cluster with a server`);
+  const user = findEntry(files, "user", context["user"]);
+  if (user === undefined && textOf(context["user"]) !== undefined)
+    throw unusable(`the current context "${current}" names a user that does not exist`);
+  const { exec, token, ...credentials } = user ?? {};
+  const unsupported = UNSUPPORTED_FIELDS.find((field) => credentials[field] !== undefined);
+  if (unsupported !== undefined) throw unusable(`${unsupported} of the current user is not supported`);
+  const tokenFile = textOf(credentials["tokenFile"]);
+  // The package requires this field for a connection without TLS; kubectl does not.
+  const plain = server.startsWith("http:") ? { "insecure-skip-tls-verify": true } : {};
   return {
     text: JSON.stringify({
-      "current-context": current,
-      clusters: clusters.map(allowPlain),
-      users: users.map(forPackage),
-      contexts,
+      "current-context": "current",
+      contexts: [{ name: "current", context: { cluster: "current", user: "current" } }],
+      clusters: [{ name: "current", cluster: { ...cluster, ...plain } }],
+      users: [{ name: "current", user: tokenFile === undefined ? { ...credentials, token } : credentials }],
     }),
-    server: cluster["server"].replace(/\/+$/, ""),
-    isProxied: isText(cluster["proxy-url"]),
-    tokenFile: isText(tokenFile) ? tokenFile : undefined,
-    program: await programOf(mappingOf(user?.["exec"]), cluster, paths),
+    server: server.replace(/\/+$/, ""),
+    proxyUrl: textOf(cluster["proxy-url"]),
+    tokenFile,
+    program: await programOf(mappingOf(exec), cluster, paths),
   };
 }
 
@@ -97,79 +86,61 @@ export function unusableKubeconfig(
   return new ServiceError("SOURCE_UNREADABLE", `Cannot use the kubeconfig ${paths.join(", ")}: ${reason}`, { cause });
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
-interface File {
+interface KubeconfigFile {
   readonly folder: string;
   readonly content: Mapping;
 }
 
-/** undefined when the file is not there. */
-async function readOne(path: string, paths: readonly string[]): Promise<File | undefined> {
-  let text: string;
+/** undefined when the file does not exist. */
+async function readOne(path: string, paths: readonly string[]): Promise<KubeconfigFile | undefined> {
   try {
-    text = await readFile(path, "utf8");
+    const lineCounter = new LineCounter();
+    // As kubectl: YAML 1.1, the last of equal keys, the first document.
+    const options = {
+      version: "1.1",
+      uniqueKeys: false,
+      prettyErrors: false,
+      logLevel: "silent",
+      lineCounter,
+    } as const;
+    const [document] = parseAllDocuments(await readFile(path, "utf8"), options);
+    const [error] = document?.errors ?? [];
+    if (error !== undefined) {
+      const { line } = lineCounter.linePos(error.pos[0]);
+      throw unusableKubeconfig(paths, `${path}:${line}: not valid YAML: ${error.message}`);
+    }
+    const content = mappingOf(document?.toJS() ?? {});
+    if (content === undefined) throw unusableKubeconfig(paths, `${path} is not a mapping`);
+    return { folder: dirname(path), content };
   } catch (cause) {
     if (errorCode(cause) === "ENOENT") return undefined;
-    throw unusableKubeconfig(paths, describeError(cause), cause);
+    throw cause instanceof ServiceError ? cause : unusableKubeconfig(paths, describeError(cause), cause);
   }
-  const [document] = readYamlDocuments(text, { directives: "read" });
-  const [problem] = document?.problems ?? [];
-  if (problem !== undefined) throw unusableKubeconfig(paths, `${path}:${problem.line}: ${problem.message}`);
-  if (document === undefined || document.value === null) return { folder: dirname(path), content: {} };
-  const content = mappingOf(document.value);
-  if (content === undefined) throw unusableKubeconfig(paths, `${path} is not a mapping`);
-  return { folder: dirname(path), content };
 }
 
-/** The entries of all files; of those with one name the first. */
-function merge(files: readonly File[], list: keyof typeof PATH_FIELDS): readonly Mapping[] {
-  const entries = new Map<unknown, Mapping>();
+/** The first entry of this name in the list of this kind, with absolute paths. */
+function findEntry(
+  files: readonly KubeconfigFile[],
+  kind: "cluster" | "context" | "user",
+  name: unknown,
+): Mapping | undefined {
   for (const { folder, content } of files) {
-    const named: unknown = content[list];
-    if (!Array.isArray(named)) continue;
-    for (const entry of named.map(mappingOf)) {
-      if (entry !== undefined && !entries.has(entry["name"]))
-        entries.set(entry["name"], withAbsolutePaths(entry, folder, list));
-    }
+    const entry = mappingsOf(content[`${kind}s`]).find((named) => named["name"] === name);
+    if (entry !== undefined) return withAbsolutePaths(fieldsOf(entry[kind]), folder);
   }
-  return [...entries.values()];
+  return undefined;
 }
 
-function withAbsolutePaths(entry: Mapping, folder: string, list: keyof typeof PATH_FIELDS): Mapping {
-  const kind = list.slice(0, -1);
-  const body: Record<string, unknown> = { ...mappingOf(entry[kind]) };
-  for (const field of PATH_FIELDS[list]) {
-    const path = body[field];
-    if (isText(path)) body[field] = resolve(folder, path);
-  }
+function withAbsolutePaths(body: Mapping, folder: string): Mapping {
+  const paths = PATH_FIELDS.flatMap((field) => {
+    const path = textOf(body[field]);
+    return path === undefined ? [] : [[field, resolve(folder, path)]];
+  });
   const exec = mappingOf(body["exec"]);
-  const command = exec?.["command"];
-  // A bare name is looked for on the PATH.
-  if (isText(command) && command.includes("/")) body["exec"] = { ...exec, command: resolve(folder, command) };
-  return { ...entry, [kind]: body };
-}
-
-function bodyOf(entries: readonly Mapping[], name: unknown, kind: string): Mapping | undefined {
-  return mappingOf(entries.find((entry) => entry["name"] === name)?.[kind]);
-}
-
-/**
- * The package wants this said before it uses a connection without TLS; kubectl does not, and there
- * is nothing else to verify then.
- */
-function allowPlain(entry: Mapping): Mapping {
-  const cluster = mappingOf(entry["cluster"]);
-  const isPlain = isText(cluster?.["server"]) && cluster["server"].startsWith("http:");
-  return isPlain ? { ...entry, cluster: { ...cluster, "insecure-skip-tls-verify": true } } : entry;
-}
-
-/** Without the program, which is run here. Of a token and a file with a token the file counts. */
-function forPackage(entry: Mapping): Mapping {
-  const user = mappingOf(entry["user"]);
-  if (user === undefined) return entry;
-  const { exec: _exec, token, ...rest } = user;
-  return { ...entry, user: isText(user["tokenFile"]) || token === undefined ? rest : { ...rest, token } };
+  const command = textOf(exec?.["command"]);
+  // A bare name is searched on the PATH.
+  const program = command?.includes("/") === true ? { exec: { ...exec, command: resolve(folder, command) } } : {};
+  return { ...body, ...(Object.fromEntries(paths) as Mapping), ...program };
 }
 
 async function programOf(
@@ -178,25 +149,26 @@ async function programOf(
   paths: readonly string[],
 ): Promise<CredentialProgram | undefined> {
   if (exec === undefined) return undefined;
-  const { command, args, env, apiVersion, provideClusterInfo, installHint } = exec;
-  if (!isText(command)) throw unusableKubeconfig(paths, "the exec of the current user names no command");
-  const variables = (Array.isArray(env) ? env : [])
-    .map(mappingOf)
-    .map((variable) => [String(variable?.["name"]), isNothing(variable?.["value"]) ? "" : String(variable?.["value"])]);
+  const command = textOf(exec["command"]);
+  if (command === undefined) throw unusableKubeconfig(paths, "the exec of the current user names no command");
   return {
     command,
-    args: (Array.isArray(args) ? args : []).map(String),
-    env: Object.fromEntries(variables) as Readonly<Record<string, string>>,
-    apiVersion: isText(apiVersion) ? apiVersion : EXEC_API_VERSION,
-    cluster: provideClusterInfo === true ? await clusterInfoOf(cluster, paths) : undefined,
-    installHint: isText(installHint) ? installHint.trim().replaceAll(/\s+/g, " ") : "",
+    args: (Array.isArray(exec["args"]) ? exec["args"] : []).map(String),
+    env: Object.fromEntries(mappingsOf(exec["env"]).map(({ name, value }) => [String(name), scalarOf(value)])),
+    apiVersion: textOf(exec["apiVersion"]) ?? EXEC_API_VERSION,
+    cluster: exec["provideClusterInfo"] === true ? await clusterInfoOf(cluster, paths) : undefined,
+    installHint: textOf(exec["installHint"])?.trim().replaceAll(/\s+/g, " ") ?? "",
   };
+}
+
+function scalarOf(value: unknown): string {
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : (textOf(value) ?? "");
 }
 
 /** The cluster in the form of client.authentication.k8s.io. */
 async function clusterInfoOf(cluster: Mapping, paths: readonly string[]): Promise<Mapping> {
-  const extensions = Array.isArray(cluster["extensions"]) ? cluster["extensions"].map(mappingOf) : [];
-  const config = extensions.find((extension) => extension?.["name"] === EXEC_EXTENSION)?.["extension"];
+  const extension = mappingsOf(cluster["extensions"]).find(({ name }) => name === EXEC_EXTENSION);
+  const config: unknown = extension?.["extension"];
   const authority = await authorityOf(cluster, paths);
   return {
     ...Object.fromEntries(CLUSTER_FIELDS.filter((name) => Boolean(cluster[name])).map((name) => [name, cluster[name]])),
@@ -207,25 +179,12 @@ async function clusterInfoOf(cluster: Mapping, paths: readonly string[]): Promis
 
 /** The certificates of the cluster's authority, PEM in base64. */
 async function authorityOf(cluster: Mapping, paths: readonly string[]): Promise<string | undefined> {
-  const { "certificate-authority": file, "certificate-authority-data": data } = cluster;
-  if (isText(data)) return data;
-  if (!isText(file)) return undefined;
+  const file = textOf(cluster["certificate-authority"]);
+  const data = textOf(cluster["certificate-authority-data"]);
+  if (data !== undefined || file === undefined) return data;
   try {
     return await readFile(file, "base64");
   } catch (cause) {
     throw unusableKubeconfig(paths, describeError(cause), cause);
   }
-}
-
-function mappingOf(value: unknown): Mapping | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Mapping) : undefined;
-}
-
-function isNothing(value: unknown): boolean {
-  return value === undefined || value === null;
-}
-
-/** kubectl writes an empty text for what is not there. */
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }

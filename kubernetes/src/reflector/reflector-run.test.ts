@@ -1,16 +1,22 @@
-// Tests of reflector-run.ts: how long it waits and what it tells while requests fail, and
-// afterwards; what it hands to its sink and knows of its own state.
+// Tests of reflector-run.ts: its waits and log lines while requests fail and afterwards, its calls of
+// the sink and its condition.
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { ApiClient, WatchEnd, WatchFrom, WatchListener } from "../api-client.ts";
-import { ApiFailure, type FailureKind } from "../api-failure.ts";
-import { rateLimitConfigsIn } from "../api-resource.ts";
-import type { KubernetesObject, ObjectPage } from "../kubernetes-object.ts";
-import { createProblemLog } from "../problem-log.ts";
-import { runReflector, type RunningReflector } from "./reflector-run.ts";
+import type { ApiClient, WatchEnd, WatchFrom, WatchListener } from "../client/api-client.ts";
+import { ApiFailure, type FailureKind } from "../client/api-failure.ts";
+import type { ApiResource } from "../client/api-resource.ts";
+import type { KubernetesObject, ObjectPage } from "../client/kubernetes-object.ts";
+import { ProblemLog } from "./problem-log.ts";
+import { NO_FAILURES, type ReflectorCounts, ReflectorRun } from "./reflector-run.ts";
 
-const RESOURCE = rateLimitConfigsIn(undefined);
+const RESOURCE: ApiResource = {
+  group: "ratelimit.weir.dev",
+  version: "v1alpha1",
+  plural: "ratelimitconfigs",
+  namespace: undefined,
+  labelSelector: undefined,
+};
 
 function objectOf(name: string): KubernetesObject {
   return { name, namespace: "team", uid: name, resourceVersion: "9", generation: 1, content: {} };
@@ -20,8 +26,8 @@ const [A, B, C] = [objectOf("a"), objectOf("b"), objectOf("c")];
 
 const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
 
-/** An API server on which lists and watches succeed or fail as the test says. */
-class ScriptedClient implements ApiClient {
+/** A client whose lists and watches succeed or fail as the test says. */
+class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   /** When requests came, milliseconds since the beginning of the test. */
   readonly requestsMs: number[] = [];
   /** Where watches began. */
@@ -84,33 +90,33 @@ class ScriptedClient implements ApiClient {
     this.#listener?.event({ kind: "bookmark", resourceVersion: "2" });
   }
 
-  close(): void {
-    // There are no connections.
-  }
-
   /** The times between the requests from this one on. */
   waitsFrom(first: number): readonly number[] {
     return this.requestsMs.slice(first + 1).map((ms, index) => ms - (this.requestsMs[first + index] ?? 0));
   }
 }
 
-describe("runReflector()", () => {
+describe("ReflectorRun", () => {
   let client: ScriptedClient;
-  let reflector: RunningReflector;
+  let reflector: ReflectorRun;
   const lines: string[] = [];
-  /** What the sink was told, in short, and how many objects it says that it has. */
-  const told: string[] = [];
+  /** The calls of the sink, in short, and the number of objects that it reports. */
+  const sinkCalls: string[] = [];
   let size = 0;
-  let counts: Record<string, number>;
+  /** What the sink returns for each call, and how often the reflector reported a change. */
+  let isChanging = true;
+  let changes = 0;
+  let counts: ReflectorCounts;
 
   /**
    * Starts a reflector over a client of its own. Without a number, jitter leaves half of every
    * wait.
    */
   async function start(random = 0, prepare: (fresh: ScriptedClient) => void = () => undefined): Promise<void> {
-    for (const list of [lines, told]) list.length = 0;
-    counts = {};
+    for (const list of [lines, sinkCalls]) list.length = 0;
     size = 0;
+    isChanging = true;
+    changes = 0;
     client = new ScriptedClient(Date.now);
     prepare(client);
     const log = createLog({
@@ -118,25 +124,21 @@ describe("runReflector()", () => {
       format: "json",
       write: (line) => lines.push((JSON.parse(line) as { "@message": string })["@message"]),
     });
+    const record = (change: string): boolean => {
+      sinkCalls.push(change);
+      return isChanging;
+    };
     const sink = {
       size: () => size,
-      replace: (objects: readonly KubernetesObject[]) =>
-        void told.push(`all ${objects.map(({ name }) => name).join()}`),
-      put: ({ name }: KubernetesObject) => void told.push(`put ${name}`),
-      delete: ({ name }: KubernetesObject) => void told.push(`delete ${name}`),
+      replace: (objects: readonly KubernetesObject[]) => record(`all ${objects.map(({ name }) => name).join()}`),
+      put: ({ name }: KubernetesObject) => record(`put ${name}`),
+      delete: ({ name }: KubernetesObject) => record(`delete ${name}`),
     };
-    const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
-    const counters = {
-      listed: () => count("lists"),
-      watched: () => count("watches"),
-      failed: (kind: FailureKind) => count(kind),
-    };
-    const problems = createProblemLog({ log, isServing: () => reflector.condition().isSynced });
-    reflector = runReflector(
-      { client, sink, log, problems, counters, clock: Date.now, random: () => random },
-      RESOURCE,
-      PACE,
-    );
+    counts = { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
+    const problems = new ProblemLog(log, () => reflector.condition().syncedMs !== undefined);
+    const changed = (): void => void (changes += 1);
+    const deps = { client, sink, changed, log, problems, counts, clock: Date.now, random: () => random };
+    reflector = new ReflectorRun(deps, RESOURCE, PACE);
     await vi.advanceTimersByTimeAsync(0);
   }
 
@@ -150,7 +152,7 @@ describe("runReflector()", () => {
     vi.useRealTimers();
   });
 
-  it("asks again soon when an API server that has just started refuses what it allows, and tells nobody to grant it", async () => {
+  it("retries soon, without a log line, when an API server that has just started refuses what it allows", async () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(0);
@@ -165,7 +167,7 @@ describe("runReflector()", () => {
     expect(lines).toEqual([]);
   });
 
-  it("tells nobody to grant what is refused once after the API server was away, and does when it is refused again", async () => {
+  it("logs a refusal after the API server was unreachable only when it is repeated", async () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(2500);
@@ -178,12 +180,12 @@ describe("runReflector()", () => {
     expect(lines.length).toBe(2);
   });
 
-  it("asks ever more rarely, and tells it once, while it is refused, and from the beginning after it was well", async () => {
+  it("waits longer after each refusal and logs it once, and begins with short waits after a recovery", async () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(60_000);
     expect(client.waitsFrom(1)).toEqual([125, 250, 500, 1000, 2000, 4000, 7500, 7500, 7500, 7500, 7500, 7500]);
-    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
     client.fails = undefined;
     await vi.advanceTimersByTimeAsync(7500 + 5000);
     expect(lines.at(-1)).toBe("Following the API server again");
@@ -195,7 +197,7 @@ describe("runReflector()", () => {
     expect(client.waitsFrom(healthy + 1)).toEqual([250, 500]);
   });
 
-  it("tells nobody of a connection that was cut once, and once of one that is cut again and again", async () => {
+  it("does not log a connection that was cut once, and logs one that is cut repeatedly once", async () => {
     for (let cut = 1; cut <= 3; cut += 1) {
       await vi.advanceTimersByTimeAsync(5000);
       client.cut("unreachable");
@@ -207,15 +209,15 @@ describe("runReflector()", () => {
       client.cut("unreachable");
       await vi.advanceTimersByTimeAsync(4000);
     }
-    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
     await vi.advanceTimersByTimeAsync(5000);
     expect(lines).toEqual([
-      "Cannot follow the API server, what was read before stays in force",
+      "Cannot follow the API server, what was read before stays active",
       "Following the API server again",
     ]);
   });
 
-  it("does not take watches that end soon as they should for well while those between them fail", async () => {
+  it("does not log a recovery for watches that end soon while those between them fail", async () => {
     for (let count = 1; count <= 2; count += 1) {
       client.fails = "unreachable";
       client.cut("unreachable");
@@ -228,10 +230,10 @@ describe("runReflector()", () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(lines).toEqual(["Cannot follow the API server, what was read before stays in force"]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
   });
 
-  it("leaves a busy API server alone for as long as it asks", async () => {
+  it("waits as long as a busy API server asks", async () => {
     const asked = client.requestsMs.length;
     client.cut("unavailable", 7000);
     await vi.advanceTimersByTimeAsync(6999);
@@ -240,7 +242,7 @@ describe("runReflector()", () => {
     expect(client.requestsMs.length).toBe(asked + 1);
   });
 
-  it("asks for nothing more after it has stopped, whatever it waits for", async () => {
+  it("sends no request after it has stopped", async () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(1000);
@@ -250,7 +252,7 @@ describe("runReflector()", () => {
     expect([client.requestsMs.length, vi.getTimerCount()]).toEqual([asked, 0]);
   });
 
-  it("waits no longer than the longest back-off however long the API server is away, so that changes come soon after it is back", async () => {
+  it("waits at most the longest back-off while the API server is unreachable, so that changes come soon after", async () => {
     client.fails = "unreachable";
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(60_000);
@@ -260,7 +262,7 @@ describe("runReflector()", () => {
     expect(reflector.condition().problem).toBeUndefined();
   });
 
-  it("hands over all pages as one list and then every event, and is in step with the server from the last page on", async () => {
+  it("passes all pages as one list and then every event to the sink, and is synced from the last page on", async () => {
     await start(0, (fresh) => {
       fresh.pages = [
         { objects: [A], resourceVersion: "7", continueToken: "more" },
@@ -269,23 +271,26 @@ describe("runReflector()", () => {
     });
     client.bring("put", C);
     client.bring("delete", A);
-    expect(told).toEqual(["all a,b", "put c", "delete a"]);
+    expect(sinkCalls).toEqual(["all a,b", "put c", "delete a"]);
+    expect(changes).toBe(3);
+    isChanging = false;
+    client.bring("put", C);
+    expect([sinkCalls.at(-1), changes]).toEqual(["put c", 3]);
     expect(client.watchesFrom).toEqual([{ resourceVersion: "7", timeoutSeconds: 300 }]);
-    expect(counts).toEqual({ lists: 1, watches: 1 });
-    expect(reflector.condition()).toEqual({ isSynced: true, syncedMs: 0, problem: undefined });
+    expect(counts).toEqual({ lists: 1, watches: 1, failures: NO_FAILURES });
+    expect(reflector.condition()).toEqual({ syncedMs: 0, problem: undefined });
   });
 
-  it("knows nothing and is not in step before the last page, and says so when it fails", async () => {
+  it("is not synced before the last page, and logs that nothing is served when it fails", async () => {
     let isSynced = false;
     await start(0, (fresh) => (fresh.fails = "unreachable"));
     void reflector.synced.then(() => (isSynced = true));
     expect(lines).toEqual(["Cannot follow the API server, nothing is served yet"]);
     await vi.advanceTimersByTimeAsync(1000);
-    expect([isSynced, told, reflector.condition()]).toEqual([
+    expect([isSynced, sinkCalls, reflector.condition()]).toEqual([
       false,
       [],
       {
-        isSynced: false,
         syncedMs: undefined,
         problem: "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: unreachable",
       },
@@ -294,13 +299,16 @@ describe("runReflector()", () => {
     client.fails = undefined;
     client.pages = [{ objects: [A], resourceVersion: "7", continueToken: "more" }];
     await vi.advanceTimersByTimeAsync(10_000);
-    expect([isSynced, told]).toEqual([true, ["all a"]]);
+    expect([isSynced, sinkCalls]).toEqual([true, ["all a"]]);
     expect(lines.slice(1)).toEqual(["Following the API server again"]);
     // 125 + 250 + 500 ms of waiting failed in vain, the fourth list came at 1875 ms.
-    expect([counts, reflector.condition().syncedMs]).toEqual([{ lists: 5, unreachable: 4, watches: 1 }, 1875]);
+    expect([counts, reflector.condition().syncedMs]).toEqual([
+      { lists: 5, watches: 1, failures: { ...NO_FAILURES, unreachable: 4 } },
+      1875,
+    ]);
   });
 
-  it("is in step at every sign of life of a watch and at its regular end, and not when it was silent", async () => {
+  it("is synced at every event of a watch and at its regular end, but not when it was silent", async () => {
     const syncedMs = async (afterMs: number, happen: () => void): Promise<number | undefined> => {
       await vi.advanceTimersByTimeAsync(afterMs);
       happen();
@@ -310,7 +318,7 @@ describe("runReflector()", () => {
     expect(await syncedMs(10_000, () => client.bookmark())).toBe(10_000);
     expect(await syncedMs(10_000, () => client.bring("put", A))).toBe(20_000);
     expect(await syncedMs(10_000, () => client.end("ended"))).toBe(30_000);
-    // The next watch was opened at once, from where the last one had got to.
+    // The next watch was opened immediately, from the version of the last one.
     expect(client.watchesFrom.map(({ resourceVersion }) => resourceVersion)).toEqual(["1", "9"]);
     await vi.advanceTimersByTimeAsync(10_000);
     client.fails = "unreachable";
@@ -319,15 +327,19 @@ describe("runReflector()", () => {
     expect(reflector.condition().syncedMs).toBe(30_000);
   });
 
-  it("lists again at once, and tells nothing of it, when four watches in a row were silent: the server may not know their version", async () => {
+  it("lists again immediately, without a log line, after four silent watches: the server may not know their version", async () => {
     for (let watch = 1; watch <= 4; watch += 1) {
-      expect(counts).toEqual({ lists: 1, watches: watch });
+      expect(counts).toEqual({ lists: 1, watches: watch, failures: NO_FAILURES });
       await vi.advanceTimersByTimeAsync(100_000);
       client.pages = [{ objects: [B], resourceVersion: "5", continueToken: "" }];
       client.end("silent");
       await vi.advanceTimersByTimeAsync(0);
     }
-    expect([told, lines, counts]).toEqual([["all ", "all b"], [], { lists: 2, watches: 5 }]);
+    expect([sinkCalls, lines, counts]).toEqual([
+      ["all ", "all b"],
+      [],
+      { lists: 2, watches: 5, failures: NO_FAILURES },
+    ]);
     expect(client.watchesFrom.at(-1)?.resourceVersion).toBe("5");
   });
 
@@ -336,7 +348,7 @@ describe("runReflector()", () => {
     { random: 0.5, waits: [187.5, 375, 750, 1500], timeoutSeconds: 450 },
     { random: 0.999, waits: [249.875, 499.75, 999.5, 1999], timeoutSeconds: 600 },
   ])(
-    "draws waits and the length of watches with $random, so that replicas do not come together",
+    "varies waits and the length of watches with $random, so that replicas do not act together",
     async ({ random, waits, timeoutSeconds }) => {
       await start(random);
       expect(client.watchesFrom[0]?.timeoutSeconds).toBe(timeoutSeconds);
@@ -348,7 +360,7 @@ describe("runReflector()", () => {
     },
   );
 
-  it("begins waiting anew after a watch that lived for a while, and not after short ones", async () => {
+  it("begins with short waits after a watch that lasted for a while, and not after short ones", async () => {
     for (const livedMs of [0, 0, 4999, 5000]) {
       await vi.advanceTimersByTimeAsync(livedMs);
       const index = client.requestsMs.length - 1;
@@ -360,7 +372,7 @@ describe("runReflector()", () => {
     expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125, 0]);
   });
 
-  it("lists again without a word when the server has forgotten the version", async () => {
+  it("lists again without a log line when the version has expired", async () => {
     client.cut("expired");
     await vi.advanceTimersByTimeAsync(0);
     expect(reflector.condition().problem).toBeUndefined();
@@ -368,36 +380,36 @@ describe("runReflector()", () => {
     expect([lines, reflector.condition().problem, counts]).toEqual([
       [],
       undefined,
-      { lists: 2, watches: 2, expired: 1 },
+      { lists: 2, watches: 2, failures: { ...NO_FAILURES, expired: 1 } },
     ]);
   });
 
-  it("follows a hundred thousand objects and no more, listed or watched, and keeps what it has", async () => {
+  it("follows a hundred thousand objects and no more, listed or watched, and keeps those", async () => {
     const most = Array.from({ length: 100_000 }, () => A);
     await start(0, (fresh) => (fresh.pages = [{ objects: most, resourceVersion: "7", continueToken: "" }]));
-    expect([told.length, reflector.condition().problem]).toEqual([1, undefined]);
+    expect([sinkCalls.length, reflector.condition().problem]).toEqual([1, undefined]);
     size = 100_000;
     client.bring("put", A);
     size = 100_001;
     client.bring("delete", A);
-    expect(told.slice(1)).toEqual(["put a", "delete a"]);
+    expect(sinkCalls.slice(1)).toEqual(["put a", "delete a"]);
     client.pages = [{ objects: [...most, A], resourceVersion: "8", continueToken: "" }];
     client.bring("put", B);
     await vi.advanceTimersByTimeAsync(0);
     const tooMany = "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are more than 100000";
-    expect([told.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
+    expect([sinkCalls.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
     await vi.advanceTimersByTimeAsync(200);
-    expect([told.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
+    expect([sinkCalls.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
     // A page at a time is no way around it.
     client.pages = [
       { objects: most, resourceVersion: "8", continueToken: "more" },
       { objects: [A], resourceVersion: "8", continueToken: "" },
     ];
     await vi.advanceTimersByTimeAsync(300);
-    expect(told.slice(3)).toEqual([]);
+    expect(sinkCalls.slice(3)).toEqual([]);
   });
 
-  it("asks for nothing, tells nothing and holds up nobody any more when it is stopped while it waits or watches", async () => {
+  it("sends no request, logs nothing and resolves synced when it is stopped while it waits or watches", async () => {
     await vi.advanceTimersByTimeAsync(5000);
     await start(0, (fresh) => (fresh.fails = "unreachable"));
     expect(vi.getTimerCount()).toBe(1);
@@ -415,6 +427,6 @@ describe("runReflector()", () => {
     client.bring("put", A);
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([told, lines, client.requestsMs.length]).toEqual([["all "], [], 2]);
+    expect([sinkCalls, lines, client.requestsMs.length]).toEqual([["all "], [], 2]);
   });
 });

@@ -1,13 +1,13 @@
-// One reflector at work: obeys reflector.ts with requests and timers, keeps the objects in its
-// sink, and tells how it goes. Decides nothing itself.
+// Runs one reflector: carries out the actions of reflector.ts with requests and timers, passes the
+// objects to a sink and reports its condition.
 import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import type { Log } from "@weir/common/log/log";
 
-import type { ApiClient } from "../api-client.ts";
-import { ApiFailure, type FailureKind } from "../api-failure.ts";
-import { type ApiResource, describeResource } from "../api-resource.ts";
-import type { KubernetesObject } from "../kubernetes-object.ts";
-import type { ProblemLog } from "../problem-log.ts";
+import type { ApiClient } from "../client/api-client.ts";
+import { ApiFailure, type FailureKind } from "../client/api-failure.ts";
+import { type ApiResource, describeResource } from "../client/api-resource.ts";
+import type { KubernetesObject } from "../client/kubernetes-object.ts";
+import type { ProblemLog } from "./problem-log.ts";
 import {
   NEW_REFLECTOR,
   type ReflectorAction,
@@ -17,37 +17,35 @@ import {
   stepReflector,
 } from "./reflector.ts";
 
-/**
- * Most objects that are kept: beyond it the whole would not fit into any snapshot, and memory must
- * have an end.
- */
+/** Most objects of a reflector: more would not fit into any snapshot, and memory needs a bound. */
 const OBJECTS_MAX = 100_000;
 
 /**
- * How long the server should let a watch last, in seconds: from this to twice this, so that watches
- * of many replicas do not end together.
+ * How long the server should let a watch last, in seconds: from this to twice this, so that the
+ * watches of many replicas do not end together.
  */
 const WATCH_SECONDS = 300;
 
-/** Where objects are kept. */
+/** Stores the objects. Each change returns true if it changed more than versions. */
 export interface ObjectSink {
-  /** How many there are. */
+  /** The number of objects. */
   size(): number;
-  /** These are all. */
-  replace(objects: readonly KubernetesObject[]): void;
-  /** This one is new or has changed. */
-  put(object: KubernetesObject): void;
-  /** This one is gone. */
-  delete(object: KubernetesObject): void;
+  /** Replaces all objects. */
+  replace(objects: readonly KubernetesObject[]): boolean;
+  /** Adds an object or its next version. */
+  put(object: KubernetesObject): boolean;
+  /** Removes an object. */
+  delete(object: KubernetesObject): boolean;
 }
 
-/** How a reflector gets on. */
+/** How well a reflector follows the server. */
 export interface ReflectorCondition {
-  /** True from the first full list on. */
-  readonly isSynced: boolean;
-  /** When the objects were last known to be those of the server, milliseconds since the epoch. */
+  /**
+   * When the objects were last known to be those of the server, milliseconds since the epoch;
+   * undefined before the first full list.
+   */
   readonly syncedMs: number | undefined;
-  /** What keeps it from following the server; undefined while nothing does. */
+  /** Why it cannot follow the server; undefined while it can. */
   readonly problem: string | undefined;
 }
 
@@ -55,54 +53,49 @@ export interface ReflectorCondition {
 export interface ReflectorPace {
   readonly backoffInitialMs: number;
   readonly backoffMaxMs: number;
-  /**
-   * The longest wait, instead of `backoffMaxMs`, while attempts can only succeed when somebody
-   * changes something.
-   */
+  /** The longest wait while attempts can only succeed after a person has changed something. */
   readonly slowMs: number;
 }
 
 /** What a reflector works with. */
 export interface ReflectorDeps {
-  readonly client: ApiClient;
+  readonly client: Pick<ApiClient, "list" | "watch">;
   readonly sink: ObjectSink;
+  /** Called after the sink has changed. */
+  readonly changed: () => void;
   readonly log: Log;
   /** Shared by all reflectors of a source. */
   readonly problems: ProblemLog;
+  /** Shared by all reflectors of a source, which add to them. */
+  readonly counts: ReflectorCounts;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
-  readonly counters: ReflectorCounters;
 }
 
-/** Hears what is counted. */
-export interface ReflectorCounters {
-  /** A list has begun. */
-  listed(): void;
-  /** A watch has begun. */
-  watched(): void;
-  /** A request has failed. */
-  failed(kind: FailureKind): void;
+/** Requests that reflectors have sent. */
+export interface ReflectorCounts {
+  lists: number;
+  watches: number;
+  /** Requests that failed, by kind. */
+  readonly failures: Record<FailureKind, number>;
 }
 
-/** A reflector that was started. */
-export interface RunningReflector {
-  /** Resolves when the first full list is in, and when it was stopped before. */
-  readonly synced: Promise<void>;
-  /** How it gets on at this moment. */
-  condition(): ReflectorCondition;
-  stop(): void;
-}
+/** The failures of reflectors that have sent nothing yet. */
+export const NO_FAILURES: ReflectorCounts["failures"] = {
+  unreachable: 0,
+  unavailable: 0,
+  expired: 0,
+  refused: 0,
+  unauthorized: 0,
+  broken: 0,
+  "too-large": 0,
+};
 
-/** Starts following. */
-export function runReflector(deps: ReflectorDeps, resource: ApiResource, pace: ReflectorPace): RunningReflector {
-  const run = new ReflectorRun(deps, resource, pace);
-  run.start();
-  return run;
-}
-
-class ReflectorRun implements RunningReflector {
+/** One reflector, which follows its resource from its construction until it is stopped. */
+export class ReflectorRun {
+  /** Resolves after the first full list, or when the reflector is stopped before. */
   readonly synced: Promise<void>;
   readonly #deps: ReflectorDeps;
   readonly #resource: ApiResource;
@@ -110,7 +103,6 @@ class ReflectorRun implements RunningReflector {
   readonly #stop = new AbortController();
   readonly #resolveSynced: () => void;
   #state: ReflectorState = NEW_REFLECTOR;
-  #isSynced = false;
   #syncedMs: number | undefined;
   #problem: string | undefined;
   /** How the last attempt failed; undefined since all was well. */
@@ -132,12 +124,10 @@ class ReflectorRun implements RunningReflector {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;
     this.#resolveSynced = resolve;
-  }
-
-  start(): void {
     this.#happened({ kind: "start" });
   }
 
+  /** Ends all requests and waits. */
   stop(): void {
     this.#stop.abort();
     clearTimeout(this.#timer);
@@ -145,18 +135,20 @@ class ReflectorRun implements RunningReflector {
     this.#resolveSynced();
   }
 
+  /** How well it follows the server at this moment. */
   condition(): ReflectorCondition {
-    return { isSynced: this.#isSynced, syncedMs: this.#syncedMs, problem: this.#problem };
+    return { syncedMs: this.#syncedMs, problem: this.#problem };
   }
 
   #happened(event: ReflectorEvent): void {
     if (this.#stop.signal.aborted) return;
     const { state, actions } = stepReflector(this.#state, event);
     this.#state = state;
-    for (const action of actions) this.#obey(action);
+    for (const action of actions) this.#carryOut(action);
   }
 
-  #obey(action: ReflectorAction): void {
+  #carryOut(action: ReflectorAction): void {
+    const { sink } = this.#deps;
     switch (action.kind) {
       case "list":
         void this.#list(action.limit, action.continueToken);
@@ -171,22 +163,19 @@ class ReflectorRun implements RunningReflector {
         this.#calm();
         return;
       case "replace":
-        this.#deps.sink.replace(action.objects);
-        this.#isSynced = true;
+        if (sink.replace(action.objects)) this.#deps.changed();
         this.#resolveSynced();
         return;
       case "put":
-        this.#deps.sink.put(action.object);
-        return;
       case "delete":
-        this.#deps.sink.delete(action.object);
+        if (sink[action.kind](action.object)) this.#deps.changed();
         return;
     }
   }
 
-  /** Rejects only with a fault of this program. */
+  /** Rejects only with a programming error. */
   async #list(limit: number, continueToken: string): Promise<void> {
-    if (continueToken === "") this.#deps.counters.listed();
+    if (continueToken === "") this.#deps.counts.lists += 1;
     try {
       const page = await this.#deps.client.list(
         { verb: "list", resource: this.#resource },
@@ -202,9 +191,9 @@ class ReflectorRun implements RunningReflector {
     }
   }
 
-  /** Rejects only with a fault of this program. */
+  /** Rejects only with a programming error. */
   async #watch(resourceVersion: string): Promise<void> {
-    this.#deps.counters.watched();
+    this.#deps.counts.watches += 1;
     this.#openedMs = undefined;
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + this.#deps.random()));
     const listener = {
@@ -236,9 +225,8 @@ class ReflectorRun implements RunningReflector {
   }
 
   /**
-   * All is well. A list is not enough, nor is a watch that was just opened: lists that succeed
-   * between watches that do not, and watches that are cut at once, would tell of an end of the
-   * problem each time.
+   * All is well. A successful list or a watch that was just opened is not enough: lists between
+   * watches that fail, and watches that are cut immediately, would log a recovery each time.
    */
   #calm(): void {
     for (const backoff of Object.values(this.#backoffs)) backoff.reset();
@@ -257,17 +245,17 @@ class ReflectorRun implements RunningReflector {
 
   #failed(error: unknown): void {
     if (this.#stop.signal.aborted) return;
-    // Anything else is a fault of this program, and going on with half a state would hide it.
+    // Anything else is a programming error, which continuing with half a state would hide.
     if (!(error instanceof ApiFailure)) throw error;
     clearTimeout(this.#calmTimer);
-    this.#deps.counters.failed(error.kind);
+    this.#deps.counts.failures[error.kind] += 1;
     this.#happened({ kind: "failed", failure: error.kind, retryAfterMs: error.retryAfterMs, livedMs: this.#livedMs() });
     this.#noteFailure(error);
   }
 
   #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {
     const waitMs = this.#backoffs[pace].nextMs();
-    this.#deps.log.debug("waiting for the next attempt", {
+    this.#deps.log.debug("Waiting for the next attempt", {
       resource: describeResource(this.#resource),
       pace,
       waitMs: Math.round(waitMs),
@@ -278,17 +266,17 @@ class ReflectorRun implements RunningReflector {
   #noteFailure(failure: ApiFailure): void {
     const resource = describeResource(this.#resource);
     if (failure.kind === "expired" || failure.kind === "too-large") {
-      // Matters of course, after a break and with much to list: another list is the answer.
+      // Normal after a break and with many objects: another list is the answer.
       this.#deps.log.debug("Listing again", { resource, reason: failure.message });
       return;
     }
     const before = this.#failedBefore;
     this.#failedBefore = failure.kind;
     this.#problem = failure.message;
-    // The first one means little: a connection that was cut is made anew. An API server that has
-    // just started refuses what it allows until it has read its roles, and nobody should grant them
-    // for that.
+    // The first failure means little: a connection that was cut is replaced. An API server that has
+    // just started refuses what it allows until it has read its roles, so a first refusal must not
+    // ask people to grant them.
     const isInDoubt = before === undefined || (failure.kind === "refused" && before !== "refused");
-    if (!isInDoubt || !this.#isSynced) this.#deps.problems.failed(resource, failure);
+    if (!isInDoubt || this.#syncedMs === undefined) this.#deps.problems.failed(resource, failure);
   }
 }

@@ -1,7 +1,7 @@
 // Tests of reflector.ts: sequences of events, and word for word what is to be done after each.
 import { describe, expect, it } from "vitest";
 
-import type { KubernetesObject } from "../kubernetes-object.ts";
+import type { KubernetesObject } from "../client/kubernetes-object.ts";
 import {
   NEW_REFLECTOR,
   type ReflectorAction,
@@ -98,7 +98,7 @@ describe("stepReflector()", () => {
     );
   });
 
-  it("asks for pages when the whole was too large, for smaller ones down to one object when a page was, and stays with them", () => {
+  it("lists pages when the whole list was too large, smaller ones down to one object when a page was, and keeps that size", () => {
     play(
       [START, [LIST]],
       [failed("too-large"), [BACK_OFF]],
@@ -136,7 +136,7 @@ describe("stepReflector()", () => {
     );
   });
 
-  it("waits when a watch ends at once, also when it brought something", () => {
+  it("waits when a watch ends immediately, also when it had events", () => {
     play(
       ...WATCHING,
       [{ kind: "closed", livedMs: 10 }, [BACK_OFF]],
@@ -148,7 +148,7 @@ describe("stepReflector()", () => {
     );
   });
 
-  it("watches on from where it was when the connection is cut, as late as the server asks", () => {
+  it("continues the watch from its version when the connection is cut, as late as the server asks", () => {
     play(
       ...WATCHING,
       [{ kind: "bookmark", resourceVersion: "21" }, [CALM]],
@@ -185,7 +185,7 @@ describe("stepReflector()", () => {
     },
   );
 
-  it("lists again, slowly, when somebody must change something first", () => {
+  it("lists again, slowly, when a person must change something first", () => {
     play(...WATCHING, [failed("refused"), [SLOW]], [WAITED, [LIST]], [failed("refused"), [SLOW]], [WAITED, [LIST]]);
   });
 

@@ -1,11 +1,10 @@
-// How a set of objects is followed: list it, watch it from there, and what to do when either fails.
-// Pure: events in, the next state and actions out. Requests, timers and the set itself belong to
-// reflector-run.ts.
-import type { FailureKind } from "../api-failure.ts";
-import type { KubernetesObject, ObjectPage } from "../kubernetes-object.ts";
+// Decides how to follow a set of objects: list it, watch it from there, and recover when either
+// fails. Pure: takes events, returns the next state and actions for reflector-run.ts.
+import type { FailureKind } from "../client/api-failure.ts";
+import type { KubernetesObject, ObjectPage } from "../client/kubernetes-object.ts";
 
 /**
- * A list without a limit: API servers give it from memory, ten times as fast as pages, which they
+ * A list without a limit: API servers return it from memory, ten times as fast as pages, which they
  * read from etcd.
  */
 const WHOLE = 0;
@@ -17,19 +16,19 @@ const PAGE_OBJECTS = 250;
 const PAGE_DIVISOR = 4;
 
 /**
- * A watch that ends sooner is not healthy, whatever it brought, in milliseconds; who makes such
- * watches must not do so in a tight circle.
+ * A watch that ends sooner is not healthy, whatever events it had, in milliseconds: the next one must
+ * wait, or they would follow each other in a tight loop.
  */
 export const SHORT_WATCH_MS = 5000;
 
 /**
- * After so many watches in a row that brought nothing, however they ended, the resource version is
- * in doubt: the server may have been restored from a backup, and tells nothing at all to who
- * watches from a version that it has not reached again.
+ * After so many watches in a row without an event, however they ended, the resource version is in
+ * doubt: a server that was restored from a backup sends nothing to a watch from a version that it
+ * has not reached again.
  */
 const WATCH_ATTEMPTS_MAX = 4;
 
-/** What has happened. */
+/** Something that has happened. */
 export type ReflectorEvent =
   | { readonly kind: "start" }
   | { readonly kind: "page"; readonly page: ObjectPage }
@@ -40,48 +39,48 @@ export type ReflectorEvent =
   | { readonly kind: "failed"; readonly failure: FailureKind; readonly retryAfterMs: number; readonly livedMs: number }
   | { readonly kind: "waited" };
 
-/** What is to be done, in this order. */
+/** Something to do. Actions are carried out in their order. */
 export type ReflectorAction =
-  /** A limit of 0 asks for everything at once. */
+  /** A limit of 0 asks for everything in one call. */
   | { readonly kind: "list"; readonly limit: number; readonly continueToken: string }
   | { readonly kind: "watch"; readonly resourceVersion: string }
   /**
-   * Both grow from one to the next until `calm`; `slow` to a longer wait, for what a person has to
+   * Waits grow from one to the next until `calm`; `slow` ones longer, for what a person has to
    * change.
    */
   | { readonly kind: "wait"; readonly pace: "back-off" | "slow"; readonly atLeastMs: number }
-  /** All is well: the next back-off begins from its beginning. */
+  /** All is well: the next wait is the shortest again. */
   | { readonly kind: "calm" }
-  /** These are all objects; what is not among them is gone. */
+  /** These are all objects; others have been deleted. */
   | { readonly kind: "replace"; readonly objects: readonly KubernetesObject[] }
   | { readonly kind: "put" | "delete"; readonly object: KubernetesObject };
 
-/** What to do after waiting. */
+/** The next request after a wait. */
 type Intent =
   { readonly kind: "list" } | { readonly kind: "watch"; readonly resourceVersion: string; readonly attempts: number };
 
 const LIST: Intent = { kind: "list" };
 
-/** Where the reflector has got to. */
+/** The phase of a reflector, with what that phase needs. */
 export type ReflectorState = { readonly pageLimit: number } & (
   | { readonly phase: "new" }
   | { readonly phase: "listing"; readonly objects: readonly KubernetesObject[] }
   | {
       readonly phase: "watching";
       readonly resourceVersion: string;
-      /** Watches in a row, this one included, that have brought nothing. */
+      /** Watches in a row without an event, this one included. */
       readonly attempts: number;
     }
   | { readonly phase: "waiting"; readonly next: Intent }
 );
 
-/** A state and what is to be done to get on. */
+/** The next state and the actions that lead on from it. */
 export interface ReflectorStep {
   readonly state: ReflectorState;
   readonly actions: readonly ReflectorAction[];
 }
 
-/** Where every reflector begins. */
+/** The first state of every reflector. */
 export const NEW_REFLECTOR: ReflectorState = { phase: "new", pageLimit: WHOLE };
 
 /** The next step. An event that does not belong to the phase changes nothing. */
@@ -103,7 +102,7 @@ export function stepReflector(state: ReflectorState, event: ReflectorEvent): Ref
       return fail(state, event);
     case "waited":
       if (state.phase !== "waiting") return stay(state);
-      return goOn(state, state.next);
+      return resume(state, state.next);
   }
 }
 
@@ -130,7 +129,7 @@ function startWatch(state: ReflectorState, from: Omit<Watching, "phase" | "pageL
   };
 }
 
-function goOn(state: ReflectorState, next: Intent): ReflectorStep {
+function resume(state: ReflectorState, next: Intent): ReflectorStep {
   return next.kind === "list" ? startList(state.pageLimit) : startWatch(state, next);
 }
 
@@ -140,15 +139,12 @@ function takePage(state: Listing, page: ObjectPage): ReflectorStep {
     const next = { kind: "list", limit: state.pageLimit, continueToken: page.continueToken } as const;
     return { state: { ...state, objects }, actions: [next] };
   }
-  // Not calm yet: a list that succeeds before each watch that fails must not make the circle tight.
+  // Not calm yet: a list that succeeds before each watch that fails must not reset the waits.
   const { state: watching, actions } = startWatch(state, { resourceVersion: page.resourceVersion, attempts: 0 });
   return { state: watching, actions: [{ kind: "replace", objects }, ...actions] };
 }
 
-/**
- * Everything that comes moves the resource version on, so that a new watch goes on where this one
- * got to.
- */
+/** Every event moves the resource version on, so that a new watch continues from the last one. */
 function progress(state: Watching, resourceVersion: string, actions: readonly ReflectorAction[]): ReflectorStep {
   const calm = state.attempts === 0 ? [] : [{ kind: "calm" } as const];
   return { state: { ...state, resourceVersion, attempts: 0 }, actions: [...actions, ...calm] };
@@ -156,7 +152,7 @@ function progress(state: Watching, resourceVersion: string, actions: readonly Re
 
 function closeWatch(state: Watching, livedMs: number): ReflectorStep {
   if (livedMs < SHORT_WATCH_MS) return wait(state, retryWatch(state), { pace: "back-off", atLeastMs: 0 });
-  const step = goOn(state, retryWatch(state));
+  const step = resume(state, retryWatch(state));
   return { state: step.state, actions: [{ kind: "calm" }, ...step.actions] };
 }
 

@@ -4,11 +4,10 @@ import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { findSetProblems } from "@weir/limits/validate/validate";
 
 import type { Health } from "../health/health.ts";
-import { compileRules } from "../rules/compile.ts";
-import type { RuleSet } from "../rules/rule-set.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { ConfigListener } from "./config-source.ts";
+import { compileCountedRules, type CountedRules } from "./counted-rules.ts";
 import { ConfigError } from "./errors.ts";
 
 /** Dependencies of a load. */
@@ -23,7 +22,7 @@ export class ActiveRules implements ConfigListener {
   readonly #deps: ActiveRulesDeps;
   readonly #options: { readonly mergeDomains: boolean };
   readonly #first = Promise.withResolvers<void>();
-  #rules: RuleSet | undefined;
+  #rules: CountedRules | undefined;
 
   constructor(deps: ActiveRulesDeps, options: { readonly mergeDomains: boolean }) {
     this.#deps = deps;
@@ -31,7 +30,7 @@ export class ActiveRules implements ConfigListener {
   }
 
   /** The active set; undefined before the first valid configuration. */
-  readonly current = (): RuleSet | undefined => this.#rules;
+  readonly current = (): CountedRules | undefined => this.#rules;
 
   /** Resolves at the first valid configuration. */
   get first(): Promise<void> {
@@ -46,7 +45,7 @@ export class ActiveRules implements ConfigListener {
       const name = configs[problem.config]?.name ?? "";
       return new ConfigError("CONFIG_INVALID", `${name}: ${problem.message}`, { problem });
     }
-    this.#rules = compileRules(configs, { statistics: store });
+    this.#rules = compileCountedRules(configs, store);
     statistics.configLoadSuccess.add(1);
     health.set("config", this.#rules.domains > 0);
     this.#first.resolve();

@@ -1,17 +1,17 @@
 // The interface of counter backends: fixed-window counters that are incremented and read in one
-// step. It knows nothing of rules or decisions. Each backend has a folder of its own;
-// counter.suite.ts says in tests what they all must do.
+// step. counter.suite.ts tests every backend.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { StoreError } from "./store-error.ts";
 
-/** One counter to increment. The decider makes it, the backend writes `after`. */
+/** One counter to increment. The decider makes it, the backend sets `after`. */
 export interface CountedCheck {
   /** The whole key: prefix, domain, entries, window start. Never empty. */
   readonly key: string;
   /** Start of the window in whole seconds since the epoch: the end of the key as a number. */
   readonly windowStartSeconds: number;
   /**
-   * Length of the window: 1, 60, 3600, … A counter may be forgotten once start + length has passed.
+   * Length of the window in seconds: 1, 60, 3600, … A counter may be deleted once start + length
+   * has passed.
    */
   readonly windowSeconds: number;
   /**
@@ -20,49 +20,49 @@ export interface CountedCheck {
    */
   readonly addend: number;
   /**
-   * The count after this increment, or the count as it stands when only read; written by the
-   * backend before `counted` is called.
+   * The count after this increment, or the current count for a read; set by the backend before it
+   * calls `counted`.
    */
   after: number;
 }
 
 /**
- * The increments of one call. One object per call with its methods on a class, so that counting
- * makes no closure and no promise. For each `count` and each `read`, exactly one of `counted` and
- * `failed` is called, exactly once, perhaps before it returns (the memory backend always does).
+ * The increments of one call. One object per call, with methods on a class, so that counting makes
+ * no closure and no promise. For each `count` and each `read`, exactly one of `counted` and
+ * `failed` is called, exactly once, possibly before it returns (the memory backend always does).
  */
 export interface CountBatch {
   /**
-   * At least one check; the same key may stand in several, each increments on its own and in this
-   * order.
+   * At least one check; a key may occur in several, each increments separately and in this order.
    */
   readonly checks: readonly CountedCheck[];
   /**
-   * When the caller stops waiting, in milliseconds since the epoch; undefined when it did not say.
-   * The backend answers by then.
+   * The deadline of the caller, in milliseconds since the epoch; undefined when it has none. The
+   * backend answers by then.
    */
   readonly deadlineMs: number | undefined;
-  /** Scratch room of the backend while it counts: checks without a result. 0 when handed over. */
+  /** Checks without a result, for the backend while it counts. 0 when it receives the batch. */
   pending: number;
   /** Every `after` is written. */
   counted(): void;
-  /** There is no result for the call as a whole, whatever was counted. */
+  /** The call as a whole has no result, even if some checks were counted. */
   failed(error: StoreError): void;
 }
 
 /**
- * A counter backend. `start` waits until it can count; `stop` fails what is still waiting and
- * closes connections.
+ * A counter backend. `start` waits until it can count; `stop` fails waiting calls and closes
+ * connections.
  */
 export interface Counter extends Part {
   /** The <err_type> of ratelimit.service.call.should_rate_limit that its failures count as. */
   readonly errorType: "redis_error" | "memcache_error" | "memory_error";
-  /** Counts the checks of the batch and calls it back, now or later. */
+  /** Counts the checks of the batch, and calls it back now or later. */
   count(batch: CountBatch): void;
   /**
-   * Reads the counters of the batch and changes none: writes each `after` (0 when there is none),
-   * whatever its addend, then calls the batch back, now or later. Absent where increments are
-   * predicted anyway. The same batch may be given to `count` once it was called back.
+   * Reads the counters of the batch and changes none: sets each `after` (0 when the counter does
+   * not exist), regardless of its addend, then calls the batch back now or later. Absent where
+   * increments are predicted from reads in any case. The same batch may be given to `count` after
+   * that.
    */
   read?(batch: CountBatch): void;
 }

@@ -1,22 +1,22 @@
-// The wait at the start of a deployment: for the first success, for an end from outside, or until
-// the time for it is over.
+// The wait of a backend at its start: until the store works, the backend is stopped, or the time for
+// the start is over.
 import { StoreError } from "./store-error.ts";
 
-/** What a wait goes by. */
+/** Bounds and messages of a wait. */
 export interface StartWaitOptions {
-  /** KVSTORE_STARTUP_MAX_ELAPSED_TIME; 0 = for ever. */
+  /** KVSTORE_STARTUP_MAX_ELAPSED_TIME, in milliseconds; 0 = no bound. */
   readonly maxElapsedMs: number;
-  /** The store for messages. */
-  readonly text: string;
-  /** Why there has been no success so far. */
+  /** The store, for messages. */
+  readonly store: string;
+  /** Why the store does not work yet. */
   readonly reason: () => StoreError;
 }
 
-/** One wait. Success and failure are of no effect before and after it. */
+/** One wait. `succeed` and `fail` have no effect before and after it. */
 export class StartWait {
   #waiting: { resolve(): void; reject(error: StoreError): void } | undefined;
 
-  /** Begins, and waits. */
+  /** Calls `begin`, then waits. Fails with STORE_UNAVAILABLE when the time is over. */
   async wait(begin: () => void, options: StartWaitOptions): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -31,7 +31,7 @@ export class StartWait {
     }
   }
 
-  /** Ends the wait well. */
+  /** Ends the wait: the store works. */
   succeed(): void {
     this.#waiting?.resolve();
   }
@@ -42,8 +42,8 @@ export class StartWait {
   }
 }
 
-function timeoutError({ maxElapsedMs, text, reason }: StartWaitOptions): StoreError {
+function timeoutError({ maxElapsedMs, store, reason }: StartWaitOptions): StoreError {
   const error = reason();
-  const message = `Timed out waiting for the counter store ${text} after ${maxElapsedMs} ms: ${error.message}`;
+  const message = `Timed out waiting for ${store} after ${maxElapsedMs} ms: ${error.message}`;
   return new StoreError("STORE_UNAVAILABLE", message, { cause: error.cause, transient: true });
 }

@@ -1,21 +1,21 @@
-// A counter whose work shows as spans below that of the decision. It stands in front of a backend
-// only when tracing is on; the backend knows nothing of it.
+// A counter that records spans below that of the decision. It wraps a backend only when tracing is
+// enabled.
 import type { RunningTracing } from "@weir/common/tracing/tracing-sdk";
 
 import type { CountBatch, CountedCheck, Counter } from "./counter.ts";
 import type { StoreError } from "./store-error.ts";
 
-/** The reference's names of spans and of their attributes. */
+/** Names of spans and of their attributes, as in envoyproxy/ratelimit. */
 const REDIS_SPAN = "Redis Pipeline Execution";
 const REDIS_MAIN_ATTRIBUTE = "pipeline length";
 const REDIS_PER_SECOND_ATTRIBUTE = "perSecondPipeline length";
 const MEMCACHED_SPAN = "Memcached Fetch Execution";
 const MEMCACHED_ATTRIBUTE = "keysToGet length";
 
-/** Windows that a second instance keeps, in seconds. */
+/** Windows that the per-second instance counts, in seconds. */
 const PER_SECOND_WINDOW = 1;
 
-/** What stands behind: its kind decides what the spans are called and tell. */
+/** The wrapped backend: its kind decides the names and attributes of spans. */
 export type TracedBackend =
   { readonly kind: "kvstore"; readonly hasPerSecond: boolean } | { readonly kind: "altstore" };
 
@@ -23,9 +23,8 @@ type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
 type Place = ReturnType<RunningTracing["active"]>;
 
 /**
- * The counter with one span for every batch of a call that is recorded: from handing it over to the
- * answer, reading before counting included. Lengths are numbers of counters, whatever commands they
- * take.
+ * Wraps the counter so that it records one span for every batch of a call that is recorded: from
+ * receiving it to the answer, including a read before. Lengths are numbers of counters.
  */
 export function traceCounter(counter: Counter, tracing: RunningTracing, backend: TracedBackend): Counter {
   return counter.read === undefined
@@ -70,8 +69,7 @@ class TracedCounter implements Counter {
 
 class TracedReader extends TracedCounter {
   /**
-   * The span of a batch that was read, while it is told so and may be handed over again to be
-   * counted.
+   * The span of a batch that was read, while that batch is called back and may be given to `count`.
    */
   #handed: Span | undefined;
 
@@ -108,13 +106,11 @@ class TracedBatch implements CountBatch {
   readonly #tracing: RunningTracing;
   readonly #span: Span;
   /**
-   * Of a batch that is read: offers its span to whoever counts it next, and takes it back when
-   * nobody does.
+   * For a batch that is read: offers its span to the `count` that follows, and takes it back if
+   * none does.
    */
   readonly #hand: ((span: Span | undefined) => Span | undefined) | undefined;
-  /**
-   * Where the decision is in its trace; the answer comes from elsewhere, and may have to count on.
-   */
+  /** The decision's place in its trace; the answer comes from elsewhere and may call `count`. */
   readonly #place: Place;
 
   constructor(

@@ -3,11 +3,11 @@
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/limits/model/model";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type AltstoreCounter, createAltstoreCounter } from "../counters/altstore/altstore-counter.ts";
+import { AltstoreCounter } from "../counters/altstore/altstore-counter.ts";
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import { AwaitedCall, Scene, type SceneOptions } from "./decider.suite.ts";
+import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
 
 let node: MemcachedServer;
@@ -22,16 +22,16 @@ afterAll(() => node.close());
  * A decider over the node, with these rules. The clock stands, so the windows of the keys are
  * known: …_1234 in seconds, …_1200 in minutes.
  */
-async function open(...rules: readonly DescriptorModel[]): Promise<Scene> {
+async function open(...rules: readonly DescriptorModel[]): Promise<DeciderFixture> {
   return openWith({}, ...rules);
 }
 
 async function openWith(
-  further: Pick<SceneOptions, "localCacheBytes">,
+  further: Pick<DeciderFixtureOptions, "localCacheBytes">,
   ...rules: readonly DescriptorModel[]
-): Promise<Scene> {
+): Promise<DeciderFixture> {
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
-  counter = createAltstoreCounter(
+  counter = new AltstoreCounter(
     {
       log: silentLog(),
       statistics,
@@ -53,7 +53,7 @@ async function openWith(
   );
   await counter.start();
   await node.ask("flush_all");
-  return new Scene({
+  return new DeciderFixture({
     configs: [configuration("domain", rules)],
     counter,
     options: { failureMode: "allow" },
@@ -61,9 +61,9 @@ async function openWith(
   });
 }
 
-async function decide(scene: Scene, request: Partial<RateLimitRequest>): Promise<AwaitedCall> {
+async function decide(fixture: DeciderFixture, request: Partial<RateLimitRequest>): Promise<AwaitedCall> {
   const call = new AwaitedCall();
-  scene.decider.decide(
+  fixture.decider.decide(
     { domain: "domain", descriptors: [{ entries: entries("key=value") }], hitsAddend: 0, ...request },
     call,
   );
@@ -74,36 +74,36 @@ async function decide(scene: Scene, request: Partial<RateLimitRequest>): Promise
 
 describe("decide() over memcached", () => {
   it("case 128: decide() answers what remains after this call, then increments", async () => {
-    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "second") }));
+    const fixture = await open(descriptor({ key: "key", rateLimit: limit(10, "second") }));
     await node.set("domain_key_value_1234", "4");
-    const { decision } = await decide(scene, { hitsAddend: 1 });
+    const { decision } = await decide(fixture, { hitsAddend: 1 });
     expect(decision).toMatchObject({ overallCode: 1, statuses: [{ code: 1, limitRemaining: 5 }] });
     expect(await node.get("domain_key_value_1234")).toBe("5");
   });
 
   it("case 129: decide() increments what is over its limit all the same", async () => {
-    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    const fixture = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
     await node.set("domain_key_value_1200", "10");
-    const { decision } = await decide(scene, {});
+    const { decision } = await decide(fixture, {});
     expect(decision).toMatchObject({ overallCode: 2, statuses: [{ code: 2, limitRemaining: 0 }] });
     expect(await node.get("domain_key_value_1200")).toBe("11");
   });
 
   it("case 130: decide() judges two descriptors by their own numbers and addends", async () => {
-    const scene = await open(
+    const fixture = await open(
       descriptor({ key: "hour", rateLimit: limit(10, "hour") }),
       descriptor({ key: "day", rateLimit: limit(10, "day") }),
     );
     await node.set("domain_hour_x_0", "10");
     await node.set("domain_day_x_0", "12");
-    const { decision } = await decide(scene, {
+    const { decision } = await decide(fixture, {
       descriptors: [
         { entries: entries("hour=x"), hitsAddend: 1n },
         { entries: entries("day=x"), hitsAddend: 2n },
       ],
     });
     expect(decision.statuses.map(({ code }) => code)).toEqual([2, 2]);
-    expect(scene.counted()).toMatchObject({
+    expect(fixture.counted()).toMatchObject({
       "rate_limit.domain.hour.over_limit": 1,
       "rate_limit.domain.day.over_limit": 2,
     });
@@ -111,16 +111,16 @@ describe("decide() over memcached", () => {
   });
 
   it("case 131: decide() counts from 0 when the node is away", async () => {
-    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    const fixture = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
     await node.set("domain_key_value_1200", "10");
     await node.kill();
     try {
-      const { decision } = await decide(scene, {});
+      const { decision } = await decide(fixture, {});
       expect(decision).toMatchObject({
         overallCode: 1,
         statuses: [{ code: 1, limitRemaining: 9, currentLimit: { requestsPerUnit: 10 } }],
       });
-      expect(scene.counted()).toEqual({
+      expect(fixture.counted()).toEqual({
         "rate_limit.domain.key.total_hits": 1,
         "rate_limit.domain.key.within_limit": 1,
       });
@@ -130,40 +130,40 @@ describe("decide() over memcached", () => {
   });
 
   it("case 132: decide() counts from 0 when there is no such key", async () => {
-    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
-    expect((await decide(scene, {})).decision.statuses).toMatchObject([{ code: 1, limitRemaining: 9 }]);
+    const fixture = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    expect((await decide(fixture, {})).decision.statuses).toMatchObject([{ code: 1, limitRemaining: 9 }]);
     expect(await node.get("domain_key_value_1200")).toBe("1");
   });
 
   it("case 133: decide() passes from within to near to over the limit", async () => {
-    const scene = await open(descriptor({ key: "key", rateLimit: limit(15, "hour") }));
+    const fixture = await open(descriptor({ key: "key", rateLimit: limit(15, "hour") }));
     for (const { stored, code, near, over } of [
       { stored: "10", code: 1, near: undefined, over: undefined },
       { stored: "12", code: 1, near: 1, over: undefined },
       { stored: "15", code: 2, near: 1, over: 1 },
     ]) {
       await node.set("domain_key_value_0", stored);
-      expect((await decide(scene, {})).decision.overallCode).toBe(code);
-      expect(scene.counted()["rate_limit.domain.key.near_limit"]).toBe(near);
-      expect(scene.counted()["rate_limit.domain.key.over_limit"]).toBe(over);
+      expect((await decide(fixture, {})).decision.overallCode).toBe(code);
+      expect(fixture.counted()["rate_limit.domain.key.near_limit"]).toBe(near);
+      expect(fixture.counted()["rate_limit.domain.key.over_limit"]).toBe(over);
     }
   });
 
   it("case 133: decide() asks no node about a key that the local cache knows to be over its limit", async () => {
-    const scene = await openWith(
+    const fixture = await openWith(
       { localCacheBytes: 1_000_000 },
       descriptor({ key: "key", rateLimit: limit(15, "hour") }),
     );
     await node.set("domain_key_value_0", "15");
-    expect((await decide(scene, {})).decision.overallCode).toBe(2);
+    expect((await decide(fixture, {})).decision.overallCode).toBe(2);
     const [gets, sets] = [await node.stat("cmd_get"), await node.stat("cmd_set")];
-    expect((await decide(scene, {})).decision).toMatchObject({
+    expect((await decide(fixture, {})).decision).toMatchObject({
       overallCode: 2,
       statuses: [{ code: 2, limitRemaining: 0 }],
     });
     expect([await node.stat("cmd_get"), await node.stat("cmd_set")]).toEqual([gets, sets]);
     expect(await node.get("domain_key_value_0")).toBe("16");
-    expect(scene.counted()).toMatchObject({
+    expect(fixture.counted()).toMatchObject({
       "rate_limit.domain.key.total_hits": 2,
       "rate_limit.domain.key.over_limit": 2,
       "rate_limit.domain.key.over_limit_with_local_cache": 1,
@@ -180,28 +180,28 @@ describe("decide() over memcached", () => {
   ])(
     "case 134: decide() counts $counted when $stored of $requests are stored and $addend come",
     async ({ requests, addend, stored, counted }) => {
-      const scene = await open(descriptor({ key: "key", rateLimit: limit(requests, "second") }));
+      const fixture = await open(descriptor({ key: "key", rateLimit: limit(requests, "second") }));
       await node.set("domain_key_value_1234", String(stored));
-      await decide(scene, { hitsAddend: addend });
+      await decide(fixture, { hitsAddend: addend });
       const expected = Object.entries(counted).map(
         ([name, value]) => [`rate_limit.domain.key.${name}`, value] as const,
       );
-      expect(scene.counted()).toEqual(Object.fromEntries(expected));
+      expect(fixture.counted()).toEqual(Object.fromEntries(expected));
     },
   );
 
   it("decide() shows both of two equal descriptors the same number, and increments for both", async () => {
-    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    const fixture = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
     await node.set("domain_key_value_1200", "4");
     const equal = { entries: entries("key=value") };
-    const { decision } = await decide(scene, { descriptors: [equal, equal] });
+    const { decision } = await decide(fixture, { descriptors: [equal, equal] });
     expect(decision.statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([5, 5]);
     expect(await node.get("domain_key_value_1200")).toBe("6");
   });
 
   it("case 143: decide() refuses a call whose key memcached cannot hold, and increments nothing", async () => {
-    const scene = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
-    const { error } = await decide(scene, {
+    const fixture = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
+    const { error } = await decide(fixture, {
       descriptors: [{ entries: entries("key=value") }, { entries: entries("key=with space") }],
     });
     expect(error).toMatchObject({

@@ -1,18 +1,19 @@
-// Measures the decider over counters in memory, without transport: decisions per second,
-// nanoseconds and bytes allocated per decision. Run it with `node --conditions=source
+// Measures the decider over counters in memory, without transport: decisions per second, nanoseconds
+// and allocated bytes per decision. Run it with `node --conditions=source
 // ratelimit/src/decide/decide.benchmark.ts` (sources) or `node
 // ratelimit/dist/decide/decide.benchmark.js` (build); `--quick` measures a tenth of it.
 import { getHeapStatistics } from "node:v8";
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/limits/model/model";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
-import { compileRules } from "../rules/compile.ts";
+import { compileCountedRules } from "../config/counted-rules.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
 import type { DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
+import { createLocalCache } from "./local-cache/local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
-import { createDecider } from "./rule-decider.ts";
+import { RuleDecider } from "./rule-decider.ts";
 
 /**
  * Decisions before the clock runs, so that the code is compiled; and in each of the measured
@@ -29,6 +30,8 @@ const RULES = 10_000;
 /** What is measured: one request after the other, in a circle. */
 interface Case {
   readonly name: string;
+  /** Size of the local cache; 0, the default, is none. */
+  readonly localCacheBytes?: number;
   readonly requests: readonly RateLimitRequest[];
 }
 
@@ -46,7 +49,9 @@ class CountingCall implements DecisionCall {
   }
 }
 
-function rule(key: string, fields: Partial<DescriptorModel> = {}): DescriptorModel {
+/** A rule with every flag off, and a limit per hour if it has one. */
+function rule(key: string, requestsPerUnit?: number, fields: Partial<DescriptorModel> = {}): DescriptorModel {
+  const limit = { unit: "hour", unlimited: false, name: "", replaces: [] };
   return {
     key,
     value: "",
@@ -56,24 +61,21 @@ function rule(key: string, fields: Partial<DescriptorModel> = {}): DescriptorMod
     quotaMode: false,
     valueToMetric: false,
     shareThreshold: false,
+    ...(requestsPerUnit === undefined ? {} : { rateLimit: { ...limit, requestsPerUnit } }),
     ...fields,
   };
-}
-
-function limit(requestsPerUnit: number): { readonly rateLimit: NonNullable<DescriptorModel["rateLimit"]> } {
-  return { rateLimit: { unit: "hour", requestsPerUnit, unlimited: false, name: "", replaces: [] } };
 }
 
 const LARGE = 4_000_000_000;
 
 const DESCRIPTORS: readonly DescriptorModel[] = [
-  rule("path", { value: "/login", ...limit(LARGE) }),
-  rule("user", limit(LARGE)),
-  rule("tight", limit(10)),
-  rule("plan", { value: "gold", descriptors: [rule("user", limit(LARGE))] }),
-  rule("prefix", { value: "/api/*", ...limit(LARGE) }),
-  rule("detailed", { detailedMetric: true, ...limit(LARGE) }),
-  ...Array.from({ length: RULES }, (_, index) => rule("route", { value: `/v1/route-${index}`, ...limit(LARGE) })),
+  rule("path", LARGE, { value: "/login" }),
+  rule("user", LARGE),
+  rule("tight", 10),
+  rule("plan", undefined, { value: "gold", descriptors: [rule("user", LARGE)] }),
+  rule("prefix", LARGE, { value: "/api/*" }),
+  rule("detailed", LARGE, { detailedMetric: true }),
+  ...Array.from({ length: RULES }, (_, index) => rule("route", LARGE, { value: `/v1/route-${index}` })),
 ];
 
 function request(...descriptors: readonly (readonly (readonly [key: string, value: string])[])[]): RateLimitRequest {
@@ -92,6 +94,7 @@ const CASES: readonly Case[] = [
   { name: "no rule", requests: [request([["other", "x"]])] },
   { name: "exact value, one key", requests: [request([["path", "/login"]])] },
   { name: "over the limit, one key", requests: [request([["tight", "x"]])] },
+  { name: "over the limit, local cache", localCacheBytes: 1_000_000, requests: [request([["tight", "x"]])] },
   {
     name: "key only, 100,000 values",
     requests: times(VALUES, (index) => request([["user", `user-${index}@example.com`]])),
@@ -106,39 +109,42 @@ const CASES: readonly Case[] = [
   },
 ];
 
-const store = createStatisticsStore({ maxDynamicKeys: VALUES });
-const rules = compileRules([{ name: "benchmark", domain: "benchmark", descriptors: DESCRIPTORS }], {
-  statistics: store,
-});
-const decider = createDecider(
-  {
-    rules: () => rules,
-    counter: createMemoryCounter({ maxKeys: 1_000_000 }),
-    statistics: createServiceStatistics(store),
-    localCache: undefined,
-    clock: Date.now,
-    log: silentLog(),
-  },
-  {
-    shadowMode: false,
-    quotaMode: false,
-    nearLimitRatio: 0.8,
-    responseHeaders: undefined,
-    ruleHeader: undefined,
-    dynamicMetadata: false,
-    keyPrefix: "",
-    maxDescriptors: 1000,
-    maxEntries: 100,
-    stopIncrementsWhenOver: false,
-    failureMode: "error",
-  },
-);
+function openDecider(localCacheBytes: number): RuleDecider {
+  const store = createStatisticsStore({ maxDynamicKeys: VALUES });
+  const rules = compileCountedRules([{ name: "benchmark", domain: "benchmark", descriptors: DESCRIPTORS }], store);
+  const log = silentLog();
+  return new RuleDecider(
+    {
+      rules: () => rules,
+      counter: createMemoryCounter({ maxKeys: 1_000_000 }),
+      statistics: createServiceStatistics(store),
+      localCache: createLocalCache({ statistics: store, log }, { sizeBytes: localCacheBytes }),
+      clock: Date.now,
+      log,
+    },
+    {
+      shadowMode: false,
+      quotaMode: false,
+      nearLimitRatio: 0.8,
+      responseHeaders: undefined,
+      ruleHeader: undefined,
+      dynamicMetadata: false,
+      keyPrefix: "",
+      maxDescriptors: 1000,
+      maxEntries: 100,
+      stopIncrementsWhenOver: false,
+      failureMode: "error",
+    },
+  );
+}
 
 if (import.meta.main) {
   print(`${"case".padEnd(32)} ${"decisions/s".padStart(12)} ${"ns".padStart(8)} ${"bytes".padStart(8)}`);
-  for (const { name, requests } of CASES) {
-    run(requests, WARM_UP);
-    const rounds = Array.from({ length: ROUNDS }, () => measure(requests)).sort((a, b) => a.ns - b.ns);
+  const plain = openDecider(0);
+  for (const { name, requests, localCacheBytes } of CASES) {
+    const decider = localCacheBytes === undefined ? plain : openDecider(localCacheBytes);
+    run(decider, requests, WARM_UP);
+    const rounds = Array.from({ length: ROUNDS }, () => measure(decider, requests)).sort((a, b) => a.ns - b.ns);
     const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
     const perSecond = Math.round(1e9 / ns).toLocaleString("en");
     print(`${name.padEnd(32)} ${perSecond.padStart(12)} ${ns.toFixed(0).padStart(8)} ${bytes.toFixed(0).padStart(8)}`);
@@ -146,10 +152,10 @@ if (import.meta.main) {
 }
 
 /** One round: nanoseconds of wall clock and bytes allocated on the heap, per decision. */
-function measure(requests: readonly RateLimitRequest[]): { ns: number; bytes: number } {
+function measure(decider: RuleDecider, requests: readonly RateLimitRequest[]): { ns: number; bytes: number } {
   const bytesBefore = getHeapStatistics().total_allocated_bytes;
   const began = process.hrtime.bigint();
-  run(requests, ROUND);
+  run(decider, requests, ROUND);
   const ns = Number(process.hrtime.bigint() - began) / ROUND;
   return { ns, bytes: (getHeapStatistics().total_allocated_bytes - bytesBefore) / ROUND };
 }
@@ -158,7 +164,7 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function run(requests: readonly RateLimitRequest[], decisions: number): void {
+function run(decider: RuleDecider, requests: readonly RateLimitRequest[], decisions: number): void {
   const call = new CountingCall();
   const { length } = requests;
   for (let index = 0; index < decisions; index++) {

@@ -4,16 +4,15 @@ import { type Log, silentLog } from "@weir/common/log/log";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
-import { compileRules } from "../rules/compile.ts";
-import type { RuleSet } from "../rules/rule-set.ts";
+import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics-store.ts";
 import type { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
-import { createLocalCache } from "./local-cache.ts";
+import { createLocalCache } from "./local-cache/local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
-import { createDecider } from "./rule-decider.ts";
+import { RuleDecider } from "./rule-decider.ts";
 
 /** Options with every feature off. */
 export const PLAIN_OPTIONS: DecideOptions = {
@@ -126,8 +125,8 @@ export class AwaitedCall extends WaitingCall {
   }
 }
 
-/** What a scene is made of; everything has a default. */
-export interface SceneOptions {
+/** What a fixture is made of; everything has a default. */
+export interface DeciderFixtureOptions {
   readonly configs?: readonly RateLimitConfigModel[] | undefined;
   readonly counter?: Counter;
   readonly nowSeconds?: number;
@@ -139,9 +138,9 @@ export interface SceneOptions {
 }
 
 /** A decider with its surroundings. */
-export class Scene {
+export class DeciderFixture {
   nowMs: number;
-  rules: RuleSet | undefined;
+  rules: CountedRules | undefined;
   readonly store;
   readonly decider: Decider;
 
@@ -153,11 +152,11 @@ export class Scene {
     maxDynamicKeys = 100,
     localCacheBytes = 0,
     log = silentLog(),
-  }: SceneOptions) {
+  }: DeciderFixtureOptions) {
     this.nowMs = nowSeconds * 1000;
     this.store = createStatisticsStore({ maxDynamicKeys });
-    this.rules = configs === undefined ? undefined : compileRules(configs, { statistics: this.store });
-    this.decider = createDecider(
+    this.rules = configs === undefined ? undefined : compileCountedRules(configs, this.store);
+    this.decider = new RuleDecider(
       {
         rules: () => this.rules,
         counter,

@@ -3,26 +3,33 @@
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
 import type { StoreErrorCode } from "../errors.ts";
-import { configuration, CONFIGURATION_B, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
-import { ReplyingCounter, Scene, WaitingCall } from "./decider.suite.ts";
+import {
+  configuration,
+  CONFIGURATION_B,
+  descriptor,
+  entries,
+  limit,
+  unlimited,
+} from "@weir/limits/rules/configuration.suite";
+import { ReplyingCounter, DeciderFixture, WaitingCall } from "./decider.suite.ts";
 
-/** A scene with one rule on `key`, so many per unit. */
+/** A fixture with one rule on `key`, so many per unit. */
 function oneRule(requestsPerUnit: number, unit: string, replies: readonly number[], nearLimitRatio = 0.8) {
   const counter = new ReplyingCounter(replies);
-  const scene = new Scene({
+  const fixture = new DeciderFixture({
     configs: [configuration("domain", [descriptor({ key: "key", rateLimit: limit(requestsPerUnit, unit) })])],
     counter,
     options: { nearLimitRatio },
   });
-  return { scene, counter };
+  return { fixture, counter };
 }
 
 const KEY = { entries: entries("key=value") };
 
 describe("decide() without a limit", () => {
   it("case 1: decide() answers OK and counts nothing when a descriptor has no entries", () => {
-    const scene = new Scene({ configs: [CONFIGURATION_B] });
-    const { decision } = scene.decide({ domain: "test-domain", descriptors: [{ entries: [] }] });
+    const fixture = new DeciderFixture({ configs: [CONFIGURATION_B] });
+    const { decision } = fixture.decide({ domain: "test-domain", descriptors: [{ entries: [] }] });
     expect(decision.overallCode).toBe(1);
     expect(decision.statuses).toEqual([
       expect.objectContaining({
@@ -32,36 +39,38 @@ describe("decide() without a limit", () => {
         durationUntilResetSeconds: undefined,
       }),
     ]);
-    expect(scene.counted()).toEqual({});
+    expect(fixture.counted()).toEqual({});
   });
 
   it("case 2: decide() counts domain_not_found per descriptor when the domain is unknown", () => {
-    const scene = new Scene({ configs: [CONFIGURATION_B] });
-    const { decision } = scene.decide({ domain: "foo_domain", descriptors: [KEY, KEY] });
+    const fixture = new DeciderFixture({ configs: [CONFIGURATION_B] });
+    const { decision } = fixture.decide({ domain: "foo_domain", descriptors: [KEY, KEY] });
     expect(decision.statuses).toHaveLength(2);
-    expect(scene.counted()).toEqual({ "rate_limit.foo_domain.domain_not_found": 2 });
+    expect(fixture.counted()).toEqual({ "rate_limit.foo_domain.domain_not_found": 2 });
   });
 
   it("case 20: decide() ignores an override, even an invalid one, when the domain is unknown", () => {
-    const scene = new Scene({ configs: [CONFIGURATION_B] });
+    const fixture = new DeciderFixture({ configs: [CONFIGURATION_B] });
     for (const unit of [4, 0]) {
-      const { decision } = scene.decide({
+      const { decision } = fixture.decide({
         domain: "foo_domain",
         descriptors: [{ ...KEY, limit: { requestsPerUnit: 10, unit } }],
       });
       expect(decision.statuses[0]?.currentLimit).toBeUndefined();
     }
-    expect(scene.counted()).toEqual({ "rate_limit.foo_domain.domain_not_found": 2 });
+    expect(fixture.counted()).toEqual({ "rate_limit.foo_domain.domain_not_found": 2 });
   });
 
   it("case 86: decide() asks the counter only for the descriptors that have a limit", () => {
-    const { scene, counter } = oneRule(10, "second", [1]);
-    scene.decide({ descriptors: [{ entries: entries("other=value") }, KEY] });
+    const { fixture, counter } = oneRule(10, "second", [1]);
+    fixture.decide({ descriptors: [{ entries: entries("other=value") }, KEY] });
     expect(counter.asked.map(({ key }) => key)).toEqual(["domain_key_value_1234"]);
   });
 
   it("case 144: decide() answers overall OK with one status when no rule matches", () => {
-    const { decision } = oneRule(10, "second", []).scene.decide({ descriptors: [{ entries: entries("other=value") }] });
+    const { decision } = oneRule(10, "second", []).fixture.decide({
+      descriptors: [{ entries: entries("other=value") }],
+    });
     expect(decision).toMatchObject({
       overallCode: 1,
       statuses: [{ code: 1 }],
@@ -102,13 +111,13 @@ describe("decide() counter keys", () => {
       descriptor({ key: "key", rateLimit: limit(10, unit) }),
       descriptor({ key: "key2", descriptors: [descriptor({ key: "subkey2", rateLimit: limit(10, unit) })] }),
     ];
-    const scene = new Scene({
+    const fixture = new DeciderFixture({
       configs: [configuration("domain", rules)],
       counter,
       nowSeconds: now,
       options: { keyPrefix: prefix },
     });
-    scene.decide({ descriptors: [{ entries: entries(...pairs) }] });
+    fixture.decide({ descriptors: [{ entries: entries(...pairs) }] });
     expect(counter.asked.map((check) => check.key)).toEqual([key]);
   });
 
@@ -138,8 +147,11 @@ describe("decide() counter keys", () => {
         }),
       undefined,
     );
-    const scene = new Scene({ configs: [configuration("domain", rule === undefined ? [] : [rule])], counter });
-    scene.decide({ descriptors: [{ entries: entries(...pairs) }] });
+    const fixture = new DeciderFixture({
+      configs: [configuration("domain", rule === undefined ? [] : [rule])],
+      counter,
+    });
+    fixture.decide({ descriptors: [{ entries: entries(...pairs) }] });
     expect(counter.asked.map((check) => check.key)).toEqual([key]);
   });
 
@@ -149,9 +161,9 @@ describe("decide() counter keys", () => {
     { now: 1234, unit: "minute", seconds: 26 },
     { now: 1234, unit: "second", seconds: 1 },
   ])("case 87: decide() answers $seconds s until reset at $now when the unit is $unit", ({ now, unit, seconds }) => {
-    const { scene } = oneRule(10, unit, [1]);
-    scene.nowMs = now * 1000 + 999;
-    expect(scene.decide({ descriptors: [KEY] }).decision.statuses[0]?.durationUntilResetSeconds).toBe(seconds);
+    const { fixture } = oneRule(10, unit, [1]);
+    fixture.nowMs = now * 1000 + 999;
+    expect(fixture.decide({ descriptors: [KEY] }).decision.statuses[0]?.durationUntilResetSeconds).toBe(seconds);
   });
 });
 
@@ -219,8 +231,8 @@ describe("decide() counting", () => {
       counted: { total_hits: 1, within_limit: 1, near_limit: 1 },
     },
   ])("case $case: decide() answers $code with $remaining left when $addend hits make $reply of $limit", (row) => {
-    const { scene, counter } = oneRule(row.limit, "second", [row.reply]);
-    const { decision } = scene.decide({ descriptors: [KEY], hitsAddend: row.addend });
+    const { fixture, counter } = oneRule(row.limit, "second", [row.reply]);
+    const { decision } = fixture.decide({ descriptors: [KEY], hitsAddend: row.addend });
     expect(decision.overallCode).toBe(row.code);
     expect(decision.statuses[0]).toMatchObject({
       code: row.code,
@@ -228,14 +240,14 @@ describe("decide() counting", () => {
       currentLimit: { requestsPerUnit: row.limit, unit: 1, name: "" },
     });
     expect(counter.asked).toEqual([{ key: "domain_key_value_1234", addend: row.addend, windowSeconds: 1 }]);
-    expect(scene.counted()).toEqual(
+    expect(fixture.counted()).toEqual(
       Object.fromEntries(Object.entries(row.counted).map(([name, value]) => [`rate_limit.domain.key.${name}`, value])),
     );
   });
 
   it("case 92: decide() rejects the call and asks for one counter when one of two descriptors has a limit that is over", () => {
-    const { scene, counter } = oneRule(10, "minute", [11]);
-    const { decision } = scene.decide({ descriptors: [{ entries: entries("other=x") }, KEY] });
+    const { fixture, counter } = oneRule(10, "minute", [11]);
+    const { decision } = fixture.decide({ descriptors: [{ entries: entries("other=x") }, KEY] });
     expect(decision).toMatchObject({
       overallCode: 2,
       statuses: [
@@ -244,7 +256,7 @@ describe("decide() counting", () => {
       ],
     });
     expect(counter.asked).toHaveLength(1);
-    expect(scene.counted()).toEqual({ "rate_limit.domain.key.total_hits": 1, "rate_limit.domain.key.over_limit": 1 });
+    expect(fixture.counted()).toEqual({ "rate_limit.domain.key.total_hits": 1, "rate_limit.domain.key.over_limit": 1 });
   });
 
   it("case 93: decide() adds nothing for a descriptor whose own addend is 0, though it is over", () => {
@@ -253,8 +265,8 @@ describe("decide() counting", () => {
       descriptor({ key: "a", rateLimit: limit(10, "hour") }),
       descriptor({ key: "b", rateLimit: limit(10, "day") }),
     ];
-    const scene = new Scene({ configs: [configuration("domain", rules)], counter });
-    const { decision } = scene.decide({
+    const fixture = new DeciderFixture({ configs: [configuration("domain", rules)], counter });
+    const { decision } = fixture.decide({
       descriptors: [
         { entries: entries("a=x"), hitsAddend: 0n },
         { entries: entries("b=x"), hitsAddend: 1n },
@@ -262,70 +274,73 @@ describe("decide() counting", () => {
     });
     expect(decision.statuses.map(({ code }) => code)).toEqual([2, 2]);
     expect(counter.asked.map(({ addend }) => addend)).toEqual([0, 1]);
-    expect(scene.counted()).toEqual({ "rate_limit.domain.b.total_hits": 1, "rate_limit.domain.b.over_limit": 1 });
+    expect(fixture.counted()).toEqual({ "rate_limit.domain.b.total_hits": 1, "rate_limit.domain.b.over_limit": 1 });
   });
 
   it("case 103: decide() adds 1 when the request names no addend", () => {
-    const { scene, counter } = oneRule(10, "second", [1]);
-    scene.decide({ descriptors: [KEY], hitsAddend: 0 });
+    const { fixture, counter } = oneRule(10, "second", [1]);
+    fixture.decide({ descriptors: [KEY], hitsAddend: 0 });
     expect(counter.asked[0]?.addend).toBe(1);
   });
 
   it("case 104: decide() adds 0 when the descriptor says 0 and the request 5", () => {
-    const { scene, counter } = oneRule(10, "second", [3]);
-    scene.decide({ descriptors: [{ ...KEY, hitsAddend: 0n }], hitsAddend: 5 });
+    const { fixture, counter } = oneRule(10, "second", [3]);
+    fixture.decide({ descriptors: [{ ...KEY, hitsAddend: 0n }], hitsAddend: 5 });
     expect(counter.asked[0]?.addend).toBe(0);
   });
 
   it("decide() cuts an addend beyond 2^40, so that one call cannot end the exactness of a statistic", () => {
-    const { scene, counter } = oneRule(10, "second", [1_099_511_627_776, 1_099_511_627_777]);
-    const { decision } = scene.decide({ descriptors: [{ ...KEY, hitsAddend: 18_446_744_073_709_551_615n }] });
+    const { fixture, counter } = oneRule(10, "second", [1_099_511_627_776, 1_099_511_627_777]);
+    const { decision } = fixture.decide({ descriptors: [{ ...KEY, hitsAddend: 18_446_744_073_709_551_615n }] });
     expect(counter.asked[0]?.addend).toBe(1_099_511_627_776);
     expect(decision.overallCode).toBe(2);
-    scene.decide({ descriptors: [KEY] });
-    expect(scene.counted()).toMatchObject({ "rate_limit.domain.key.total_hits": 1_099_511_627_777 });
+    fixture.decide({ descriptors: [KEY] });
+    expect(fixture.counted()).toMatchObject({ "rate_limit.domain.key.total_hits": 1_099_511_627_777 });
   });
 
   it("case 105: decide() lets a check of 0 hits pass when the limit is 0 and the key fresh", () => {
-    const { scene } = oneRule(0, "second", [0]);
-    expect(scene.decide({ descriptors: [{ ...KEY, hitsAddend: 0n }] }).decision).toMatchObject({
+    const { fixture } = oneRule(0, "second", [0]);
+    expect(fixture.decide({ descriptors: [{ ...KEY, hitsAddend: 0n }] }).decision).toMatchObject({
       overallCode: 1,
       statuses: [{ limitRemaining: 0 }],
     });
   });
 
   it("case 107: decide() counts a descriptor that stands twice twice", () => {
-    const { scene, counter } = oneRule(1, "second", [1, 2]);
-    const { decision } = scene.decide({ descriptors: [KEY, KEY] });
+    const { fixture, counter } = oneRule(1, "second", [1, 2]);
+    const { decision } = fixture.decide({ descriptors: [KEY, KEY] });
     expect(decision).toMatchObject({ overallCode: 2, statuses: [{ code: 1 }, { code: 2 }] });
     expect(counter.asked).toHaveLength(2);
   });
 
   it("case 117: decide() calls a hit near when the ratio is 0.5 and 6 of 10 are used", () => {
-    const { scene } = oneRule(10, "second", [6], 0.5);
-    scene.decide({ descriptors: [KEY] });
-    expect(scene.counted()).toMatchObject({ "rate_limit.domain.key.near_limit": 1 });
+    const { fixture } = oneRule(10, "second", [6], 0.5);
+    fixture.decide({ descriptors: [KEY] });
+    expect(fixture.counted()).toMatchObject({ "rate_limit.domain.key.near_limit": 1 });
   });
 
   it("case 117: decide() takes the threshold in single precision, as the field does", () => {
     // 0.7 × 10 is 7 in single precision and less than 7 when only the ratio is single: the seventh
     // hit is not near.
-    const { scene } = oneRule(10, "second", [7], 0.7);
-    scene.decide({ descriptors: [KEY] });
-    expect(scene.counted()["rate_limit.domain.key.near_limit"]).toBeUndefined();
+    const { fixture } = oneRule(10, "second", [7], 0.7);
+    fixture.decide({ descriptors: [KEY] });
+    expect(fixture.counted()["rate_limit.domain.key.near_limit"]).toBeUndefined();
   });
 
   it("case 15: decide() answers unlimited and counts the statistics only when the rule is unlimited", () => {
-    const scene = new Scene({
+    const fixture = new DeciderFixture({
       configs: [configuration("domain", [descriptor({ key: "key", rateLimit: unlimited() })])],
     });
-    expect(scene.decide({ descriptors: [KEY], hitsAddend: 3 }).decision).toMatchObject({
+    expect(fixture.decide({ descriptors: [KEY], hitsAddend: 3 }).decision).toMatchObject({
       overallCode: 1,
       statuses: [
         { code: 1, limitRemaining: 4_294_967_295, currentLimit: undefined, durationUntilResetSeconds: undefined },
       ],
     });
-    expect(scene.counted()).toEqual({ "rate_limit.domain.key.total_hits": 3, "rate_limit.domain.key.within_limit": 3 });
+    expect(fixture.counted()).toEqual({
+      "rate_limit.domain.key.total_hits": 3,
+      "rate_limit.domain.key.within_limit": 3,
+    });
   });
 
   it("case 156: decide() asks for one counter when the others have no rule or no limit", () => {
@@ -334,8 +349,8 @@ describe("decide() counting", () => {
       descriptor({ key: "key", rateLimit: limit(10, "minute") }),
       descriptor({ key: "free", rateLimit: unlimited() }),
     ];
-    const scene = new Scene({ configs: [configuration("domain", rules)], counter });
-    const { decision } = scene.decide({
+    const fixture = new DeciderFixture({ configs: [configuration("domain", rules)], counter });
+    const { decision } = fixture.decide({
       descriptors: [KEY, { entries: entries("none=x") }, { entries: entries("free=x") }],
     });
     expect(counter.asked).toHaveLength(1);
@@ -367,8 +382,8 @@ describe("decide() replaces", () => {
     { keys: ["c", "d"], asked: [], remaining: [0, 0] },
   ])("case 157: decide() evaluates $asked when the call matches $keys", ({ keys, asked, remaining }) => {
     const counter = new ReplyingCounter([1]);
-    const scene = new Scene({ configs: [configuration("domain", rules)], counter });
-    const { decision } = scene.decide({ descriptors: keys.map((key) => ({ entries: entries(`${key}=x`) })) });
+    const fixture = new DeciderFixture({ configs: [configuration("domain", rules)], counter });
+    const { decision } = fixture.decide({ descriptors: keys.map((key) => ({ entries: entries(`${key}=x`) })) });
     expect(counter.asked.map(({ key }) => key)).toEqual(asked);
     expect(decision.statuses.map(({ limitRemaining }) => limitRemaining)).toEqual(remaining);
     expect(decision.overallCode).toBe(1);
@@ -376,7 +391,8 @@ describe("decide() replaces", () => {
 });
 
 describe("decide() refusals", () => {
-  const scene = () => new Scene({ configs: [CONFIGURATION_B], options: { maxDescriptors: 2, maxEntries: 3 } });
+  const fixture = () =>
+    new DeciderFixture({ configs: [CONFIGURATION_B], options: { maxDescriptors: 2, maxEntries: 3 } });
   it.each([
     {
       case: 152,
@@ -415,13 +431,13 @@ describe("decide() refusals", () => {
       message: "invalid rate limit unit '8'",
     },
   ])("case $case: decide() fails with '$message'", ({ request, code, message }) => {
-    const refusing = scene();
+    const refusing = fixture();
     expect(refusing.decide(request).error).toMatchObject({ code, message });
     expect(refusing.counted()).toEqual({ "call.should_rate_limit.service_error": 1 });
   });
 
   it("case 155: decide() fails when no configuration was ever loaded", () => {
-    const empty = new Scene({ configs: undefined });
+    const empty = new DeciderFixture({ configs: undefined });
     expect(empty.decide({ descriptors: [KEY] }).error).toMatchObject({
       code: "NO_CONFIG",
       message: "no rate limit configuration loaded",
@@ -431,7 +447,7 @@ describe("decide() refusals", () => {
   });
 
   it("decide() counts nothing of a call when one of its descriptors has an invalid override", () => {
-    const refusing = scene();
+    const refusing = fixture();
     refusing.decide({
       domain: "test-domain",
       descriptors: [{ entries: entries("key6=x") }, { ...KEY, limit: { requestsPerUnit: 1, unit: 9 } }],
@@ -440,7 +456,7 @@ describe("decide() refusals", () => {
   });
 
   it("decide() fails the call with INTERNAL and goes on when something breaks inside", () => {
-    const { scene: broken } = oneRule(10, "second", []); // The counter throws, for it has no reply.
+    const { fixture: broken } = oneRule(10, "second", []); // The counter throws, for it has no reply.
     expect(broken.decide({ descriptors: [KEY] }).error).toMatchObject({
       code: "INTERNAL",
       message: "Cannot decide the request: internal error",
@@ -455,9 +471,9 @@ describe("decide() refusals", () => {
         throw new Error("broken transport");
       }
     }
-    const { scene } = oneRule(10, "second", [1]);
+    const { fixture } = oneRule(10, "second", [1]);
     const call = new ThrowingCall();
-    scene.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
+    fixture.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
     expect(call.decision.overallCode).toBe(1);
   });
 });
@@ -469,19 +485,19 @@ describe("decide() when the store fails", () => {
     descriptor({ key: "free", rateLimit: unlimited() }),
   ];
   const failing = (failureMode: "error" | "allow" | "deny", code: StoreErrorCode) =>
-    new Scene({
+    new DeciderFixture({
       configs: [configuration("domain", rules)],
       counter: new ReplyingCounter([new StoreError(code, "cache error", { transient: true })]),
       options: { failureMode },
     });
 
   it("case 154: decide() fails with the text of the store and counts redis_error, hits already counted", () => {
-    const scene = failing("error", "STORE_UNAVAILABLE");
-    expect(scene.decide({ descriptors: [KEY] }).error).toMatchObject({
+    const fixture = failing("error", "STORE_UNAVAILABLE");
+    expect(fixture.decide({ descriptors: [KEY] }).error).toMatchObject({
       code: "STORE_UNAVAILABLE",
       message: "cache error",
     });
-    expect(scene.counted()).toEqual({
+    expect(fixture.counted()).toEqual({
       "call.should_rate_limit.redis_error": 1,
       "backend_failure.error": 1,
       "rate_limit.domain.key.total_hits": 1,
@@ -496,12 +512,12 @@ describe("decide() when the store fails", () => {
   it.each(["error", "allow", "deny"] as const)(
     "case 143: decide() fails with REQUEST_INVALID when the store cannot hold the key, whatever is to be answered on failures: %s",
     (failureMode) => {
-      const scene = failing(failureMode, "STORE_KEY_INVALID");
-      expect(scene.decide({ descriptors: [KEY] }).error).toMatchObject({
+      const fixture = failing(failureMode, "STORE_KEY_INVALID");
+      expect(fixture.decide({ descriptors: [KEY] }).error).toMatchObject({
         code: "REQUEST_INVALID",
         message: "cache error",
       });
-      expect(scene.counted()).toEqual({
+      expect(fixture.counted()).toEqual({
         "call.should_rate_limit.service_error": 1,
         "rate_limit.domain.key.total_hits": 1,
       });
@@ -509,27 +525,27 @@ describe("decide() when the store fails", () => {
   );
 
   it("decide() answers OK without limits when failures are allowed", () => {
-    const scene = failing("allow", "STORE_UNAVAILABLE");
-    expect(scene.decide({ descriptors: [KEY, { entries: entries("free=x") }] }).decision).toMatchObject({
+    const fixture = failing("allow", "STORE_UNAVAILABLE");
+    expect(fixture.decide({ descriptors: [KEY, { entries: entries("free=x") }] }).decision).toMatchObject({
       overallCode: 1,
       statuses: [
         { code: 1, currentLimit: undefined, limitRemaining: 0 },
         { code: 1, limitRemaining: 4_294_967_295 },
       ],
     });
-    expect(scene.counted()).toMatchObject({ "backend_failure.allow": 1, "call.should_rate_limit.redis_error": 1 });
+    expect(fixture.counted()).toMatchObject({ "backend_failure.allow": 1, "call.should_rate_limit.redis_error": 1 });
   });
 
   it("decide() answers OVER_LIMIT with nothing left when failures are denied, save for shadow rules", () => {
-    const scene = failing("deny", "STORE_UNAVAILABLE");
-    expect(scene.decide({ descriptors: [KEY, { entries: entries("shadow=x") }] }).decision).toMatchObject({
+    const fixture = failing("deny", "STORE_UNAVAILABLE");
+    expect(fixture.decide({ descriptors: [KEY, { entries: entries("shadow=x") }] }).decision).toMatchObject({
       overallCode: 2,
       statuses: [
         { code: 2, limitRemaining: 0 },
         { code: 1, limitRemaining: 0 },
       ],
     });
-    expect(scene.counted()).toMatchObject({ "backend_failure.deny": 1 });
+    expect(fixture.counted()).toMatchObject({ "backend_failure.deny": 1 });
     expect(
       failing("deny", "STORE_UNAVAILABLE").decide({ descriptors: [{ entries: entries("shadow=x") }] }).decision
         .overallCode,

@@ -42,7 +42,7 @@ export interface LimitHeaderNames {
 export interface DecideOptions {
   /** SHADOW_MODE: every overall OVER_LIMIT is answered as OK and counted. Default false. */
   readonly shadowMode: boolean;
-  /** QUOTA_MODE: every descriptor is judged as a quota. Default false. */
+  /** QUOTA_MODE: every descriptor counts as a quota. Default false. */
   readonly quotaMode: boolean;
   /** NEAR_LIMIT_RATIO, 0 to 1: hits above this share of the limit count as near. Default 0.8. */
   readonly nearLimitRatio: number;

@@ -1,25 +1,24 @@
-// One call on its way from the matched rules through the counter to its decision: the single object
-// that a decision needs beside its descriptors. It is the batch of the counter and, in the end, the
-// decision itself.
+// One call from its checks through the counter to its decision. The one object that a decision needs
+// in addition to its descriptors: the counter's batch first, in the end the decision itself.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Log } from "@weir/common/log/log";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { type Check, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "./check.ts";
+import { type Check, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "@weir/limits/classify/check";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, DecisionCall } from "./decider.ts";
-import { type Code, type Decision, type HeaderToAdd, OK, OVER_LIMIT } from "./decision.ts";
+import { type Code, OK, OVER_LIMIT } from "@weir/limits/classify/status";
+import type { Decision, HeaderToAdd } from "./decision.ts";
 import { dynamicMetadata } from "./dynamic-metadata.ts";
 import type { FailureLog } from "./failure-log.ts";
-import { judge, judgeKnownOver } from "./judge.ts";
-import type { LocalCache } from "./local-cache.ts";
-import { overallCode, rejectingRule } from "./overall-code.ts";
+import { classify, classifyCached, denyUncounted } from "@weir/limits/classify/classify";
+import type { LocalCache } from "./local-cache/local-cache.ts";
+import { overallCode, rejectingRule } from "@weir/limits/classify/overall-code";
 import type { RejectionLog } from "./rejection-log.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { headerValueOf, limitHeaders } from "./response-headers.ts";
-import { secondsUntilReset } from "./window.ts";
-import { withholdAll, withholdBesideOver } from "./withheld-increments.ts";
+import { withholdAll, withholdWhenOver } from "@weir/limits/classify/withheld-increments";
 
 /** What all jobs of a decider share. */
 export interface JobContext {
@@ -28,26 +27,24 @@ export interface JobContext {
   readonly clock: () => number;
   readonly log: Log;
   readonly options: DecideOptions;
-  /** Keys known to be over their limit; undefined when there is no such cache. */
+  /** The cache of keys that are over their limit; undefined when it is off. */
   readonly localCache: LocalCache | undefined;
   /** Whether counters are read before they are incremented, so that increments can be withheld. */
   readonly withholds: boolean;
-  /** Where failures of the counters are told. */
+  /** Logs failures of the counters. */
   readonly failures: FailureLog;
-  /** Where rejections are told; undefined when nobody listens. */
+  /** Logs rejections; undefined when debug lines are off. */
   readonly rejections: RejectionLog | undefined;
   /** The ratio of the options in single precision. */
   readonly nearLimitRatio: number;
-  /**
-   * Whether anything but codes has to be answered; false spares most calls a look at four options.
-   */
+  /** Whether answers have headers or metadata; false spares most calls reading four options. */
   readonly hasExtras: boolean;
 }
 
-/** One call. `run` is called once; the rest is the counter's and the transport's side of it. */
+/** One call. `run` is called once; the counter and the transport call the rest. */
 export class DecisionJob implements CountBatch, Decision {
   readonly statuses: Check[];
-  /** What has to be counted: without the keys that the local cache knows. */
+  /** The checks to count: without the keys that the local cache has. */
   readonly checks: readonly LimitedCheck[];
   readonly deadlineMs: number | undefined;
   pending = 0;
@@ -57,12 +54,9 @@ export class DecisionJob implements CountBatch, Decision {
   readonly #context: JobContext;
   readonly #call: DecisionCall;
   readonly #request: RateLimitRequest;
-  /**
-   * The time of the call while counting may still be synchronous; then undefined, for the time has
-   * moved on.
-   */
+  /** The time of the call while counting may still be synchronous, then undefined: time passes. */
   #nowSeconds: number | undefined;
-  /** "reading" while the counter was asked to read and not to count yet. */
+  /** "reading" while the counter reads before it counts. */
   #state: "reading" | "counting" | "answered" = "counting";
 
   constructor(
@@ -82,18 +76,18 @@ export class DecisionJob implements CountBatch, Decision {
     this.deadlineMs = call.deadlineMs;
   }
 
-  /** Counts what has to be counted and answers the call, at once or when the counter calls back. */
+  /** Counts the checks and answers the call, immediately or when the counter calls back. */
   run(): void {
     for (const check of this.statuses) {
       if (check.kind === "none") continue;
-      // Counted before the store is touched, so that hits of failed calls are in it, as in the
-      // field.
-      const { statistics } = check.match;
-      statistics.totalHits += check.hits;
-      if (check.kind === "unlimited") statistics.withinLimit += check.hits;
+      // Counted before the store is asked, so that hits of failed calls are included, as in
+      // envoyproxy/ratelimit.
+      const { attachment: counts } = check.match;
+      counts.totalHits += check.hits;
+      if (check.kind === "unlimited") counts.withinLimit += check.hits;
     }
     if (this.checks.length === 0) {
-      this.#judgeKnownOver(this.#readClock());
+      this.#classifyCached(this.#readClock());
       this.#answer();
       return;
     }
@@ -108,17 +102,17 @@ export class DecisionJob implements CountBatch, Decision {
       if (this.#state === "reading") {
         this.#state = "counting";
         this.pending = 0;
-        withholdBesideOver(this.checks);
+        withholdWhenOver(this.checks);
         this.#context.counter.count(this);
         return;
       }
       const { nearLimitRatio, localCache } = this.#context;
       const nowSeconds = this.#readClock();
       for (const check of this.checks) {
-        const isOver = judge(check, nearLimitRatio, nowSeconds);
+        const isOver = classify(check, nearLimitRatio, nowSeconds);
         if (isOver) localCache?.add(check.key, check.windowSeconds, nowSeconds);
       }
-      this.#judgeKnownOver(nowSeconds);
+      this.#classifyCached(nowSeconds);
       this.#answer();
     } catch (cause) {
       this.fail(cause);
@@ -129,7 +123,7 @@ export class DecisionJob implements CountBatch, Decision {
     try {
       const { counter, statistics, options, failures, clock } = this.#context;
       if (error.code === "STORE_KEY_INVALID") {
-        // The caller's fault, not the store's: whatever the failure mode, it would never pass.
+        // The caller's error, not the store's: whatever the failure mode, it would never pass.
         statistics.callErrors.service_error.add(1);
         this.#state = "answered";
         this.#call.failed(new DecideError("REQUEST_INVALID", error.message, { cause: error }));
@@ -144,10 +138,7 @@ export class DecisionJob implements CountBatch, Decision {
     }
   }
 
-  /**
-   * Answers a fault of our own, unless the fault lies in the answer itself: a transport that throws
-   * has had its turn.
-   */
+  /** Answers an internal error, unless the call was answered: a transport that throws gets no second answer. */
   fail(cause: unknown): void {
     this.#context.log.error("Cannot decide a rate limit request", { error: cause, domain: this.#request.domain });
     if (this.#state === "answered") return;
@@ -170,21 +161,21 @@ export class DecisionJob implements CountBatch, Decision {
         break;
       case "deny": {
         const nowSeconds = this.#readClock();
-        for (const check of this.checks) deny(check, nowSeconds);
+        for (const check of this.checks) denyUncounted(check, nowSeconds);
         break;
       }
     }
-    // What the local cache knows to be over needs no store.
-    this.#judgeKnownOver(this.#readClock());
+    // Keys that the local cache has need no store.
+    this.#classifyCached(this.#readClock());
     this.#answer();
   }
 
-  /** Reads the counters before they are counted, unless the result can make no difference. */
+  /** Reads the counters before they are counted, unless the result makes no difference. */
   #readFirst(): void {
     const { counter } = this.#context;
-    const isKnownOver = this.statuses.some((check) => check.kind === "limited" && check.decidedBy === "local cache");
-    if (isKnownOver) withholdAll(this.checks);
-    if (isKnownOver || this.checks.length === 1 || counter.read === undefined) {
+    const isCached = this.statuses.some((check) => check.kind === "limited" && check.decidedBy === "local cache");
+    if (isCached) withholdAll(this.checks);
+    if (isCached || this.checks.length === 1 || counter.read === undefined) {
       counter.count(this);
       return;
     }
@@ -192,16 +183,16 @@ export class DecisionJob implements CountBatch, Decision {
     counter.read(this);
   }
 
-  #judgeKnownOver(nowSeconds: number): void {
+  #classifyCached(nowSeconds: number): void {
     if (this.#context.localCache === undefined) return;
     for (const check of this.statuses)
-      if (check.kind === "limited" && check.decidedBy === "local cache") judgeKnownOver(check, nowSeconds);
+      if (check.kind === "limited" && check.decidedBy === "local cache") classifyCached(check, nowSeconds);
   }
 
   #answer(): void {
     const { options, statistics, hasExtras, rejections } = this.#context;
     const code = overallCode(this.statuses, options.quotaMode);
-    if (code === OVER_LIMIT && rejections !== undefined) this.#tellRejection(rejections);
+    if (code === OVER_LIMIT && rejections !== undefined) this.#logRejection(rejections);
     if (hasExtras) this.#addExtras(code);
     if (code === OVER_LIMIT && options.shadowMode) statistics.globalShadowMode.add(1);
     else this.overallCode = code;
@@ -213,7 +204,7 @@ export class DecisionJob implements CountBatch, Decision {
     return this.#nowSeconds ?? Math.floor(this.#context.clock() / 1000);
   }
 
-  #tellRejection(rejections: RejectionLog): void {
+  #logRejection(rejections: RejectionLog): void {
     const { quotaMode, shadowMode } = this.#context.options;
     const rule = rejectingRule(this.statuses, quotaMode);
     if (rule !== undefined) rejections.note(this.#request.domain, rule, this.#readClock(), shadowMode);
@@ -231,7 +222,7 @@ export class DecisionJob implements CountBatch, Decision {
   }
 }
 
-/** Marks the checks whose keys are known to be over their limit. */
+/** Marks the checks whose keys the local cache has. */
 function lookUp(checks: readonly Check[], localCache: LocalCache, nowSeconds: number): void {
   for (const check of checks)
     if (check.kind === "limited" && localCache.has(check.key, nowSeconds)) check.decidedBy = "local cache";
@@ -247,14 +238,6 @@ function toCount(checks: readonly Check[]): readonly LimitedCheck[] {
 
 function isToCount(check: Check): check is LimitedCheck {
   return check.kind === "limited" && check.decidedBy === "count";
-}
-
-/** The status of a check whose count is unknown and that must not pass. */
-function deny(check: LimitedCheck, nowSeconds: number): void {
-  check.decidedBy = "failure mode";
-  check.code = check.match.rule.shadowMode ? OK : OVER_LIMIT;
-  check.limitRemaining = 0;
-  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
 }
 
 function callError(error: StoreError): DecideError {

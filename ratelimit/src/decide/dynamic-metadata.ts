@@ -1,14 +1,14 @@
-// Dynamic metadata of an answer: what was asked, and the metadata of the rules that let it pass.
-// Off the hot path: only with RESPONSE_DYNAMIC_METADATA.
+// Dynamic metadata of an answer: the request, and the metadata of the rules that let it pass. Off the
+// hot path: only with RESPONSE_DYNAMIC_METADATA.
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { unitOfNumber } from "@weir/limits/model/unit";
-import type { Check } from "./check.ts";
-import { OK } from "./decision.ts";
+import type { Check } from "@weir/limits/classify/check";
+import { OK } from "@weir/limits/classify/status";
 import type { RateLimitRequest, RequestDescriptor, RequestLimit } from "./request.ts";
 
 /**
- * The metadata as JSON of a protobuf Struct. `limitRule` is the rule that rejected, when it is to
- * be told.
+ * The metadata as JSON of a protobuf Struct. `limitRule` is the rule that rejected, if the
+ * answer names it.
  */
 export function dynamicMetadata(
   request: RateLimitRequest,

@@ -2,8 +2,8 @@
 import { createLog, type Log } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
-import { ReplyingCounter, Scene } from "./decider.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
+import { ReplyingCounter, DeciderFixture } from "./decider.suite.ts";
 import { FailureLog } from "./failure-log.ts";
 
 const OUT_OF_MEMORY = new StoreError("STORE_UNAVAILABLE", "Cannot count on store:6379: OOM command not allowed", {
@@ -56,24 +56,24 @@ describe("FailureLog", () => {
 });
 
 describe("decide()", () => {
-  function open(reply: StoreError, failureMode: "error" | "allow" | "deny"): Scene {
+  function open(reply: StoreError, failureMode: "error" | "allow" | "deny"): DeciderFixture {
     const rules = [descriptor({ key: "user", rateLimit: limit(10, "minute") })];
     const counter = new ReplyingCounter([reply, reply]);
-    return new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode }, log });
+    return new DeciderFixture({ configs: [configuration("domain", rules)], counter, options: { failureMode }, log });
   }
 
   it.each(["error", "allow", "deny"] as const)(
     "decide() says once why its counters fail when the answer is %s",
     (failureMode) => {
-      const scene = open(OUT_OF_MEMORY, failureMode);
-      for (let calls = 0; calls < 2; calls++) scene.decide({ descriptors: [{ entries: entries("user=a") }] });
+      const fixture = open(OUT_OF_MEMORY, failureMode);
+      for (let calls = 0; calls < 2; calls++) fixture.decide({ descriptors: [{ entries: entries("user=a") }] });
       expect(told()).toEqual([line(OUT_OF_MEMORY, 1, failureMode)]);
     },
   );
 
   it("decide() does not tell of keys that no store would take, which are the caller's fault", () => {
-    const scene = open(KEY_INVALID, "allow");
-    expect(scene.decide({ descriptors: [{ entries: entries("user=a") }] }).error.code).toBe("REQUEST_INVALID");
+    const fixture = open(KEY_INVALID, "allow");
+    expect(fixture.decide({ descriptors: [{ entries: entries("user=a") }] }).error.code).toBe("REQUEST_INVALID");
     expect(told()).toEqual([]);
   });
 });

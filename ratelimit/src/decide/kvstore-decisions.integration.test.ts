@@ -9,8 +9,8 @@ import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
-import { AwaitedCall, Scene, type SceneOptions } from "./decider.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
+import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 
 /** The clock of the decisions stands here: hours begin at 997200, minutes at 999960. */
 const NOW_SECONDS = 1_000_000;
@@ -46,26 +46,31 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A scene over the server; every test has a domain of its own, so that keys do not meet. */
+/** A fixture over the server; every test has a domain of its own, so that keys do not meet. */
 function open(
   domain: string,
   limits: Readonly<Record<string, readonly [requests: number, unit: string]>>,
-  further: Partial<SceneOptions>,
+  further: Partial<DeciderFixtureOptions>,
 ) {
   const rules = Object.entries(limits).map(([key, [requests, unit]]) =>
     descriptor({ key, rateLimit: limit(requests, unit) }),
   );
-  const scene = new Scene({ configs: [configuration(domain, rules)], counter, nowSeconds: NOW_SECONDS, ...further });
+  const fixture = new DeciderFixture({
+    configs: [configuration(domain, rules)],
+    counter,
+    nowSeconds: NOW_SECONDS,
+    ...further,
+  });
   const decide = async (keys: readonly string[], hitsAddend = 0) => {
     const call = new AwaitedCall();
-    scene.decider.decide(
+    fixture.decider.decide(
       { domain, descriptors: keys.map((key) => ({ entries: entries(`${key}=x`) })), hitsAddend },
       call,
     );
     await call.answered;
     return call.decision;
   };
-  return { scene, decide, stored: (...keys: readonly string[]) => redis.mget(keys.map((key) => `${domain}_${key}`)) };
+  return { fixture, decide, stored: (...keys: readonly string[]) => redis.mget(keys.map((key) => `${domain}_${key}`)) };
 }
 
 /** How many commands of a kind the server has answered. */
@@ -75,7 +80,7 @@ async function calls(command: string): Promise<number> {
 
 describe("decide() over Redis", () => {
   it("cases 110, 111 and 112: decide() stores what goes over its limit and nothing beside it", async () => {
-    const { decide, stored, scene } = open(
+    const { decide, stored, fixture } = open(
       "stop",
       { a: [15, "hour"], b: [14, "hour"] },
       { options: { stopIncrementsWhenOver: true }, localCacheBytes: 100_000 },
@@ -88,7 +93,7 @@ describe("decide() over Redis", () => {
     expect(await stored("a_x_997200", "b_x_997200")).toEqual(["13", "13"]);
     expect(await outcome(2)).toEqual([[1, 2], [2, 0]]); // prettier-ignore
     expect(await stored("a_x_997200", "b_x_997200")).toEqual(["13", "15"]);
-    expect(scene.counted()).toMatchObject({
+    expect(fixture.counted()).toMatchObject({
       "rate_limit.stop.a.total_hits": 5,
       "rate_limit.stop.a.within_limit": 5,
       "rate_limit.stop.a.near_limit": 2,
@@ -104,13 +109,13 @@ describe("decide() over Redis", () => {
   });
 
   it("cases 108 and 195: decide() sends nothing for a key that is known to be over its limit", async () => {
-    const { decide, stored, scene } = open("another", { key2: [20, "minute"] }, { localCacheBytes: 100_000 });
+    const { decide, stored, fixture } = open("another", { key2: [20, "minute"] }, { localCacheBytes: 100_000 });
     for (let index = 0; index < 21; index++) await decide(["key2"]);
     const increments = await calls("incrby");
     for (let index = 0; index < 4; index++) expect((await decide(["key2"])).overallCode).toBe(2);
     expect(await calls("incrby")).toBe(increments);
     expect(await stored("key2_x_999960")).toEqual(["21"]);
-    expect(scene.counted()).toEqual({
+    expect(fixture.counted()).toEqual({
       "rate_limit.another.key2.total_hits": 25,
       "rate_limit.another.key2.within_limit": 20,
       "rate_limit.another.key2.near_limit": 4,

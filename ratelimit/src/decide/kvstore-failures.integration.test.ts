@@ -11,9 +11,9 @@ import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import { AwaitedCall, Scene } from "./decider.suite.ts";
+import { AwaitedCall, DeciderFixture } from "./decider.suite.ts";
 import type { FailureMode } from "./decider.ts";
 
 /** The password of the server in these tests. */
@@ -92,10 +92,10 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-async function openScene(
+async function openFixture(
   failureMode: FailureMode,
   commandTimeoutMs = COMMAND_TIMEOUT_MS,
-): Promise<{ readonly scene: Scene; readonly counter: Counter }> {
+): Promise<{ readonly fixture: DeciderFixture; readonly counter: Counter }> {
   const counter = createKvstoreCounter(
     {
       log: silentLog(),
@@ -119,19 +119,19 @@ async function openScene(
     descriptor({ key: "shadow", rateLimit: limit(1000, "minute"), shadowMode: true }),
   ];
   return {
-    scene: new Scene({ configs: [configuration("domain", rules)], counter, options: { failureMode } }),
+    fixture: new DeciderFixture({ configs: [configuration("domain", rules)], counter, options: { failureMode } }),
     counter,
   };
 }
 
 async function decide(
-  scene: Scene,
+  fixture: DeciderFixture,
   key = "key=value",
   deadlineMs?: number,
 ): Promise<{ readonly call: AwaitedCall; readonly tookMs: number }> {
   const call = new AwaitedCall(deadlineMs);
   const beganMs = performance.now();
-  scene.decider.decide({ domain: "domain", descriptors: [{ entries: entries(key) }], hitsAddend: 0 }, call);
+  fixture.decider.decide({ domain: "domain", descriptors: [{ entries: entries(key) }], hitsAddend: 0 }, call);
   await call.answered;
   return { call, tookMs: performance.now() - beganMs };
 }
@@ -156,22 +156,22 @@ describe.each(FAULTS)("decide() when the store $what", ({ failures, commandTimeo
   ])(
     "case 115: decide() answers as the mode $mode says, within the time limit, counts it, and recovers",
     async ({ mode, outcome }) => {
-      const { scene, counter } = await openScene(mode, commandTimeoutMs);
+      const { fixture, counter } = await openFixture(mode, commandTimeoutMs);
       try {
-        expect((await decide(scene)).call.decision.overallCode).toBe(1);
+        expect((await decide(fixture)).call.decision.overallCode).toBe(1);
         await begin();
         try {
-          const { call, tookMs } = await decide(scene);
+          const { call, tookMs } = await decide(fixture);
           expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
           expect(mode === "error" ? { error: call.error.code } : call.decision).toMatchObject(outcome);
-          expect(scene.counted()).toMatchObject({
+          expect(fixture.counted()).toMatchObject({
             "call.should_rate_limit.redis_error": 1,
             [`backend_failure.${mode}`]: 1,
             "rate_limit.domain.key.total_hits": 2,
           });
-          const second = await decide(scene, "shadow=value");
+          const second = await decide(fixture, "shadow=value");
           expect(second.tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-          expect(scene.counted()).toMatchObject({ [`backend_failure.${mode}`]: failures });
+          expect(fixture.counted()).toMatchObject({ [`backend_failure.${mode}`]: failures });
           const isAnswered = mode !== "error" || failures === 1;
           expect(isAnswered ? second.call.decision : { error: second.call.error.code }).toMatchObject(
             isAnswered ? { overallCode: 1, statuses: [{ code: 1 }] } : { error: "STORE_UNAVAILABLE" },
@@ -181,9 +181,9 @@ describe.each(FAULTS)("decide() when the store $what", ({ failures, commandTimeo
         }
         await until(
           async () => {
-            const before = scene.counted()["call.should_rate_limit.redis_error"];
-            await decide(scene);
-            return scene.counted()["call.should_rate_limit.redis_error"] === before;
+            const before = fixture.counted()["call.should_rate_limit.redis_error"];
+            await decide(fixture);
+            return fixture.counted()["call.should_rate_limit.redis_error"] === before;
           },
           DEADLINE_MS,
           "calls are counted again",
@@ -197,11 +197,11 @@ describe.each(FAULTS)("decide() when the store $what", ({ failures, commandTimeo
 
 describe("decide() when the store is silent and the caller in a hurry", () => {
   it("case 118: decide() answers at the caller's deadline, not earlier", async () => {
-    const { scene, counter } = await openScene("error", 30_000);
+    const { fixture, counter } = await openFixture("error", 30_000);
     await server.pause();
     try {
       const deadlineMs = Date.now() + 150;
-      const { call, tookMs } = await decide(scene, "key=value", deadlineMs);
+      const { call, tookMs } = await decide(fixture, "key=value", deadlineMs);
       expect(call.error.code).toBe("DEADLINE_EXCEEDED");
       expect(Date.now()).toBeGreaterThanOrEqual(deadlineMs - 1); // Timers and the clock of the system are read at different moments.
       expect(tookMs).toBeLessThan(10_000);

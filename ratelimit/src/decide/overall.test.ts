@@ -2,9 +2,9 @@
 // cases.
 import type { DescriptorModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
-import { configuration, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit, unlimited } from "@weir/limits/rules/configuration.suite";
 import type { DecideOptions } from "./decider.ts";
-import { ReplyingCounter, Scene } from "./decider.suite.ts";
+import { ReplyingCounter, DeciderFixture } from "./decider.suite.ts";
 
 /** Replies of the store for a limit of 10. */
 const OVER = 11;
@@ -20,18 +20,18 @@ function decideRules(
   const descriptors = rules.map((fields, index) =>
     descriptor({ key: `k${index}`, rateLimit: limit(10, "minute"), ...fields }),
   );
-  const scene = new Scene({
+  const fixture = new DeciderFixture({
     configs: [configuration("domain", descriptors)],
     counter: new ReplyingCounter(replies),
     options,
     nowSeconds,
   });
-  const { decision } = scene.decide({ descriptors: rules.map((_, index) => ({ entries: entries(`k${index}=x`) })) });
+  const { decision } = fixture.decide({ descriptors: rules.map((_, index) => ({ entries: entries(`k${index}=x`) })) });
   return {
     decision,
     codes: decision.statuses.map(({ code }) => code),
-    shadowed: scene.counted()["global_shadow_mode"] ?? 0,
-    counted: scene.counted(),
+    shadowed: fixture.counted()["global_shadow_mode"] ?? 0,
+    counted: fixture.counted(),
   };
 }
 
@@ -147,15 +147,15 @@ describe("decide() overall code", () => {
   ])(
     "decide() counts $shadow shadowed hits when $addend hits make $reply of 10",
     ({ addend, reply, shadow: shadowHits, over }) => {
-      const scene = new Scene({
+      const fixture = new DeciderFixture({
         configs: [
           configuration("domain", [descriptor({ key: "k", rateLimit: limit(10, "minute"), shadowMode: true })]),
         ],
         counter: new ReplyingCounter([reply]),
       });
-      const { decision } = scene.decide({ descriptors: [{ entries: entries("k=x") }], hitsAddend: addend });
+      const { decision } = fixture.decide({ descriptors: [{ entries: entries("k=x") }], hitsAddend: addend });
       expect(decision.statuses[0]).toMatchObject({ code: 1, limitRemaining: 0, currentLimit: { requestsPerUnit: 10 } });
-      expect(scene.counted()).toMatchObject({
+      expect(fixture.counted()).toMatchObject({
         "rate_limit.domain.k.shadow_mode": shadowHits,
         "rate_limit.domain.k.over_limit": over,
       });
@@ -208,7 +208,7 @@ describe("decide() response headers", () => {
 
   it("decide() names the configured path of the first rule that rejected, percent-encoded and without request values", () => {
     const rules = [{}, { key: "naïve key", value: "100%*", detailedMetric: true, rateLimit: limit(10, "minute") }];
-    const scene = new Scene({
+    const fixture = new DeciderFixture({
       configs: [
         configuration(
           "domain",
@@ -218,12 +218,12 @@ describe("decide() response headers", () => {
       counter: new ReplyingCounter([FINE, OVER, FINE]),
       options: { ruleHeader: "X-Rule", dynamicMetadata: true },
     });
-    const { decision } = scene.decide({
+    const { decision } = fixture.decide({
       descriptors: [{ entries: entries("k0=x") }, { entries: entries("naïve key=100% secret") }],
     });
     expect(decision.headers).toEqual([{ key: "X-Rule", value: "domain.na%C3%AFve%20key_100%25*" }]);
     expect(decision.dynamicMetadata?.["limitRule"]).toBe("domain.na%C3%AFve%20key_100%25*");
-    expect(scene.decide({ descriptors: [{ entries: entries("k0=x") }] }).decision.headers).toBeUndefined();
+    expect(fixture.decide({ descriptors: [{ entries: entries("k0=x") }] }).decision.headers).toBeUndefined();
   });
 });
 
@@ -264,8 +264,8 @@ describe("decide() dynamic metadata", () => {
   });
 
   it("case 166: decide() describes the request only when no limit passed", () => {
-    const scene = new Scene({ configs: [configuration("domain", [])], options: { dynamicMetadata } });
-    const { decision } = scene.decide({
+    const fixture = new DeciderFixture({ configs: [configuration("domain", [])], options: { dynamicMetadata } });
+    const { decision } = fixture.decide({
       descriptors: [{ entries: entries("key=val", "empty=") }, { entries: entries("k=v"), hitsAddend: 0n }],
     });
     expect(decision.dynamicMetadata).toEqual({
@@ -275,12 +275,12 @@ describe("decide() dynamic metadata", () => {
   });
 
   it("case 166: decide() carries the addend of the request and the text of an override", () => {
-    const scene = new Scene({
+    const fixture = new DeciderFixture({
       configs: [configuration("domain", [])],
       counter: new ReplyingCounter([5]),
       options: { dynamicMetadata },
     });
-    const { decision } = scene.decide({
+    const { decision } = fixture.decide({
       descriptors: [{ entries: entries("key=val"), limit: { requestsPerUnit: 10, unit: 4 } }],
       hitsAddend: 5,
     });

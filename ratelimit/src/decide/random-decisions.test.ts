@@ -1,20 +1,20 @@
-// The decider over counters in memory against the slow, obvious model of a call, on random rules,
+// The decider over counters in memory against the slow reference model of a call, on random rules,
 // settings and sequences of calls.
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
-import { configuration, descriptor, limit, unlimited } from "../rules/configuration.suite.ts";
-import { Scene, type WaitingCall } from "./decider.suite.ts";
+import { configuration, descriptor, limit, unlimited } from "@weir/limits/rules/configuration.suite";
+import { DeciderFixture, type WaitingCall } from "./decider.suite.ts";
 import {
   type Failure,
-  type ObviousAnswer,
-  type ObviousDescriptor,
-  type ObviousRule,
-  ObviousService,
-  type ObviousSettings,
-} from "./obvious-decisions.suite.ts";
+  type ReferenceAnswer,
+  type ReferenceDescriptor,
+  type ReferenceRule,
+  ReferenceService,
+  type ReferenceSettings,
+} from "./reference-model.suite.ts";
 
 const RUNS = 500;
 const CALLS_PER_RUN = 60;
@@ -60,7 +60,7 @@ class Draws {
     return from[this.below(from.length)] as T;
   }
 
-  settings(): ObviousSettings {
+  settings(): ReferenceSettings {
     return {
       shadowMode: this.chance(0.1),
       quotaMode: this.chance(0.15),
@@ -71,7 +71,7 @@ class Draws {
     };
   }
 
-  rule(): ObviousRule {
+  rule(): ReferenceRule {
     const name = this.pick(NAMES);
     return {
       unit: this.pick(UNITS),
@@ -85,13 +85,13 @@ class Draws {
   }
 
   /** One to four descriptors; some have no rule, some stand twice. */
-  descriptors(): readonly ObviousDescriptor[] {
+  descriptors(): readonly ReferenceDescriptor[] {
     const drawn = Array.from({ length: 1 + this.below(3) }, () => ({
       key: this.pick([...KEYS, "unknown"]),
       value: this.pick(VALUES),
       hits: this.chance(0.7) ? undefined : this.pick([0, 0, 1, 2, 5, 20]),
     }));
-    return this.chance(0.15) ? [...drawn, drawn[0] as ObviousDescriptor] : drawn;
+    return this.chance(0.15) ? [...drawn, drawn[0] as ReferenceDescriptor] : drawn;
   }
 
   /** Seconds to the next call: most come within a window. */
@@ -135,13 +135,17 @@ class FailingCounter implements Counter {
   }
 }
 
-function openScene(rules: ReadonlyMap<string, ObviousRule>, settings: ObviousSettings, counter: Counter): Scene {
+function openFixture(
+  rules: ReadonlyMap<string, ReferenceRule>,
+  settings: ReferenceSettings,
+  counter: Counter,
+): DeciderFixture {
   const descriptors = Array.from(rules, ([key, rule]) => {
     const fields = { name: rule.name, replaces: rule.replaces.map((name) => ({ name })) };
     const rateLimit = rule.unlimited ? unlimited(fields) : limit(rule.requestsPerUnit, rule.unit, fields);
     return descriptor({ key, rateLimit, shadowMode: rule.shadowMode, quotaMode: rule.quotaMode });
   });
-  return new Scene({
+  return new DeciderFixture({
     configs: [configuration("domain", descriptors)],
     counter,
     localCacheBytes: settings.hasLocalCache ? 10_000_000 : 0,
@@ -157,7 +161,7 @@ function openScene(rules: ReadonlyMap<string, ObviousRule>, settings: ObviousSet
 }
 
 /** What the decider has answered, in the words of the model. */
-function answerOf(call: WaitingCall): ObviousAnswer | undefined {
+function answerOf(call: WaitingCall): ReferenceAnswer | undefined {
   if (!call.hasDecision) return undefined;
   const { overallCode, statuses, headers } = call.decision;
   return {
@@ -174,7 +178,7 @@ function answerOf(call: WaitingCall): ObviousAnswer | undefined {
 
 /** Every key that counts at the moment, by the text of its rule and value. */
 function countsNow(
-  rules: ReadonlyMap<string, ObviousRule>,
+  rules: ReadonlyMap<string, ReferenceRule>,
   now: number,
   counts: { stored(key: string, start: number, seconds: number): number },
 ): Record<string, number> {
@@ -196,16 +200,16 @@ function run(draws: Draws): void {
   const settings = draws.settings();
   const rules = new Map(KEYS.map((key) => [key, draws.rule()]));
   const counter = new FailingCounter();
-  const scene = openScene(rules, settings, counter);
-  const model = new ObviousService("domain", rules, settings);
+  const fixture = openFixture(rules, settings, counter);
+  const model = new ReferenceService("domain", rules, settings);
   let now = 1_000_000 + draws.below(100_000);
   for (let index = 0; index < CALLS_PER_RUN; index++) {
     now += draws.pause();
     const descriptors = draws.descriptors();
     const requestHits = draws.pick([0, 0, 1, 3, 7]);
     counter.failure = draws.failure();
-    scene.nowMs = now * 1000 + draws.below(1000);
-    const call = scene.decide({
+    fixture.nowMs = now * 1000 + draws.below(1000);
+    const call = fixture.decide({
       descriptors: descriptors.map(({ key, value, hits }) => ({
         entries: [{ key, value }],
         ...(hits === undefined ? {} : { hitsAddend: BigInt(hits) }),
@@ -221,7 +225,7 @@ function run(draws: Draws): void {
       requestHits,
       failure: counter.failure,
     };
-    const actual = { answer: answerOf(call), statistics: scene.counted(), stored: countsNow(rules, now, counter) };
+    const actual = { answer: answerOf(call), statistics: fixture.counted(), stored: countsNow(rules, now, counter) };
     const wanted = {
       answer: expected,
       statistics: Object.fromEntries(model.statistics),
@@ -242,7 +246,7 @@ function run(draws: Draws): void {
 }
 
 describe("decide()", () => {
-  it(`decide() agrees with the obvious model on ${RUNS * CALLS_PER_RUN} random calls (seed ${SEED})`, () => {
+  it(`decide() agrees with the reference model on ${RUNS * CALLS_PER_RUN} random calls (seed ${SEED})`, () => {
     const draws = new Draws(createRandom(SEED));
     for (let index = 0; index < RUNS; index++) run(draws);
     expect(seen.calls).toBe(RUNS * CALLS_PER_RUN);

@@ -2,9 +2,9 @@
 import { createLog, type LogLevel } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 import { StoreError } from "../counters/store-error.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import type { DecideOptions } from "./decider.ts";
-import { ReplyingCounter, Scene, type SceneOptions } from "./decider.suite.ts";
+import { ReplyingCounter, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 
 const OVER = 11;
 const FINE = 1;
@@ -20,10 +20,10 @@ const RULES = [
 function open(
   replies: readonly (number | StoreError)[],
   options: Partial<DecideOptions> = {},
-  further: Partial<SceneOptions> = {},
-): Scene {
+  further: Partial<DeciderFixtureOptions> = {},
+): DeciderFixture {
   const counter = new ReplyingCounter(replies);
-  return new Scene({
+  return new DeciderFixture({
     configs: [configuration("domain", RULES)],
     counter,
     options: { ruleHeader: "x-rule", ...options },
@@ -31,8 +31,8 @@ function open(
   });
 }
 
-function decide(scene: Scene, ...keys: readonly string[]) {
-  const { decision } = scene.decide({ descriptors: keys.map((key) => ({ entries: entries(`${key}=secret`) })) });
+function decide(fixture: DeciderFixture, ...keys: readonly string[]) {
+  const { decision } = fixture.decide({ descriptors: keys.map((key) => ({ entries: entries(`${key}=secret`) })) });
   return { code: decision.overallCode, rule: decision.headers?.find(({ key }) => key === "x-rule")?.value, decision };
 }
 
@@ -67,29 +67,29 @@ describe("decide() LIMIT_RULE_HEADER", () => {
   });
 
   it("decide() names the rule of a key that the local cache knows, in the dynamic metadata too", () => {
-    const scene = open([OVER], { dynamicMetadata: true }, { localCacheBytes: 10_000 });
-    decide(scene, "rate");
-    const { code, rule, decision } = decide(scene, "rate");
+    const fixture = open([OVER], { dynamicMetadata: true }, { localCacheBytes: 10_000 });
+    decide(fixture, "rate");
+    const { code, rule, decision } = decide(fixture, "rate");
     expect({ code, rule }).toEqual({ code: 2, rule: "domain.rate" });
     expect(decision.dynamicMetadata?.["limitRule"]).toBe("domain.rate");
   });
 
   it("decide() names no rule when it denies because the store has failed, save one that is known to be over", () => {
     const failed = new StoreError("STORE_UNAVAILABLE", "cache error");
-    const scene = open([OVER, failed, failed], { failureMode: "deny" }, { localCacheBytes: 10_000 });
-    decide(scene, "other");
-    expect(decide(scene, "rate")).toMatchObject({ code: 2, rule: undefined });
-    expect(decide(scene, "rate", "other")).toMatchObject({ code: 2, rule: "domain.other" });
+    const fixture = open([OVER, failed, failed], { failureMode: "deny" }, { localCacheBytes: 10_000 });
+    decide(fixture, "other");
+    expect(decide(fixture, "rate")).toMatchObject({ code: 2, rule: undefined });
+    expect(decide(fixture, "rate", "other")).toMatchObject({ code: 2, rule: "domain.other" });
   });
 
   it("decide() keeps a call with a quota alive when the store has failed and failures are allowed", () => {
-    const scene = open(
+    const fixture = open(
       [OVER, new StoreError("STORE_UNAVAILABLE", "cache error")],
       { failureMode: "allow" },
       { localCacheBytes: 10_000 },
     );
-    decide(scene, "quota1");
-    expect(decide(scene, "quota1", "quota2")).toMatchObject({ code: 1, rule: undefined });
+    decide(fixture, "quota1");
+    expect(decide(fixture, "quota1", "quota2")).toMatchObject({ code: 1, rule: undefined });
   });
 });
 
@@ -101,7 +101,7 @@ describe("decide() debug lines", () => {
       lines.push(fields);
     };
     const log = createLog({ level, format: "json", write });
-    return { scene: open(replies, { ruleHeader: undefined, ...options }, { log }), lines };
+    return { fixture: open(replies, { ruleHeader: undefined, ...options }, { log }), lines };
   }
   const line = (rule: string, shadowMode = false) => ({
     level: "debug",
@@ -112,40 +112,42 @@ describe("decide() debug lines", () => {
   });
 
   it("decide() names each rule once a second, and no value of a request", () => {
-    const { scene, lines } = openLogged(
+    const { fixture, lines } = openLogged(
       "debug",
       Array.from({ length: 7 }, () => OVER),
     );
-    for (const key of ["rate", "rate", "other", "rate", "other"]) decide(scene, key);
+    for (const key of ["rate", "rate", "other", "rate", "other"]) decide(fixture, key);
     expect(lines).toEqual([line("domain.rate"), line("domain.other")]);
-    scene.nowMs += 1000;
-    decide(scene, "rate");
-    decide(scene, "rate");
+    fixture.nowMs += 1000;
+    decide(fixture, "rate");
+    decide(fixture, "rate");
     expect(lines.slice(2)).toEqual([line("domain.rate")]);
     expect(JSON.stringify(lines)).not.toContain("secret");
   });
 
   it("decide() says that SHADOW_MODE let the call pass", () => {
-    const { scene, lines } = openLogged("debug", [OVER], { shadowMode: true });
-    decide(scene, "rate");
+    const { fixture, lines } = openLogged("debug", [OVER], { shadowMode: true });
+    decide(fixture, "rate");
     expect(lines).toEqual([line("domain.rate", true)]);
   });
 
   it("decide() names the limit that a request brought along without its values", () => {
-    const { scene, lines } = openLogged("debug", [OVER, OVER]);
+    const { fixture, lines } = openLogged("debug", [OVER, OVER]);
     for (const value of ["a", "b"]) {
-      scene.decide({ descriptors: [{ entries: entries(`secret=${value}`), limit: { requestsPerUnit: 1, unit: 2 } }] });
+      fixture.decide({
+        descriptors: [{ entries: entries(`secret=${value}`), limit: { requestsPerUnit: 1, unit: 2 } }],
+      });
     }
     expect(lines).toEqual([line("domain.override")]);
   });
 
   it("decide() says nothing when nothing is rejected, or debug lines are not wanted", () => {
     const passing = openLogged("debug", [FINE, OVER]);
-    decide(passing.scene, "rate");
-    decide(passing.scene, "shadow");
+    decide(passing.fixture, "rate");
+    decide(passing.fixture, "shadow");
     expect(passing.lines).toEqual([]);
     const quiet = openLogged("info", [OVER]);
-    decide(quiet.scene, "rate");
+    decide(quiet.fixture, "rate");
     expect(quiet.lines).toEqual([]);
   });
 });

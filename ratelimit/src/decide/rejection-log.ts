@@ -1,7 +1,7 @@
 // Debug lines that say which rule rejects calls: at most one a second for each rule. They name what
 // is configured, never what was asked.
 import type { Log } from "@weir/common/log/log";
-import type { Rule } from "../rules/rule-set.ts";
+import type { Rule } from "@weir/limits/rules/rule";
 
 /** Notes rejections. Only made when debug lines are logged at all. */
 export class RejectionLog {

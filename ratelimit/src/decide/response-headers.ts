@@ -1,13 +1,11 @@
-// The headers that tell a client how close it is to its limit, and which rule rejected it.
-import type { Rule } from "../rules/rule-set.ts";
-import { type Check, type LimitedCheck, UNLIMITED_REMAINING } from "./check.ts";
-import { type HeaderToAdd, OVER_LIMIT } from "./decision.ts";
+// The response headers: how close a client is to its limit, and the rule that rejected it.
+import type { Rule } from "@weir/limits/rules/rule";
+import { type Check, type LimitedCheck, UNLIMITED_REMAINING } from "@weir/limits/classify/check";
+import { OVER_LIMIT } from "@weir/limits/classify/status";
+import type { HeaderToAdd } from "./decision.ts";
 import type { LimitHeaderNames } from "./decider.ts";
 
-/**
- * Everything outside visible ASCII, and the percent sign itself: what a header value must not carry
- * as it is.
- */
+/** Everything outside visible ASCII, and the percent sign itself: encoded in a header value. */
 const UNSAFE_IN_HEADER = /[^\x21-\x24\x26-\x7e]/gu;
 
 /**

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
-import { compileRules } from "../rules/compile.ts";
-import { configuration, descriptor, entries, limit } from "../rules/configuration.suite.ts";
-import { Scene, WaitingCall } from "./decider.suite.ts";
+import { compileCountedRules } from "../config/counted-rules.ts";
+import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
+import { DeciderFixture, WaitingCall } from "./decider.suite.ts";
 
 /** A counter that keeps its batches until the test answers them. */
 class LaterCounter implements Counter {
@@ -39,16 +39,16 @@ describe("decide() over counters in memory", () => {
   ]);
 
   it("case 195: decide() lets 20 of 25 calls pass and counts every one", () => {
-    const scene = new Scene({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
+    const fixture = new DeciderFixture({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
     const statuses = Array.from(
       { length: 25 },
-      () => scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0],
+      () => fixture.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0],
     );
     expect(statuses.map((status) => status?.limitRemaining)).toEqual([
       19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0, 0,
     ]);
     expect(statuses.map((status) => status?.code)).toEqual([...Array<number>(20).fill(1), ...Array<number>(5).fill(2)]);
-    expect(scene.counted()).toEqual({
+    expect(fixture.counted()).toEqual({
       "rate_limit.another.key2.total_hits": 25,
       "rate_limit.another.key2.within_limit": 20,
       "rate_limit.another.key2.near_limit": 4,
@@ -57,10 +57,10 @@ describe("decide() over counters in memory", () => {
   });
 
   it("case 196: decide() goes on counting one descriptor when the other is over", () => {
-    const scene = new Scene({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
+    const fixture = new DeciderFixture({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
     const decisions = Array.from(
       { length: 15 },
-      () => scene.decide({ domain: "another", descriptors: [KEY, { entries: entries("key3=x") }] }).decision,
+      () => fixture.decide({ domain: "another", descriptors: [KEY, { entries: entries("key3=x") }] }).decision,
     );
     expect(decisions.map(({ overallCode }) => overallCode)).toEqual([
       ...Array<number>(10).fill(1),
@@ -70,28 +70,30 @@ describe("decide() over counters in memory", () => {
   });
 
   it("decide() begins anew when the window ends", () => {
-    const scene = new Scene({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }), nowSeconds: 1259 });
-    expect(scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]).toMatchObject({
+    const fixture = new DeciderFixture({
+      configs: [config],
+      counter: createMemoryCounter({ maxKeys: 10 }),
+      nowSeconds: 1259,
+    });
+    expect(fixture.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]).toMatchObject({
       limitRemaining: 19,
       durationUntilResetSeconds: 1,
     });
-    scene.nowMs = 1_260_000;
-    expect(scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]).toMatchObject({
+    fixture.nowMs = 1_260_000;
+    expect(fixture.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]).toMatchObject({
       limitRemaining: 19,
       durationUntilResetSeconds: 60,
     });
   });
 
   it("decide() keeps the running count when a reload changes the limit", () => {
-    const scene = new Scene({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
-    scene.decide({ domain: "another", descriptors: [KEY], hitsAddend: 15 });
-    scene.rules = compileRules(
+    const fixture = new DeciderFixture({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
+    fixture.decide({ domain: "another", descriptors: [KEY], hitsAddend: 15 });
+    fixture.rules = compileCountedRules(
       [configuration("another", [descriptor({ key: "key2", rateLimit: limit(30, "minute") })])],
-      {
-        statistics: scene.store,
-      },
+      fixture.store,
     );
-    expect(scene.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]?.limitRemaining).toBe(14);
+    expect(fixture.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]?.limitRemaining).toBe(14);
   });
 });
 
@@ -99,37 +101,35 @@ describe("decide() over a counter that answers later", () => {
   const config = configuration("domain", [descriptor({ key: "key2", rateLimit: limit(10, "minute") })]);
   const begin = () => {
     const counter = new LaterCounter();
-    const scene = new Scene({ configs: [config], counter, nowSeconds: 1234 });
+    const fixture = new DeciderFixture({ configs: [config], counter, nowSeconds: 1234 });
     const call = new WaitingCall();
-    scene.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
-    return { counter, scene, call };
+    fixture.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
+    return { counter, fixture, call };
   };
 
   it("decide() answers when the counter does, with the time of that moment", () => {
-    const { counter, scene, call } = begin();
-    scene.nowMs = 1_240_999;
+    const { counter, fixture, call } = begin();
+    fixture.nowMs = 1_240_999;
     counter.answer(3);
     expect(call.decision.statuses[0]).toMatchObject({ code: 1, limitRemaining: 7, durationUntilResetSeconds: 20 });
   });
 
   it("decide() ends with the rules it began with when they are replaced meanwhile", () => {
-    const { counter, scene, call } = begin();
-    scene.rules = compileRules(
+    const { counter, fixture, call } = begin();
+    fixture.rules = compileCountedRules(
       [configuration("domain", [descriptor({ key: "key2", rateLimit: limit(1, "minute") })])],
-      {
-        statistics: scene.store,
-      },
+      fixture.store,
     );
     counter.answer(3);
     expect(call.decision.statuses[0]).toMatchObject({ code: 1, currentLimit: { requestsPerUnit: 10 } });
-    expect(scene.counted()).toMatchObject({ "rate_limit.domain.key2.within_limit": 1 });
+    expect(fixture.counted()).toMatchObject({ "rate_limit.domain.key2.within_limit": 1 });
   });
 
   it("decide() hands the caller's deadline to the counter, and fails when that passes", () => {
     const counter = new LaterCounter();
-    const scene = new Scene({ configs: [config], counter });
+    const fixture = new DeciderFixture({ configs: [config], counter });
     const call = new WaitingCall(1_300_000);
-    scene.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
+    fixture.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
     expect(counter.batches[0]?.deadlineMs).toBe(1_300_000);
     counter.answer(new StoreError("DEADLINE_EXCEEDED", "late"));
     expect(call.error.code).toBe("DEADLINE_EXCEEDED");
@@ -137,10 +137,10 @@ describe("decide() over a counter that answers later", () => {
 
   it("decide() does not mix calls up when answers come interleaved", () => {
     const counter = new LaterCounter();
-    const scene = new Scene({ configs: [config], counter });
+    const fixture = new DeciderFixture({ configs: [config], counter });
     const calls = [1, 2, 3].map(() => {
       const call = new WaitingCall();
-      scene.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
+      fixture.decider.decide({ domain: "domain", descriptors: [KEY], hitsAddend: 0 }, call);
       return call;
     });
     for (const reply of [4, 11, 7]) counter.answer(reply);

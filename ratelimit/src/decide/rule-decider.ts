@@ -1,68 +1,65 @@
-// The decider over the rules in force. Here a call goes through the rules to its checks; counting
-// and answering are in decision-job.ts.
+// The decider over the active rules: matches the descriptors of a call and makes their checks.
+// decision-job.ts counts and answers them.
 import type { Log } from "@weir/common/log/log";
+import type { Check, CountedMatch, HitCounts } from "@weir/limits/classify/check";
+import { LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
+import { dropReplaced } from "@weir/limits/classify/replaced";
+import type { DomainRules } from "@weir/limits/rules/domain-rules";
+import type { Entry } from "@weir/limits/rules/rule";
+import { CounterKeys } from "@weir/limits/window/counter-key";
+import { windowStartSeconds } from "@weir/limits/window/window";
+import type { CountedRules } from "../config/counted-rules.ts";
 import type { Counter } from "../counters/counter.ts";
-import type { DomainRules, Entry, RuleMatch, RuleSet } from "../rules/rule-set.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { hitsAddend } from "./addend.ts";
-import { type Check, LimitedCheck, NO_RULE, UnlimitedCheck } from "./check.ts";
-import { CounterKeys } from "./counter-key.ts";
 import { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
 import { FailureLog } from "./failure-log.ts";
-import type { LocalCache } from "./local-cache.ts";
+import type { LocalCache } from "./local-cache/local-cache.ts";
 import { RejectionLog } from "./rejection-log.ts";
-import { dropReplaced } from "./replaces.ts";
-import type { RateLimitRequest } from "./request.ts";
-import { windowStartSeconds } from "./window.ts";
+import { hitsAddend, type RateLimitRequest } from "./request.ts";
 
 /**
- * What the decider works with. `clock` gives milliseconds since the epoch; `rules` the set in
- * force, undefined before the first load.
+ * What the decider works with. `clock` returns milliseconds since the epoch; `rules` the active
+ * set, undefined before the first load.
  */
 export interface DeciderDeps {
-  readonly rules: () => RuleSet | undefined;
+  readonly rules: () => CountedRules | undefined;
   readonly counter: Counter;
   readonly statistics: ServiceStatistics;
-  /** The cache of keys that are over their limit; undefined when there is to be none. */
+  /** The cache of keys that are over their limit; undefined when it is off. */
   readonly localCache: LocalCache | undefined;
   readonly clock: () => number;
   readonly log: Log;
 }
 
-/** Creates the decider. */
-export function createDecider(deps: DeciderDeps, options: DecideOptions): Decider {
-  const { counter, log } = deps;
-  const context: JobContext = {
-    ...deps,
-    options,
-    withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
-    failures: new FailureLog(log, options.failureMode),
-    rejections: log.isEnabled("debug") ? new RejectionLog(log) : undefined,
-    nearLimitRatio: Math.fround(options.nearLimitRatio),
-    hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,
-  };
-  return new RuleDecider(deps.rules, context);
-}
-
-class RuleDecider implements Decider {
-  readonly #rules: () => RuleSet | undefined;
+/** Decides requests over the active rules. */
+export class RuleDecider implements Decider {
+  readonly #rules: () => CountedRules | undefined;
   readonly #context: JobContext;
   readonly #keys: CounterKeys;
 
-  constructor(rules: () => RuleSet | undefined, context: JobContext) {
-    this.#rules = rules;
-    this.#context = context;
-    this.#keys = new CounterKeys(context.options.keyPrefix);
+  constructor(deps: DeciderDeps, options: DecideOptions) {
+    const { counter, log } = deps;
+    this.#rules = deps.rules;
+    this.#keys = new CounterKeys(options.keyPrefix);
+    this.#context = {
+      ...deps,
+      options,
+      withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
+      failures: new FailureLog(log, options.failureMode),
+      rejections: log.isEnabled("debug") ? new RejectionLog(log) : undefined,
+      nearLimitRatio: Math.fround(options.nearLimitRatio),
+      hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,
+    };
   }
 
   decide(request: RateLimitRequest, call: DecisionCall): void {
-    // One look at the rules per call: a reload never splits a call.
+    // The rules are read once per call: a reload never splits a call.
     const rules = this.#rules();
     const error = findRequestError(request, rules, this.#context.options);
     if (error !== undefined) {
-      this.#refuse(call, error);
+      this.#reject(call, error);
       return;
     }
     const nowSeconds = Math.floor(this.#context.clock() / 1000);
@@ -70,7 +67,7 @@ class RuleDecider implements Decider {
     try {
       const checks = this.#toChecks(request, rules?.domain(request.domain), nowSeconds);
       if (checks instanceof DecideError) {
-        this.#refuse(call, checks);
+        this.#reject(call, checks);
         return;
       }
       job = new DecisionJob(this.#context, request, call, checks, nowSeconds);
@@ -80,25 +77,29 @@ class RuleDecider implements Decider {
     }
   }
 
-  #refuse(call: DecisionCall, error: DecideError): void {
+  #reject(call: DecisionCall, error: DecideError): void {
     this.#context.statistics.callErrors.service_error.add(1);
     try {
       call.failed(error);
     } catch (cause) {
-      this.#context.log.error("Cannot deliver the refusal of a rate limit request", { error: cause });
+      this.#context.log.error("Cannot deliver the rejection of a rate limit request", { error: cause });
     }
   }
 
-  /** One check per descriptor, replaced rules already out; or what is wrong with an override. */
-  #toChecks(request: RateLimitRequest, rules: DomainRules | undefined, nowSeconds: number): Check[] | DecideError {
+  /** One check per descriptor, without replaced rules; or the error of an override. */
+  #toChecks(
+    request: RateLimitRequest,
+    rules: DomainRules<HitCounts> | undefined,
+    nowSeconds: number,
+  ): Check[] | DecideError {
     const { descriptors } = request;
-    // Of the right length at once: an array that grows from nothing takes room for seventeen.
+    // Of the right length from the start: an array that grows from nothing allocates seventeen.
     const checks = new Array<Check>(descriptors.length).fill(NO_RULE);
     if (rules === undefined) {
       this.#context.statistics.domainNotFound(request.domain, descriptors.length);
       return checks;
     }
-    let replacing: RuleMatch[] | undefined;
+    let replacing: CountedMatch[] | undefined;
     let index = 0;
     for (const descriptor of descriptors) {
       const { limit, entries } = descriptor;
@@ -115,17 +116,23 @@ class RuleDecider implements Decider {
     return checks;
   }
 
-  #toCheck(rules: DomainRules, match: RuleMatch, entries: readonly Entry[], addend: number, nowSeconds: number): Check {
+  #toCheck(
+    rules: DomainRules<HitCounts>,
+    match: CountedMatch,
+    entries: readonly Entry[],
+    addend: number,
+    nowSeconds: number,
+  ): Check {
     if (match.rule.unlimited) return new UnlimitedCheck(match, addend);
     const startSeconds = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
     return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, addend);
   }
 }
 
-/** What makes a request undecidable, in the order the field checks it. */
+/** Checks a request in the order of envoyproxy/ratelimit. */
 function findRequestError(
   request: RateLimitRequest,
-  rules: RuleSet | undefined,
+  rules: CountedRules | undefined,
   options: DecideOptions,
 ): DecideError | undefined {
   const { domain, descriptors } = request;

@@ -61,8 +61,8 @@ async function createStoreBackend(
       { ...backend, main: server(backend.main), perSecond: backend.perSecond && server(backend.perSecond) },
     );
   }
-  const { createAltstoreCounter } = await import("../counters/altstore/altstore-counter.ts");
-  return createAltstoreCounter(
+  const { AltstoreCounter } = await import("../counters/altstore/altstore-counter.ts");
+  return new AltstoreCounter(
     {
       ...shared,
       allowedFailures: statistics.backendFailures.allow,

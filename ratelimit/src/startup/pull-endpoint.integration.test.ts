@@ -10,7 +10,7 @@ import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
-import { createLocalCache } from "../decide/local-cache.ts";
+import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { parseSettings } from "../settings.ts";
 import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "../statistics/statistics-store.ts";

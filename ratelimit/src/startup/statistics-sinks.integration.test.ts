@@ -181,9 +181,9 @@ describe("createStatisticsSinks()", () => {
   it("goes on serving when the reader of standard output has gone", async () => {
     const { program } = await serve({ USE_PUSHSTATS: "false", STATS_FLUSH_INTERVAL: "10ms" });
     program.child.stdout?.destroy();
-    await expect.poll(() => program.errors, WAIT).toContain("cannot send statistics");
+    await expect.poll(() => program.errors, WAIT).toContain("Cannot send statistics");
     await askOverHttp(program, 5);
-    expect(program.errors.match(/cannot send statistics/g)).toHaveLength(1);
+    expect(program.errors.match(/Cannot send statistics/g)).toHaveLength(1);
     await stop(program);
   });
 
@@ -212,7 +212,7 @@ describe("createStatisticsSinks()", () => {
     });
     await askOverHttp(program, 5);
     await stop(program);
-    expect(program.errors.match(/cannot send statistics/g)).toHaveLength(1);
+    expect(program.errors.match(/Cannot send statistics/g)).toHaveLength(1);
     expect(program.output).toBe("");
   });
 

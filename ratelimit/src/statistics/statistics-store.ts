@@ -1,7 +1,7 @@
 // Every counter, gauge and timer of the process by its dotted name: the one truth that sinks and
 // /stats read. It knows no sink and no exposition format. Memory is bounded: rules own their keys,
 // and keys made by request values are limited in number and length.
-import { cleanNamePart } from "./statistic-name.ts";
+import { cleanNamePart, DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "@weir/limits/rules/statistic-name";
 import {
   Counter,
   Gauge,
@@ -25,17 +25,8 @@ export type {
   StatisticsTimer,
 };
 
-/** Scope of the counters of rules. */
-const RULE_SCOPE = "ratelimit.service.rate_limit";
-
 /** Counts hits that had no room for a key of their own. */
 const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
-
-/**
- * Longest key made by request values, in UTF-16 units: a request may carry megabytes, a statistic
- * name must not.
- */
-const DYNAMIC_KEY_MAX_LENGTH = 1024;
 
 /**
  * Most statistics that are read before others have their turn: well below a millisecond's work for
@@ -252,7 +243,7 @@ class MemoryStatisticsStore implements StatisticsStore {
 
   /** The counters of the key's cleaned name, taken over from `known` or new. */
   #countersOf(key: string, known: ReadonlyMap<string, RuleCounters>): RuleCounters {
-    const prefix = `${RULE_SCOPE}.${cleanNamePart(key)}`;
+    const prefix = ruleStatisticName(key);
     const counters = this.#byPrefix.get(prefix) ?? known.get(prefix) ?? new RuleCounters(prefix);
     this.#byPrefix.set(prefix, counters);
     return counters;

@@ -1,4 +1,4 @@
-// The gRPC status of each error of a decision: the one table that every gRPC engine uses.
+// The gRPC status of each error of a decision, for every transport.
 import type { DecideErrorCode } from "../errors.ts";
 
 /** Names of the gRPC status codes that the service answers itself. */

@@ -1,4 +1,4 @@
-// Plain HTTP answers that several listeners give.
+// Plain HTTP answers that several listeners share.
 import type { ServerResponse } from "node:http";
 
 import { respondText } from "@weir/common/admin/admin-server";

@@ -1,4 +1,4 @@
-// A decision as the message that goes on the wire, for transports that leave encoding to a library.
+// Converts a decision to the protobuf message, for transports that encode with a library.
 import { create } from "@bufbuild/protobuf";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import { HeaderValueSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
@@ -12,7 +12,9 @@ import {
   RateLimitResponseSchema,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import type { CurrentLimit, Decision, DescriptorStatus } from "../decide/decision.ts";
+import type { DescriptorStatus } from "@weir/limits/classify/status";
+import type { RuleLimit } from "@weir/limits/rules/rule";
+import type { Decision } from "../decide/decision.ts";
 
 /** The response that carries a decision. */
 export function responseMessage(decision: Decision): RateLimitResponse {
@@ -38,7 +40,7 @@ function statusMessage(status: DescriptorStatus): RateLimitResponse_DescriptorSt
   return message;
 }
 
-function limitMessage(limit: CurrentLimit): RateLimitResponse_RateLimit {
+function limitMessage(limit: RuleLimit): RateLimitResponse_RateLimit {
   const message = create(RateLimitResponse_RateLimitSchema);
   message.requestsPerUnit = limit.requestsPerUnit;
   message.unit = limit.unit as RateLimitResponse_RateLimit_Unit; // The decision has the wire's numbers.

@@ -1,19 +1,16 @@
-// The spans around a decision, for transports: that of the decision itself, that of the gRPC
-// server, and that of what the JSON handler does afterwards. With tracing off it costs one
-// comparison per call.
+// The spans around a decision: of the decision itself, of the gRPC server, and of the JSON answer.
+// With tracing off it costs one comparison per call.
 import { toJsonString } from "@bufbuild/protobuf";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import type { RunningTracing, TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import type { DecideError } from "../decide/decide-error.ts";
 import type { Decider, DecisionCall } from "../decide/decider.ts";
-import type { Decision } from "../decide/decision.ts";
 import type { RateLimitRequest } from "../decide/request.ts";
 import { GRPC_STATUS_OF, type GrpcStatusName } from "./grpc-status.ts";
 import { responseMessage } from "./response-message.ts";
 
-/** The reference's names of spans and of their attributes. */
+/** envoyproxy/ratelimit's names of spans and of their attributes. */
 const DECISION_SPAN = "ShouldRateLimit Execution";
 const REQUEST_ATTRIBUTE = "request string";
 const ANSWER_SPAN = "NewJsonHandler Remaining Execution";
@@ -26,10 +23,7 @@ const RPC_ATTRIBUTES = { "rpc.system": "grpc", "rpc.service": RPC_SERVICE, "rpc.
 const RPC_STATUS_ATTRIBUTE = "rpc.grpc.status_code";
 const RPC_STATUS_OK = 0;
 
-/**
- * Numbers of the gRPC status codes, and which of them the conventions take for faults of the
- * server.
- */
+/** Numbers of the gRPC status codes, and which of them are faults of the server by convention. */
 const RPC_STATUS: Readonly<Record<GrpcStatusName, { readonly code: number; readonly isFault: boolean }>> = {
   INVALID_ARGUMENT: { code: 3, isFault: false },
   DEADLINE_EXCEEDED: { code: 4, isFault: true },
@@ -42,9 +36,9 @@ const RPC_STATUS: Readonly<Record<GrpcStatusName, { readonly code: number; reado
 const TEXT_MAX = 1024;
 
 type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
-type Place = ReturnType<RunningTracing["extract"]>;
+type TraceContext = ReturnType<RunningTracing["extract"]>;
 
-/** A call as a transport hands it over; its headers are asked for only when tracing is on. */
+/** A call with headers, which are read only when tracing is on. */
 export interface TraceableCall extends DecisionCall {
   /** The caller's headers. */
   headers(): TraceHeaders;
@@ -63,121 +57,86 @@ export function decideTraced(
   }
   const caller = tracing.extract(call.headers());
   if (transport === "json") {
-    new TracedJsonCall(tracing, call, caller).decide(decider, request);
+    decideInSpan({ decider, tracing }, request, caller, (decision) => traceJson(tracing, call, { caller, decision }));
     return;
   }
   const server = tracing.startServerSpan(`${RPC_SERVICE}/${RPC_METHOD}`, RPC_ATTRIBUTES, caller);
-  // Whether a call is sampled is decided once: nothing below the span of one that is not would be
-  // sent. Most calls are of that kind, and this is all they pay.
-  if (server.isRecording()) new TracedGrpcCall(tracing, call, { caller, server }).decide(decider, request);
-  else decider.decide(request, call);
+  // No span below one that is not sampled would be sent. Most calls are not sampled, and cost no
+  // more than this.
+  if (!server.isRecording()) {
+    decider.decide(request, call);
+    return;
+  }
+  // The spans of the server and of the decision are siblings below the caller's, as in
+  // envoyproxy/ratelimit. In a trace that begins here the decision's span is below the server's, so
+  // that it is one trace.
+  const parent = tracing.isInTrace(caller) ? caller : tracing.below(caller, server);
+  decideInSpan({ decider, tracing }, request, parent, () => traceGrpc(tracing, call, server));
 }
 
-abstract class TracedCall implements DecisionCall {
-  readonly deadlineMs: number | undefined;
-  protected readonly tracing: RunningTracing;
-  protected readonly call: DecisionCall;
-  #span: Span | undefined;
-
-  constructor(tracing: RunningTracing, call: DecisionCall) {
-    this.tracing = tracing;
-    this.call = call;
-    this.deadlineMs = call.deadlineMs;
-  }
-
-  abstract decide(decider: Decider, request: RateLimitRequest): void;
-
-  decided(decision: Decision): void {
-    this.#span?.end();
-    this.answer(decision);
-  }
-
-  failed(error: DecideError): void {
-    this.#span?.setAttribute("error.type", error.code);
-    this.#span?.recordException(error);
-    this.#span?.end();
-    this.refuse(error);
-  }
-
-  protected abstract answer(decision: Decision): void;
-  protected abstract refuse(error: DecideError): void;
-
-  /** Begins the span of the decision below `parent`; answers its place. */
-  protected begin(parent: Place, request: RateLimitRequest): Place {
-    const attributes = { domain: request.domain, [REQUEST_ATTRIBUTE]: describeRequest(request) };
-    this.#span = this.tracing.tracer.startSpan(DECISION_SPAN, { attributes }, parent);
-    return this.tracing.below(parent, this.#span);
-  }
+/** Decides in a span below `parent`; `callIn` makes the call for the context of that span. */
+function decideInSpan(
+  { decider, tracing }: { readonly decider: Decider; readonly tracing: RunningTracing },
+  request: RateLimitRequest,
+  parent: TraceContext,
+  callIn: (context: TraceContext) => DecisionCall,
+): void {
+  const attributes = { domain: request.domain, [REQUEST_ATTRIBUTE]: describeRequest(request) };
+  const span = tracing.tracer.startSpan(DECISION_SPAN, { attributes }, parent);
+  const context = tracing.below(parent, span);
+  const call = callIn(context);
+  const traced: DecisionCall = {
+    deadlineMs: call.deadlineMs,
+    decided(decision) {
+      span.end();
+      call.decided(decision);
+    },
+    failed(error) {
+      span.setAttribute("error.type", error.code);
+      span.recordException(error);
+      span.end();
+      call.failed(error);
+    },
+  };
+  tracing.run(context, () => decider.decide(request, traced));
 }
 
-/**
- * A call over gRPC. The spans of the server and of the decision stand side by side below the
- * caller's, as in the reference; where a trace begins here, the decision's is below the server's,
- * so that it is one trace.
- */
-class TracedGrpcCall extends TracedCall {
-  readonly #caller: Place;
-  readonly #server: Span;
-
-  constructor(
-    tracing: RunningTracing,
-    call: DecisionCall,
-    { caller, server }: { readonly caller: Place; readonly server: Span },
-  ) {
-    super(tracing, call);
-    this.#caller = caller;
-    this.#server = server;
-  }
-
-  decide(decider: Decider, request: RateLimitRequest): void {
-    const { tracing } = this;
-    const parent = tracing.isInTrace(this.#caller) ? this.#caller : tracing.below(this.#caller, this.#server);
-    tracing.run(this.begin(parent, request), () => decider.decide(request, this));
-  }
-
-  protected answer(decision: Decision): void {
-    this.call.decided(decision);
-    this.#server.setAttribute(RPC_STATUS_ATTRIBUTE, RPC_STATUS_OK);
-    this.#server.end();
-  }
-
-  protected refuse(error: DecideError): void {
-    this.call.failed(error);
-    const { code, isFault } = RPC_STATUS[GRPC_STATUS_OF[error.code]];
-    this.#server.setAttribute(RPC_STATUS_ATTRIBUTE, code);
-    if (isFault) this.tracing.markFailed(this.#server, error.message);
-    this.#server.end();
-  }
+/** A call over gRPC, whose answer ends the span of the server. */
+function traceGrpc(tracing: RunningTracing, call: DecisionCall, server: Span): DecisionCall {
+  return {
+    deadlineMs: call.deadlineMs,
+    decided(decision) {
+      call.decided(decision);
+      server.setAttribute(RPC_STATUS_ATTRIBUTE, RPC_STATUS_OK);
+      server.end();
+    },
+    failed(error) {
+      call.failed(error);
+      const { code, isFault } = RPC_STATUS[GRPC_STATUS_OF[error.code]];
+      server.setAttribute(RPC_STATUS_ATTRIBUTE, code);
+      if (isFault) tracing.markFailed(server, error.message);
+      server.end();
+    },
+  };
 }
 
-/** A call over HTTP: making and sending the answer has a span of its own. */
-class TracedJsonCall extends TracedCall {
-  #place: Place;
-
-  constructor(tracing: RunningTracing, call: DecisionCall, caller: Place) {
-    super(tracing, call);
-    this.#place = caller;
-  }
-
-  decide(decider: Decider, request: RateLimitRequest): void {
-    const { tracing } = this;
-    const decision = this.begin(this.#place, request);
-    if (!tracing.isInTrace(this.#place)) this.#place = decision;
-    tracing.run(decision, () => decider.decide(request, this));
-  }
-
-  protected answer(decision: Decision): void {
-    const attributes = {
-      [ANSWER_ATTRIBUTE]: toJsonString(RateLimitResponseSchema, responseMessage(decision)).slice(0, TEXT_MAX),
-    };
-    const span = this.tracing.tracer.startSpan(ANSWER_SPAN, { attributes }, this.#place);
-    this.call.decided(decision);
-    span.end();
-  }
-
-  protected refuse(error: DecideError): void {
-    this.call.failed(error);
-  }
+/** A call over HTTP, whose answer has a span of its own. */
+function traceJson(
+  tracing: RunningTracing,
+  call: DecisionCall,
+  { caller, decision: decisionContext }: { readonly caller: TraceContext; readonly decision: TraceContext },
+): DecisionCall {
+  const parent = tracing.isInTrace(caller) ? caller : decisionContext;
+  return {
+    deadlineMs: call.deadlineMs,
+    decided(decision) {
+      const text = toJsonString(RateLimitResponseSchema, responseMessage(decision)).slice(0, TEXT_MAX);
+      const span = tracing.tracer.startSpan(ANSWER_SPAN, { attributes: { [ANSWER_ATTRIBUTE]: text } }, parent);
+      call.decided(decision);
+      span.end();
+    },
+    failed: (error) => call.failed(error),
+  };
 }
 
 function describeRequest({ descriptors }: RateLimitRequest): string {

@@ -1,5 +1,4 @@
-// What every transport must do, whatever its wire: a test file of each transport runs this suite
-// over it with a real client.
+// The behaviour of every transport, tested over its wire with a real client.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import type {
@@ -16,7 +15,7 @@ import type { DecideErrorCode } from "../errors.ts";
 import type { GrpcStatusName } from "./grpc-status.ts";
 import type { Transport } from "./transport.ts";
 
-/** What a client got. */
+/** The answer that a client got. */
 export type TransportAnswer =
   | { readonly kind: "decision"; readonly response: RateLimitResponse }
   | { readonly kind: "refused"; readonly status: GrpcStatusName; readonly message: string }
@@ -26,7 +25,7 @@ export type TransportAnswer =
 export type ClientRequest = MessageInitShape<typeof RateLimitRequestSchema>;
 
 /** A transport that listens on a free port, and a client of it. */
-export interface TransportWorld {
+export interface TransportFixture {
   readonly transport: Transport;
   /** Asks over a connection that is kept between calls. */
   ask(request: ClientRequest): Promise<TransportAnswer>;
@@ -53,10 +52,10 @@ export const NO_TRACING: Tracing = {
 /** A request of one entry. */
 export const PLAIN_REQUEST: ClientRequest = { domain: "d", descriptors: [{ entries: [{ key: "k", value: "v" }] }] };
 
-/** Keeps calls until the test answers them, or answers at once. */
+/** Keeps calls until the test answers them, or answers immediately. */
 export class ScriptedDecider implements Decider {
   readonly calls: { readonly request: RateLimitRequest; readonly call: DecisionCall }[] = [];
-  /** What every call is answered at once; undefined keeps it waiting. */
+  /** The immediate answer to every call; undefined keeps it waiting. */
   answer: Decision | DecideError | undefined = PLAIN_OK;
   #arrived = Promise.withResolvers<void>();
 
@@ -76,21 +75,21 @@ export class ScriptedDecider implements Decider {
 }
 
 /** Runs the suite. `open` starts a transport over the decider and connects a client. */
-export function describeTransport(what: string, open: (decider: Decider) => Promise<TransportWorld>): void {
+export function describeTransport(what: string, open: (decider: Decider) => Promise<TransportFixture>): void {
   describe(`${what} as a Transport`, () => {
-    let world: TransportWorld | undefined;
+    let fixture: TransportFixture | undefined;
     afterEach(async () => {
-      world?.close();
-      await world?.transport.stop();
-      world = undefined;
+      fixture?.close();
+      await fixture?.transport.stop();
+      fixture = undefined;
     });
 
-    async function start(decider: Decider): Promise<TransportWorld> {
-      world = await open(decider);
-      return world;
+    async function start(decider: Decider): Promise<TransportFixture> {
+      fixture = await open(decider);
+      return fixture;
     }
 
-    it("a request reaches the decider with everything that it says", async () => {
+    it("a request reaches the decider with all its fields", async () => {
       const decider = new ScriptedDecider();
       const { ask } = await start(decider);
       await ask({
@@ -123,7 +122,7 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
       expect(decider.calls[0]?.request.descriptors[0]?.hitsAddend).toBeUndefined();
     });
 
-    it("a decision reaches the client with everything that it says", async () => {
+    it("a decision reaches the client with all its fields", async () => {
       const decider = new ScriptedDecider();
       decider.answer = {
         overallCode: 2,
@@ -247,7 +246,7 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
       await drained;
     });
 
-    it("drain() resolves at once when nothing runs, and again when asked again", async () => {
+    it("drain() resolves when nothing runs, and again when asked again", async () => {
       const { ask, transport } = await start(new ScriptedDecider());
       await ask(PLAIN_REQUEST);
       await transport.drain();
@@ -262,11 +261,11 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
       await decider.arrived(1);
       await transport.stop();
       expect((await running).kind).not.toBe("decision");
-      // The backend answers all the same; nobody is there to hear it.
+      // The backend answers after the client has gone.
       decider.calls[0]?.call.decided(PLAIN_OK);
     });
 
-    it("address() tells where it listens", async () => {
+    it("address() is the listen address", async () => {
       const { transport } = await start(new ScriptedDecider());
       expect(transport.address()).toMatch(/^127\.0\.0\.1:\d+$/);
     });

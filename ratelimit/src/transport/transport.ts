@@ -1,6 +1,5 @@
-// What every way into the service is: it takes requests off its wire, hands them to the decider,
-// and puts answers on the wire. Each has a folder of its own; transport.suite.ts says in tests what
-// they all must do.
+// The interface of transports, each with a folder of its own. A transport reads requests from its
+// wire, passes them to the decider, and writes the answers. transport.suite.ts tests them all.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 
 /** Where a transport listens. */
@@ -9,13 +8,13 @@ export type ListenerAddress =
   | { readonly kind: "unix"; readonly path: string };
 
 /**
- * A way into the service. `start` opens the listener; `stop` closes every connection at once,
- * whatever runs.
+ * A transport. `start` opens the listener; `stop` closes every connection immediately, also with
+ * running calls.
  */
 export interface Transport extends Part {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Where it listens, once started: "127.0.0.1:8081", "unix:/run/weir.sock". */
+  /** The listen address: "127.0.0.1:8081", "unix:/run/weir.sock"; undefined before start. */
   address(): string | undefined;
   /**
    * Takes no new connections and no new calls, and resolves when the running calls are answered.

@@ -1,6 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeMediaStore } from "../media-store.suite.ts";
 import { createLocalMediaStore } from "./local-media-store.ts";
@@ -9,18 +9,18 @@ const KEY = "avatars/22222222-2222-4222-8222-222222222222/0123456789abcdef012345
 const IMAGE = { format: "png", width: 16, height: 16, bytes: Buffer.from("picture") } as const;
 const publicUrl = "http://localhost/media/";
 
-let directory: string;
+let folder: ReturnType<typeof makeTemporaryFolder>;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weir-media-"));
+  folder = makeTemporaryFolder();
 });
 
 afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
+  folder.remove();
 });
 
 describeMediaStore("createLocalMediaStore()", () => {
-  const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+  const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
   return Promise.resolve({
     store,
     publicUrl,
@@ -31,34 +31,34 @@ describeMediaStore("createLocalMediaStore()", () => {
 
 describe("createLocalMediaStore()", () => {
   it("leaves no unfinished file behind and hides images from other users", async () => {
-    await createLocalMediaStore({ directory, publicUrl: () => publicUrl }).put(KEY, IMAGE);
-    expect(readdirSync(join(directory, KEY, ".."))).toEqual(["0123456789abcdef0123456789abcdef.png"]);
-    expect(statSync(join(directory, KEY)).mode & 0o777).toBe(0o600);
+    await createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl }).put(KEY, IMAGE);
+    expect(readdirSync(join(folder.path, KEY, ".."))).toEqual(["0123456789abcdef0123456789abcdef.png"]);
+    expect(statSync(join(folder.path, KEY)).mode & 0o777).toBe(0o600);
   });
 
   it("removes the user's folder with its last image, and not before", async () => {
-    const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+    const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
     const other = KEY.replace("0123", "4567");
     await store.put(KEY, IMAGE);
     await store.put(other, IMAGE);
     await store.remove(KEY);
     expect(await store.read(other)).toBeDefined();
     await store.remove(other);
-    expect(readdirSync(join(directory, "avatars"))).toEqual([]);
+    expect(readdirSync(join(folder.path, "avatars"))).toEqual([]);
   });
 
   it("fails with media_store_unavailable when the folder cannot be written", async () => {
-    writeFileSync(join(directory, "avatars"), "a file where a folder should be");
-    const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+    writeFileSync(join(folder.path, "avatars"), "a file where a folder should be");
+    const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
     await expect(store.put(KEY, IMAGE)).rejects.toMatchObject({ code: "media_store_unavailable", transient: true });
     expect(await store.read(KEY)).toBeUndefined();
   });
 
-  it("T98 does not follow a link out of its folder", async () => {
-    const store = createLocalMediaStore({ directory, publicUrl: () => publicUrl });
+  it("does not follow a link out of its folder", async () => {
+    const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
     await store.put(KEY, IMAGE);
     const link = KEY.replace("0123", "4567");
-    symlinkSync("/etc/passwd", join(directory, link));
+    symlinkSync("/etc/passwd", join(folder.path, link));
     expect(await store.read(link)).toBeUndefined();
   });
 });

@@ -7,12 +7,10 @@ import { dirname, join } from "node:path";
 import { errorCode } from "@weir/common/errors/error-code";
 
 import { AccountError } from "../../errors.ts";
-import { IMAGE_FORMATS } from "../image.ts";
-import type { CleanImage } from "../image.ts";
-import { MEDIA_KEY } from "../media-store.ts";
-import type { MediaStore } from "../media-store.ts";
+import { type CleanImage, IMAGE_FORMATS } from "../image.ts";
+import { MEDIA_KEY, type MediaStore } from "../media-store.ts";
 
-/** What the store needs to know. */
+/** The options of the store. */
 export interface LocalMediaOptions {
   /** Folder that holds the images; made when absent. */
   readonly directory: string;
@@ -71,8 +69,7 @@ export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaSto
 }
 
 /**
- * Writes beside the place and moves into it, so that a reader and a crash see the whole image or
- * none.
+ * Writes a temporary file and renames it, so that a reader and a crash see the whole image or none.
  */
 async function writeDurably(path: string, image: CleanImage): Promise<void> {
   const folder = dirname(path);
@@ -104,7 +101,7 @@ async function readPlainFile(path: string): Promise<Buffer> {
   }
 }
 
-/** A user's folder holds nothing but images; without any it is litter. */
+/** Removes a user's folder when it holds no image. */
 async function removeFolderIfEmpty(folder: string): Promise<void> {
   try {
     await rmdir(folder);

@@ -1,26 +1,25 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeUserStore } from "../user-store.suite.ts";
-import { openEmbeddedUserStore } from "./embedded-user-store.ts";
-import type { EmbeddedUserStore } from "./embedded-user-store.ts";
+import { EmbeddedUserStore } from "./embedded-user-store.ts";
 
-let directory: string;
+let folder: ReturnType<typeof makeTemporaryFolder>;
 let path: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weir-store-"));
-  path = join(directory, "accounts.sqlite");
+  folder = makeTemporaryFolder();
+  path = join(folder.path, "accounts.sqlite");
 });
 
 afterEach(() => {
-  rmSync(directory, { recursive: true });
+  folder.remove();
 });
 
-describeUserStore("openEmbeddedUserStore()", () => {
-  let store: EmbeddedUserStore = openEmbeddedUserStore(path);
+describeUserStore("new EmbeddedUserStore()", () => {
+  let store: EmbeddedUserStore = new EmbeddedUserStore(path);
   const close = (): Promise<void> => {
     store.close();
     return Promise.resolve();
@@ -29,16 +28,16 @@ describeUserStore("openEmbeddedUserStore()", () => {
     store,
     async reopen() {
       await close();
-      store = openEmbeddedUserStore(path);
+      store = new EmbeddedUserStore(path);
       return store;
     },
     close,
   });
 });
 
-describe("openEmbeddedUserStore()", () => {
+describe("new EmbeddedUserStore()", () => {
   it("writes ahead, syncs before a write counts, and hides the file from other users", () => {
-    openEmbeddedUserStore(path).close();
+    new EmbeddedUserStore(path).close();
     const database = new DatabaseSync(path);
     expect([
       database.prepare("PRAGMA journal_mode").get()?.["journal_mode"],
@@ -49,22 +48,22 @@ describe("openEmbeddedUserStore()", () => {
   });
 
   it("refuses a database of a newer release and leaves it as it is", () => {
-    openEmbeddedUserStore(path).close();
+    new EmbeddedUserStore(path).close();
     const database = new DatabaseSync(path);
     database.exec("PRAGMA user_version = 99");
     database.close();
-    expect(() => openEmbeddedUserStore(path)).toThrow(
+    expect(() => new EmbeddedUserStore(path)).toThrow(
       `Cannot use the database ${path}: its version is 99, this release knows up to 1`,
     );
   });
 
   it("refuses a file that is no database, by name", () => {
     writeFileSync(path, "this is not a database, whatever its name says");
-    expect(() => openEmbeddedUserStore(path)).toThrow(`Cannot open the database ${path}`);
+    expect(() => new EmbeddedUserStore(path)).toThrow(`Cannot open the database ${path}`);
   });
 
   it("refuses a folder that does not exist, by name", () => {
-    const missing = join(directory, "none", "accounts.sqlite");
-    expect(() => openEmbeddedUserStore(missing)).toThrow(`Cannot open the database ${missing}`);
+    const missing = join(folder.path, "none", "accounts.sqlite");
+    expect(() => new EmbeddedUserStore(missing)).toThrow(`Cannot open the database ${missing}`);
   });
 });

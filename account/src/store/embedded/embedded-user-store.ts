@@ -1,8 +1,7 @@
-// User records in one SQLite file of this machine, for one process: WAL, and a sync to disk before
-// any write counts as done.
+// Keeps user records in one SQLite file of this machine, for one process: WAL, and a sync to disk
+// before a write is done.
 import { chmodSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import type { SQLOutputValue } from "node:sqlite";
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { AccountError, StartError } from "../../errors.ts";
 import type { SessionRecord } from "../../sessions/session-records.ts";
 import type { UserChange, UserRecord, UserStore } from "../user-store.ts";
@@ -17,38 +16,13 @@ const BUSY_TIMEOUT_MS = 2000;
 const SQLITE_CONSTRAINT_UNIQUE = 2067;
 
 /** A user store on one SQLite file. */
-export interface EmbeddedUserStore extends UserStore {
-  /** Closes the file; later calls reject. Closing twice does nothing. */
-  close(): void;
-}
-
-/**
- * Opens the file at `path`, made when absent and readable by its owner only. Throws STORE_UNUSABLE.
- */
-export function openEmbeddedUserStore(path: string): EmbeddedUserStore {
-  return new SqliteUserStore(openDatabase(path));
-}
-
-function openDatabase(path: string): DatabaseSync {
-  let database: DatabaseSync | undefined;
-  try {
-    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-    chmodSync(path, 0o600);
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF");
-    migrate(database, path);
-    return database;
-  } catch (cause) {
-    database?.close();
-    if (cause instanceof StartError) throw cause;
-    throw new StartError("STORE_UNUSABLE", `Cannot open the database ${path}`, { cause });
-  }
-}
-
-class SqliteUserStore implements EmbeddedUserStore {
+export class EmbeddedUserStore implements UserStore {
   readonly #database: DatabaseSync;
   readonly #statements;
 
-  constructor(database: DatabaseSync) {
+  /** Opens the file, made when absent and readable by its owner only. Throws STORE_UNUSABLE. */
+  constructor(path: string) {
+    const database = openDatabase(path);
     this.#database = database;
     this.#statements = {
       insert: database.prepare(
@@ -93,17 +67,33 @@ class SqliteUserStore implements EmbeddedUserStore {
     await this.#answer(() => this.#statements.ping.get());
   }
 
+  /** Closes the file; later calls reject. Closing twice does nothing. */
   close(): void {
     if (this.#database.isOpen) this.#database.close();
   }
 
-  /** SQLite answers at once; the promise is there because other stores do not. */
+  /** SQLite answers synchronously; the promise is for other stores. */
   #answer<T>(query: () => T): Promise<T> {
     try {
       return Promise.resolve(query());
     } catch (error) {
       return Promise.reject(unavailable(error));
     }
+  }
+}
+
+function openDatabase(path: string): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    chmodSync(path, 0o600);
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF");
+    migrate(database, path);
+    return database;
+  } catch (cause) {
+    database?.close();
+    if (cause instanceof StartError) throw cause;
+    throw new StartError("STORE_UNUSABLE", `Cannot open the database ${path}`, { cause });
   }
 }
 

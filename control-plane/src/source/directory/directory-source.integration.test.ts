@@ -1,5 +1,4 @@
-// Tests of directory-source.ts on real folders: the behaviour of every source, and what only
-// folders do.
+// Tests of directory-source.ts on real folders: the behaviour of every source, and that of folders.
 import {
   chmodSync,
   mkdirSync,
@@ -21,28 +20,35 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import type { SourceState } from "../source.ts";
-import { describeSource, keysOf, limitOf, type SourcePlace, watchSource, type WatchedSource } from "../source.suite.ts";
-import { createDirectorySource } from "./directory-source.ts";
+import {
+  describeSource,
+  keysOf,
+  limitOf,
+  type SourceFixture,
+  watchSource,
+  type WatchedSource,
+} from "../source.suite.ts";
+import { DirectorySource } from "./directory-source.ts";
 import { readFileText } from "./read-manifest-file.ts";
 
 // The real functions; their calls are counted.
 vi.mock("./read-manifest-file.ts", { spy: true });
 
-/** A look at the folder that no test waits for: changes must be noticed by watching. */
+/** An interval that no test waits for: changes must be noticed by watching. */
 const NEVER_MS = 3_600_000;
 
 function newFolder(): string {
   return realpathSync(mkdtempSync(join(tmpdir(), "weir-source-")));
 }
 
-/** A folder in the hands of the behaviour suite. */
-function openFolder(write: (path: string, text: string) => void): SourcePlace {
+/** A folder for the behaviour suite. */
+function openFolder(write: (path: string, text: string) => void): SourceFixture {
   const folder = newFolder();
   return {
     write: (name, text) => write(join(folder, name), text),
     remove: (name) => unlinkSync(join(folder, name)),
     open: (listener) =>
-      createDirectorySource(
+      new DirectorySource(
         { log: silentLog(), listener, clock: Date.now },
         { directory: folder, pollIntervalMs: NEVER_MS },
       ),
@@ -64,7 +70,7 @@ describe("DirectorySource.read()", () => {
     { files: "of other names", fileOf: (name: string, version: number) => `${name}${version}.yaml` },
     { files: "of the same names", fileOf: (name: string) => `${name}.yaml` },
   ])(
-    "gives no half of a change while a link on the way is swapped again and again for a folder with files $files",
+    "returns no half of a change while a link on the way is swapped again and again for a folder with files $files",
     async ({ fileOf }) => {
       const base = newFolder();
       const last = 60;
@@ -83,7 +89,7 @@ describe("DirectorySource.read()", () => {
         renameSync(join(base, "next"), join(base, "current"));
       };
       publish(0);
-      const source = createDirectorySource(
+      const source = new DirectorySource(
         { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
         { directory: join(base, "current"), pollIntervalMs: NEVER_MS },
       );
@@ -96,7 +102,7 @@ describe("DirectorySource.read()", () => {
         publish(version);
         states.push((await reading).resources.map(({ name }) => name).join());
       }
-      await source.stop();
+      source.stop();
       rmSync(base, { recursive: true });
       expect(states.filter((names) => !/^x(\d+),y\1$/.test(names))).toEqual([]);
     },
@@ -114,7 +120,7 @@ describe("DirectorySource.read()", () => {
       remove: () => undefined,
       close: () => undefined,
       open: (listener) =>
-        createDirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
+        new DirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
     });
     return watched;
   }
@@ -213,7 +219,7 @@ describe("DirectorySource.read()", () => {
     expect(state.resources.map(({ createdMs }) => createdMs)).toEqual([0, Date.UTC(2026, 0, 31, 12)]);
   });
 
-  it("names line and column of a field that is refused", async () => {
+  it("reports line and column of an invalid field", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
     const state = await (await watch()).source.read();
     expect(state.refusals).toMatchObject([
@@ -225,7 +231,7 @@ describe("DirectorySource.read()", () => {
     ]);
   });
 
-  it("tells why it does not know the state when the folder is gone, and that it does when it is back", async () => {
+  it("reports a problem while the folder is missing, and none when it is back", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     const { source } = await watch();
     renameSync(folder, `${folder}.away`);
@@ -254,7 +260,7 @@ describe("DirectorySource.read()", () => {
     await until("a goes", (state) => state.resources.length === 0);
   });
 
-  it("notices a change without an event when it looks again by itself", async () => {
+  it("notices a change without an event at the next interval", async () => {
     const elsewhere = newFolder();
     mkdirSync(join(elsewhere, "v1"));
     mkdirSync(join(elsewhere, "v2"));
@@ -327,7 +333,7 @@ describe("DirectorySource.read()", () => {
     rmSync(elsewhere, { recursive: true });
   });
 
-  it("does not look by itself any more once it has stopped", async () => {
+  it("does not read at intervals after it has stopped", async () => {
     const { source, calls } = await watch(10);
     await eventually("looks", () => expect(calls()).toBeGreaterThan(2));
     await source.stop();
@@ -336,7 +342,7 @@ describe("DirectorySource.read()", () => {
     expect(calls()).toBe(before);
   });
 
-  it("keeps what a file held when it becomes too large, not text or broken YAML, and drops it when the file is gone", async () => {
+  it("keeps the resources of a file that becomes too large, not text or broken YAML, and drops them when the file is gone", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     const { until } = await watch();
     const expectKept = async (message: string): Promise<void> => {
@@ -357,21 +363,24 @@ describe("DirectorySource.read()", () => {
   it.each([
     { target: "missing.txt", when: "its target is gone" },
     { target: "a.yaml", when: "it leads back to itself" },
-    { target: "other.txt/a.yaml", when: "a file stands in its way" },
-  ])("keeps what a link held and says so when $when, and drops it when the link is gone", async ({ target }) => {
-    write("other.txt", manifest({ name: "a", domain: "alpha" }));
-    symlinkSync("other.txt", join(folder, "a.yaml"));
-    const { until } = await watch();
-    symlinkSync(target, join(folder, "next"));
-    renameSync(join(folder, "next"), join(folder, "a.yaml"));
-    const state = await until("the refusal", ({ refusals }) => refusals.length > 0);
-    expect(state.refusals).toMatchObject([{ message: "the link leads nowhere", keepsLastGood: true }]);
-    expect(keysOf(state)).toEqual(["default/a"]);
-    unlinkSync(join(folder, "a.yaml"));
-    await until("nothing", (now) => now.resources.length === 0 && now.refusals.length === 0);
-  });
+    { target: "other.txt/a.yaml", when: "a file is in its way" },
+  ])(
+    "keeps the resources of a link and reports the problem when $when, and drops them when the link is gone",
+    async ({ target }) => {
+      write("other.txt", manifest({ name: "a", domain: "alpha" }));
+      symlinkSync("other.txt", join(folder, "a.yaml"));
+      const { until } = await watch();
+      symlinkSync(target, join(folder, "next"));
+      renameSync(join(folder, "next"), join(folder, "a.yaml"));
+      const state = await until("the refusal", ({ refusals }) => refusals.length > 0);
+      expect(state.refusals).toMatchObject([{ message: "the link leads nowhere", keepsLastGood: true }]);
+      expect(keysOf(state)).toEqual(["default/a"]);
+      unlinkSync(join(folder, "a.yaml"));
+      await until("nothing", (now) => now.resources.length === 0 && now.refusals.length === 0);
+    },
+  );
 
-  it("refuses a file whose name is not UTF-8 instead of leaving it out without a word", async () => {
+  it("reports a file whose name is not UTF-8 instead of skipping it", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     writeFileSync(Buffer.from(`${folder}/b\xff.yaml`, "latin1"), manifest({ name: "b", domain: "beta" }));
     const state = await (await watch()).source.read();
@@ -385,7 +394,7 @@ describe("DirectorySource.read()", () => {
     const missing = join(folder, "missing");
     write("file", "");
     const open = (directory: string): Promise<unknown> =>
-      createDirectorySource(
+      new DirectorySource(
         { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
         { directory },
       ).read();
@@ -398,14 +407,14 @@ describe("DirectorySource.read()", () => {
     });
   });
 
-  it("refuses to take a part for the whole when folders nest too deep", async () => {
+  it("fails rather than return a part when folders nest too deep", async () => {
     write("a.yaml", manifest({ name: "a", domain: "alpha" }));
     let deep = folder;
     for (let depth = 0; depth < 33; depth += 1) {
       deep = join(deep, "d");
       mkdirSync(deep);
     }
-    const source = createDirectorySource(
+    const source = new DirectorySource(
       { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
       { directory: folder },
     );

@@ -1,23 +1,27 @@
 // The source that reads manifests below a folder: on a laptop, in a test, or mounted from a
-// ConfigMap. Changes are found by watching folders, and by looking every few seconds where watching
-// does not work (network file systems).
+// ConfigMap. Finds changes by watching folders, and by reading them every few seconds.
+import { isDeepStrictEqual } from "node:util";
+
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-watch";
 import type { Log } from "@weir/common/log/log";
 
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
-import { createManifestMemory } from "./manifest-memory.ts";
+import { ManifestStore } from "./manifest-store.ts";
 import type { FileText } from "./read-manifest-file.ts";
-import { type FolderScan, scanFolder } from "./scan-folder.ts";
-import { createTextCache, type TextCache } from "./text-cache.ts";
+import { scanFolder } from "./scan-folder.ts";
+import { TextCache } from "./text-cache.ts";
 
-/** How often the folder is looked at when nothing was seen to happen, in milliseconds. */
+/**
+ * How often the folder is read when no event has come, in milliseconds: network file systems send
+ * none.
+ */
 const POLL_INTERVAL_MS = 5000;
 
-/** How often a folder is read that changes meanwhile, before the next event is waited for. */
+/** How often a folder that changes meanwhile is read before the read fails. */
 const ATTEMPTS_MAX = 10;
 
-/** Which folder, and how often to look at it unasked. */
+/** The folder, and how often to read it without an event. */
 export interface DirectorySourceOptions {
   readonly directory: string;
   readonly pollIntervalMs?: number;
@@ -31,21 +35,17 @@ export interface DirectorySourceDeps {
   readonly clock: () => number;
 }
 
-/** Makes the source; it looks at the folder at the first read and watches it from start to stop. */
-export function createDirectorySource(deps: DirectorySourceDeps, options: DirectorySourceOptions): Source {
-  return new DirectorySource(deps, options);
-}
-
-class DirectorySource implements Source {
+/** A source over a folder, which it watches from start to stop. */
+export class DirectorySource implements Source {
   readonly name = "directory source";
   readonly location: string;
   readonly #listener: SourceListener;
   readonly #clock: () => number;
   readonly #pollIntervalMs: number;
   readonly #texts: TextCache;
-  readonly #memory = createManifestMemory();
-  /** What was made of which texts at last. */
-  #taken: { readonly texts: ReadonlyMap<string, FileText>; readonly state: SourceState } | undefined;
+  readonly #store = new ManifestStore();
+  /** The last texts that were stored, and the state that they gave. */
+  #stored: { readonly texts: ReadonlyMap<string, FileText>; readonly state: SourceState } | undefined;
   readonly #watch: FolderWatch;
   #pollTimer: NodeJS.Timeout | undefined;
   #isWatching = false;
@@ -57,7 +57,7 @@ class DirectorySource implements Source {
     this.#listener = deps.listener;
     this.#clock = deps.clock;
     this.#pollIntervalMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
-    this.#texts = createTextCache({ clock: deps.clock });
+    this.#texts = new TextCache(deps.clock);
     this.#watch = createFolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
   }
 
@@ -95,33 +95,17 @@ class DirectorySource implements Source {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (this.#isWatching && this.#watch.watch(scan.folders)) this.#listener.changed();
       const texts = await this.#texts.read(scan.files);
-      // Every file says what it said when all were taken.
-      if (texts === this.#taken?.texts) return this.#taken.state;
-      // Where a link was swapped meanwhile, files are missing or come from two versions.
+      // Nothing has changed since the last texts were stored.
+      if (texts === this.#stored?.texts) return this.#stored.state;
+      // If a link was swapped meanwhile, files are missing or come from two versions.
       const after = await scanFolder(this.location);
-      if (isSameScan(scan, after)) return this.#take(texts);
+      if (isDeepStrictEqual(scan, after)) {
+        this.#stored = { texts, state: this.#store.update(texts) };
+        return this.#stored.state;
+      }
       scan = after;
     }
-    throw new ServiceError(
-      "SOURCE_UNREADABLE",
-      `Cannot read the folder ${this.location}: it changes while it is read`,
-      {
-        transient: true,
-      },
-    );
+    const reason = `Cannot read the folder ${this.location}: it changes while it is read`;
+    throw new ServiceError("SOURCE_UNREADABLE", reason, { transient: true });
   }
-
-  #take(texts: ReadonlyMap<string, FileText>): SourceState {
-    const state = this.#memory.update(texts);
-    this.#taken = { texts, state };
-    return state;
-  }
-}
-
-/**
- * Whether both looks found the same files in the same folders. That a single file was written in
- * between is a matter of that file, and makes an event.
- */
-function isSameScan(before: FolderScan, after: FolderScan): boolean {
-  return before.files.join("\0") === after.files.join("\0") && before.folders.join("\0") === after.folders.join("\0");
 }

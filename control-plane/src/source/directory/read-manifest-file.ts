@@ -1,5 +1,5 @@
-// One manifest file: its text, and what the text says. What it said before is the business of
-// manifest-memory.ts.
+// Reads one manifest file: its text, and the resources and problems in the text.
+import type { BigIntStats } from "node:fs";
 import { lstat, open } from "node:fs/promises";
 import { basename } from "node:path";
 
@@ -15,63 +15,48 @@ import { resourceKey } from "../source.ts";
 /** Namespace of a manifest that names none. */
 const DEFAULT_NAMESPACE = "default";
 
-/** The text of a file, or why there is none. */
+/** The text of a file, or the reason why there is none. */
 export type FileText =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "gone" }
   | { readonly kind: "unreadable"; readonly message: string };
 
-/**
- * What tells the content of a file from any other content that the same path may lead to, as long
- * as the times of the file system can.
- */
+/** The content of a file as far as its times, size and inode identify it. */
 export interface FileVersion {
-  readonly dev: bigint;
-  readonly ino: bigint;
-  readonly size: bigint;
-  readonly mtimeNs: bigint;
-  readonly ctimeNs: bigint;
+  readonly id: string;
+  /** When the file was last changed, milliseconds since the epoch; programs cannot set this time. */
+  readonly changedMs: number;
 }
 
 /** A file that was read. */
 export interface ReadFile {
   readonly text: FileText;
-  /**
-   * Of the very file that was read, taken before its text was; absent when it could not be opened.
-   */
+  /** Of the very file that was read, taken before its text; absent when it could not be opened. */
   readonly version?: FileVersion;
 }
 
-/** What is wrong in a file; whether older forms stay is not known here. */
+/** A problem in a file. Whether older forms remain is decided by manifest-store.ts. */
 export type FileProblem = Omit<SourceRefusal, "keepsLastGood">;
 
-/** What a file says. */
+/** The content of a file. */
 export interface FileContent {
-  /** The resources that are good; none when the file as a whole cannot be understood. */
+  /** The valid resources; none when the file as a whole cannot be understood. */
   readonly resources: readonly SourceResource[];
   readonly problems: readonly FileProblem[];
 }
 
-/**
- * Reads the text of a file. Never rejects: what is wrong with one file is a matter of that file.
- */
+/** Reads the text of a file. Never rejects: a problem with one file must not affect the others. */
 export async function readFileText(path: string): Promise<ReadFile> {
   try {
     const file = await open(path, "r");
     try {
-      const version = await file.stat({ bigint: true });
-      if (version.size > TEXT_MAX_BYTES) {
-        return {
-          text: {
-            kind: "unreadable",
-            message: `the file has ${version.size} bytes, at most ${TEXT_MAX_BYTES} are read`,
-          },
-        };
+      const stats = await file.stat({ bigint: true });
+      if (stats.size > TEXT_MAX_BYTES) {
+        const message = `the file has ${stats.size} bytes, at most ${TEXT_MAX_BYTES} are read`;
+        return { text: { kind: "unreadable", message } };
       }
-      return {
-        text: { kind: "text", text: new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile()) },
-        version,
-      };
+      const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.readFile());
+      return { text: { kind: "text", text }, version: versionOf(stats) };
     } finally {
       await file.close();
     }
@@ -80,25 +65,23 @@ export async function readFileText(path: string): Promise<ReadFile> {
   }
 }
 
-/** Whether two looks at a file have found the same. */
-export function isSameText(left: FileText, right: FileText): boolean {
-  switch (left.kind) {
-    case "text":
-      return right.kind === "text" && left.text === right.text;
-    case "unreadable":
-      return right.kind === "unreadable" && left.message === right.message;
-    case "gone":
-      return right.kind === "gone";
-  }
+/** The version of a file with these properties. */
+export function versionOf({
+  dev,
+  ino,
+  size,
+  mtimeNs,
+  ctimeNs,
+}: Pick<BigIntStats, "dev" | "ino" | "size" | "mtimeNs" | "ctimeNs">): FileVersion {
+  return { id: [dev, ino, size, mtimeNs, ctimeNs].join(" "), changedMs: Number(ctimeNs / 1_000_000n) };
 }
 
 /**
- * The resources of a text. A document with a problem gives no resource, the others do; where the
- * YAML itself is broken, none does, because the borders of the documents are in doubt as well.
+ * The resources of a text. A document with a problem has no resource, the others do; when the YAML
+ * itself is broken, none has, because the borders of the documents are in doubt as well.
  */
 export function readContent(path: string, text: string): FileContent {
-  // What is left when the program that wrote the file was killed, or the disk was full. Who means
-  // it deletes the file, or leaves a comment.
+  // An empty file remains when the program that wrote it was killed, or the disk was full.
   if (text.trim() === "") return refusedFile(path, "the file is empty; delete it if there should be nothing");
   const documents = readManifests(text);
   const problems = documents.flatMap((document) =>
@@ -124,7 +107,8 @@ function resourceOf(path: string, document: ManifestDocument): readonly SourceRe
   const { creationTimestamp } = resource.metadata;
   return [
     {
-      ...identityOf(resource),
+      namespace: resource.metadata.namespace ?? DEFAULT_NAMESPACE,
+      name: resource.metadata.name,
       createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
       resource,
       place: { file: path, line, column: 1 },
@@ -134,16 +118,7 @@ function resourceOf(path: string, document: ManifestDocument): readonly SourceRe
   ];
 }
 
-function identityOf(resource: {
-  readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
-}): {
-  readonly namespace: string;
-  readonly name: string;
-} {
-  return { namespace: resource.metadata.namespace ?? DEFAULT_NAMESPACE, name: resource.metadata.name };
-}
-
-/** The content of a file of which nothing can be used. */
+/** The content of a file that cannot be used. */
 export function refusedFile(path: string, message: string): FileContent {
   return {
     resources: [],
@@ -168,13 +143,12 @@ async function textOfFailure(path: string, error: unknown): Promise<FileText> {
 }
 
 /**
- * Of a file that was listed and cannot be found: it is gone, unless it is a link without a target
- * or has a name that Node cannot say.
+ * Why a file that was listed cannot be found: it is gone, unless it is a link without a target or has
+ * a name that Node cannot represent.
  */
 async function textOfMissing(path: string): Promise<FileText> {
   if (await isLink(path)) return { kind: "unreadable", message: "the link leads nowhere" };
-  // Node puts this character where the bytes of a name are not UTF-8; the file of that name is
-  // another one, or none.
+  // Node replaces bytes that are not UTF-8 by this character; a file of that name is another one.
   if (basename(path).includes("\ufffd"))
     return { kind: "unreadable", message: "the name of the file is not UTF-8 text" };
   return { kind: "gone" };

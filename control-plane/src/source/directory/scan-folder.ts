@@ -1,4 +1,4 @@
-// Finds the manifest files below a folder, and the folders to watch for them. It reads no file.
+// Finds the manifest files below a folder, and the folders to watch for their changes.
 import type { Dirent, Stats } from "node:fs";
 import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -9,39 +9,33 @@ import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { ControlPlaneErrorCode } from "../../errors.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-/** Names of files that are read. */
+/** Names of manifest files. */
 const MANIFEST_NAME = /\.(yaml|yml|json)$/;
 
 /**
- * Entries that are not looked at: those that begin with ".." are the versions behind a mounted
- * ConfigMap, which is read through the links beside them; ".#name" is the lock that an editor keeps
- * beside a file while it has unsaved changes.
+ * Entries that are skipped: those that begin with ".." are the versions behind a mounted ConfigMap,
+ * which is read through the links next to them; ".#name" is the lock of an editor with unsaved
+ * changes.
  */
 const SKIPPED_NAME = /^\.[.#]/;
 
-/**
- * Most files below one folder; far above any rule set, so that a wrong folder is told instead of
- * read.
- */
+/** Most files below one folder; far above any rule set, so that a wrong folder is an error. */
 const FILES_MAX = 10_000;
 
 /** Deepest nesting of folders. */
 const DEPTH_MAX = 32;
 
-/** What was found. */
+/** The files and folders of one scan. */
 export interface FolderScan {
-  /**
-   * Paths of all manifest files, below the folder as it was given, in the order of their code
-   * units.
-   */
+  /** Paths of all manifest files, below the folder as it was given, in the order of code units. */
   readonly files: readonly string[];
-  /** Real paths of the folders where a change of anything found shows. */
+  /** Real paths of the folders in which a change of anything found causes an event. */
   readonly folders: readonly string[];
 }
 
 /**
- * Looks through a folder and everything below it. Rejects with SOURCE_UNREADABLE when a folder
- * cannot be read: a part is never taken for the whole.
+ * Scans a folder and everything below it. Rejects with SOURCE_UNREADABLE when a folder cannot be
+ * read, rather than return a part.
  */
 export async function scanFolder(folder: string): Promise<FolderScan> {
   const found: Found = { root: folder, files: [], folders: new Set(await foldersOfLinks(resolve(folder))) };
@@ -55,10 +49,7 @@ interface Found {
   readonly folders: Set<string>;
 }
 
-/**
- * The folders of the links on the way to a path: where such a link is swapped, everything below the
- * path is another thing.
- */
+/** The folders of the links on the way to a path: such a link may be swapped, with everything below it. */
 async function foldersOfLinks(path: string): Promise<readonly string[]> {
   const above = dirname(path);
   if (above === path) return [];
@@ -66,16 +57,13 @@ async function foldersOfLinks(path: string): Promise<readonly string[]> {
   try {
     if ((await lstat(path)).isSymbolicLink()) folders.push(await realpath(above));
   } catch (cause) {
-    // Missing or not permitted: the look at the folder itself tells so.
+    // Missing or not permitted: the scan of the folder itself reports that.
     if (errorCode(cause) === undefined) throw cause;
   }
   return folders;
 }
 
-/**
- * `above` holds the real paths of the folders that lead here: a link to one of them would never
- * end.
- */
+/** `above` has the real paths of the folders that lead here: a link to one of them would be endless. */
 async function scan(folder: string, above: readonly string[], found: Found): Promise<void> {
   const listing = await list(folder, found.root);
   if (listing === undefined || above.includes(listing.path)) return;
@@ -95,7 +83,7 @@ function addFile(path: string, found: Found): void {
   found.files.push(path);
 }
 
-/** The entries of a folder; undefined when a folder below the root went away meanwhile. */
+/** The entries of a folder; undefined when a folder below the root was removed meanwhile. */
 async function list(folder: string, root: string): Promise<{ path: string; entries: readonly Dirent[] } | undefined> {
   try {
     return { path: await realpath(folder), entries: await readdir(folder, { withFileTypes: true }) };
@@ -106,7 +94,7 @@ async function list(folder: string, root: string): Promise<{ path: string; entri
 }
 
 /**
- * What a link leads to. The folder of its target is watched too: the target changes without an
+ * The kind of a link's target. The folder of the target is watched too: the target changes without an
  * event in the folder of the link.
  */
 async function followLink(path: string, found: Found): Promise<"file" | "folder" | "other"> {
@@ -118,19 +106,18 @@ async function followLink(path: string, found: Found): Promise<"file" | "folder"
     const code = errorCode(cause);
     if (code !== "ENOENT" && code !== "ELOOP" && code !== "ENOTDIR")
       throw unreadable(found.root, reasonOf(path, found.root, cause), cause);
-    // Leads nowhere: reading it as a file tells so, and keeps what it held before.
+    // The target does not exist: reading the link as a file reports that, and keeps its last resources.
     await watchTarget(path, found);
     return "file";
   }
 }
 
-/** Watches the folder in which the target of a link is missing, so that its coming back is seen. */
+/** Watches the folder in which the target of a link is missing, to see when it comes back. */
 async function watchTarget(path: string, found: Found): Promise<void> {
   try {
     found.folders.add(await realpath(dirname(resolve(dirname(path), await readlink(path)))));
   } catch (cause) {
-    // That folder is missing as well, or the link itself: then only the regular look at the folder
-    // sees the change.
+    // That folder is missing as well, or the link itself: then only the regular scan sees the change.
     if (errorCode(cause) === undefined) throw cause;
   }
 }

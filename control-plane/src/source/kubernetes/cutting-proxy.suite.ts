@@ -1,5 +1,5 @@
-// What stands between a client and its server, in the hands of a test: cuts connections, lets none
-// through, swallows bytes. Only tests import it.
+// A TCP proxy in front of a server that cuts connections, refuses them or drops their bytes. Only
+// tests import it.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
@@ -8,7 +8,7 @@ export interface CuttingProxy {
   readonly port: number;
   /** Connections made so far. */
   readonly connections: number;
-  /** Ends every connection at once, both ways. */
+  /** Ends every connection immediately, both ways. */
   cut(): void;
   /** Refuses new connections, and ends the open ones, until `restore`. */
   block(): void;
@@ -21,8 +21,8 @@ export interface CuttingProxy {
   swallow(): void;
   restore(): void;
   /**
-   * Cuts each connection after this many bytes from the server; 0 stands for never. The function is
-   * asked for every new connection.
+   * Cuts each connection after this many bytes from the server; 0 for never. The function is called
+   * for every new connection.
    */
   cutAfter(bytes: () => number): void;
   close(): Promise<void>;
@@ -34,7 +34,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
   let connections = 0;
   let isBlocked = false;
   let isSwallowing = false;
-  /** What lets held connections go on; undefined while none are held. */
+  /** Continues the held connections; undefined while none are held. */
   let held: (() => void)[] | undefined;
   let bytesOf = (): number => 0;
   const cut = (): void => {
@@ -51,7 +51,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
         to.write(chunk);
         count(chunk.length);
       });
-      from.on("error", () => undefined); // Its end is told below.
+      from.on("error", () => undefined); // Handled when it closes.
       from.on("close", () => {
         sockets.delete(from);
         to.destroy();
@@ -95,7 +95,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     restore: () => {
       isBlocked = false;
       isSwallowing = false;
-      for (const goOn of held ?? []) goOn();
+      for (const resume of held ?? []) resume();
       held = undefined;
     },
     cutAfter: (bytes) => {

@@ -1,5 +1,5 @@
-// Tests of cluster-access.ts and of the roles in control-plane/rbac on a real API server: what the
-// account may do is enough, and all of it is needed.
+// Tests of cluster-access.ts and of the roles in control-plane/rbac on a real API server: the rights
+// are enough, and all of them are needed.
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -24,7 +24,7 @@ import {
   kubeconfigOf,
   openSource,
   RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-place.suite.ts";
+} from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
 
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
@@ -218,7 +218,7 @@ describe("the roles of the control plane", () => {
     { role: "namespace-reader.yaml", verb: "list", resource: "namespaces", group: "the core API group" },
     { role: "namespace-reader.yaml", verb: "watch", resource: "namespaces", group: "the core API group" },
   ])(
-    "are missed when $verb on $resource is taken away, until it is given back",
+    "are reported as missing when $verb on $resource is taken away, until it is given back",
     async ({ role, verb, resource, group }) => {
       const roles = ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"];
       const other = verb === "list" ? "watch" : "list";
@@ -239,7 +239,7 @@ describe("the roles of the control plane", () => {
         `this account lacks the verb "${verb}" on "${resource}" of ${group} in the whole cluster, grant it with a role`,
       );
       expect(problem).toContain(`User "${ACCOUNT}" cannot ${verb} resource "${resource}"`);
-      // Told once, however often it is tried, also where lists succeed and watches do not.
+      // Logged once, however many attempts fail, also where lists succeed and watches do not.
       await eventually("more attempts", () => expect(source?.counts().failures.refused).toBeGreaterThan(2));
       expect([source?.condition().problem, warnings.length]).toEqual([problem, 1]);
       await cluster.apply(roles.map(rbac).join("---\n"));
@@ -283,7 +283,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await eventually("the change", async () => expect(limitOf(await opened.read(), "team/a")).toBe(47), DEADLINE_MS);
   });
 
-  it("tells that there is no token, and goes on when there is one", async () => {
+  it("says that there is no token, and continues when there is one", async () => {
     const connection = await mountAccount();
     rmSync(join(folder, "token"));
     const opened = await open({ kind: "all" }, connection);
@@ -305,7 +305,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     );
   });
 
-  it("runs the program of a kubeconfig for its token, and takes the contexts of several files together", async () => {
+  it("runs the program of a kubeconfig for its token, and merges the contexts of several files", async () => {
     const token = await createToken();
     mkdirSync(folder, { recursive: true });
     const users = join(folder, "users.json");
@@ -355,14 +355,14 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await once(proxy.close(), "close");
   });
 
-  it("tells what a selector is wrong in", async () => {
+  it("says what is wrong in a selector", async () => {
     await cluster.apply(rbac("namespace-reader.yaml"));
     for (const resource of ["namespaces", "ratelimitconfigs"]) await expectRight(true, "list", resource);
     const problem = await problemOfStart({ kind: "labelled", selector: "a in b" });
     expect(problem).toContain("Cannot list namespaces with labels a in b: the server says");
   });
 
-  it("tells how to install the CustomResourceDefinition while it is missing, and goes on when it is there", async () => {
+  it("says how to install the CustomResourceDefinition while it is missing, and continues when it exists", async () => {
     const name = "ratelimitconfigs.ratelimit.weir.dev";
     await cluster.kubectl(["delete", "crd", name]);
     await eventually("the kind to be gone", async () => {

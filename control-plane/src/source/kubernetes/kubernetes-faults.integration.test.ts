@@ -1,5 +1,5 @@
-// What a source over a real API server does when that is killed, held, cut off, loses its history
-// or its store: it keeps what it has and catches up.
+// Tests of a source over a real API server that is killed, paused, cut off, or loses its history or its
+// store: the source keeps its state and catches up.
 import { cpSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -20,7 +20,7 @@ import {
   openSource,
   QUICK,
   RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-place.suite.ts";
+} from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions, NamespaceScope } from "./kubernetes-source.ts";
 
 /**
@@ -29,10 +29,10 @@ import type { KubernetesSource, KubernetesSourceOptions, NamespaceScope } from "
  */
 const DEADLINE_MS = 60_000;
 
-/** A patience that no test comes to the end of: whatever is slow is the machine. */
+/** Time limits that no test reaches, however slow the machine is. */
 const PATIENT = { answerTimeoutMs: 600_000, silenceTimeoutMs: 600_000 } as const;
 
-/** A patience for tests of servers that say nothing. */
+/** Time limits for tests of servers that do not answer. */
 const IMPATIENT = { answerTimeoutMs: 2000, silenceTimeoutMs: 2000 } as const;
 
 let cluster: KubernetesCluster;
@@ -99,7 +99,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await expectLimits({ a: 1, b: 2 });
   }
 
-  /** Goes on with another source, of other times. */
+  /** Continues with another source, of other times. */
   async function startAgain(times: KubernetesSourceOptions["times"]): Promise<void> {
     await source.stop();
     await start(times);
@@ -119,7 +119,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     for (const name of ["a", "b", "c", "d"]) await deleteConfig(cluster, `default/${name}`);
   });
 
-  it("keeps what it has while the API server is away, says so, and catches up when it is back", async () => {
+  it("keeps its state while the API server is down, reports that, and catches up afterwards", async () => {
     const before = await source.read();
     await cluster.killApiServer();
     await expectProblem("no answer from");
@@ -133,11 +133,11 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await eventually("no problem", () => expect(source.condition().problem).toBeUndefined());
   });
 
-  it("notices that a server says nothing though its connections stay open, and follows it when it goes on", async () => {
+  it("notices that a server with open connections does not answer, and follows it when it continues", async () => {
     await startAgain(IMPATIENT);
     await cluster.pauseApiServer();
     try {
-      await expectProblem("nothing was heard for 2 s");
+      await expectProblem("nothing was received for 2 s");
       expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
     } finally {
       cluster.resumeApiServer();
@@ -146,18 +146,18 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await expectLimits({ a: 10, b: 2 });
   });
 
-  it("makes a new connection when the network swallows everything", async () => {
+  it("makes a new connection when the network drops all bytes", async () => {
     await startAgain(IMPATIENT);
     const before = proxy.connections;
     proxy.swallow();
     await apply("a", 11);
-    await expectProblem("nothing was heard for 2 s");
+    await expectProblem("nothing was received for 2 s");
     proxy.restore();
     await expectLimits({ a: 11, b: 2 });
     expect(proxy.connections).toBeGreaterThan(before);
   });
 
-  it("misses nothing when connections are cut anywhere, time and again", async () => {
+  it("misses nothing when connections are cut anywhere, repeatedly", async () => {
     // Generators with a fixed seed (Numerical Recipes): cuts fall into handshakes, headers, lists
     // and the middle of events. How many are drawn depends on the machine, so that edits have one
     // of their own.
@@ -202,7 +202,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     expect(source.counts().failures.expired).toBeGreaterThan(failures.expired);
   });
 
-  it("goes on when etcd was restarted", async () => {
+  it("continues when etcd was restarted", async () => {
     await cluster.killEtcd();
     await new Promise((resolve) => setTimeout(resolve, 1000));
     expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
@@ -238,13 +238,13 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await expectLimits({ a: 1, b: 20 });
   });
 
-  it("takes an object that was deleted and made again while it was cut off for another one", async () => {
+  it("treats an object that was deleted and created again while it was cut off as a new one", async () => {
     const before = (await source.read()).resources[0];
     proxy.block();
     await deleteConfig(cluster, "default/a");
     await apply("a", 1, "fortnight");
     proxy.restore();
-    // As a change of the same object it would leave the last good form in force.
+    // As a change of the same object it would leave the last good form active.
     await eventually(
       "the refusal",
       async () =>
@@ -257,7 +257,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     expect((await source.read()).resources[0]?.uid).not.toBe(before?.uid);
   });
 
-  it("makes sure that a silent server is there, and has nothing to tell when it is", async () => {
+  it("replaces silent watches, and reports no problem when the server answers", async () => {
     await startAgain({ silenceTimeoutMs: IMPATIENT.silenceTimeoutMs });
     const { watches, failures, lists } = source.counts();
     await eventually("new watches", () => expect(source.counts().watches).toBeGreaterThan(watches + 1), DEADLINE_MS);
@@ -267,15 +267,15 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await expectLimits({ a: 1, b: 22 });
   });
 
-  it("does not ask again and again while all is well", async () => {
+  it("keeps its watch while all is well", async () => {
     await expectLimits({ a: 1, b: 2 });
     const { lists } = source.counts();
     const connections = proxy.connections;
-    const told = changes;
+    const before = changes;
     for (let edit = 1; edit <= 20; edit += 1) await apply("a", edit);
     await expectLimits({ a: 20, b: 2 });
     expect([source.counts().lists, proxy.connections]).toEqual([lists, connections]);
-    expect(changes - told).toBeLessThanOrEqual(20);
+    expect(changes - before).toBeLessThanOrEqual(20);
   });
 });
 
@@ -314,7 +314,7 @@ describe("KubernetesSource, started, with namespaces by label", { timeout: RESTA
 });
 
 describe("KubernetesSource.start()", { timeout: RESTARTS_TIMEOUT_MS }, () => {
-  it("waits while the API server cannot be reached, tells why, and gives nothing until everything is listed", async () => {
+  it("waits while the API server is unreachable, reports why, and returns no state until everything is listed", async () => {
     await apply("a", 1);
     proxy.block();
     source = open();
@@ -331,7 +331,7 @@ describe("KubernetesSource.start()", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await deleteConfig(cluster, "default/a");
   });
 
-  it("comes to an end when it is stopped while it waits", async () => {
+  it("ends when it is stopped while it waits", async () => {
     proxy.block();
     source = open();
     const started = source.start();
@@ -341,7 +341,7 @@ describe("KubernetesSource.start()", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     proxy.restore();
   });
 
-  it("fails at once when the kubeconfig cannot be used", async () => {
+  it("fails immediately when the kubeconfig cannot be used", async () => {
     const broken = openSource(
       cluster,
       { changed: () => undefined },

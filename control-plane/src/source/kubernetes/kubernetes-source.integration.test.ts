@@ -8,14 +8,14 @@ import { describeSource, keysOf, limitOf, watchSource, type WatchedSource } from
 import {
   applyConfig,
   callApi,
-  clusterPlace,
+  clusterFixture,
   createNamespaces,
   deleteConfig,
   installConfigs,
   LOOSE_CRD,
   QUICK,
   RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-place.suite.ts";
+} from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions } from "./kubernetes-source.ts";
 
 let cluster: KubernetesCluster;
@@ -30,10 +30,10 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-describeSource("cluster, all namespaces", () => clusterPlace(cluster));
+describeSource("cluster, all namespaces", () => clusterFixture(cluster));
 
 describeSource("cluster, named namespaces", () =>
-  clusterPlace(cluster, { scope: { kind: "named", names: ["default", "team"] } }),
+  clusterFixture(cluster, { scope: { kind: "named", names: ["default", "team"] } }),
 );
 
 describe("KubernetesSource", () => {
@@ -41,7 +41,7 @@ describe("KubernetesSource", () => {
   const written = new Set<string>();
 
   async function watch(options: Partial<KubernetesSourceOptions> = {}): Promise<WatchedSource> {
-    watched = await watchSource(clusterPlace(cluster, options));
+    watched = await watchSource(clusterFixture(cluster, options));
     return watched;
   }
 
@@ -63,7 +63,7 @@ describe("KubernetesSource", () => {
     });
   }
 
-  it("names objects as places without lines, and tells uid, generation and age", async () => {
+  it("locates objects without lines, and has uid, generation and age", async () => {
     await write({ name: "a", domain: "alpha" });
     const { source, until } = await watch();
     const before = (await source.read()).resources[0];
@@ -100,7 +100,7 @@ describe("KubernetesSource", () => {
     expect(after.resources[0]).toBe(state.resources[0]);
   });
 
-  it("reads fields that it does not know, as a newer definition may have them, and refuses wrong ones with their path", async () => {
+  it("ignores unknown fields, which a newer definition may have, and refuses wrong ones with their path", async () => {
     const text = manifest({ name: "a", domain: "alpha" }).replace("  domain:", "  colour: red\n  domain:");
     written.add("default/a").add("default/b");
     await applyConfig(cluster, text);
@@ -130,7 +130,7 @@ describe("KubernetesSource", () => {
     await watched?.until("c", (state) => keysOf(state).includes("not-there-yet/c"));
   });
 
-  it("follows the labels of namespaces: what gains them comes, what loses them goes", async () => {
+  it("follows the labels of namespaces that gain and lose them", async () => {
     await label("team", "limits=on");
     await write({ name: "a", domain: "alpha", namespace: "team" });
     await write({ name: "b", domain: "beta", namespace: "other" });
@@ -167,7 +167,7 @@ describe("KubernetesSource", () => {
     const { source } = await watch({ times: { ...QUICK, answerTimeoutMs: RESTARTS_TIMEOUT_MS } });
     expect(keysOf(await source.read())).toEqual(names.map((name) => `other/${name}`));
     expect(source.condition().problem).toBeUndefined();
-    // Everything at once and 250 at a time are too large.
+    // Everything in one call and 250 objects at a time are too large.
     expect((source as KubernetesSource).counts()).toMatchObject({ lists: 3, failures: { "too-large": 2 } });
   });
 });

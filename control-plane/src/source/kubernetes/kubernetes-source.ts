@@ -1,29 +1,30 @@
-// The source that follows the RateLimitConfigs of a Kubernetes cluster: of all namespaces, of some
-// by name, or of those whose Namespace bears labels. Puts reflectors and memories together; what
-// they do stands in their own files.
+// The source that follows the RateLimitConfigs of a Kubernetes cluster: of all namespaces, of named
+// ones, or of those whose Namespace has labels.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
+import { API_VERSION } from "@weir/crds/rate-limit-config/schema";
 
-import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
-import { type ApiClient, type ApiClientOptions, createApiClient } from "@weir/kubernetes/api-client";
-import type { FailureKind } from "@weir/kubernetes/api-failure";
-import { namespacesWith, rateLimitConfigsIn } from "@weir/kubernetes/api-resource";
 import { type ClusterConnection, openClusterAccess } from "@weir/kubernetes/access/cluster-access";
-import { createObjectMemory, type ObjectMemory } from "./object-memory.ts";
-import { createProblemLog, type ProblemLog } from "@weir/kubernetes/problem-log";
+import { ApiClient, type ApiTimeouts } from "@weir/kubernetes/client/api-client";
+import type { ApiResource } from "@weir/kubernetes/client/api-resource";
+import { ProblemLog } from "@weir/kubernetes/reflector/problem-log";
 import {
+  NO_FAILURES,
   type ObjectSink,
+  type ReflectorCounts,
   type ReflectorPace,
-  runReflector,
-  type RunningReflector,
+  ReflectorRun,
 } from "@weir/kubernetes/reflector/reflector-run";
 
+import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
+import { ObjectStore } from "./object-store.ts";
+
 /**
- * Waits and watchdogs, in milliseconds. A bookmark comes about once a minute, or somewhat later, so
- * that silence is rare. Replicas are few, so that the longest wait can be short: it is how much
- * later than the API server the changes come back.
+ * Waits and time limits, in milliseconds. A bookmark comes about once a minute, or somewhat later, so
+ * that silence is rare. Replicas are few, so that the longest wait can be short: changes come that
+ * much later than the API server.
  */
-const TIMES: ReflectorPace & ApiClientOptions = {
+const TIMES: ReflectorPace & ApiTimeouts = {
   backoffInitialMs: 250,
   backoffMaxMs: 5000,
   slowMs: 15_000,
@@ -31,18 +32,21 @@ const TIMES: ReflectorPace & ApiClientOptions = {
   silenceTimeoutMs: 100_000,
 };
 
-/** Which namespaces count. */
+/** Sent to the API server with every request. */
+const USER_AGENT = "weir-control-plane";
+
+/** The namespaces whose resources are read. */
 export type NamespaceScope =
   | { readonly kind: "all" }
   | { readonly kind: "named"; readonly names: readonly string[] }
   | { readonly kind: "labelled"; readonly selector: string };
 
-/** Which cluster and what of it. */
+/** The cluster and its namespaces. */
 export interface KubernetesSourceOptions {
   readonly connection: ClusterConnection;
   readonly scope: NamespaceScope;
   /** Shorter times, for tests. */
-  readonly times?: Partial<ReflectorPace & ApiClientOptions>;
+  readonly times?: Partial<ReflectorPace & ApiTimeouts>;
 }
 
 /** What the source works with. */
@@ -55,38 +59,17 @@ export interface KubernetesSourceDeps {
   readonly random: () => number;
 }
 
-/** What the source has done, since it was made. */
-export interface KubernetesSourceCounts {
-  readonly lists: number;
-  readonly watches: number;
-  readonly failures: Readonly<Record<FailureKind, number>>;
-}
-
-/** A source over a cluster. */
-export interface KubernetesSource extends Source {
-  /** A copy of the numbers at this moment. */
-  counts(): KubernetesSourceCounts;
-}
-
-/** Makes the source. Nothing is asked before start. */
-export function createKubernetesSource(deps: KubernetesSourceDeps, options: KubernetesSourceOptions): KubernetesSource {
-  return new ClusterSource(deps, options);
-}
-
-class ClusterSource implements KubernetesSource {
+/** A source over a cluster. It sends no request before start. */
+export class KubernetesSource implements Source {
   readonly name = "Kubernetes source";
   readonly #deps: KubernetesSourceDeps;
   readonly #options: KubernetesSourceOptions;
-  readonly #times: ReflectorPace & ApiClientOptions;
+  readonly #times: ReflectorPace & ApiTimeouts;
   readonly #problems: ProblemLog;
-  readonly #memories: ObjectMemory[] = [];
-  readonly #reflectors: RunningReflector[] = [];
-  readonly #counts = {
-    lists: 0,
-    watches: 0,
-    failures: { unreachable: 0, unavailable: 0, expired: 0, refused: 0, unauthorized: 0, broken: 0, "too-large": 0 },
-  };
-  /** The namespaces that bear the labels; undefined when labels do not matter. */
+  readonly #stores: ObjectStore[] = [];
+  readonly #reflectors: ReflectorRun[] = [];
+  readonly #counts: ReflectorCounts = { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
+  /** The namespaces with the labels; undefined when labels do not matter. */
   #labelled: Set<string> | undefined;
   #client: ApiClient | undefined;
   #state: SourceState | undefined;
@@ -96,7 +79,7 @@ class ClusterSource implements KubernetesSource {
     this.#deps = deps;
     this.#options = options;
     this.#times = { ...TIMES, ...options.times };
-    this.#problems = createProblemLog({ log: deps.log, isServing: () => this.condition().syncedMs !== undefined });
+    this.#problems = new ProblemLog(deps.log, () => this.condition().syncedMs !== undefined);
   }
 
   get location(): string {
@@ -112,26 +95,25 @@ class ClusterSource implements KubernetesSource {
   }
 
   /**
-   * Resolves when everything was listed once; while the API server is away it waits, and
-   * `condition` tells why.
+   * Resolves when everything was listed once. While the API server does not answer it waits, and
+   * `condition` says why.
    */
   async start(): Promise<void> {
     const access = await openClusterAccess(this.#options.connection, this.#deps.clock);
     if (this.#isStopped) return;
-    const client = createApiClient(access, this.#times);
+    const client = new ApiClient(access, this.#times, USER_AGENT);
     this.#client = client;
     const { scope } = this.#options;
     if (scope.kind === "labelled") this.#follow(client, namespacesWith(scope.selector), this.#namespaceSink());
-    for (const namespace of scope.kind === "named" ? scope.names : [undefined]) {
-      this.#follow(client, rateLimitConfigsIn(namespace), this.#objectSink());
-    }
+    for (const namespace of scope.kind === "named" ? scope.names : [undefined])
+      this.#follow(client, rateLimitConfigsIn(namespace), this.#newStore());
     await Promise.all(this.#reflectors.map((reflector) => reflector.synced));
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#isStopped = true;
     for (const reflector of this.#reflectors) reflector.stop();
-    this.#client?.close();
+    await this.#client?.close();
   }
 
   read(): Promise<SourceState> {
@@ -140,49 +122,42 @@ class ClusterSource implements KubernetesSource {
       const reason = problem ?? "Cannot read the cluster: not everything was listed yet";
       return Promise.reject(new ServiceError("SOURCE_UNREADABLE", reason, { transient: true }));
     }
-    this.#state ??= this.#readMemories();
+    this.#state ??= this.#readStores();
     return Promise.resolve(this.#state);
   }
 
   condition(): SourceCondition {
     const conditions = this.#reflectors.map((reflector) => reflector.condition());
-    const isSynced = conditions.length > 0 && conditions.every((condition) => condition.isSynced);
-    const problems = conditions.flatMap(({ problem }) => problem ?? []);
+    const synced = conditions.flatMap(({ syncedMs }) => syncedMs ?? []);
     return {
-      syncedMs: isSynced ? Math.min(...conditions.map(({ syncedMs }) => syncedMs ?? 0)) : undefined,
-      problem: problems[0],
+      syncedMs: synced.length > 0 && synced.length === conditions.length ? Math.min(...synced) : undefined,
+      problem: conditions.flatMap(({ problem }) => problem ?? [])[0],
     };
   }
 
-  counts(): KubernetesSourceCounts {
-    return { ...this.#counts, failures: { ...this.#counts.failures } };
+  /** The requests since the source was made; a copy. */
+  counts(): ReflectorCounts {
+    return structuredClone(this.#counts);
   }
 
-  #follow(client: ApiClient, resource: Parameters<typeof runReflector>[1], sink: ObjectSink): void {
-    const { log, clock, random } = this.#deps;
-    const counts = this.#counts;
-    const counters = {
-      listed: () => (counts.lists += 1),
-      watched: () => (counts.watches += 1),
-      failed: (kind: FailureKind) => (counts.failures[kind] += 1),
+  #follow(client: ApiClient, resource: ApiResource, sink: ObjectSink): void {
+    const { log, clock, random, listener } = this.#deps;
+    const changed = (): void => {
+      this.#state = undefined;
+      listener.changed();
     };
-    const problems = this.#problems;
-    this.#reflectors.push(
-      runReflector({ client, sink, log, problems, clock, random, counters }, resource, this.#times),
-    );
+    const shared = { problems: this.#problems, counts: this.#counts };
+    const deps = { client, sink, changed, log, ...shared, clock, random };
+    this.#reflectors.push(new ReflectorRun(deps, resource, this.#times));
   }
 
-  #objectSink(): ObjectSink {
-    const memory = createObjectMemory();
-    this.#memories.push(memory);
-    return {
-      size: () => memory.size(),
-      replace: (objects) => this.#note(memory.replace(objects)),
-      put: (object) => this.#note(memory.put(object)),
-      delete: (object) => this.#note(memory.delete(object)),
-    };
+  #newStore(): ObjectStore {
+    const store = new ObjectStore();
+    this.#stores.push(store);
+    return store;
   }
 
+  /** Keeps the names of the Namespaces with the labels. */
   #namespaceSink(): ObjectSink {
     let names = new Set<string>();
     this.#labelled = names;
@@ -192,31 +167,36 @@ class ClusterSource implements KubernetesSource {
         const before = names;
         names = new Set(objects.map(({ name }) => name));
         this.#labelled = names;
-        this.#note(names.symmetricDifference(before).size > 0);
+        return names.symmetricDifference(before).size > 0;
       },
       put: ({ name }) => {
         const isNew = !names.has(name);
         names.add(name);
-        this.#note(isNew);
+        return isNew;
       },
-      // The server tells this, too, of a namespace that has lost its label.
-      delete: ({ name }) => this.#note(names.delete(name)),
+      // The server sends this also for a namespace that has lost its label.
+      delete: ({ name }) => names.delete(name),
     };
   }
 
-  #note(isChanged: boolean): void {
-    if (!isChanged) return;
-    this.#state = undefined;
-    this.#deps.listener.changed();
-  }
-
-  #readMemories(): SourceState {
-    const objects = this.#memories
-      .flatMap((memory) => memory.list())
+  #readStores(): SourceState {
+    const objects = this.#stores
+      .flatMap((store) => store.list())
       .filter(({ namespace }) => this.#labelled === undefined || this.#labelled.has(namespace));
     return {
       resources: objects.flatMap(({ resource }) => resource ?? []),
       refusals: objects.flatMap(({ refusals }) => refusals),
     };
   }
+}
+
+/** The RateLimitConfigs of one namespace, or of all. */
+function rateLimitConfigsIn(namespace: string | undefined): ApiResource {
+  const [group = "", version = ""] = API_VERSION.split("/");
+  return { group, version, plural: "ratelimitconfigs", namespace, labelSelector: undefined };
+}
+
+/** The Namespaces with these labels. */
+function namespacesWith(labelSelector: string): ApiResource {
+  return { group: "", version: "v1", plural: "namespaces", namespace: undefined, labelSelector };
 }

@@ -34,9 +34,12 @@ const TIMES = { thorough: { warmUpMs: 1000, measureMs: 3000 }, quick: { warmUpMs
 const INNER_BENCHMARKS = [
   {
     title: "Matching among many rules against few (one process, no decision)",
-    path: ["rules", "matching.benchmark.js"],
+    path: join("limits", "dist", "rules", "matching.benchmark.js"),
   },
-  { title: "Decision path alone (one process, no transport)", path: ["decide", "decide.benchmark.js"] },
+  {
+    title: "Decision path alone (one process, no transport)",
+    path: join("ratelimit", "dist", "decide", "decide.benchmark.js"),
+  },
 ] as const;
 
 runProgram(
@@ -84,7 +87,7 @@ async function bench(context: ProgramContext): Promise<number> {
     guard.release();
   }
   for (const { title, path } of INNER_BENCHMARKS) {
-    context.stdout(`${title}\n${await runInner(join(ROOT, "ratelimit", "dist", ...path), cores, wanted.isQuick)}\n\n`);
+    context.stdout(`${title}\n${await runInner(join(ROOT, path), cores, wanted.isQuick)}\n\n`);
   }
   return 0;
 }

@@ -3,8 +3,8 @@
 import { findSetProblems } from "@weir/limits/validate/validate";
 import { describe, expect, it } from "vitest";
 
-import { compileRules } from "../../rules/compile.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { compileRules } from "@weir/limits/rules/compile";
+import { attachKeys } from "@weir/limits/rules/configuration.suite";
 import { createRandom, mutate, randomBytes } from "../mutation.suite.ts";
 import { parseRuleFile } from "./rule-file.ts";
 
@@ -107,7 +107,7 @@ function readAll(text: string): "good" | "refused" | "invalid" {
     checkPlace(line, column);
     return "invalid";
   }
-  compileRules([file.model], { statistics: createStatisticsStore({ maxDynamicKeys: 10 }) }).dump();
+  compileRules([file.model], attachKeys).dump();
   return "good";
 }
 

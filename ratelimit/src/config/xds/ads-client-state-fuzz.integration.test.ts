@@ -8,8 +8,8 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { findSetProblems } from "@weir/limits/validate/validate";
 import { describe, expect, it } from "vitest";
 
-import { compileRules } from "../../rules/compile.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { compileRules } from "@weir/limits/rules/compile";
+import { attachKeys } from "@weir/limits/rules/configuration.suite";
 import { createRandom, mutate, randomBytes } from "../mutation.suite.ts";
 import { readOffer } from "./ads-client-state.ts";
 
@@ -113,7 +113,7 @@ function readAll(resource: Any): "good" | "refused" | "invalid" {
     return "refused";
   }
   if (findSetProblems(offer.configs, { mergeDomains: false }).length > 0) return "invalid";
-  compileRules(offer.configs, { statistics: createStatisticsStore({ maxDynamicKeys: 10 }) }).dump();
+  compileRules(offer.configs, attachKeys).dump();
   return "good";
 }
 

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
-import { type AltstoreCounter, createAltstoreCounter } from "./altstore-counter.ts";
+import { AltstoreCounter } from "./altstore-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import {
@@ -18,7 +18,7 @@ import {
   startMemcachedSocketServer,
   until,
 } from "./memcached-server.suite.ts";
-import { nodeIndex } from "./node-choice.ts";
+import { nodeIndex } from "./node-list.ts";
 import type { AltstoreCounterOptions } from "./options.ts";
 import type { ResolveSrv } from "./srv-record.ts";
 
@@ -55,7 +55,7 @@ function createCounter(addresses: readonly string[], choices: CounterChoices = {
   const { options, random = () => 0, resolveSrv = () => Promise.reject(new Error("no SRV in this test")) } = choices;
   const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
   const reachable: number[] = [];
-  const counter = createAltstoreCounter(
+  const counter = new AltstoreCounter(
     {
       log: silentLog(),
       statistics,

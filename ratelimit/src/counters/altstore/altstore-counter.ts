@@ -1,23 +1,23 @@
-// The altstore backend on memcached, as in the field: counts are read and predicted, callers are
-// answered, and only then are the counters incremented. So calls at the same instant may pass a
-// limit together. Pods of both kinds can share the nodes.
+// The altstore backend on memcached, which envoyproxy/ratelimit can share: it reads the counts, answers
+// the call, and then increments the counters, so that simultaneous calls may exceed a limit together.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { StatisticsCounter, StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, Counter } from "../counter.ts";
-import { StoreError } from "../store-error.ts";
+import { StartWait } from "../start-wait.ts";
+import { silenceError, StoreError, stoppingError } from "../store-error.ts";
 import { type AltstoreStatistics, createAltstoreStatistics } from "./altstore-statistics.ts";
 import { Call, type CallOwner } from "./call.ts";
 import { MemcachedNode, type NodeDeps } from "./node.ts";
 import { NodeList } from "./node-list.ts";
 import type { AltstoreCounterOptions } from "./options.ts";
 import { lookUpNodes, type ResolveSrv } from "./srv-record.ts";
-import { connectionError, keyError, stoppingError } from "./store-errors.ts";
+import { connectionError, keyError, STORE } from "./store-errors.ts";
 import { findKeyProblem } from "./stored-value.ts";
 
 /**
- * Longest wait at the stop for increments on their way, in time limits: up to three steps, and a
- * connection before.
+ * Longest wait at the stop for pending increments, in time limits: a connection and up to three
+ * steps.
  */
 const DRAIN_TIMEOUTS = 5;
 
@@ -28,10 +28,7 @@ const FAULT_INTERVAL_MS = 10_000;
 export interface AltstoreCounterDeps {
   readonly log: Log;
   readonly statistics: StatisticsStore;
-  /**
-   * Counts calls whose counts could not all be read and that were answered nevertheless, with
-   * `unread: "zero"`.
-   */
+  /** Counts calls that were answered although not all counts could be read: `unread: "zero"`. */
   readonly allowedFailures: StatisticsCounter;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -39,16 +36,11 @@ export interface AltstoreCounterDeps {
   readonly random: () => number;
   /** Looks up SRV records. */
   readonly resolveSrv: ResolveSrv;
-  /** Hears the number of reachable nodes, at each change. */
+  /** Receives the number of reachable nodes at each change. */
   readonly reachable: (nodes: number) => void;
 }
 
-/** Creates the backend; nothing is connected before `start`. */
-export function createAltstoreCounter(deps: AltstoreCounterDeps, options: AltstoreCounterOptions): AltstoreCounter {
-  return new AltstoreCounter(deps, options);
-}
-
-/** The backend. */
+/** The backend; nothing is connected before `start`. */
 export class AltstoreCounter implements Counter, CallOwner {
   readonly name = "altstore counters";
   readonly errorType = "memcache_error";
@@ -57,6 +49,7 @@ export class AltstoreCounter implements Counter, CallOwner {
   readonly #statistics: AltstoreStatistics;
   readonly #faults: RateLimitedLog;
   readonly #nodes: NodeList;
+  readonly #startWait = new StartWait();
   /** Calls that wait for an answer. */
   readonly #calls = new Set<Call>();
   #timer: NodeJS.Timeout | undefined;
@@ -65,9 +58,7 @@ export class AltstoreCounter implements Counter, CallOwner {
   #refreshTimer: NodeJS.Timeout | undefined;
   #isRefreshing = false;
   #isStopping = false;
-  /** Ends the wait of `start`. */
-  #started: { resolve(): void; reject(error: StoreError): void } | undefined;
-  readonly #look = (): void => this.#answerLate();
+  readonly #answerDue = (): void => this.#answerLate();
 
   constructor(deps: AltstoreCounterDeps, options: AltstoreCounterOptions) {
     this.#deps = deps;
@@ -87,64 +78,53 @@ export class AltstoreCounter implements Counter, CallOwner {
     });
   }
 
-  /** Where keys live, in order. */
+  /** The nodes, in the order of the list. */
   get addresses(): readonly string[] {
     return this.#nodes.addresses;
   }
 
-  /**
-   * Finds the nodes and waits until one of them answers: one that is away must not keep a pod from
-   * starting.
-   */
+  /** Finds the nodes and waits until one of them answers; the others may be away at the start. */
   async start(): Promise<void> {
     const { nodes, startMaxElapsedMs } = this.#options;
     const addresses = nodes.kind === "list" ? nodes.addresses : await lookUpNodes(nodes.record, this.#deps.resolveSrv);
-    if (this.#isStopping) throw stoppingError();
-    let timer: NodeJS.Timeout | undefined;
+    const stopping = stoppingError(STORE);
+    if (this.#isStopping) throw stopping;
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#started = { resolve, reject };
-        if (startMaxElapsedMs > 0)
-          timer = setTimeout(() => reject(this.#startError(startMaxElapsedMs)), startMaxElapsedMs);
-        this.#nodes.replace(addresses, stoppingError());
-      });
+      const reason = (): StoreError => this.#startFailure();
+      const wait = { maxElapsedMs: startMaxElapsedMs, store: STORE, reason };
+      await this.#startWait.wait(() => this.#nodes.replace(addresses, stopping), wait);
     } catch (error) {
-      this.#nodes.close(stoppingError());
+      this.#nodes.close(stopping);
       throw error;
-    } finally {
-      clearTimeout(timer);
-      this.#started = undefined;
     }
     if (nodes.kind === "srv" && nodes.refreshMs > 0)
       this.#refreshTimer = setInterval(() => void this.refresh(), nodes.refreshMs);
   }
 
-  /** Fails what is waiting, awaits the increments on their way, and closes the connections. */
+  /** Fails waiting calls, awaits pending increments, and closes the connections. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     clearInterval(this.#refreshTimer);
     clearTimeout(this.#timer);
-    const error = stoppingError();
-    this.#started?.reject(error);
+    const error = stoppingError(STORE);
+    this.#startWait.fail(error);
     for (const call of [...this.#calls]) {
       this.#forget(call);
       call.batch.failed(error);
     }
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<void>(
-      (resolve) => (timer = setTimeout(resolve, DRAIN_TIMEOUTS * this.#options.timeoutMs)),
-    );
+    const { promise: limit, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, DRAIN_TIMEOUTS * this.#options.timeoutMs);
     await Promise.race([this.#nodes.drain(), limit]);
     clearTimeout(timer);
     this.#nodes.close(error);
   }
 
-  /** Resolves when no increment is on its way. */
+  /** Resolves when no increment is pending. */
   drain(): Promise<void> {
     return this.#nodes.drain();
   }
 
-  /** Looks the nodes up again. The old ones stay when that fails. */
+  /** Looks up the nodes again. Keeps the old ones if that fails. */
   async refresh(): Promise<void> {
     const { nodes } = this.#options;
     if (nodes.kind === "list" || this.#isRefreshing || this.#isStopping) return;
@@ -152,14 +132,13 @@ export class AltstoreCounter implements Counter, CallOwner {
     try {
       const before = this.addresses.join();
       const addresses = await lookUpNodes(nodes.record, this.#deps.resolveSrv);
-      // The stop may have come while the lookup was under way.
-      if (this.#hasStopped()) return;
+      if (this.#hasStopped()) return; // During the lookup.
       this.#nodes.replace(addresses, connectionError("", new Error("it is no longer listed")));
       if (this.addresses.join() === before) return;
-      this.#deps.log.info("The nodes of the alternative store have changed", { nodes: this.addresses });
+      this.#deps.log.info("Nodes of the alternative store have changed", { nodes: this.addresses });
       this.#noteReachable();
     } catch (error) {
-      this.#deps.log.warn("failed to refresh memcache hosts", { error });
+      this.#deps.log.warn("Cannot look up the nodes of the alternative store again", { error });
     } finally {
       this.#isRefreshing = false;
     }
@@ -175,7 +154,7 @@ export class AltstoreCounter implements Counter, CallOwner {
       }
     }
     if (this.#isStopping) {
-      batch.failed(stoppingError());
+      batch.failed(stoppingError(STORE));
       return;
     }
     this.#statistics.keysRequested.add(checks.length);
@@ -208,17 +187,17 @@ export class AltstoreCounter implements Counter, CallOwner {
 
   #forget(call: Call): void {
     call.isAnswered = true;
-    this.#calls.delete(call); // The timer stays: most likely it is right for the next call, and else it finds nothing to do.
+    this.#calls.delete(call); // The timer stays: it is likely to suit the next call.
   }
 
   #setTimer(atMs: number): void {
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
-    // What lies in the sockets is read first: this process may have been the one that paused.
-    this.#timer = setTimeout(() => setImmediate(this.#look), Math.max(0, atMs - this.#deps.clock()));
+    // Data in the sockets is read first: this process may have been the one that paused.
+    this.#timer = setTimeout(() => setImmediate(this.#answerDue), Math.max(0, atMs - this.#deps.clock()));
   }
 
-  /** Answers the calls whose time is up with what they have, and sets the timer anew. */
+  /** Answers the calls whose time is up with what was read so far, and sets the timer again. */
   #answerLate(): void {
     const nowMs = this.#deps.clock();
     let next = Infinity;
@@ -235,34 +214,28 @@ export class AltstoreCounter implements Counter, CallOwner {
   }
 
   #lateError({ batch, dueMs }: Call): StoreError {
-    if (dueMs === batch.deadlineMs)
-      return new StoreError(
-        "DEADLINE_EXCEEDED",
-        "Cannot count on the alternative store: the caller's deadline passed",
-        {
-          transient: true,
-        },
-      );
-    const message = `Cannot count on the alternative store: no answer within ${this.#options.timeoutMs} ms`;
-    return new StoreError("STORE_TIMEOUT", message, { transient: true });
+    if (dueMs !== batch.deadlineMs) return silenceError(STORE, this.#options.timeoutMs);
+    const message = `Cannot count on ${STORE}: the caller's deadline passed`;
+    return new StoreError("DEADLINE_EXCEEDED", message, { transient: true });
   }
 
   #noteReachable(): void {
     const ready = this.#nodes.countReady();
-    if (ready > 0) this.#started?.resolve();
+    if (ready > 0) this.#startWait.succeed();
     this.#deps.reachable(ready);
   }
 
-  /** A method, because the field changes where the compiler does not expect it. */
+  /** A method, because the compiler assumes that the field does not change during an await. */
   #hasStopped(): boolean {
     return this.#isStopping;
   }
 
-  #startError(maxElapsedMs: number): StoreError {
-    const causes = [...this.#nodes.all].map(
+  /** Why no node is reachable. */
+  #startFailure(): StoreError {
+    const causes = Array.from(
+      this.#nodes.all,
       ({ failure, address }) => failure?.message ?? `${address.text} has not answered`,
     );
-    const message = `Timed out waiting for the alternative store after ${maxElapsedMs} ms: ${causes.join("; ")}`;
-    return new StoreError("STORE_UNAVAILABLE", message, { transient: true });
+    return new StoreError("STORE_UNAVAILABLE", causes.join("; "), { transient: true });
   }
 }

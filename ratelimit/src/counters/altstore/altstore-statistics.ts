@@ -1,20 +1,19 @@
-// The statistics of the backend, by the names of the field: what was asked of memcached and what it
-// answered.
+// The statistics of the backend, with the names of envoyproxy/ratelimit.
 import type { StatisticsCounter, StatisticsStore } from "../../statistics/statistics-store.ts";
 
 const SCOPE = "ratelimit.memcache";
 
 /** The counters, all at zero when created. */
 export interface AltstoreStatistics {
-  /** Calls whose counts were read: all of them, or not. */
+  /** Calls by whether all their counts were read. */
   readonly multiget: { readonly success: StatisticsCounter; readonly error: StatisticsCounter };
-  /** `incr` commands by answer; miss: there was no such key. */
+  /** `incr` commands by answer; miss: the key did not exist. */
   readonly increment: {
     readonly success: StatisticsCounter;
     readonly miss: StatisticsCounter;
     readonly error: StatisticsCounter;
   };
-  /** `add` commands by answer; not_stored: somebody else was faster. */
+  /** `add` commands by answer; not_stored: another client has added the key before. */
   readonly add: {
     readonly success: StatisticsCounter;
     readonly notStored: StatisticsCounter;
@@ -22,7 +21,7 @@ export interface AltstoreStatistics {
   };
   /** Keys in those calls. */
   readonly keysRequested: StatisticsCounter;
-  /** Keys that were there; not counted when a call's counts could not all be read. */
+  /** Keys that existed; not counted when the counts of a call could not all be read. */
   readonly keysFound: StatisticsCounter;
 }
 

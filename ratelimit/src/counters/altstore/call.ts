@@ -1,24 +1,21 @@
-// One call while its counts are being read: the single object that a call needs beside its own.
+// One call while its counts are being read: the only object that a call needs in addition to its own.
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
 
 /** Answers calls. */
 export interface CallOwner {
-  /** Every check has been read, or never will be. */
+  /** Called once every check was read or cannot be read. */
   finish(call: Call): void;
 }
 
-/**
- * A call. Until its checks are read they count from zero, so that a call can be answered at any
- * moment.
- */
+/** A call. Checks count from zero until they are read, so that it can be answered at any moment. */
 export class Call {
   readonly batch: CountBatch;
   /** When it has to be answered, in milliseconds since the epoch. */
   readonly dueMs: number;
   /** Why a check could not be read: the first reason. */
   error: StoreError | undefined;
-  /** Different keys that were there. */
+  /** Different keys that exist. */
   found = 0;
   /** Written by the owner. */
   isAnswered = false;
@@ -33,14 +30,14 @@ export class Call {
     for (const check of batch.checks) check.after = check.addend;
   }
 
-  /** A check was read: `before` is its count without the call. */
+  /** Sets the count of a check: `before` is its count without this call. */
   read(check: CountedCheck, before: number): void {
     if (this.isAnswered) return;
     check.after = Math.min(before + check.addend, Number.MAX_SAFE_INTEGER);
     this.#settle();
   }
 
-  /** A check cannot be read. */
+  /** Notes that a check cannot be read. */
   unread(error: StoreError): void {
     if (this.isAnswered) return;
     this.error ??= error;

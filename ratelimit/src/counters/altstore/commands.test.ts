@@ -1,4 +1,4 @@
-// The commands by themselves: what they send, what they make of each answer, and what they count.
+// What the commands send, how they handle each answer, and what they count.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../../statistics/statistics-store.ts";
@@ -6,26 +6,25 @@ import { check, WaitingBatch } from "../counter.suite.ts";
 import { StoreError } from "../store-error.ts";
 import { createAltstoreStatistics } from "./altstore-statistics.ts";
 import { Call } from "./call.ts";
-import { GetCommand, KeyRead } from "./get-command.ts";
-import { IncrementCommand } from "./increment-command.ts";
+import { GetCommand, IncrementCommand, KeyRead } from "./commands.ts";
 
 const replyError = (line: string): StoreError => new StoreError("STORE_UNAVAILABLE", line);
 const LOST = new StoreError("STORE_TIMEOUT", "lost");
 
 /**
- * An increment of `key_1200` by 1 in a window of a second that sends 101 as its expiry, with what
- * becomes of it.
+ * An increment of `key_1200` by 1 in a window of a second that sends 101 as its expiry, with its
+ * results.
  */
 function increment() {
   const store = createStatisticsStore({ maxDynamicKeys: 1 });
-  const told: string[] = [];
+  const reported: string[] = [];
   const command = new IncrementCommand(
     {
       statistics: createAltstoreStatistics(store),
       expiryNumber: (windowSeconds) => windowSeconds + 100,
       replyError,
-      again: (again) => told.push(again.text),
-      finished: (error) => told.push(error === undefined ? "done" : `failed: ${error.message}`),
+      again: (again) => reported.push(again.text),
+      finished: (error) => reported.push(error === undefined ? "done" : `failed: ${error.message}`),
     },
     "key_1200",
     1,
@@ -43,32 +42,32 @@ function increment() {
     });
     return found;
   };
-  return { command, told, counted };
+  return { command, reported, counted };
 }
 
 describe("IncrementCommand", () => {
-  it("line() is content with a sum", () => {
-    const { command, told, counted } = increment();
+  it("line() accepts a sum", () => {
+    const { command, reported, counted } = increment();
     command.add(4);
     expect(command.text).toBe("incr key_1200 5\r\n");
     expect(command.line("12")).toBeUndefined();
-    expect(told).toEqual(["done"]);
+    expect(reported).toEqual(["done"]);
     expect(counted()).toEqual({ "increment.__code=success": 1 });
   });
 
-  it("case 135: line() adds the key with its expiry when there is none", () => {
-    const { command, told, counted } = increment();
+  it("case 135: line() adds the key with its expiry when it does not exist", () => {
+    const { command, reported, counted } = increment();
     expect(command.line("NOT_FOUND")).toBeUndefined();
     expect(command.line("STORED")).toBeUndefined();
-    expect(told).toEqual(["add key_1200 0 101 1\r\n1\r\n", "done"]);
+    expect(reported).toEqual(["add key_1200 0 101 1\r\n1\r\n", "done"]);
     expect(counted()).toEqual({ "increment.__code=miss": 1, "add.__code=success": 1 });
   });
 
-  it("case 136: line() increments again by the same number when somebody else has added the key", () => {
-    const { command, told, counted } = increment();
+  it("case 136: line() increments again by the same number when another client has added the key", () => {
+    const { command, reported, counted } = increment();
     command.add(2);
     for (const line of ["NOT_FOUND", "NOT_STORED", "7  "]) expect(command.line(line)).toBeUndefined();
-    expect(told).toEqual(["add key_1200 0 101 1\r\n3\r\n", "incr key_1200 3\r\n", "done"]);
+    expect(reported).toEqual(["add key_1200 0 101 1\r\n3\r\n", "incr key_1200 3\r\n", "done"]);
     expect(counted()).toEqual({
       "increment.__code=miss": 1,
       "add.__code=not_stored": 1,
@@ -77,9 +76,9 @@ describe("IncrementCommand", () => {
   });
 
   it("line() gives up when the key is gone once more", () => {
-    const { command, told, counted } = increment();
+    const { command, reported, counted } = increment();
     for (const line of ["NOT_FOUND", "NOT_STORED", "NOT_FOUND"]) expect(command.line(line)).toBeUndefined();
-    expect(told.at(-1)).toBe("failed: NOT_FOUND");
+    expect(reported.at(-1)).toBe("failed: NOT_FOUND");
     expect(counted()).toEqual({ "increment.__code=miss": 2, "add.__code=not_stored": 1 });
   });
 
@@ -95,7 +94,7 @@ describe("IncrementCommand", () => {
   ])("case 142: line() counts an error when the answers are $lines", ({ lines, counted }) => {
     const one = increment();
     for (const line of lines) expect(one.command.line(line)).toBeUndefined();
-    expect(one.told.at(-1)).toBe(`failed: ${lines.at(-1)}`);
+    expect(one.reported.at(-1)).toBe(`failed: ${lines.at(-1)}`);
     expect(one.counted()).toEqual(counted);
   });
 
@@ -117,7 +116,7 @@ describe("IncrementCommand", () => {
     const one = increment();
     one.command.line("NOT_FOUND");
     one.command.lost(LOST);
-    expect(one.told.at(-1)).toBe("failed: lost");
+    expect(one.reported.at(-1)).toBe("failed: lost");
     expect(one.counted()).toEqual({ "increment.__code=miss": 1, "add.__code=error": 1 });
   });
 });
@@ -139,7 +138,9 @@ function get() {
   const [a, b, again, third] = [...batches[0].checks, ...batches[1].checks];
   if (a === undefined || b === undefined || again === undefined || third === undefined)
     throw new Error("Checks are missing");
-  const reads = [new KeyRead(a, calls[0]), new KeyRead(b, calls[0])] as const;
+  const reads = [new KeyRead(a.key), new KeyRead(b.key)] as const;
+  reads[0].add(a, calls[0]);
+  reads[1].add(b, calls[0]);
   reads[1].add(again, calls[1]);
   reads[1].add(third, calls[1]);
   const command = new GetCommand({ replyError, notANumber: (key, data) => notNumbers.push(`${key}=${data}`) }, reads);

@@ -1,12 +1,9 @@
-// One connection to one node, from dialling to its end; never used again after that. Commands are
-// answered in the order in which they were written. Making the next connection is the matter of
-// node.ts.
+// One connection to one node, from connecting to its end; it is not reused. Commands are answered in
+// the order in which they were written.
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { clientContext } from "@weir/common/tls/client-context";
-import { silenceError } from "../connection-errors.ts";
-import type { StoreError } from "../store-error.ts";
-import type { Command } from "./command.ts";
+import { silenceError, type StoreError } from "../store-error.ts";
 import type { NodeAddress } from "./node-address.ts";
 import type { AltstoreTlsOptions } from "./options.ts";
 import { excerpt, ReplyParser, type ReplyListener } from "./reply-parser.ts";
@@ -15,20 +12,29 @@ import { connectionError } from "./store-errors.ts";
 /** TCP keep-alive of idle connections, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000;
 
-/**
- * Answered commands that stay in the list before it is cut; cutting costs as much as the list is
- * long.
- */
+/** Answered commands in the list before it is cut; cutting costs as much as the list is long. */
 const ANSWERED_MAX = 1024;
 
+/** A command: its bytes, and its answer of items followed by one last line. */
+export interface Command extends ReplyListener {
+  /** The bytes to send. */
+  readonly text: string;
+  /** Keys in it: its share of the load of a connection. */
+  readonly size: number;
+  /** When it was written, in milliseconds since the epoch; set by the connection. */
+  writtenMs: number;
+  /** There will be no answer; it is unknown whether the server has executed the command. */
+  lost(error: StoreError): void;
+}
+
 /**
- * What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last,
- * neither before the constructor has returned.
+ * Receives the events of a connection: `ready` at most once, `closed` exactly once and last, neither
+ * before the constructor has returned.
  */
 export interface ConnectionListener {
   /** Commands may be written from now on. */
   ready(connection: Connection): void;
-  /** It is over, for the reason given. Its commands have been told. */
+  /** The connection has ended with this error. Its commands have received it. */
   closed(connection: Connection, error: StoreError): void;
 }
 
@@ -51,16 +57,16 @@ export class Connection implements ReplyListener {
   #commands: Command[] = [];
   #head = 0;
   #load = 0;
-  /** Whether the socket stands, TLS included. */
-  #isIntroduced = false;
+  /** Whether the socket is connected, TLS included. */
+  #isConnected = false;
   #timer: NodeJS.Timeout | undefined;
   #error: StoreError | undefined;
-  readonly #look = (): void => this.#lookForSilence();
+  readonly #check = (): void => this.#checkSilence();
 
   constructor(deps: ConnectionDeps, options: { readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#timeoutMs = options.timeoutMs;
-    this.#arm(this.#timeoutMs);
+    this.#setTimer(this.#timeoutMs);
     try {
       this.#open();
     } catch (cause) {
@@ -77,8 +83,8 @@ export class Connection implements ReplyListener {
   /** Writes commands in one piece. */
   write(commands: readonly Command[]): void {
     if (this.#error !== undefined || this.#socket === undefined) {
-      for (const command of commands)
-        command.lost(this.#error ?? connectionError(this.#deps.address.text, new Error("not connected")));
+      const error = this.#error ?? connectionError(this.#deps.address.text, new Error("not connected"));
+      for (const command of commands) command.lost(error);
       return;
     }
     const nowMs = this.#deps.clock();
@@ -90,10 +96,10 @@ export class Connection implements ReplyListener {
       this.#load += command.size;
     }
     this.#socket.write(text);
-    if (this.#timer === undefined) this.#arm(this.#timeoutMs);
+    if (this.#timer === undefined) this.#setTimer(this.#timeoutMs);
   }
 
-  /** Ends it now; the listener and the commands hear of it before this returns. */
+  /** Ends the connection; its commands and the listener are called before this returns. */
   close(cause: unknown): void {
     this.#end(connectionError(this.#deps.address.text, cause));
   }
@@ -110,10 +116,7 @@ export class Connection implements ReplyListener {
     if (problem !== undefined) return problem;
     this.#load -= command.size;
     this.#head += 1;
-    if (this.#head === this.#commands.length) {
-      this.#commands = [];
-      this.#head = 0;
-    } else if (this.#head > ANSWERED_MAX) {
+    if (this.#head === this.#commands.length || this.#head > ANSWERED_MAX) {
       this.#commands = this.#commands.slice(this.#head);
       this.#head = 0;
     }
@@ -122,8 +125,8 @@ export class Connection implements ReplyListener {
 
   #open(): void {
     const { address, tls } = this.#deps;
-    const place = address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port };
-    const socket = tls === undefined ? connectTcp(place) : connectTls({ ...place, ...tlsOptions(address, tls) });
+    const target = address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port };
+    const socket = tls === undefined ? connectTcp(target) : connectTls({ ...target, ...tlsOptions(address, tls) });
     this.#socket = socket;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
@@ -134,39 +137,30 @@ export class Connection implements ReplyListener {
     socket.once(tls === undefined ? "connect" : "secureConnect", () => this.#introduce());
     socket.on("data", (chunk) => {
       if (this.#error !== undefined) return;
-      const problem = this.#parser.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk); // It is never text: no encoding was set.
+      const problem = this.#parser.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk); // Never text: no encoding was set.
       if (problem !== undefined) this.close(new Error(`the server does not speak memcached's protocol: ${problem}`));
     });
   }
 
-  /** Only an answer makes a connection: a server that is stopped accepts too. */
+  /** Asks for the version. A connection is ready with the answer: a stopped server accepts, too. */
   #introduce(): void {
     if (this.#error !== undefined) return;
-    this.#isIntroduced = true;
+    this.#isConnected = true;
     this.write([new VersionCommand(() => this.#deps.listener.ready(this))]);
   }
 
-  #arm(delayMs: number): void {
-    // Data that lies in the socket is read before the silence is judged: this process may have been
-    // the one that paused.
-    this.#timer = setTimeout(() => setImmediate(this.#look), delayMs);
+  #setTimer(delayMs: number): void {
+    // Data in the socket is read first: this process may have been the one that paused.
+    this.#timer = setTimeout(() => setImmediate(this.#check), delayMs);
   }
 
-  #lookForSilence(): void {
+  #checkSilence(): void {
     this.#timer = undefined;
-    if (this.#error !== undefined) return;
     const oldest = this.#commands[this.#head];
-    if (oldest === undefined) {
-      if (!this.#isIntroduced) this.#end(this.#silence());
-      return;
-    }
-    const remainingMs = oldest.writtenMs + this.#timeoutMs - this.#deps.clock();
-    if (remainingMs <= 0) this.#end(this.#silence());
-    else this.#arm(Math.min(remainingMs, this.#timeoutMs)); // A clock that was set back must not make it wait for ever.
-  }
-
-  #silence(): StoreError {
-    return silenceError(this.#deps.address.text, this.#timeoutMs);
+    if (this.#error !== undefined || (oldest === undefined && this.#isConnected)) return;
+    const remainingMs = oldest === undefined ? 0 : oldest.writtenMs + this.#timeoutMs - this.#deps.clock();
+    if (remainingMs <= 0) this.#end(silenceError(this.#deps.address.text, this.#timeoutMs));
+    else this.#setTimer(Math.min(remainingMs, this.#timeoutMs)); // A clock that was set back must not prolong the wait.
   }
 
   #end(error: StoreError): void {
@@ -206,7 +200,7 @@ class VersionCommand implements Command {
   }
 
   lost(): void {
-    // Its connection tells its own end.
+    // The connection reports its end itself.
   }
 }
 

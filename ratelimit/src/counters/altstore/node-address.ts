@@ -1,4 +1,4 @@
-// Where a node is, from one word of ALTSTORE_HOST_PORT. Pure: nothing is looked up.
+// Parses the address of a node, one word of ALTSTORE_HOST_PORT.
 
 /** Highest TCP port. */
 const PORT_MAX = 65_535;
@@ -12,7 +12,7 @@ export type NodeAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly text: string };
 
 /**
- * The address, or undefined when the word is none. What holds a "/" is the path of a unix socket.
+ * The address, or undefined when the word is not one. A word with a "/" is the path of a unix socket.
  */
 export function parseNodeAddress(word: string): NodeAddress | undefined {
   if (word.includes("/")) return { kind: "unix", path: word, text: word };

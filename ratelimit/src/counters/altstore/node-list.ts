@@ -1,10 +1,19 @@
-// The nodes in the order that decides which key lives where. A new list replaces the old one in one
-// step; nodes that are in both keep their connections.
+// The nodes, in the order that decides which key is on which node. A new list replaces the old one in
+// one step; nodes in both keep their connections.
+import { crc32 } from "node:zlib";
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { StoreError } from "../store-error.ts";
 import type { MemcachedNode } from "./node.ts";
-import { nodeIndex } from "./node-choice.ts";
 import { type NodeAddress, parseNodeAddress } from "./node-address.ts";
+import { STORE } from "./store-errors.ts";
+
+/**
+ * The index in a list of `count` nodes: CRC32-IEEE of the key's UTF-8 bytes, modulo. Every pod must
+ * choose the same node, those of envoyproxy/ratelimit included.
+ */
+export function nodeIndex(key: string, count: number): number {
+  return count === 1 ? 0 : crc32(key) % count;
+}
 
 /** Makes a node and begins to connect it. */
 export type OpenNode = (address: NodeAddress) => MemcachedNode;
@@ -12,12 +21,12 @@ export type OpenNode = (address: NodeAddress) => MemcachedNode;
 /** The list; empty at first. */
 export class NodeList {
   readonly #open: OpenNode;
-  /** As listed: a node that is listed twice stands here twice. */
+  /** In the order of the list; a node that is listed twice is twice in it. */
   #nodes: readonly MemcachedNode[] = [];
   /** Each node once, by its address. */
   #byAddress: ReadonlyMap<string, MemcachedNode> = new Map();
-  /** Nodes that are in no list any more and still have something on its way. */
-  readonly #leaving = new Set<MemcachedNode>();
+  /** Nodes that are no longer listed and still have pending commands. */
+  readonly #retiring = new Set<MemcachedNode>();
 
   constructor(open: OpenNode) {
     this.#open = open;
@@ -40,25 +49,15 @@ export class NodeList {
 
   /** How many nodes are reachable. */
   countReady(): number {
-    let count = 0;
-    for (const node of this.#byAddress.values()) if (node.isReady) count += 1;
-    return count;
+    return [...this.all].filter(({ isReady }) => isReady).length;
   }
 
   /**
-   * Takes another list. Fails with STORE_ADDRESS_INVALID, and changes nothing, when a word in it is
-   * no address.
+   * Applies another list; nodes that are not in it end with `leavingError`. Fails with
+   * STORE_ADDRESS_INVALID, and changes nothing, when a word in it is not an address.
    */
   replace(words: readonly string[], leavingError: StoreError): void {
-    const addresses = words.map((word) => {
-      const address = parseNodeAddress(word);
-      if (address === undefined)
-        throw new ServiceError(
-          "STORE_ADDRESS_INVALID",
-          `Cannot use ${word} as a node of the alternative store: it is not host:port`,
-        );
-      return address;
-    });
+    const addresses = words.map(addressOf);
     const before = this.#byAddress;
     const byAddress = new Map<string, MemcachedNode>();
     this.#nodes = addresses.map((address) => {
@@ -67,21 +66,26 @@ export class NodeList {
       return node;
     });
     this.#byAddress = byAddress;
-    for (const [text, node] of before) if (!byAddress.has(text)) this.#dismiss(node, leavingError);
+    for (const [text, node] of before) {
+      if (byAddress.has(text)) continue;
+      this.#retiring.add(node);
+      void node.retire(leavingError).then(() => this.#retiring.delete(node));
+    }
   }
 
-  /** Resolves when no increment is on its way to any node. */
+  /** Resolves when no node has a pending increment. */
   async drain(): Promise<void> {
-    await Promise.all([...this.#byAddress.values(), ...this.#leaving].map((node) => node.drain()));
+    await Promise.all([...this.all, ...this.#retiring].map((node) => node.drain()));
   }
 
   /** Closes every node. */
   close(error: StoreError): void {
-    for (const node of [...this.#byAddress.values(), ...this.#leaving]) node.close(error);
+    for (const node of [...this.all, ...this.#retiring]) node.close(error);
   }
+}
 
-  #dismiss(node: MemcachedNode, error: StoreError): void {
-    this.#leaving.add(node);
-    void node.retire(error).then(() => this.#leaving.delete(node));
-  }
+function addressOf(word: string): NodeAddress {
+  const address = parseNodeAddress(word);
+  if (address !== undefined) return address;
+  throw new ServiceError("STORE_ADDRESS_INVALID", `Cannot use ${word} as a node of ${STORE}: it is not host:port`);
 }

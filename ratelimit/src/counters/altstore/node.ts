@@ -1,49 +1,45 @@
-// One node: gathers the reads and increments of each event-loop turn, writes them to a connection
-// that works, and keeps connections to it. It never waits for a node that is known to be away.
+// One node: collects the reads and increments of each event-loop turn, writes them to a connection,
+// and keeps connections open. Calls never wait for a node that is known to be away.
 import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 
-import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
+import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { Log } from "@weir/common/log/log";
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
 import type { AltstoreStatistics } from "./altstore-statistics.ts";
 import type { Call } from "./call.ts";
-import type { Command } from "./command.ts";
-import { Connection, type ConnectionListener } from "./connection.ts";
-import { GetCommand, type GetContext, KeyRead } from "./get-command.ts";
-import { IncrementCommand, type IncrementContext } from "./increment-command.ts";
+import { type CommandContext, GetCommand, IncrementCommand, KeyRead } from "./commands.ts";
+import { type Command, Connection, type ConnectionListener } from "./connection.ts";
 import type { NodeAddress } from "./node-address.ts";
 import type { NodeOptions } from "./options.ts";
 import { connectionError, replyError } from "./store-errors.ts";
 import { expiryNumber } from "./stored-value.ts";
 
 /** Waits between attempts to reach a node, in milliseconds. */
-const REDIAL_INITIAL_MS = 125;
-const REDIAL_MAX_MS = 4_000;
+const RECONNECT_INITIAL_MS = 125;
+const RECONNECT_MAX_MS = 4_000;
 
 /** Most keys of one get. A server keeps the whole line while it answers. */
 const GET_MAX_KEYS = 100;
 
-/** Keys under way on each connection from which on another one is opened. */
+/** Unanswered keys on each connection from which on another connection is opened. */
 const BUSY_KEYS = 500;
 
-/**
- * Most keys that wait or are under way at a node, reads and increments each; a key has up to 250
- * bytes.
- */
+/** Most keys that wait or are unanswered, reads and increments each; a key has up to 250 bytes. */
 const NODE_MAX_KEYS = 100_000;
 
 /** What a node works with. */
 export interface NodeDeps {
   readonly log: Log;
+  /** Log of faults that can occur at every call. */
   readonly faults: RateLimitedLog;
   readonly statistics: AltstoreStatistics;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
-  /** Hears that the node became reachable, or is no longer. */
+  /** Called when the node has become reachable or unreachable. */
   readonly changed: () => void;
 }
 
@@ -57,47 +53,47 @@ export class MemcachedNode implements ConnectionListener {
   readonly address: NodeAddress;
   readonly #deps: NodeDeps;
   readonly #options: MemcachedNodeOptions;
-  readonly #backoff: Backoff;
+  readonly #connecting: RetryLoop;
   readonly #connections = new Set<Connection>();
-  #dialling: Connection | undefined;
-  #redialTimer: NodeJS.Timeout | undefined;
+  /** The connection that is being made. */
+  #next: Connection | undefined;
   /**
-   * Why nothing can be sent; undefined while a connection works, and while one is on its way for
-   * the first time after that.
+   * Why nothing can be sent; undefined while a connection works, and during the first attempt to
+   * replace a lost one.
    */
   #failure: StoreError | undefined;
   /** What the next flush writes. */
-  #reads = new Map<string, KeyRead>();
-  #increments = new Map<string, IncrementCommand>();
+  readonly #reads = new Map<string, KeyRead>();
+  readonly #increments = new Map<string, IncrementCommand>();
   /** Increments in their second or third step. */
   #steps: IncrementCommand[] = [];
   #pendingIncrements = 0;
   readonly #drained: (() => void)[] = [];
   #isFlushScheduled = false;
   #isClosed = false;
-  readonly #flush = (): void => this.#endTurn();
-  readonly #context: GetContext & IncrementContext;
+  readonly #flush = (): void => this.#writeAll();
+  readonly #context: CommandContext;
 
   constructor(address: NodeAddress, deps: NodeDeps, options: MemcachedNodeOptions) {
     this.address = address;
     this.#deps = deps;
     this.#options = options;
     const { random, clock, statistics } = deps;
-    this.#backoff = createBackoff({
-      initialMs: REDIAL_INITIAL_MS,
-      maxMs: REDIAL_MAX_MS,
+    this.#connecting = new RetryLoop(() => this.#connect(), {
+      initialMs: RECONNECT_INITIAL_MS,
+      maxMs: RECONNECT_MAX_MS,
       factor: 1,
       jitter: true,
       random,
     });
     this.#context = {
       statistics,
-      replyError: (line: string) => replyError(address.text, line),
-      notANumber: (key: string, data: string | undefined) => this.#tellValue(key, data),
-      expiryNumber: (windowSeconds: number) =>
+      replyError: (line) => replyError(address.text, line),
+      notANumber: (key, data) => this.#reportValue(key, data),
+      expiryNumber: (windowSeconds) =>
         expiryNumber(windowSeconds + Math.floor(random() * options.expiryJitterMaxSeconds), clock()),
-      again: (command: IncrementCommand) => this.#sendAgain(command),
-      finished: (error: StoreError | undefined) => this.#finishIncrement(error),
+      again: (command) => this.#sendAgain(command),
+      finished: (error) => this.#finishIncrement(error),
     };
   }
 
@@ -113,29 +109,29 @@ export class MemcachedNode implements ConnectionListener {
 
   /** Begins to connect. */
   open(): void {
-    this.#dial();
+    this.#connecting.start();
   }
 
   /**
-   * Reads the check for its call; at once unread when the node is away. Checks of a call come one
-   * after the other.
+   * Reads the count of a check for its call; reports it as unread immediately when the node is away.
+   * The checks of a call come one after the other.
    */
   read(check: CountedCheck, call: Call): void {
-    const present = this.#reads.get(check.key);
-    if (present !== undefined) {
-      present.add(check, call);
-      return;
+    let read = this.#reads.get(check.key);
+    if (read === undefined) {
+      const error = this.#failure ?? this.#overload(this.#reads.size);
+      if (error !== undefined) {
+        call.unread(error);
+        return;
+      }
+      read = new KeyRead(check.key);
+      this.#reads.set(check.key, read);
+      this.#scheduleFlush();
     }
-    const error = this.#failure ?? this.#overload(this.#reads.size);
-    if (error !== undefined) {
-      call.unread(error);
-      return;
-    }
-    this.#reads.set(check.key, new KeyRead(check, call));
-    this.#scheduleFlush();
+    read.add(check, call);
   }
 
-  /** Adds to the check's counter in the background. */
+  /** Adds to the counter of a check in the background. */
   increment(check: CountedCheck): void {
     const present = this.#increments.get(check.key);
     if (present !== undefined) {
@@ -153,34 +149,32 @@ export class MemcachedNode implements ConnectionListener {
     this.#scheduleFlush();
   }
 
-  /**
-   * Resolves when no increment is on its way. None takes longer than a few times the time limit.
-   */
+  /** Resolves when no increment is pending. None takes longer than a few times the time limit. */
   drain(): Promise<void> {
     if (this.#pendingIncrements === 0) return Promise.resolve();
     return new Promise((resolve) => this.#drained.push(resolve));
   }
 
-  /** Ends everything once what is on its way had its time: for a node that is no longer used. */
+  /** Closes a node that is no longer used, after its pending reads and increments. */
   async retire(cause: StoreError): Promise<void> {
     await setTimeoutAsync(this.#options.timeoutMs, undefined, { ref: false }); // Reads take no longer; they have no count of their own.
     await this.drain();
     this.close(cause);
   }
 
-  /** Ends everything; reads and increments on their way fail with `cause`. */
+  /** Closes all connections; pending reads and increments fail with `cause`. */
   close(cause: StoreError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearTimeout(this.#redialTimer);
+    this.#connecting.stop();
     this.#failWaiting(cause);
-    this.#dialling?.close(cause);
+    this.#next?.close(cause);
     for (const connection of [...this.#connections]) connection.close(cause);
   }
 
   ready(connection: Connection): void {
-    this.#dialling = undefined;
-    this.#backoff.reset();
+    this.#next = undefined;
+    this.#connecting.succeeded();
     const wasReady = this.isReady;
     this.#connections.add(connection);
     this.#failure = undefined;
@@ -192,29 +186,28 @@ export class MemcachedNode implements ConnectionListener {
 
   closed(connection: Connection, error: StoreError): void {
     const wasReady = this.#connections.delete(connection);
-    if (this.#dialling === connection) this.#dialling = undefined;
+    if (this.#next === connection) this.#next = undefined;
     if (this.#isClosed) {
       this.#failure = error;
       return;
     }
-    if (this.isReady) return; // Another one works; a further one is opened when there is need.
+    if (this.isReady) return; // Another one works; a further one is opened when needed.
     if (wasReady) {
       this.#deps.log.warn("Lost a node of the alternative store", { address: this.address.text, error });
       this.#deps.changed();
     } else {
-      if (this.#failure === undefined) {
+      if (this.#failure === undefined)
         this.#deps.log.warn("Cannot reach a node of the alternative store", { address: this.address.text, error });
-      }
       this.#failWaiting(error);
     }
-    if (this.#dialling === undefined) this.#redialTimer = setTimeout(() => this.#dial(), this.#backoff.nextMs());
+    if (this.#next === undefined) this.#connecting.retry();
   }
 
-  #dial(): void {
-    if (this.#isClosed || this.#dialling !== undefined) return;
+  #connect(): void {
+    if (this.#isClosed || this.#next !== undefined) return;
     const { tls, timeoutMs } = this.#options;
     const { clock } = this.#deps;
-    this.#dialling = new Connection({ address: this.address, tls, listener: this, clock }, { timeoutMs });
+    this.#next = new Connection({ address: this.address, tls, listener: this, clock }, { timeoutMs });
   }
 
   #scheduleFlush(): void {
@@ -224,34 +217,27 @@ export class MemcachedNode implements ConnectionListener {
   }
 
   /**
-   * Writes the turn: increments first, so that reads on the same connection see them. Without a
-   * connection everything waits for `ready`.
+   * Writes what was collected: increments first, so that reads on the same connection see them.
+   * Without a connection everything waits for `ready`.
    */
-  #endTurn(): void {
+  #writeAll(): void {
     this.#isFlushScheduled = false;
     const connection = this.#pick();
     if (connection === undefined) return;
-    const commands: Command[] = [...this.#increments.values(), ...this.#steps];
-    const reads = [...this.#reads.values()];
-    for (let at = 0; at < reads.length; at += GET_MAX_KEYS) {
+    const { increments, reads } = this.#takeWaiting();
+    const commands: Command[] = increments;
+    for (let at = 0; at < reads.length; at += GET_MAX_KEYS)
       commands.push(new GetCommand(this.#context, reads.slice(at, at + GET_MAX_KEYS)));
-    }
-    this.#increments = new Map();
-    this.#steps = [];
-    this.#reads = new Map();
     if (commands.length > 0) connection.write(commands);
   }
 
-  /**
-   * The connection with the least to do. When even that one is busy, another is opened for later
-   * turns.
-   */
+  /** The connection with the smallest load. If it is busy, another is opened for later turns. */
   #pick(): Connection | undefined {
     let least: Connection | undefined;
     for (const connection of this.#connections)
       if (least === undefined || connection.load < least.load) least = connection;
     if (least !== undefined && least.load >= BUSY_KEYS && this.#connections.size < this.#options.maxConnections)
-      this.#dial();
+      this.#connect();
     return least;
   }
 
@@ -273,13 +259,18 @@ export class MemcachedNode implements ConnectionListener {
 
   #failWaiting(error: StoreError): void {
     this.#failure = error;
-    const lost = [...this.#increments.values(), ...this.#steps];
-    const reads = [...this.#reads.values()];
-    this.#increments = new Map();
-    this.#steps = [];
-    this.#reads = new Map();
-    for (const command of lost) command.lost(error);
+    const { increments, reads } = this.#takeWaiting();
+    for (const command of increments) command.lost(error);
     for (const read of reads) read.unread(error);
+  }
+
+  /** Empties what waits for the next flush. */
+  #takeWaiting(): { readonly increments: IncrementCommand[]; readonly reads: readonly KeyRead[] } {
+    const waiting = { increments: [...this.#increments.values(), ...this.#steps], reads: [...this.#reads.values()] };
+    this.#increments.clear();
+    this.#steps = [];
+    this.#reads.clear();
+    return waiting;
   }
 
   #finishIncrement(error: StoreError | undefined): void {
@@ -289,7 +280,7 @@ export class MemcachedNode implements ConnectionListener {
     for (const resolve of this.#drained.splice(0)) resolve();
   }
 
-  #tellValue(key: string, data: string | undefined): void {
+  #reportValue(key: string, data: string | undefined): void {
     this.#deps.faults.error("A counter of the alternative store is not a number and counts as 0", {
       address: this.address.text,
       key,

@@ -1,13 +1,13 @@
-// Settings of the altstore backend. Parsing the environment is in settings.ts.
+// Settings of the altstore backend.
 import type { TlsMaterial } from "@weir/common/tls/tls-files";
 
-/** Where the nodes are. */
+/** How the nodes are found. */
 export type NodeSource =
   | {
       readonly kind: "list";
       /**
-       * ALTSTORE_HOST_PORT: host:port, or a path with a "/" for a unix socket. Order matters, and a
-       * node that stands twice gets two shares.
+       * ALTSTORE_HOST_PORT: host:port, or a path with a "/" for a unix socket. The order decides which
+       * key is on which node; a node that is listed twice gets two shares.
        */
       readonly addresses: readonly string[];
     }
@@ -24,11 +24,11 @@ export type NodeSource =
 /** TLS to the nodes. */
 export interface AltstoreTlsOptions {
   /**
-   * Certificates as they are now, asked at each connect: ALTSTORE_TLS_CLIENT_CERT, _CLIENT_KEY,
+   * The current certificates, for each new connection: ALTSTORE_TLS_CLIENT_CERT, _CLIENT_KEY,
    * _CACERT.
    */
   readonly material: () => TlsMaterial;
-  /** ALTSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: the chain is verified all the same. Default false. */
+  /** ALTSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: the chain is verified in any case. Default false. */
   readonly skipHostnameVerification: boolean;
 }
 
@@ -37,8 +37,8 @@ export interface NodeOptions {
   /** ALTSTORE_TLS with its files; undefined = plain text. */
   readonly tls: AltstoreTlsOptions | undefined;
   /**
-   * ALTSTORE_MAX_IDLE_CONNS: most connections to a node. Each is shared by many calls; beyond the
-   * first they open when there is much to do. Default 2.
+   * ALTSTORE_MAX_IDLE_CONNS: most connections to a node. Many calls share each; more than one open
+   * under load only. Default 2.
    */
   readonly maxConnections: number;
   /**
@@ -57,14 +57,14 @@ export interface AltstoreCounterOptions extends NodeOptions {
    */
   readonly expiryJitterMaxSeconds: number;
   /**
-   * What a count that could not be read is: "zero" counts from nothing, so that one node's fault
-   * touches only its own counters (the field's way, for BACKEND_FAILURE_MODE=allow); "failure"
-   * fails the whole call.
+   * The value of a count that could not be read: "zero" counts from 0, so that the fault of a node
+   * affects its own counters only (as in envoyproxy/ratelimit, for BACKEND_FAILURE_MODE=allow);
+   * "failure" fails the whole call.
    */
   readonly unread: "zero" | "failure";
   /**
    * KVSTORE_STARTUP_MAX_ELAPSED_TIME: longest wait at start for the first node to answer, in
-   * milliseconds; 0 = for ever. Default 0.
+   * milliseconds; 0 = no bound. Default 0.
    */
   readonly startMaxElapsedMs: number;
 }

@@ -1,44 +1,42 @@
-// Takes the bytes of one connection apart: memcached's text protocol, strictly. It knows lines and
-// values, but not which command they answer. What it keeps between two chunks is bounded, whatever
-// the server sends.
+// Parses the bytes of one connection strictly as memcached's text protocol: lines and values. The
+// memory between two chunks is bounded, whatever the server sends.
 
-/** Longest line, in bytes without its end: a VALUE line has a key of 250, errors are a sentence. */
+/** Longest line, in bytes without its end: the key of a VALUE line has up to 250. */
 const LINE_MAX_BYTES = 1024;
 
 /**
- * Longest value that is looked at, in bytes. Counters are numbers of up to 20 digits; what is
- * longer is skipped as it comes.
+ * Longest value that is read, in bytes. Counters are numbers of up to 20 digits; a longer value is
+ * skipped.
  */
 const VALUE_MAX_BYTES = 64;
 
 /**
- * Largest item that a server can hold, in bytes (memcached -I allows up to 1 GiB). A larger length
- * is nonsense.
+ * Largest item that a server can store, in bytes (memcached -I allows up to 1 GiB).
  */
 const ITEM_MAX_BYTES = 2 ** 30;
 
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** `VALUE <key> <flags> <bytes>`, perhaps followed by a unique number that we never ask for. */
+/** `VALUE <key> <flags> <bytes>`, possibly followed by the unique number of `gets`. */
 const VALUE_LINE = /^VALUE ([^ ]+) (\d{1,10}) (\d{1,10})(?: \d{1,20})?$/;
 
 /**
- * Hears what the bytes say. A returned text is what is wrong with it: the parser stops there for
- * good and hands the text on.
+ * Receives items and lines. A returned text says what is wrong with one: the parser stops there and
+ * returns the text.
  */
 export interface ReplyListener {
   /** An item of a get. `data` is undefined when the value is longer than a counter can be. */
   value(key: string, data: string | undefined): string | undefined;
-  /** Any line that does not begin an item. */
+  /** A line that does not begin an item. */
   line(line: string): string | undefined;
 }
 
-/** An item whose value has not come in whole. */
+/** An item whose value is incomplete. */
 interface OpenItem {
   readonly key: string;
   readonly sizeBytes: number;
-  /** Bytes that are still to come, with the end of the line. */
+  /** Bytes that are missing, the end of the line included. */
   remainingBytes: number;
 }
 
@@ -55,8 +53,8 @@ export class ReplyParser {
   }
 
   /**
-   * Takes the next bytes. Returns what is wrong with them, from then on always the same; undefined
-   * = nothing.
+   * Parses the next bytes. Returns what is wrong with them, and the same from then on; undefined if
+   * nothing is.
    */
   push(chunk: Buffer): string | undefined {
     if (this.#problem !== undefined) return this.#problem;
@@ -68,20 +66,17 @@ export class ReplyParser {
       at = next ?? at;
       if (this.#isBroken()) break;
     }
-    // A copy: a slice would hold on to the whole chunk.
+    // A copy: a slice would keep the whole chunk in memory.
     this.#kept = this.#isBroken() || at === bytes.length ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
     return this.#problem;
   }
 
-  /**
-   * A method, because the field changes in the middle of a loop where the compiler does not expect
-   * it.
-   */
+  /** A method, because the compiler assumes that the field does not change within the loop. */
   #isBroken(): boolean {
     return this.#problem !== undefined;
   }
 
-  /** Where the line ends; undefined when it has not come in whole. */
+  /** The end of the line; undefined when the line is incomplete. */
   #takeLine(bytes: Buffer, at: number): number | undefined {
     const end = bytes.indexOf(LF, at);
     if ((end === -1 ? bytes.length : end) - at > LINE_MAX_BYTES + 1) {
@@ -106,12 +101,11 @@ export class ReplyParser {
     else this.#item = { key: match[1] ?? "", sizeBytes, remainingBytes: sizeBytes + 2 };
   }
 
-  /** Where the value or its part ends; undefined when a short value has not come in whole. */
+  /** The end of the value or of its part; undefined when a short value is incomplete. */
   #takeData(item: OpenItem, bytes: Buffer, at: number): number | undefined {
     const available = bytes.length - at;
     const isLong = item.sizeBytes > VALUE_MAX_BYTES;
-    // Of a long value everything but the end of the line goes at once, so that nothing of it is
-    // kept.
+    // A long value is skipped up to the end of its line, so that none of it is kept.
     if (isLong && item.remainingBytes > 2) {
       const skipped = Math.min(available, item.remainingBytes - 2);
       item.remainingBytes -= skipped;

@@ -1,8 +1,7 @@
-// Finds nodes by an SRV record: takes the name of the record apart and puts the answers in an order
-// on which every pod agrees. How a name is looked up is handed in.
+// Finds nodes by an SRV record, in an order on which all pods agree.
 import { ServiceError } from "@weir/common/errors/service-error";
 
-/** `_service._proto.name`, as the field takes it apart. */
+/** `_service._proto.name`, as envoyproxy/ratelimit parses it. */
 const SRV_NAME = /^_(?<service>.+?)\._(?<proto>.+?)\.(?<name>.+)$/;
 
 /** The parts of a record's name. */
@@ -21,7 +20,7 @@ export interface SrvAnswer {
 /** Looks an SRV record up by its whole name. */
 export type ResolveSrv = (record: string) => Promise<readonly SrvAnswer[]>;
 
-/** The parts, or the field's text of what is wrong. */
+/** The parts, or the message of envoyproxy/ratelimit for what is wrong. */
 export function parseSrvName(
   record: string,
 ): { readonly ok: true; readonly parts: SrvParts } | { readonly ok: false; readonly problem: string } {
@@ -33,8 +32,8 @@ export function parseSrvName(
 }
 
 /**
- * The nodes as `target:port`, sorted as the field sorts them: as text, with the dot that ends a
- * whole name in DNS.
+ * The nodes as `target:port`, sorted as envoyproxy/ratelimit sorts them: as text, with the dot that
+ * ends an absolute name in DNS.
  */
 export function nodesOfAnswers(answers: readonly SrvAnswer[]): readonly string[] {
   return answers
@@ -47,8 +46,8 @@ export function nodesOfAnswers(answers: readonly SrvAnswer[]): readonly string[]
 }
 
 /**
- * Looks the nodes up. Fails with STORE_UNAVAILABLE when the record cannot be found or has no
- * answer.
+ * Looks up the nodes. Fails with STORE_UNAVAILABLE when the record cannot be found or has no
+ * answers.
  */
 export async function lookUpNodes(record: string, resolveSrv: ResolveSrv): Promise<readonly string[]> {
   let answers: readonly SrvAnswer[];

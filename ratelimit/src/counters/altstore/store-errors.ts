@@ -1,11 +1,13 @@
-// Makes errors of this backend from what sockets and servers say.
-import { reasonOf } from "../connection-errors.ts";
-import { StoreError } from "../store-error.ts";
+// Makes the errors of this backend from errors of sockets and answers of servers.
+import { reasonOf, StoreError } from "../store-error.ts";
 import { excerpt } from "./reply-parser.ts";
+
+/** The store, for messages. */
+export const STORE = "the alternative store";
 
 /** The error of a connection that cannot be made or was lost. */
 export function connectionError(address: string, cause: unknown): StoreError {
-  return new StoreError("STORE_UNAVAILABLE", `Cannot reach the alternative store ${address}: ${reasonOf(cause)}`, {
+  return new StoreError("STORE_UNAVAILABLE", `Cannot reach ${STORE} ${address}: ${reasonOf(cause)}`, {
     cause,
     transient: true,
   });
@@ -18,17 +20,7 @@ export function replyError(address: string, line: string): StoreError {
   });
 }
 
-/** The error of a backend that is ending. */
-export function stoppingError(): StoreError {
-  return new StoreError("STORE_UNAVAILABLE", "Cannot count on the alternative store: the backend is stopping", {
-    transient: true,
-  });
-}
-
-/** The error of a call with a key that memcached cannot hold; `problem` stands behind "the key". */
+/** The error of a call with a key that memcached cannot store; `problem` follows "the key". */
 export function keyError(key: string, problem: string): StoreError {
-  return new StoreError(
-    "STORE_KEY_INVALID",
-    `Cannot count on the alternative store: the key ${problem}; it is ${excerpt(key)}`,
-  );
+  return new StoreError("STORE_KEY_INVALID", `Cannot count on ${STORE}: the key ${problem}; it is ${excerpt(key)}`);
 }

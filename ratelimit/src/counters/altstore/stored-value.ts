@@ -1,4 +1,4 @@
-// What stands at a key and for how long: the numbers, keys and times of memcached. Pure.
+// The keys, numbers and expiry times of memcached.
 
 /** Longest key, in bytes: memcached's. */
 const KEY_MAX_BYTES = 250;
@@ -7,14 +7,13 @@ const KEY_MAX_BYTES = 250;
 const UNIT_MAX_BYTES = 3;
 
 /**
- * Longest expiry that memcached takes as a length of time, in seconds (30 days); a larger number it
- * reads as a date.
+ * Longest expiry that memcached reads as a duration, in seconds (30 days); a larger number is a
+ * date.
  */
 const RELATIVE_EXPIRY_MAX_SECONDS = 2_592_000;
 
 /**
- * A number as `incr` stores it; after a shorter one has replaced a longer one there are spaces
- * behind it.
+ * A number as `incr` stores it; spaces follow it after a shorter one has replaced a longer one.
  */
 const NUMBER = /^(\d{1,20}) *$/;
 
@@ -22,7 +21,7 @@ const NUMBER = /^(\d{1,20}) *$/;
 const SPACE = 0x20;
 const DELETE = 0x7f;
 
-/** Why memcached cannot hold the key, to stand behind "the key"; undefined when it can. */
+/** Why memcached cannot store the key, to follow "the key"; undefined when it can. */
 export function findKeyProblem(key: string): string | undefined {
   if (key.length * UNIT_MAX_BYTES > KEY_MAX_BYTES) {
     const bytes = Buffer.byteLength(key);
@@ -38,14 +37,14 @@ export function findKeyProblem(key: string): string | undefined {
 }
 
 /**
- * The count in a stored value, no larger than the largest exact number; undefined when it is none.
+ * The count in a stored value, at most the largest exact integer; undefined when it is not a number.
  */
 export function parseCount(data: string): number | undefined {
   const digits = NUMBER.exec(data)?.[1];
   return digits === undefined ? undefined : Math.min(Number(digits), Number.MAX_SAFE_INTEGER);
 }
 
-/** The expiry to send with a key that should live for so many seconds. */
+/** The expiry to send with a key that has to live for so many seconds. */
 export function expiryNumber(ttlSeconds: number, nowMs: number): number {
   return ttlSeconds > RELATIVE_EXPIRY_MAX_SECONDS ? Math.floor(nowMs / 1000) + ttlSeconds : ttlSeconds;
 }

@@ -1,5 +1,5 @@
-// Where a server of a store is and how to introduce oneself there, from KVSTORE_URL,
-// KVSTORE_SOCKET_TYPE and KVSTORE_AUTH. Pure: nothing is looked up.
+// Parses the address and the credentials of a server from KVSTORE_URL, KVSTORE_SOCKET_TYPE and
+// KVSTORE_AUTH.
 import { Secret } from "@weir/common/settings/secret";
 import type { KvstoreServerOptions } from "./options.ts";
 
@@ -10,7 +10,8 @@ const DEFAULT_PORT = 6379;
 const PORT_MAX = 65_535;
 
 /**
- * `redis://user:password@host:port/database`; the password may hold an "@", so the last one counts.
+ * `redis://user:password@host:port/database`; the password may contain an "@", so the last one
+ * counts.
  */
 const REDIS_URL = /^(?<scheme>rediss?):\/\/(?:(?<credentials>.*)@)?(?<place>[^@/?#]*)(?:\/(?<database>\d*))?$/i;
 
@@ -23,7 +24,7 @@ const LIST_MAX = 1000;
 /** `host:port`, `[::1]:port`, `host` or `:port`. */
 const HOST_PORT = /^(?:\[(?<six>[0-9a-fA-F:.%]+)\]|(?<host>[^:[\]/@\s]*))(?::(?<port>\d{1,5}))?$/;
 
-/** A server and what to say to it. */
+/** The address of a server, and how to authenticate there. */
 export interface KvstoreAddress {
   readonly target:
     | { readonly kind: "unix"; readonly path: string }
@@ -33,11 +34,11 @@ export interface KvstoreAddress {
   /** Arguments of AUTH: a password, or a user and a password; undefined = none. */
   readonly auth: readonly Secret[] | undefined;
   readonly database: number;
-  /** The server for messages: no credentials in it. */
+  /** The server for messages, without credentials. */
   readonly text: string;
 }
 
-/** An address, or what is wrong with the settings: a text that holds no secret. */
+/** An address, or what is wrong with the settings: a text without secrets. */
 export type ParsedAddress =
   { readonly ok: true; readonly address: KvstoreAddress } | { readonly ok: false; readonly problem: string };
 
@@ -83,8 +84,8 @@ export function parseAuth(auth: Secret): readonly Secret[] {
 }
 
 /**
- * An address for a server that another one named. It is introduced to, and spoken to, as the
- * setting's own servers are.
+ * The address of a server that another one has named. Its credentials and TLS are those of the
+ * setting's own servers.
  */
 export function addressOf(
   place: { readonly host: string; readonly port: number },
@@ -110,8 +111,7 @@ function parsePath(url: string, auth: readonly Secret[] | undefined): ParsedAddr
   if (path === "") return { ok: false, problem: "it must be the path of a unix socket, and it is empty" };
   if (/^[^/]*:\d+$/.test(path))
     return { ok: false, problem: "it must be the path of a unix socket; for host:port set the socket type to tcp" };
-  // Text before an "@" may be a password in an address that lacks its scheme, and a path shows in
-  // messages.
+  // Text before an "@" may be a password in an address without scheme, and messages contain paths.
   if (/^[^./].*@/s.test(path))
     return {
       ok: false,
@@ -151,7 +151,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // Not percent-encoded, so it means itself.
+    return text; // Not percent-encoded: taken literally.
   }
 }
 

@@ -1,26 +1,25 @@
 // The interface of deployment types: one server, a primary that sentinels name, or the nodes of a
-// cluster. Each has a folder of its own, made of the shared parts beside this file;
-// kvstore-counter.ts works over two of them and knows neither.
+// cluster.
 import type { Log } from "@weir/common/log/log";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
 
-/** Where counters live: a server or several that act as one. */
+/** A place for counters: one server, or several that act as one. */
 export interface Deployment {
   /**
-   * Waits until it can count; with `maxElapsedMs` above 0 not longer than that. Fails with
+   * Waits until it can count, at most `maxElapsedMs` if that is above 0. Fails with
    * STORE_UNAVAILABLE, and is closed then.
    */
   start(maxElapsedMs: number): Promise<void>;
   /** Fails what is waiting and closes all connections. */
   close(): void;
-  /** Why a check of this key cannot even wait, asked before anything of its call is added. */
+  /** Why a check of this key cannot even wait; asked before any check of its call is added. */
   refusal(nowMs: number, key: string): StoreError | undefined;
   /**
-   * Takes one check of a call to increment; the batch has been told how many checks are pending.
-   * Answers it in time, whatever the store does.
+   * Adds one check of a call to increment; the batch knows the number of pending checks. Answers it
+   * in time, even if the store does not.
    */
   add(check: CountedCheck, batch: CountBatch, nowMs: number): void;
   /**
@@ -37,11 +36,11 @@ export interface DeploymentDeps {
   readonly clock: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
-  /** Hears the number of connections that work, at each change. */
+  /** Receives the number of working connections at each change. */
   readonly connections: (active: number) => void;
 }
 
-/** What is particular to one of the two deployments. */
+/** Options of one of the two deployments. */
 export interface DeploymentOptions {
   readonly server: KvstoreServerOptions;
   readonly counter: KvstoreCounterOptions;

@@ -1,6 +1,5 @@
-// The kvstore backend: INCRBY and EXPIRE as in the field, so that pods of both kinds can share a
-// store. Counters of the unit SECOND may live in a deployment of their own. It knows no deployment
-// type.
+// The kvstore backend: INCRBY and EXPIRE as in envoyproxy/ratelimit, so that both can share a
+// store. Counters of the unit SECOND may be in a deployment of their own.
 import type { CountBatch, Counter } from "../counter.ts";
 import type { CreateDeployment, Deployment, DeploymentDeps } from "./deployment.ts";
 import type { KvstoreCounterOptions } from "./options.ts";
@@ -9,8 +8,8 @@ import type { KvstoreCounterOptions } from "./options.ts";
 const SECOND = 1;
 
 /**
- * What the backend works with; `connections` hears the smaller number of working connections of the
- * two deployments, at each change.
+ * What the backend works with. `connections` receives the smaller number of working connections of
+ * the two deployments, at each change.
  */
 export interface KvstoreCounterDeps extends DeploymentDeps {
   /** Makes the deployment of the type that the options name. */
@@ -62,7 +61,7 @@ class KvstoreCounter implements Counter {
   }
 
   async start(): Promise<void> {
-    // The per-second deployment first, as in the field.
+    // The per-second deployment first, as in envoyproxy/ratelimit.
     await this.#perSecond?.start(this.#maxElapsedMs);
     try {
       await this.#main.start(this.#maxElapsedMs);
@@ -81,7 +80,7 @@ class KvstoreCounter implements Counter {
     const nowMs = this.#clock();
     if (!this.#accept(batch, nowMs)) return;
     for (const check of batch.checks) {
-      if (batch.pending <= 0) return; // A deployment has failed the call at once: nothing more of it is counted.
+      if (batch.pending <= 0) return; // A deployment has failed the call: nothing more of it is counted.
       this.#deploymentOf(check.windowSeconds).add(check, batch, nowMs);
     }
   }

@@ -1,5 +1,4 @@
-// Settings of the kvstore backend, which every deployment type of it shares. Parsing the
-// environment is in settings.ts.
+// Settings of the kvstore backend, for all deployment types.
 import type { Secret } from "@weir/common/settings/secret";
 import type { TlsMaterial } from "@weir/common/tls/tls-files";
 
@@ -8,51 +7,51 @@ export interface KvstoreServerOptions {
   /** KVSTORE_TYPE. Default "single". */
   readonly type: "single" | "sentinel" | "cluster";
   /**
-   * KVSTORE_SOCKET_TYPE, for the type single; the others speak TCP whatever it says. Default
-   * "unix", as in the field.
+   * KVSTORE_SOCKET_TYPE, for the type single; the others always use TCP. Default "unix", as in
+   * envoyproxy/ratelimit.
    */
   readonly socketType: "unix" | "tcp";
   /**
    * KVSTORE_URL. Single: a path for "unix", host:port for "tcp", or
    * redis://user:password@host:port/database for either. Sentinel: the name of the primary and then
-   * sentinels, separated by commas. Cluster: nodes, separated by commas. A secret, for it may hold
-   * one.
+   * sentinels, separated by commas. Cluster: nodes, separated by commas. A secret, because it may
+   * contain a password.
    */
   readonly url: Secret;
-  /** KVSTORE_AUTH: `password` or `user:password`; wins over the URL. */
+  /** KVSTORE_AUTH: `password` or `user:password`; has precedence over the URL. */
   readonly auth: Secret | undefined;
   /** KVSTORE_SENTINEL_AUTH: the same for the sentinels themselves, for the type sentinel. */
   readonly sentinelAuth: Secret | undefined;
   /** KVSTORE_TLS with its files; undefined = plain text. */
   readonly tls: KvstoreTlsOptions | undefined;
   /**
-   * KVSTORE_POOL_SIZE: connections, each shared by many calls. Default 10 in the field; one is
-   * enough for a single event loop.
+   * KVSTORE_POOL_SIZE: connections, each shared by many calls. Default 10, as in
+   * envoyproxy/ratelimit; one is enough for a single event loop.
    */
   readonly poolSize: number;
-  /** KVSTORE_PIPELINE_WINDOW and _LIMIT: how increments are gathered. */
+  /** KVSTORE_PIPELINE_WINDOW and _LIMIT: how increments are batched. */
   readonly pipeline: PipelineOptions;
   /**
    * KVSTORE_CLUSTER_PIPELINE_PARALLELISM, for the type cluster: 0 = as many as the pool is large.
    * Default 1.
    */
   readonly clusterPipelineParallelism: number;
-  /** KVSTORE_TIMEOUT: longest wait for a connection to stand, in milliseconds. Default 10000. */
+  /** KVSTORE_TIMEOUT: longest wait for a connection, in milliseconds. Default 10000. */
   readonly connectTimeoutMs: number;
 }
 
-/** When gathered commands are written. */
+/** When batched commands are written. */
 export interface PipelineOptions {
   /**
-   * KVSTORE_PIPELINE_WINDOW: the flush interval of what is gathered, in milliseconds. 0, the
-   * default, flushes at the end of each event-loop turn. From 1 ms on it is the delay of a timer.
-   * Timers know no less, so a shorter window, such as 150us, spans event-loop turns for as long as
-   * they bring further calls, and ends with the first turn that brings none, or when it is over.
+   * KVSTORE_PIPELINE_WINDOW: the flush interval of the open batch, in milliseconds. 0, the default,
+   * flushes at the end of each event-loop turn. From 1 ms on it is the delay of a timer. A shorter
+   * window, such as 150us, spans event-loop turns as long as they bring further calls, and ends
+   * with the first turn that brings none, or when it is over.
    */
   readonly windowMs: number;
   /**
-   * KVSTORE_PIPELINE_LIMIT: most commands that are gathered before they are flushed, an EXPIRE
-   * counted with its INCRBY; 0 = no limit, the default.
+   * KVSTORE_PIPELINE_LIMIT: most commands in a batch, an EXPIRE counted with its INCRBY; 0 = no
+   * limit, the default.
    */
   readonly limit: number;
 }
@@ -60,22 +59,21 @@ export interface PipelineOptions {
 /** TLS to the store. */
 export interface KvstoreTlsOptions {
   /**
-   * Certificates as they are now, asked at each connect, so that reloaded files are used:
-   * KVSTORE_TLS_CLIENT_CERT, _CLIENT_KEY, _CACERT.
+   * The current certificates, for each new connection: KVSTORE_TLS_CLIENT_CERT, _CLIENT_KEY,
+   * _CACERT.
    */
   readonly material: () => TlsMaterial;
-  /** KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: the chain is verified all the same. Default false. */
+  /** KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: the chain is verified in any case. Default false. */
   readonly skipHostnameVerification: boolean;
 }
 
 /** Settings of the backend as a whole. */
 export interface KvstoreCounterOptions {
   readonly main: KvstoreServerOptions;
-  /** KVSTORE_PERSECOND: where counters of the unit SECOND live; undefined = on the main server. */
+  /** KVSTORE_PERSECOND: the server for counters of the unit SECOND; undefined = the main server. */
   readonly perSecond: KvstoreServerOptions | undefined;
   /**
-   * KVSTORE_COMMAND_TIMEOUT: longest wait of a call for its answer, in milliseconds, whatever the
-   * store does. Default 1000.
+   * KVSTORE_COMMAND_TIMEOUT: longest wait of a call for its answer, in milliseconds. Default 1000.
    */
   readonly commandTimeoutMs: number;
   /**
@@ -84,8 +82,8 @@ export interface KvstoreCounterOptions {
    */
   readonly expiryJitterMaxSeconds: number;
   /**
-   * KVSTORE_STARTUP_INITIAL_INTERVAL (1s), _MAX_INTERVAL (30s), _MAX_ELAPSED_TIME (0 = for ever):
-   * waiting for the store at start.
+   * KVSTORE_STARTUP_INITIAL_INTERVAL (1s), _MAX_INTERVAL (30s), _MAX_ELAPSED_TIME (0 = no bound):
+   * the wait for the store at the start.
    */
   readonly startup: { readonly initialMs: number; readonly maxMs: number; readonly maxElapsedMs: number };
 }

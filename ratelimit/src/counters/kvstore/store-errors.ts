@@ -1,11 +1,9 @@
-// Makes errors of this backend from what ioredis and sockets throw, and says which replies mean
-// that the connection itself is of no use.
-import { reasonOf } from "../connection-errors.ts";
-import { StoreError } from "../store-error.ts";
+// Makes the errors of this backend from errors of ioredis and of sockets.
+import { reasonOf, StoreError } from "../store-error.ts";
 
 /**
- * Replies of a server that will refuse everything on this connection: a demoted primary, one that
- * is loading, a lost login.
+ * Replies of a server that will refuse every command on this connection: a demoted primary, one
+ * that is loading, a lost login.
  */
 const USELESS_CONNECTION = /^(?:READONLY|LOADING|MASTERDOWN|NOAUTH|NOPERM|WRONGPASS)\b/;
 
@@ -26,7 +24,7 @@ export function replyError(address: string, cause: unknown): StoreError {
 }
 
 /**
- * Whether a reply means that the connection should be made anew, perhaps to another server behind
+ * Whether a reply means that the connection must be replaced, perhaps by one to another server with
  * the same name.
  */
 export function isUselessConnection(cause: unknown): boolean {

@@ -1,22 +1,21 @@
-// Counters inside the process: exact, gone when it ends, and seen by no other replica. For one
-// replica and for trying things out. Memory is bounded by a number of keys, and windows that ended
-// are dropped whole: no key has a timer.
+// Counters in the memory of the process: exact, lost when it ends, not shared with replicas. The
+// number of keys is bounded, and ended windows are dropped as a whole: no key has a timer.
 import { hash } from "node:crypto";
 import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
 
 /**
- * Longest key that is held as it is, in UTF-16 units; of a longer one, which a request may make of
- * megabytes, its digest.
+ * Longest key that is stored as it is, in UTF-16 units; of a longer one, up to megabytes, the
+ * digest is.
  */
 const KEY_MAX_LENGTH = 256;
 
 /** Settings of the memory backend. */
 export interface MemoryCounterOptions {
   /**
-   * MEMORY_MAX_KEYS: most counters held at a time, about 150 bytes each and never more than 700. A
-   * full table refuses new keys (STORE_FULL) and goes on counting the known ones: forgetting a
-   * count would let callers through who are over their limit. Default 1000000.
+   * MEMORY_MAX_KEYS: most counters, about 150 bytes each and never more than 700. A full table
+   * refuses new keys (STORE_FULL) and counts the known ones: deleting a count would admit callers
+   * over their limit. Default 1000000.
    */
   readonly maxKeys: number;
 }
@@ -24,7 +23,7 @@ export interface MemoryCounterOptions {
 /** The counts of one window. */
 interface Window {
   readonly startSeconds: number;
-  /** Cells, so that an increment looks its key up once. */
+  /** Mutable cells, so that an increment looks up its key once. */
   readonly counts: Map<string, Cell>;
 }
 
@@ -34,8 +33,8 @@ interface Cell {
 }
 
 /**
- * The windows of one length. The previous one stays until the next turn, for calls that began
- * before it and for clocks that step back.
+ * The windows of one length. The previous one is kept until the next window begins, for calls that
+ * began before and for clocks that are set back.
  */
 interface Track {
   current: Window;
@@ -43,8 +42,8 @@ interface Track {
 }
 
 /**
- * Creates the memory backend. `clock` gives milliseconds since the epoch; it is asked only when the
- * table is full.
+ * Creates the memory backend. `clock` returns milliseconds since the epoch; it is called only when
+ * the table is full.
  */
 export function createMemoryCounter(options: MemoryCounterOptions, clock: () => number = Date.now): Counter {
   return new MemoryCounter(options.maxKeys, clock);
@@ -55,7 +54,7 @@ class MemoryCounter implements Counter {
   readonly errorType = "memory_error";
   readonly #maxKeys: number;
   readonly #clock: () => number;
-  /** By window length in seconds: as many entries as there are units. */
+  /** By window length in seconds: one entry per unit. */
   readonly #tracks = new Map<number, Track>();
 
   constructor(maxKeys: number, clock: () => number) {
@@ -80,7 +79,7 @@ class MemoryCounter implements Counter {
   }
 
   /**
-   * Adds to a counter and writes the sum to the check; false when the key is new and the table
+   * Adds to a counter and sets the sum on the check; false when the key is new and the table is
    * full.
    */
   #increment(check: CountedCheck): boolean {

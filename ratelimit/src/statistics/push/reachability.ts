@@ -1,42 +1,42 @@
-// Tells the log whether a statistics server can be reached: one line per change, however often it
-// is tried.
-import { describeError } from "@weir/common/errors/service-error";
+// Logs whether a statistics server takes what is sent to it.
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
-/** What is known of a server. */
+/** Shortest time between two warnings about the same problem, in milliseconds. */
+const WARNING_INTERVAL_MS = 60_000;
+
+/** The state of a server, as far as known. */
 export class Reachability {
   readonly #log: Log;
+  readonly #warnings: RateLimitedLog;
   readonly #address: string;
-  #state: "unknown" | "reached" | "lost" = "unknown";
-  #isFullReported = false;
+  #isReached = false;
 
   constructor(log: Log, address: string) {
     this.#log = log;
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
     this.#address = address;
   }
 
-  /** It takes what is sent. */
+  /** Notes that the server takes what is sent. */
   reached(): void {
-    if (this.#state === "reached") return;
-    this.#state = "reached";
-    this.#isFullReported = false;
-    this.#log.info("sending statistics", { to: this.#address });
+    if (this.#isReached) return;
+    this.#isReached = true;
+    this.#warnings.clear();
+    this.#log.info("Sending statistics", { to: this.#address });
   }
 
-  /** It cannot be reached, or was lost. */
+  /** Notes that the server cannot be reached, or was lost. */
   lost(error: unknown): void {
-    if (this.#state === "lost") return;
-    this.#state = "lost";
-    this.#log.warn("cannot send statistics, trying on; counters are kept meanwhile", {
+    this.#isReached = false;
+    this.#warnings.warn("Cannot send statistics, counters are kept until the server is back", {
       to: this.#address,
-      error: describeError(error),
+      error,
     });
   }
 
-  /** It is there, but takes less than there is to send; told once until it is lost. */
+  /** Notes that the server takes less than there is to send. */
   full(): void {
-    if (this.#isFullReported) return;
-    this.#isFullReported = true;
-    this.#log.warn("statistics are dropped: the server takes less than there is to send", { to: this.#address });
+    this.#warnings.warn("Dropped statistics, the server is too slow", { to: this.#address });
   }
 }

@@ -1,19 +1,19 @@
-// Lines to a server over TCP. The connection is made again whenever it is lost; a server that is
-// away or does not read costs the queue's bound of memory and nothing else. What a lost connection
-// had not finished sending is given up: sent twice, it would be counted twice.
+// Sends lines to a server over TCP, in bounded memory. Reconnects when the connection is lost; what
+// was not completely sent is dropped, because sent twice it would count twice.
 import { connect, type Socket } from "node:net";
+import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { Log } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
 import type { LineChannel } from "./line-channel.ts";
 import { PacketQueue } from "./packet-queue.ts";
 import { Reachability } from "./reachability.ts";
 
-/** Bytes that are written at once, as the reference's buffer. */
+/** Bytes of a packet; envoyproxy/ratelimit has a buffer of this size. */
 const PACKET_MAX_BYTES = 65_536;
 
 /**
- * Longest wait for a connection, for a write, and before the next attempt, in milliseconds; the
- * reference's numbers.
+ * Longest wait for a connection, for a write, and before the next attempt, in milliseconds; as in
+ * envoyproxy/ratelimit.
  */
 const CONNECT_TIMEOUT_MS = 1500;
 const WRITE_TIMEOUT_MS = 1000;
@@ -22,7 +22,7 @@ const RECONNECT_MS = 3000;
 /** Longest time that closing waits for the last statistics to leave, in milliseconds. */
 const CLOSE_MAX_MS = 1000;
 
-/** Where to, and times for tests. */
+/** The address of the server, and times for tests. */
 export interface TcpChannelOptions {
   readonly host: string;
   readonly port: number;
@@ -41,45 +41,34 @@ type State =
   | { readonly kind: "closed" }
   | { readonly kind: "connecting"; readonly socket: Socket }
   | { readonly kind: "connected"; readonly socket: Socket; writeTimer: NodeJS.Timeout | undefined }
-  | { readonly kind: "waiting"; readonly timer: NodeJS.Timeout };
+  | { readonly kind: "waiting" };
 
 class TcpChannel implements LineChannel {
   readonly address: string;
   readonly #options: TcpChannelOptions;
   readonly #reachability: Reachability;
   readonly #queue = new PacketQueue(PACKET_MAX_BYTES);
+  readonly #connecting: RetryLoop;
   #state: State = { kind: "closed" };
-  /** Set while closing: called when nothing is left to send, or no way to send it. */
+  /** Set while closing: called when nothing is left to send, or the connection is lost. */
   #onIdle: (() => void) | undefined;
 
   constructor(log: Log, options: TcpChannelOptions) {
     this.#options = options;
     this.address = formatAddress(options);
     this.#reachability = new Reachability(log, this.address);
+    const waitMs = options.reconnectMs ?? RECONNECT_MS;
+    this.#connecting = new RetryLoop(() => this.#connect(), {
+      initialMs: waitMs,
+      maxMs: waitMs,
+      factor: 0,
+      jitter: false,
+      random: Math.random,
+    });
   }
 
   open(): void {
-    const { host, port } = this.#options;
-    const socket = connect({ host, port, noDelay: true });
-    let reason: unknown = new Error("the server closed the connection");
-    const timer = setTimeout(
-      () => socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`)),
-      CONNECT_TIMEOUT_MS,
-    );
-    this.#state = { kind: "connecting", socket };
-    socket.on("connect", () => {
-      clearTimeout(timer);
-      this.#state = { kind: "connected", socket, writeTimer: undefined };
-      this.#reachability.reached();
-      this.#send();
-    });
-    socket.on("error", (error) => (reason = error));
-    socket.on("close", () => {
-      clearTimeout(timer);
-      this.#lose(socket, reason);
-    });
-    // Servers do not answer; whatever one says is read, so that its end is noticed.
-    socket.resume();
+    this.#connecting.start();
   }
 
   isReady(): boolean {
@@ -106,17 +95,41 @@ class TcpChannel implements LineChannel {
     await this.#idle();
     const state = this.#state;
     this.#state = { kind: "closed" };
-    if (state.kind === "waiting") clearTimeout(state.timer);
+    this.#connecting.stop();
     if (state.kind === "connecting") state.socket.destroy();
     if (state.kind !== "connected") return;
     clearTimeout(state.writeTimer);
     const { promise: gone, resolve } = Promise.withResolvers<void>();
     state.socket.once("close", () => resolve());
-    // Ends after what was written; what hangs even then is cut off.
+    // Ends after what was written; a connection that hangs even then is cut.
     const timer = setTimeout(() => state.socket.destroy(), CLOSE_MAX_MS);
     state.socket.destroySoon();
     await gone;
     clearTimeout(timer);
+  }
+
+  #connect(): void {
+    const { host, port } = this.#options;
+    const socket = connect({ host, port, noDelay: true });
+    let reason: unknown = new Error("the server closed the connection");
+    const timer = setTimeout(
+      () => socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`)),
+      CONNECT_TIMEOUT_MS,
+    );
+    this.#state = { kind: "connecting", socket };
+    socket.on("connect", () => {
+      clearTimeout(timer);
+      this.#state = { kind: "connected", socket, writeTimer: undefined };
+      this.#reachability.reached();
+      this.#send();
+    });
+    socket.on("error", (error) => (reason = error));
+    socket.on("close", () => {
+      clearTimeout(timer);
+      this.#lose(socket, reason);
+    });
+    // Servers do not answer; any data is read, so that the end of the connection is noticed.
+    socket.resume();
   }
 
   /** Writes the next packet; one at a time, so that each has its time limit. */
@@ -145,12 +158,13 @@ class TcpChannel implements LineChannel {
     const state = this.#state;
     if ((state.kind !== "connecting" && state.kind !== "connected") || state.socket !== socket) return;
     if (state.kind === "connected") clearTimeout(state.writeTimer);
-    this.#state = { kind: "waiting", timer: setTimeout(() => this.open(), this.#options.reconnectMs ?? RECONNECT_MS) };
+    this.#state = { kind: "waiting" };
+    this.#connecting.retry();
     this.#reachability.lost(reason);
     this.#onIdle?.();
   }
 
-  /** Resolves when everything is sent, or there is no way, or the time is over. */
+  /** Resolves when everything is sent, the connection is lost, or the time is over. */
   async #idle(): Promise<void> {
     const state = this.#state;
     if (state.kind !== "connected" || (state.writeTimer === undefined && this.#queue.isEmpty)) return;

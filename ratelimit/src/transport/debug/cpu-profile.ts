@@ -1,15 +1,15 @@
-// A CPU profile of V8 as one that `go tool pprof` reads. Taking it is profiles.ts' matter.
+// Converts a CPU profile of V8 to one that `go tool pprof` reads.
 import type { Profiler } from "node:inspector/promises";
 
 import { type LocationId, ProfileBuilder } from "./profile-builder.ts";
 
-/** Frames of V8 that are no work: the bottom of every stack, and waiting. */
+/** Frames of V8 without work: the bottom of every stack, and waiting. */
 const ROOT = "(root)";
 const IDLE = "(idle)";
 
 const NANOSECONDS_PER_MICROSECOND = 1000;
 
-/** A node of the tree of calls, and what was seen of it. */
+/** A node of the tree of calls with its samples. */
 interface Seen {
   readonly node: Profiler.ProfileNode;
   readonly parent: Seen | undefined;
@@ -17,7 +17,7 @@ interface Seen {
   microseconds: number;
 }
 
-/** How the profile was taken. */
+/** The circumstances of the profile. */
 export interface CpuProfileFacts {
   /** Time between two samples, in microseconds. */
   readonly intervalUs: number;
@@ -59,10 +59,7 @@ function treeOf(nodes: readonly Profiler.ProfileNode[]): ReadonlyMap<number, See
   return seen;
 }
 
-/**
- * A sample stands for the time until the next one. V8 sorts them, but times may still step back by
- * a little.
- */
+/** A sample counts for the time until the next one. Times of V8 may step back by a little. */
 function countSamples(profile: Profiler.Profile, seen: ReadonlyMap<number, Seen>): void {
   const { samples = [], timeDeltas = [], startTime, endTime } = profile;
   let atUs = startTime;
@@ -75,10 +72,7 @@ function countSamples(profile: Profiler.Profile, seen: ReadonlyMap<number, Seen>
   }
 }
 
-/**
- * One for each line that was seen running; what V8 gives no line for counts at the function's
- * first.
- */
+/** Adds a sample for each line that ran; samples without a line count at the function's first. */
 function addSamples(builder: ProfileBuilder, { node, parent, samples, microseconds }: Seen): void {
   const callers = stackOf(builder, parent);
   const perSample = (microseconds * NANOSECONDS_PER_MICROSECOND) / samples;

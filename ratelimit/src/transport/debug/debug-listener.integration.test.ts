@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { parseRuleFile } from "../../config/files/rule-file.ts";
 import { createHealth, type Health } from "../../health/health.ts";
-import { compileRules } from "../../rules/compile.ts";
-import type { RuleSet } from "../../rules/rule-set.ts";
+import { compileRules, type RuleSet } from "@weir/limits/rules/compile";
+import { attachKeys } from "@weir/limits/rules/configuration.suite";
 import { createServiceStatistics } from "../../statistics/service-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
 import { DebugListener } from "./debug-listener.ts";
@@ -18,7 +18,7 @@ descriptors:
 describe("DebugListener", () => {
   let store: StatisticsStore;
   let health: Health;
-  let rules: RuleSet | undefined;
+  let rules: Pick<RuleSet<unknown>, "dump"> | undefined;
   let listener: DebugListener;
 
   beforeEach(async () => {
@@ -58,7 +58,7 @@ describe("DebugListener", () => {
     expect(await get("/rlconfig")).toBe("200 ");
     const file = parseRuleFile("rules.yaml", RULES);
     if (!file.ok) throw file.error;
-    rules = compileRules([file.model], { statistics: store });
+    rules = compileRules([file.model], attachKeys);
     expect(await get("/rlconfig")).toBe(
       "200 foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: true, quota_mode: true\n" +
         "foo.k2: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false\n",
@@ -67,7 +67,7 @@ describe("DebugListener", () => {
 
   it("/rlconfig is whole when it is longer than one piece", async () => {
     const dump = `foo.${"😀".repeat(50)}: unit=MINUTE\n`.repeat(10_001);
-    rules = { dump: () => dump } as RuleSet;
+    rules = { dump: () => dump };
     expect(await get("/rlconfig")).toBe(`200 ${dump}`);
   });
 

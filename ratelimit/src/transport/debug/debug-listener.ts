@@ -6,22 +6,23 @@ import type { Log } from "@weir/common/log/log";
 import type { ListenAddress } from "@weir/common/net/listen";
 
 import type { Health } from "../../health/health.ts";
-import type { RuleSet } from "../../rules/rule-set.ts";
+import type { RuleSet } from "@weir/limits/rules/compile";
 import { createPacedResponses } from "../../statistics/paced-response.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
-import { createProfiles, type ProfileOptions, type Profiles } from "./profiles.ts";
-import { createStatsRoute } from "./stats-route.ts";
+import { HeapSampler } from "./heap-sampler.ts";
+import { type ProfileOptions, profileRoutes } from "./profiles.ts";
+import { statsRoute } from "./stats-route.ts";
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
 
-/** Length of text that is sent at once, in UTF-16 units, and on to the end of the line. */
+/** Length of a slice of text, in UTF-16 units; it continues to the end of its line. */
 const SLICE_LENGTH = 65_536;
 
-/** What the listener shows. */
+/** What the listener serves. */
 export interface DebugListenerDeps {
-  readonly rules: () => RuleSet | undefined;
+  readonly rules: () => Pick<RuleSet<unknown>, "dump"> | undefined;
   readonly statistics: StatisticsStore;
   /** EXTRA_TAGS: part of the names in /stats. */
   readonly extraTags: ReadonlyMap<string, string>;
@@ -40,12 +41,11 @@ export interface DebugListenerOptions {
 export class DebugListener implements Part {
   readonly name: string;
   readonly #server: AdminServer;
-  readonly #profiles: Profiles;
+  readonly #sampler = new HeapSampler();
   readonly #log: Log;
 
   constructor(deps: DebugListenerDeps, options: DebugListenerOptions) {
     this.#log = deps.log;
-    this.#profiles = createProfiles(options.profiling);
     this.#server = new AdminServer(deps, {
       ...options,
       setting: "DEBUG_PORT",
@@ -59,15 +59,15 @@ export class DebugListener implements Part {
       help: "OK, or status 500 while the service is not healthy",
       handle: (_request, response) => respondHealth(response, deps.health),
     };
-    for (const route of [createRulesRoute(deps.rules), createStatsRoute(deps), healthcheck, ...this.#profiles.routes])
-      this.#server.route(route);
+    const profiles = profileRoutes(this.#sampler, options.profiling);
+    for (const route of [rulesRoute(deps.rules), statsRoute(deps), healthcheck, ...profiles]) this.#server.route(route);
   }
 
   /** Opens the listener; fails with LISTEN_FAILED. */
   async start(): Promise<void> {
     await this.#server.start();
     // Not awaited, so that the listener is open as early as possible.
-    this.#profiles
+    this.#sampler
       .start()
       .catch((error: unknown) => this.#log.warn("Cannot sample allocations, heap profiles are empty", { error }));
   }
@@ -75,7 +75,7 @@ export class DebugListener implements Part {
   /** Closes it; running requests have a second to end. */
   async stop(): Promise<void> {
     await this.#server.stop();
-    this.#profiles.stop();
+    this.#sampler.stop();
   }
 
   /** The address of the open listener; undefined before start. */
@@ -85,10 +85,10 @@ export class DebugListener implements Part {
 }
 
 /**
- * The dump may be megabytes: sent to a few at a time, no faster than they read, so that clients
- * cannot fill the memory with it.
+ * The active rules as text. It may be megabytes, so a few clients get it at a time, no faster than
+ * they read: it cannot fill the memory.
  */
-function createRulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
+function rulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
   const responses = createPacedResponses();
   return {
     path: "/rlconfig",

@@ -1,5 +1,5 @@
-// A sampled heap profile of V8 as one that `go tool pprof` reads: who allocated what is still in
-// use. Sampling is heap-sampler.ts' matter.
+// Converts a sampled heap profile of V8 to one that `go tool pprof` reads: the functions that
+// allocated the memory in use.
 import { type CallFrame, type LocationId, ProfileBuilder } from "./profile-builder.ts";
 
 const ROOT = "(root)";
@@ -7,7 +7,7 @@ const ROOT = "(root)";
 /** Sizes of objects are multiples of this, in bytes. */
 const ALIGNMENT_BYTES = 8;
 
-/** What V8 answers, as far as it is used. Sizes are bytes, scaled to what a sample stands for. */
+/** The used part of V8's profile. Sizes are bytes, scaled to the memory that a sample represents. */
 export interface SampledHeap {
   readonly head: SampledNode;
   readonly samples: readonly { readonly nodeId: number; readonly size: number }[];
@@ -21,7 +21,7 @@ export interface SampledNode {
   readonly children: readonly SampledNode[];
 }
 
-/** How the profile was taken. */
+/** The circumstances of the profile. */
 export interface HeapProfileFacts {
   /** Mean distance of two samples, in bytes. */
   readonly intervalBytes: number;
@@ -78,7 +78,7 @@ function addProfile(
 }
 
 /**
- * How many objects a sample stands for. V8 tells only the bytes: the size of the sampled object
+ * How many objects a sample represents. V8 reports only the bytes: the size of the sampled object
  * times round(1 / (1 − e^(−size / interval))), which for objects far smaller than the interval is
  * the interval plus at most one object. So the object is the smallest aligned divisor of the bytes
  * that is not smaller than what goes beyond the interval; where the interval is a multiple of the

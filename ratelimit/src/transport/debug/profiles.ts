@@ -1,5 +1,5 @@
-// The paths below /debug/pprof/: where the CPU goes and what is on the heap, for `go tool pprof`
-// and for Chrome DevTools. Profiles cost something to make, so they are made one at a time.
+// Serves CPU and heap profiles below /debug/pprof/, for `go tool pprof` and Chrome DevTools.
+// Profiles are costly, so they are made one at a time.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { getHeapSnapshot } from "node:v8";
 
 import { type AdminRoute, respondText } from "@weir/common/admin/admin-server";
 
-import { createHeapSampler, type HeapSampler, SAMPLING_INTERVAL_BYTES } from "./heap-sampler.ts";
+import { type HeapSampler, SAMPLING_INTERVAL_BYTES } from "./heap-sampler.ts";
 import { findRefusal } from "./profile-guard.ts";
 
 /** Length of a CPU profile in seconds: unless asked otherwise, and at most. */
@@ -18,14 +18,14 @@ const SECONDS_MAX = 300;
 const CPU_INTERVAL_US = 1000;
 
 /**
- * How long a client may take nothing of a profile, in milliseconds: it is megabytes, a snapshot
- * twice the heap, and nobody else can have one meanwhile.
+ * How long a client may stop reading a profile, in milliseconds: it is megabytes, a snapshot twice
+ * the heap, and other clients wait meanwhile.
  */
 const CLIENT_TIMEOUT_MS = 30_000;
 
 const INDEX_PATH = "/debug/pprof/";
 
-/** Profiles of Go that this process has nothing for, each with what comes nearest. */
+/** Profiles of Go that this process does not have, each with the nearest one. */
 const ABSENT: Readonly<Record<string, string>> = {
   allocs: "see heap?seconds=N for what is allocated and kept meanwhile",
   block: "there are no threads that block each other, see profile",
@@ -37,30 +37,21 @@ const ABSENT: Readonly<Record<string, string>> = {
   trace: "there is no execution trace, see profile?format=cpuprofile for a timeline",
 };
 
-/** Who may have profiles. */
+/** Access to profiles. */
 export interface ProfileOptions {
-  /** DEBUG_PROFILING: true lets every peer have them. Default false: only those on this machine. */
+  /** DEBUG_PROFILING: true serves profiles to every peer. Default false: only on this machine. */
   readonly forEveryone: boolean;
 }
 
-/** The routes, and what runs for them. */
-export interface Profiles {
-  readonly routes: readonly AdminRoute[];
-  /** Begins to watch allocations. */
-  start(): Promise<void>;
-  stop(): void;
-}
-
-/** A profile that somebody may ask for. */
+/** A profile of the listener. */
 interface Endpoint {
   readonly name: string;
   readonly help: string;
   readonly answer: (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => Promise<void>;
 }
 
-/** Makes them. */
-export function createProfiles(options: ProfileOptions): Profiles {
-  const sampler = createHeapSampler();
+/** Makes the routes. Heap profiles are those of a sampler that runs. */
+export function profileRoutes(sampler: HeapSampler, options: ProfileOptions): readonly AdminRoute[] {
   const heap: Endpoint = {
     name: "heap",
     help: "heap profile for go tool pprof, of ?seconds=N what changes meanwhile; for Chrome DevTools ?format=heapprofile, and ?format=heapsnapshot, which stops the process for a moment",
@@ -71,14 +62,10 @@ export function createProfiles(options: ProfileOptions): Profiles {
     help: "CPU profile of ?seconds=30 for go tool pprof; ?format=cpuprofile for Chrome DevTools",
     answer: (_request, response, query) => answerCpu(response, query),
   };
-  return {
-    routes: [indexRoute([heap, profile]), ...guardedRoutes([heap, profile], options)],
-    start: () => sampler.start(),
-    stop: () => sampler.stop(),
-  };
+  return [indexRoute([heap, profile]), ...guardedRoutes([heap, profile], options)];
 }
 
-/** Also answers what Go's tools ask for and is not here. */
+/** Lists the profiles, and refuses those of Go that do not exist here. */
 function indexRoute(endpoints: readonly Endpoint[]): AdminRoute {
   const index = endpoints.map(({ name, help }) => `${INDEX_PATH}${name}: ${help}\n`).join("");
   return {
@@ -109,7 +96,7 @@ function guardedRoutes(endpoints: readonly Endpoint[], options: ProfileOptions):
         return;
       }
       if (request.method === "HEAD") {
-        response.end(); // Whether there is such a profile, without making one.
+        response.end(); // The profile exists; it is not made.
         return;
       }
       if (isBusy) {
@@ -159,7 +146,7 @@ async function answerHeap(response: ServerResponse, query: URLSearchParams, samp
   if (format === "heapsnapshot") {
     response.setTimeout(CLIENT_TIMEOUT_MS, () => response.destroy());
     response.writeHead(200, headersOf("weir-ratelimit.heapsnapshot"));
-    // Whoever goes away early gets nothing, and that is no failure of ours.
+    // A client that closes early is no failure of the service.
     await pipeline(getHeapSnapshot(), response).catch((error: unknown) => {
       if (!response.destroyed) throw error;
     });

@@ -1,13 +1,12 @@
-// /stats over HTTP: its formats, and that a process with many statistics goes on with other work
-// while it answers.
+// /stats over HTTP: its formats, and other work of the process while it answers.
 import { silentLog } from "@weir/common/log/log";
 import { AdminServer } from "@weir/common/admin/admin-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
-import { createStatsRoute } from "./stats-route.ts";
+import { statsRoute } from "./stats-route.ts";
 
-describe("createStatsRoute()", () => {
+describe("statsRoute()", () => {
   let store: StatisticsStore;
   let server: AdminServer;
   let url: string;
@@ -18,7 +17,7 @@ describe("createStatsRoute()", () => {
       { log: silentLog() },
       { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug" },
     );
-    server.route(createStatsRoute({ statistics: store, extraTags: new Map([["team", "x"]]) }));
+    server.route(statsRoute({ statistics: store, extraTags: new Map([["team", "x"]]) }));
     await server.start();
     url = `http://127.0.0.1:${server.address()?.port ?? 0}/stats`;
   });

@@ -1,20 +1,20 @@
-// /stats of the debug listener: every statistic, sent in steps so that a process with many of them
-// goes on deciding meanwhile.
+// Serves every statistic on /stats of the debug listener, in steps: a process with many statistics
+// keeps deciding meanwhile.
 import type { AdminRoute } from "@weir/common/admin/admin-server";
 
 import { createPacedResponses } from "../../statistics/paced-response.ts";
 import { writeStatisticsJson, writeStatisticsText } from "../../statistics/stats-page.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 
-/** What the page shows. */
+/** What the page needs. */
 export interface StatsRouteDeps {
   readonly statistics: StatisticsStore;
-  /** EXTRA_TAGS: stand in the names. */
+  /** EXTRA_TAGS: part of the names. */
   readonly extraTags: ReadonlyMap<string, string>;
 }
 
 /** Makes the route. */
-export function createStatsRoute({ statistics, extraTags }: StatsRouteDeps): AdminRoute {
+export function statsRoute({ statistics, extraTags }: StatsRouteDeps): AdminRoute {
   const responses = createPacedResponses();
   return {
     path: "/stats",

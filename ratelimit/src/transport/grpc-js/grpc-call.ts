@@ -11,7 +11,7 @@ import type { StatisticsTimer } from "../../statistics/statistics-store.ts";
 import { GRPC_STATUS_OF } from "../grpc-status.ts";
 import { responseMessage } from "../response-message.ts";
 
-/** The caller who waits at the other end of a grpc-js call. */
+/** A grpc-js call whose caller waits for the decision. */
 export class GrpcCall implements DecisionCall {
   readonly deadlineMs: number | undefined;
   readonly #call: ServerUnaryCall<RateLimitRequest, RateLimitResponse>;
@@ -38,7 +38,7 @@ export class GrpcCall implements DecisionCall {
     this.#log = log;
   }
 
-  /** The caller's headers, for its place in a trace. */
+  /** The caller's headers, for its trace context. */
   headers(): TraceHeaders {
     return Object.fromEntries(
       Object.entries(this.#call.metadata.getMap()).map(([name, value]) => [name, value.toString()]),
@@ -51,7 +51,7 @@ export class GrpcCall implements DecisionCall {
   }
 
   failed(error: DecideError): void {
-    if (error.code === "INTERNAL") this.#log.error("a call could not be decided", { error });
+    if (error.code === "INTERNAL") this.#log.error("Cannot decide a call", { error });
     this.#callback({ code: status[GRPC_STATUS_OF[error.code]], details: error.message });
     this.#responseTime.record(this.#nowMs() - this.#startMs);
   }

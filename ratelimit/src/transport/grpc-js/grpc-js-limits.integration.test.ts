@@ -59,7 +59,7 @@ function plainClient(target: string): Client {
   return client;
 }
 
-/** The code and the text of the answer; bytes stand for the message as they are. */
+/** The code and the text of the answer; bytes are sent as the message. */
 function ask(client: Client, bytes: Buffer, metadata = new Metadata()): Promise<string> {
   const { path, responseDeserialize } = shouldRateLimit;
   const options = { deadline: Date.now() + 30_000 };
@@ -79,9 +79,9 @@ function ask(client: Client, bytes: Buffer, metadata = new Metadata()): Promise<
 const GOOD = Buffer.from(toBinary(RateLimitRequestSchema, REQUEST));
 
 describe("the gRPC listener and too much", () => {
-  it("a message over 4 MiB is refused with its size, one below is decided, and calls beside it on the same connection go on", async () => {
+  it("a message over 4 MiB is refused with its size, one below is decided, and other calls on the same connection continue", async () => {
     const client = plainClient(await start());
-    // A field that nobody knows is skipped.
+    // An unknown field is skipped.
     const padded = (length: number): Buffer => {
       const field = Buffer.alloc(length - GOOD.length);
       field[0] = 0x7a; // Number 15, bytes.
@@ -106,7 +106,7 @@ describe("the gRPC listener and too much", () => {
     ]);
   });
 
-  it("a header over its limit is refused, and other clients go on", async () => {
+  it("a header over its limit is refused, and other clients continue", async () => {
     const target = await start();
     const [greedy, other] = [plainClient(target), plainClient(target)];
     expect(await ask(other, GOOD)).toBe("OK");
@@ -132,7 +132,7 @@ describe("the gRPC listener and too much", () => {
   it.each([
     ["another path", { ":path": "/x.Y/Z" }, "12"],
     ["no gRPC content", { "content-type": "text/plain" }, undefined],
-  ])("%s is told so", async (_what, headers, grpcStatus) => {
+  ])("%s gets a status that says so", async (_what, headers, grpcStatus) => {
     const session = http2Connect(`http://${await start()}`);
     closers.push(() => session.destroy());
     const stream = session.request({

@@ -152,9 +152,9 @@ describe("GrpcJsTransport", () => {
     expect([method.totalRequests.value, method.responseTime.count]).toEqual([5, 5]);
   });
 
-  it("a call tells the decider the caller's deadline, and is answered when it passes (case 118)", async () => {
+  it("a call passes the caller's deadline to the decider, and is answered when it passes (case 118)", async () => {
     const { client, decider } = await start();
-    await ask(client, PLAIN_REQUEST); // The connection stands now: setting it up is no part of the time.
+    await ask(client, PLAIN_REQUEST); // The connection is open now: opening it is no part of the time.
     decider.answer = undefined;
     const beforeMs = Date.now();
     const answer = await ask(client, PLAIN_REQUEST, 2000);
@@ -163,7 +163,7 @@ describe("GrpcJsTransport", () => {
     const deadlineMs = decider.calls[1]?.call.deadlineMs ?? 0;
     expect(deadlineMs - beforeMs).toBeGreaterThan(1500);
     expect(deadlineMs - beforeMs).toBeLessThan(10_000);
-    // The backend answers late; nobody waits any more.
+    // The backend answers late; the caller has gone.
     decider.calls[1]?.call.decided(PLAIN_OK);
     decider.answer = PLAIN_OK;
     expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
@@ -215,7 +215,7 @@ describe("GrpcJsTransport", () => {
     expect(statistics.method("Check").totalRequests.value).toBe(6);
   });
 
-  it("List tells the health of the process under each of its names", async () => {
+  it("List returns the health of the process under each of its names", async () => {
     const { client, health, statistics } = await start();
     health.set("start", true);
     const { path, requestSerialize, responseDeserialize } = listMethod;
@@ -242,7 +242,7 @@ describe("GrpcJsTransport", () => {
     expect(client.getChannel().getConnectivityState(false)).toBe(connectivityState.READY);
   });
 
-  it("Watch tells each change, SERVICE_UNKNOWN for other names, and ends when the server drains", async () => {
+  it("Watch sends each change, SERVICE_UNKNOWN for other names, and ends when the server drains", async () => {
     const { client, health, transport: opened } = await start();
     const watch = (
       service: string,
@@ -274,7 +274,7 @@ describe("GrpcJsTransport", () => {
     expect(unknown.seen).toEqual([3]);
   });
 
-  it("a connection is told to go away at its age, and calls go on over a new one", async () => {
+  it("a connection gets GOAWAY at its maximum age, and calls continue over a new one", async () => {
     const { client } = await start({ connectionAgeMaxMs: 50, connectionAgeGraceMs: HOUR_MS });
     const deadlineMs = performance.now() + 400;
     while (performance.now() < deadlineMs) expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
@@ -320,7 +320,7 @@ describe("GrpcJsTransport on a unix socket", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("takes the place of a socket that nobody listens on any more", async () => {
+  it("replaces a socket without a listener", async () => {
     // Renamed while open, so that closing does not remove it: what a killed process leaves behind.
     const killed = createServer();
     await new Promise<void>((resolve) => killed.listen(`${path}.old`, resolve));
@@ -332,7 +332,7 @@ describe("GrpcJsTransport on a unix socket", () => {
     client.close();
   });
 
-  it("refuses a path on which somebody listens, or that is another file", async () => {
+  it("refuses a path with a listener, or of another file", async () => {
     await start();
     await expect(start()).rejects.toThrow(
       `Cannot listen for gRPC on ${path}: something listens there, or it is no socket; set GRPC_UDS to another path`,
@@ -344,7 +344,7 @@ describe("GrpcJsTransport on a unix socket", () => {
   });
 
   it.each([
-    ["in a folder that is not there", "nowhere/weir.sock", "EACCES"],
+    ["in a folder that does not exist", "nowhere/weir.sock", "EACCES"],
     ["that is too long", "x".repeat(120), "EINVAL"],
   ])("refuses a path %s in words about paths", async (_case, name, code) => {
     path = join(folder, name);
@@ -455,7 +455,7 @@ describe("GrpcJsTransport over TLS", () => {
     expect((await ask(await clientWith(undefined), PLAIN_REQUEST)).kind).toBe("decision");
   });
 
-  it("shows the new certificate once the files were replaced by rename, while old connections go on (case 201)", async () => {
+  it("shows the new certificate once the files were replaced by rename, while old connections stay (case 201)", async () => {
     const { target } = await start({ withClients: false });
     const client = await clientWith(undefined);
     await ask(client, PLAIN_REQUEST);

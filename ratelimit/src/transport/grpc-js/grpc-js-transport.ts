@@ -1,5 +1,5 @@
-// gRPC over the library @grpc/grpc-js: ShouldRateLimit, health and reflection. It decides nothing;
-// requests go to the decider as they were decoded.
+// Serves gRPC with @grpc/grpc-js: ShouldRateLimit, health and reflection. Requests go to the decider
+// as they were decoded.
 import type { Socket } from "node:net";
 
 import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
@@ -32,16 +32,16 @@ const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 const STREAMS_MAX = 100_000;
 
 /**
- * When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default is two
- * hours, which holds what is dead for long.
+ * When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default of two hours
+ * keeps dead connections for long.
  */
 const KEEPALIVE_TIME_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 /**
- * A connection on which nothing came for so long is dead: not even a ping was answered. The library
- * sees to it by itself, but for connections that Node 26 loses track of: when the client of a TLS
- * connection resets it while an answer is being written, neither session nor socket may ever end.
+ * A connection that is silent for so long is dead: not even a ping was answered. The library closes
+ * dead connections by itself, except those that Node 26 loses track of: when the client of a TLS
+ * connection resets it while an answer is written, session and socket may stay open indefinitely.
  */
 const SILENT_MAX_MS = KEEPALIVE_TIME_MS + KEEPALIVE_TIMEOUT_MS;
 const SILENCE_CHECK_MS = SILENT_MAX_MS / 2;
@@ -53,7 +53,7 @@ const WORDS: ListenerWords = {
   plaintext: "without GRPC_SERVER_USE_TLS=true",
 };
 
-/** What the library takes for no limit, in milliseconds. */
+/** No limit, for the library, in milliseconds. */
 const UNLIMITED_MS = 2 ** 31 - 1;
 
 /** What the transport needs. `nowMs` is a clock that only goes forward. */
@@ -71,8 +71,8 @@ export interface GrpcTransportOptions {
   readonly address: ListenerAddress;
   readonly tls: ListenerTls | undefined;
   /**
-   * GRPC_MAX_CONNECTION_AGE: when a connection is told to go away, plus or minus a tenth; 0 =
-   * never. Default 24 hours.
+   * GRPC_MAX_CONNECTION_AGE: when a connection gets GOAWAY, plus or minus a tenth; 0 = never.
+   * Default 24 hours.
    */
   readonly connectionAgeMaxMs: number;
   /**
@@ -90,7 +90,7 @@ export class GrpcJsTransport implements Transport {
   readonly #listener: ConnectionListener;
   readonly #health: HealthHandlers;
   readonly #reflection: ReflectionService = createReflectionService();
-  /** Each with what it had received when that was last different, and when. */
+  /** Each with the bytes that it had received at the last change, and its time. */
   readonly #sockets = new Map<Socket, { bytesRead: number; atMs: number }>();
   readonly #nowMs: () => number;
   readonly #log: Log;
@@ -110,8 +110,8 @@ export class GrpcJsTransport implements Transport {
     this.#server.addService(serviceDefinition(RateLimitService), { shouldRateLimit: createShouldRateLimit(deps) });
     for (const definition of this.#reflection.definitions)
       this.#server.addService(definition, this.#reflection.handlers);
-    // Connections are opened here and injected: the library checks no client names and tells badly
-    // why it cannot listen.
+    // Connections are opened here and injected: the library checks no client names, and its errors
+    // do not say why it cannot listen.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     this.#listener = new ConnectionListener(
       {
@@ -145,8 +145,8 @@ export class GrpcJsTransport implements Transport {
     const drained = this.drain();
     this.#server.forceShutdown();
     for (const socket of this.#sockets.keys()) socket.destroy();
-    // A session whose client vanished in the middle of a message never tells the library that it
-    // has ended. It has when its connection is gone.
+    // A session whose client vanished in the middle of a message never reports its end to the
+    // library. It has ended when its connection is gone.
     await Promise.race([drained, this.#untilEmpty()]);
     clearInterval(this.#silenceTimer);
   }
@@ -210,6 +210,6 @@ function serverOptions(options: GrpcTransportOptions): ServerOptions {
     "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs || UNLIMITED_MS,
     "grpc.keepalive_time_ms": KEEPALIVE_TIME_MS,
     "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
-    "grpc.enable_channelz": 0, // Books about every call that nobody reads.
+    "grpc.enable_channelz": 0, // Nothing reads its records of every call.
   };
 }

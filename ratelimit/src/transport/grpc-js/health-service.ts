@@ -1,5 +1,4 @@
-// The gRPC health service over grpc-js. Every name it knows follows the health of the process as a
-// whole.
+// The gRPC health service over grpc-js. Every known name has the health of the process.
 import { create } from "@bufbuild/protobuf";
 import { type handleServerStreamingCall, type handleUnaryCall, type ServerWritableStream, status } from "@grpc/grpc-js";
 import {
@@ -16,8 +15,8 @@ import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
 
 /**
- * The names that can be asked for: the server as a whole, the reference's name for it, and the
- * service's full name.
+ * The known names: the server as a whole, envoyproxy/ratelimit's name for it, and the service's
+ * full name.
  */
 const SERVICES: readonly string[] = ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"];
 
@@ -31,13 +30,13 @@ export interface HealthHandlers {
     readonly list: handleUnaryCall<HealthListRequest, HealthListResponse>;
     readonly watch: handleServerStreamingCall<HealthCheckRequest, HealthCheckResponse>;
   };
-  /** Ends all watching streams, and every later one at once. */
+  /** Ends all watching streams, and every later one immediately. */
   endWatches(): void;
 }
 
 type WatchCall = ServerWritableStream<HealthCheckRequest, HealthCheckResponse>;
 
-/** What the service needs. */
+/** The dependencies of the service. */
 export interface HealthServiceDeps {
   readonly health: Health;
   readonly statistics: ServiceStatistics;
@@ -80,8 +79,8 @@ function counted<Request, Response>(
 }
 
 /**
- * The streams that watch. A name that is not known is told so and watched all the same, as the
- * protocol asks: it could become known.
+ * The streams that watch. A stream for an unknown name gets SERVICE_UNKNOWN and stays open, as the
+ * protocol requires: the name could become known.
  */
 class Watches {
   readonly #health: Health;
@@ -91,7 +90,7 @@ class Watches {
 
   constructor(health: Health) {
     this.#health = health;
-    health.onChange(() => this.#tell());
+    health.onChange(() => this.#sendStatus());
   }
 
   add(call: WatchCall): void {
@@ -116,7 +115,7 @@ class Watches {
     this.#calls.clear();
   }
 
-  #tell(): void {
+  #sendStatus(): void {
     for (const [call, isKnown] of this.#calls) if (isKnown) call.write(response(servingStatus(this.#health)));
   }
 }

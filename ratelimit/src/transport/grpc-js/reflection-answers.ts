@@ -1,5 +1,5 @@
-// The answers of the reflection service, from the descriptors inside the generated code. Loaded
-// when somebody first asks. Versions v1 and v1alpha have the same bytes, so one answers both.
+// The answers of the reflection service, from the descriptors inside the generated code; loaded on
+// the first request. Versions v1 and v1alpha have the same bytes, so one answers both.
 import { create, createRegistry, type DescFile, fromBinary, type Registry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { file_envoy_service_ratelimit_v3_rls } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
@@ -83,7 +83,7 @@ function listing(): Answer {
 /** The file with everything that it imports, so that one answer is all that a client needs. */
 function fileAnswer(file: DescFile | undefined, reason: string): Answer {
   if (file === undefined) return refusal(NOT_FOUND, reason);
-  const needed = [...filesWithImports([file]).values()].reverse(); // The one that was asked for comes first.
+  const needed = [...filesWithImports([file]).values()].reverse(); // The requested file comes first.
   return {
     case: "fileDescriptorResponse",
     value: create(FileDescriptorResponseSchema, {
@@ -106,7 +106,7 @@ function fileOfSymbol(types: Registry, name: string): DescFile | undefined {
   const dot = name.lastIndexOf(".");
   const [scope, member] = [name.slice(0, Math.max(0, dot)), name.slice(dot + 1)];
   for (const type of types) {
-    // A value of an enum is named beside its enum, not in it.
+    // An enum value has the scope of its enum, as in C++.
     if (type.kind === "enum" && scopeOf(type.typeName) === scope && type.values.some((value) => value.name === member))
       return type.file;
   }

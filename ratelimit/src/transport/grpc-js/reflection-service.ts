@@ -1,22 +1,21 @@
-// gRPC reflection over grpc-js, versions v1 and v1alpha: lets grpcurl and its like call the service
-// without its .proto files. What is answered is reflection-answers.ts, loaded when somebody first
-// asks.
+// gRPC reflection over grpc-js, versions v1 and v1alpha: clients such as grpcurl call the service
+// without its .proto files. reflection-answers.ts, loaded on the first request, has the answers.
 import { type handleBidiStreamingCall, type ServerDuplexStream, type ServiceDefinition, status } from "@grpc/grpc-js";
 
 /** Both versions; clients try the first and fall back to the other. */
 const SERVICES = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"] as const;
 
-/** Most streams at a time: each is a person or a tool that looks around. */
+/** Most streams at a time: each belongs to a person or a tool. */
 const STREAMS_MAX = 100;
 
-/** Requests and answers as bytes: what they mean is known to reflection-answers.ts only. */
+/** Requests and answers as bytes, which reflection-answers.ts decodes. */
 type ReflectionStream = ServerDuplexStream<Buffer, Buffer>;
 
 /** The services for `Server.addService`. */
 export interface ReflectionService {
   readonly definitions: readonly ServiceDefinition[];
   readonly handlers: { readonly serverReflectionInfo: handleBidiStreamingCall<Buffer, Buffer> };
-  /** Ends all streams, and every later one at once. */
+  /** Ends all streams, and every later one immediately. */
   end(): void;
 }
 

@@ -168,7 +168,7 @@ describe("reflection streams", () => {
     },
   );
 
-  it("a stream that carries no request ends with INTERNAL, and the others go on", async () => {
+  it("a stream that carries no request ends with INTERNAL, and the others continue", async () => {
     const bad = open("v1");
     bad.stream.write(Buffer.from([0x1a, 0x05, 0x41]));
     expect(await bad.ended).toBe(status.INTERNAL);

@@ -1,4 +1,4 @@
-// One /json request while it is being decided, and the answers of this transport.
+// A /json request while it is being decided, and the answers of this transport.
 import type { ServerResponse } from "node:http";
 
 import { toJsonString } from "@bufbuild/protobuf";
@@ -8,7 +8,8 @@ import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/rat
 
 import type { DecideError } from "../../decide/decide-error.ts";
 import type { DecisionCall } from "../../decide/decider.ts";
-import { type Decision, OVER_LIMIT } from "../../decide/decision.ts";
+import { OVER_LIMIT } from "@weir/limits/classify/status";
+import type { Decision } from "../../decide/decision.ts";
 import type { DecideErrorCode } from "../../errors.ts";
 import { GRPC_STATUS_OF, type GrpcStatusName } from "../grpc-status.ts";
 import { responseMessage } from "../response-message.ts";
@@ -36,7 +37,7 @@ export class JsonCall implements DecisionCall {
     this.#log = log;
   }
 
-  /** The caller's headers, for its place in a trace. */
+  /** The caller's headers, for its trace context. */
   headers(): TraceHeaders {
     return this.#response.req.headers;
   }
@@ -47,14 +48,14 @@ export class JsonCall implements DecisionCall {
   }
 
   failed(error: DecideError): void {
-    if (error.code === "INTERNAL") this.#log.error("a call could not be decided", { error });
+    if (error.code === "INTERNAL") this.#log.error("Cannot decide a call", { error });
     respondError(this.#response, HTTP_STATUS[error.code], GRPC_STATUS_OF[error.code], error.message);
   }
 }
 
 /** Answers with an error body: the name of the gRPC status that means the same, and a text. */
 export function respondError(response: ServerResponse, status: number, code: GrpcStatusName, message: string): void {
-  // Of a request that was refused unread, the rest may still be coming.
+  // The rest of a body that was not read may still be coming.
   if (!response.req.complete) response.setHeader("Connection", "close");
   respondJson(response, status, JSON.stringify({ code, message }));
 }

@@ -1,5 +1,5 @@
-// What HTTP clients send wrong, too much or too slowly, byte by byte: each gets a clear answer, and
-// the others never notice.
+// HTTP clients that send wrong bytes, too many or too slowly: each gets a clear answer, and other
+// clients are served.
 import { connect, type Socket } from "node:net";
 
 import { silentLog } from "@weir/common/log/log";
@@ -151,7 +151,7 @@ describe("the HTTP listener and odd requests", () => {
     expect(decider.calls.length).toBeLessThanOrEqual(257);
   });
 
-  it("garbage behind a request that is being decided does not stand in for its answer", async () => {
+  it("garbage behind a request that is being decided is not answered in its place", async () => {
     await start();
     decider.answer = undefined;
     const { socket, seen } = open();
@@ -174,7 +174,7 @@ describe("the HTTP listener and odd requests", () => {
     await expect.poll(() => seen.text, ANSWER).toContain(GOOD_ANSWER);
   });
 
-  it("Expect: 100-continue is told to go on, unless the body would be refused", async () => {
+  it("Expect: 100-continue gets 100 Continue, unless the body would be refused", async () => {
     await start();
     const patient = open();
     patient.socket.write(
@@ -191,7 +191,7 @@ describe("the HTTP listener and odd requests", () => {
   });
 
   it.each(["GET", "PUT", "DELETE", "OPTIONS", "PATCH"])(
-    "%s with a body is decided, as in the reference (case 170)",
+    "%s with a body is decided, as in envoyproxy/ratelimit (case 170)",
     async (method) => {
       await start();
       const { socket, seen } = open();
@@ -209,7 +209,7 @@ describe("the HTTP listener and odd requests", () => {
     expect(seen.text).not.toContain("overallCode");
   });
 
-  it("bodies on their way are taken up to 64 MiB in all, and as soon as there is room again", async () => {
+  it("unfinished bodies are taken up to 64 MiB in all, and again when others have ended", async () => {
     await start();
     const megabyte = `POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n${"x".repeat(1_048_575)}`;
     const slow = Array.from({ length: 63 }, () => open());
@@ -229,7 +229,7 @@ describe("the HTTP listener and odd requests", () => {
     await expect.poll(() => seen.text, ANSWER).toContain("400 Bad Request");
   });
 
-  it("a thousand bodies beyond the limit at a time keep nobody else from being served", async () => {
+  it("other requests are served during a thousand bodies beyond the limit", async () => {
     await start();
     const flood = Array.from({ length: 1000 }, () => {
       const { socket, seen } = open();

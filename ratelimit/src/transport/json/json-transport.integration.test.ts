@@ -144,7 +144,7 @@ describe("JsonTransport", () => {
     expect(decider.calls).toHaveLength(0);
   });
 
-  it("/json does not look at method and content type, as the reference", async () => {
+  it("/json ignores method and content type, as envoyproxy/ratelimit does", async () => {
     const { url } = await start();
     const response = await fetch(`${url}/json?x=y`, {
       method: "PUT",
@@ -187,7 +187,7 @@ describe("JsonTransport", () => {
     expect(response.status).toBe(200);
   });
 
-  it("a client that goes away in the middle of its body disturbs nobody", async () => {
+  it("a client that closes in the middle of its body disturbs no other", async () => {
     const decider = new ScriptedDecider();
     const { url } = await start(decider);
     const socket = connect(Number(new URL(url).port), "127.0.0.1");

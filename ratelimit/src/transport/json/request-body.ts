@@ -9,8 +9,7 @@ import { type RateLimitRequest, RateLimitRequestSchema } from "@weir/proto/gener
 const BODY_MAX_BYTES = 1024 * 1024;
 
 /**
- * Most bytes of bodies that have not come to their end, of all requests together: slow clients must
- * not fill the memory.
+ * Most bytes of unfinished bodies, of all requests together: slow clients must not fill the memory.
  */
 const UNFINISHED_MAX_BYTES = 64 * 1024 * 1024;
 
@@ -20,14 +19,14 @@ const REASON_MAX = 300;
 const TOO_LARGE = `the body must not be longer than ${BODY_MAX_BYTES} bytes`;
 const TOO_MANY = "the bodies of too many requests are on their way";
 
-/** What became of reading a body. Nobody waits for the answer to an aborted request. */
+/** The result of reading a body. An aborted request needs no answer. */
 export type Body =
   | { readonly kind: "read"; readonly bytes: Buffer }
   | { readonly kind: "too large"; readonly message: string }
   | { readonly kind: "too many"; readonly message: string }
   | { readonly kind: "aborted" };
 
-/** A request, or in words why the body is none. */
+/** A request, or the reason why the body is none. */
 export type ParsedBody =
   { readonly ok: true; readonly request: RateLimitRequest } | { readonly ok: false; readonly message: string };
 
@@ -36,10 +35,7 @@ export function isTooLong(request: IncomingMessage): boolean {
   return Number(request.headers["content-length"]) > BODY_MAX_BYTES;
 }
 
-/**
- * Reads bodies. One that is too long is not read to its end; its connection closes after the
- * answer.
- */
+/** Reads bodies. A body that is too long is not read; its connection closes after the answer. */
 export class BodyReader {
   readonly #unfinishedMaxBytes: number;
   #unfinishedBytes = 0;

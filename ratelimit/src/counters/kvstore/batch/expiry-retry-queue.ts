@@ -1,14 +1,12 @@
-// Expiries that a server is to be sent after their increments: those that were refused or lost, or
-// whose key was. They go ahead of its next turn.
+// Expiries to be sent to a server again: they were refused or lost, or their key was. They precede
+// the next batch.
 import type { CommandSink } from "../connection/command-sink.ts";
 import type { KeyExpiry } from "./command-batch.ts";
 
-/**
- * Most that wait for a connection; beyond it the next increment of the key brings the expiry along.
- */
+/** Most expiries in the queue; beyond it the next increment of the key sends the expiry. */
 const WAITING_MAX = 100_000;
 
-/** What waits for one server. */
+/** The queue of one server. */
 export class ExpiryRetryQueue {
   #waiting: { readonly expiry: KeyExpiry; readonly isAsking: boolean }[] = [];
 
@@ -17,18 +15,18 @@ export class ExpiryRetryQueue {
     return this.#waiting.length === 0;
   }
 
-  /** Takes one; with `isAsking` an ASKING goes before it. */
+  /** Adds one; with `isAsking` it is preceded by ASKING. */
   add(expiry: KeyExpiry, isAsking: boolean): void {
     if (this.#waiting.length < WAITING_MAX) this.#waiting.push({ expiry, isAsking });
   }
 
   /**
-   * Writes all, and gives the number of commands. What they are answered is of no use: no memory
-   * says that these keys have an expiry.
+   * Writes all, and returns the number of commands. Their replies do not matter: these keys are not
+   * in the expiry cache.
    */
   write(sink: CommandSink): number {
     const waiting = this.#waiting;
-    if (waiting.length === 0) return 0; // So it is for nearly every turn.
+    if (waiting.length === 0) return 0; // The usual case.
     this.#waiting = [];
     let commands = waiting.length;
     for (const { expiry, isAsking } of waiting) {

@@ -1,5 +1,5 @@
-// When gathered commands are flushed: at the end of the event-loop turn, or after
-// KVSTORE_PIPELINE_WINDOW. It knows no commands.
+// Decides when the open batch is flushed: at the end of the event-loop turn, or after
+// KVSTORE_PIPELINE_WINDOW.
 import type { PipelineOptions } from "../options.ts";
 
 /** Shortest delay of a timer, in milliseconds. */
@@ -7,9 +7,9 @@ const TIMER_MIN_MS = 1;
 
 /** What it works with. */
 export interface FlushScheduleDeps {
-  /** Flushes what was gathered. */
+  /** Flushes the open batch. */
   readonly flush: () => void;
-  /** Milliseconds that never step back, with fractions. */
+  /** A monotonic clock in milliseconds, with fractions. */
   readonly nowMs?: () => number;
 }
 
@@ -19,7 +19,7 @@ export class FlushSchedule {
   readonly #nowMs: () => number;
   readonly #windowMs: number;
   #isScheduled = false;
-  /** Whether the event-loop turn that is going on has brought anything. */
+  /** Whether the current event-loop turn has brought anything. */
   #hasNews = false;
   #beganMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -34,7 +34,7 @@ export class FlushSchedule {
     this.#windowMs = windowMs;
   }
 
-  /** Something was gathered, and will be flushed. */
+  /** Schedules a flush for what was added to the batch. */
   note(): void {
     this.#hasNews = true;
     if (this.#isScheduled) return;
@@ -47,13 +47,13 @@ export class FlushSchedule {
     setImmediate(this.#turnEnds);
   }
 
-  /** Flushes now, because enough was gathered. */
+  /** Flushes now: the batch is full. */
   now(): void {
     this.cancel();
     this.#flush();
   }
 
-  /** Forgets what was noted. */
+  /** Cancels the scheduled flush. */
   cancel(): void {
     clearTimeout(this.#timer);
     this.#isScheduled = false;

@@ -1,7 +1,6 @@
 // The batches of one server until they are answered: the open one, those that wait for a connection,
 // and those in flight. Answers every call in time. It writes nothing itself.
-import { silenceError } from "../../connection-errors.ts";
-import type { StoreError } from "../../store-error.ts";
+import { silenceError, type StoreError } from "../../store-error.ts";
 import type { PooledConnection } from "../connection/pooled-connection.ts";
 import { CommandBatch, type BatchContext } from "./command-batch.ts";
 

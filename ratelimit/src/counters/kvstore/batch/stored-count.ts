@@ -1,19 +1,18 @@
-// Reads a count from the text that a GET brings, by the rule of INCRBY, so that both refuse the
-// same values.
+// Parses a count from the reply to GET by the rule of INCRBY, so that both refuse the same values.
 
-/** What INCRBY takes for a number: decimal digits without superfluous zeros or signs. */
+/** The numbers that INCRBY accepts: decimal digits without superfluous zeros or signs. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/;
 
-/** The range of the numbers of a store: 64 bits with a sign. */
+/** The range of numbers in Redis: 64 bits with a sign. */
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
 
-/** Numbers of so many characters are within the range, whatever they are. */
+/** Numbers of at most so many characters are within the range. */
 const SAFE_DIGITS = 18;
 
 /**
- * The count that a reply to GET holds, 0 when there is nothing at the key, or the error that INCRBY
- * would have answered.
+ * The count in a reply to GET, 0 when the key does not exist, or the error that INCRBY would
+ * return.
  */
 export function countIn(reply: unknown): number | Error {
   if (reply === null) return 0;

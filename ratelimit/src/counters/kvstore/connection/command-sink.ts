@@ -1,15 +1,14 @@
-// The commands that counting needs, and their replies, as the parts of this backend hand them to
-// each other. What sends them is connection.ts.
+// The commands that counting needs, and their replies.
 
-/** Takes commands in order; a pipeline of the client library. */
+/** Accepts commands in order; a pipeline of ioredis. */
 export interface CommandSink {
   /** Adds to the number at the key; the reply is the sum. */
   incrby(key: string, increment: number): unknown;
-  /** Lets the key live for so many seconds from now. */
+  /** Sets the expiry of the key, in seconds from now. */
   expire(key: string, seconds: number): unknown;
-  /** Reads the text at the key; the reply is null when there is none. */
+  /** Reads the value of the key; the reply is null when the key does not exist. */
   get(key: string): unknown;
-  /** Lets the next command pass at a node that is taking over the slot of its key. */
+  /** Makes a node that is importing the slot of the key accept the next command. */
   asking(): unknown;
   /** Any other command. */
   call(command: string, ...args: string[]): unknown;

@@ -1,34 +1,34 @@
-// The connections to one server: opens them, and picks one for each turn.
+// The connections to one server: opens them, and picks one for each batch.
 import { createBackoff } from "@weir/common/backoff/backoff";
 import type { KvstoreAddress } from "../address.ts";
 import { PooledConnection, type PooledConnectionListener } from "./pooled-connection.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import type { PoolStatistics } from "./pool-statistics.ts";
 
-/** Waits between attempts to reach a server that was lost, in milliseconds: the field's. */
+/**
+ * Waits between attempts to reach a server that was lost, in milliseconds; as in
+ * envoyproxy/ratelimit.
+ */
 const RECONNECT_INITIAL_MS = 125;
 const RECONNECT_MAX_MS = 4_000;
 
-/**
- * The longest such wait where a primary is wanted: the server, a replica now, may be made the
- * primary at any moment.
- */
+/** The longest such wait where a primary is required: a replica may be promoted at any moment. */
 const RECONNECT_PRIMARY_MAX_MS = 1_000;
 
 /** What a pool works with. */
 export interface ConnectionPoolDeps {
-  /** Where the server is now: asked at each connect. */
+  /** The current address of the server, for each new connection. */
   readonly target: () => KvstoreAddress;
   readonly listener: PooledConnectionListener;
   readonly random: () => number;
   readonly statistics: PoolStatistics;
 }
 
-/** What is particular to this pool. */
+/** Options of a pool. */
 export interface ConnectionPoolOptions {
   readonly server: KvstoreServerOptions;
   readonly startup: KvstoreCounterOptions["startup"];
-  /** Whether a server that says it is a replica is refused. */
+  /** Whether a server that reports the role of a replica is refused. */
   readonly wantsPrimary: boolean;
 }
 
@@ -61,7 +61,7 @@ export class ConnectionPool {
     return this.#connections.some((connection) => connection.isReady);
   }
 
-  /** Opens the first connection, whose success the start waits for. */
+  /** Opens the first connection, for which the start waits. */
   openFirst(): void {
     this.#connections[0]?.open();
   }
@@ -71,7 +71,7 @@ export class ConnectionPool {
     for (const connection of this.#connections) connection.open();
   }
 
-  /** Ends the connections of all connections, which connect no more until they are opened again. */
+  /** Closes all connections; they stay closed until they are opened again. */
   disconnect(cause: unknown): void {
     for (const connection of this.#connections) {
       if (connection.isReady) this.#statistics.closing();
@@ -79,7 +79,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Closes all connections for good. */
+  /** Closes all connections; the backend is stopping. */
   close(): void {
     for (const connection of this.#connections) {
       const wasReady = connection.isReady;
@@ -90,7 +90,7 @@ export class ConnectionPool {
     }
   }
 
-  /** The next connection that works, in turn. */
+  /** The next working connection, round-robin. */
   pick(): PooledConnection | undefined {
     const { length } = this.#connections;
     for (let tries = 0; tries < length; tries++) {
@@ -101,7 +101,7 @@ export class ConnectionPool {
     return undefined;
   }
 
-  /** Gives the connection of a connection up; it dials anew. */
+  /** Closes a connection; it connects again. */
   reset(connection: PooledConnection, cause: unknown): void {
     if (connection.isReady) this.#statistics.closing();
     connection.reset(cause);

@@ -1,6 +1,5 @@
-// One connection to one server by ioredis, from dialling to its end; never used again after that.
-// This file and socket-connector.ts alone talk to ioredis. Making the next connection is the matter
-// of link.ts.
+// One connection to one server through ioredis, from connecting to its end; it is not reused. Only
+// this file and socket-connector.ts use ioredis.
 import { isIP } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { clientContext } from "@weir/common/tls/client-context";
@@ -11,30 +10,28 @@ import type { KvstoreAddress } from "../address.ts";
 import { SocketConnector } from "./socket-connector.ts";
 import type { CommandSink, Reply } from "./command-sink.ts";
 
-/** TCP keep-alive of idle connections, in milliseconds: the field's. */
+/** TCP keep-alive of idle connections, in milliseconds; as in envoyproxy/ratelimit. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** TLS that the address alone asks for. */
+/** No certificate files: only the address asks for TLS. */
 const NO_FILES: TlsMaterial = {};
 
-/**
- * What a connection tells its owner. `ready` comes at most once, `closed` exactly once and last.
- */
+/** Receives the events of a connection: `ready` at most once, `closed` exactly once and last. */
 export interface ConnectionListener {
   /** Commands may be written from now on. */
   ready(): void;
-  /** It is over; `cause` is the reason as far as known. */
+  /** The connection has ended; `cause` is the reason as far as known. */
   closed(cause: unknown): void;
 }
 
-/** How a connection is made. */
+/** Options of a connection. */
 export interface ConnectionChoices {
   readonly connectTimeoutMs: number;
-  /** Whether a server that says it is a replica is refused. */
+  /** Whether a server that reports the role of a replica is refused. */
   readonly wantsPrimary: boolean;
 }
 
-/** Dials a server. The listener hears of it later than this function returns. */
+/** Connects to a server. The listener is called after this function returns. */
 export function connect(
   deps: {
     readonly address: KvstoreAddress;
@@ -75,8 +72,8 @@ export class Connection {
       ...tlsOptions(address, tls),
       Connector: SocketConnector,
       lazyConnect: true,
-      // Reconnecting, waiting and time-outs are ours: an increment must never be sent twice, and a
-      // caller never waits without bound.
+      // Reconnecting, waiting and time-outs are done here: an increment must never be sent twice,
+      // and a caller never waits without bound.
       retryStrategy: null,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
@@ -90,15 +87,15 @@ export class Connection {
     this.#redis.on("ready", () => this.#introduce());
     this.#redis.on("end", () => this.#end());
     void this.#redis.connect((cause) => {
-      // A refused connection also emits "end"; a socket that could not even be made, as with an
+      // A refused connection also emits "end"; a socket that could not be made, as with an
       // unreadable certificate, does not always.
       if (cause !== undefined && cause !== null) this.close(cause);
     });
   }
 
   /**
-   * Writes what `fill` puts into the sink in one piece. `settle` gets the replies in order, or only
-   * errors when the connection ends first.
+   * Writes the commands that `fill` adds to the sink in one piece. `settle` receives the replies in
+   * order, or only errors when the connection ends first.
    */
   write(fill: (sink: CommandSink) => void, settle: (replies: readonly Reply[]) => void): void {
     const pipeline = this.#redis.pipeline();
@@ -107,23 +104,20 @@ export class Connection {
   }
 
   /**
-   * Sends one command; fails with the server's error, or with that of the connection when it ends
-   * first.
+   * Sends one command; fails with the error of the server, or with that of the connection when it
+   * ends first.
    */
   query(command: string, ...args: string[]): Promise<unknown> {
     return this.#redis.call(command, ...args);
   }
 
-  /**
-   * Hears the messages of a channel from now on; nothing but `close` may be called afterwards.
-   * Fails as `query` does.
-   */
+  /** Subscribes to a channel; only `close` may be called afterwards. Fails as `query` does. */
   async subscribe(channel: string, hear: (message: string) => void): Promise<void> {
     this.#redis.on("message", (_channel, message) => hear(message));
     await this.#redis.subscribe(channel);
   }
 
-  /** Ends it now; the listener hears of it before this returns. */
+  /** Ends the connection; the listener is called before this returns. */
   close(cause: unknown): void {
     this.#cause ??= cause;
     this.#end();
@@ -131,8 +125,8 @@ export class Connection {
   }
 
   /**
-   * AUTH, SELECT, ROLE and PING in one piece; only a PONG, of a primary where one is wanted, makes
-   * a connection.
+   * Sends AUTH, SELECT, PING and ROLE in one piece. The connection is ready with a PONG, of a
+   * primary where one is required.
    */
   #introduce(): void {
     const { auth, database } = this.#address;
@@ -146,7 +140,8 @@ export class Connection {
       const role = this.#wantsPrimary ? roleIn(replies?.pop()) : undefined;
       const failure = replies?.find(([error]) => error !== null)?.[0];
       const last = replies?.[replies.length - 1]?.[1];
-      // Only the text goes on: the library's error holds the command, and so the password.
+      // Only the message is passed on: the error of ioredis contains the command, and with it the
+      // password.
       if (failure !== undefined && failure !== null) this.close(new Error(failure.message));
       else if (last !== "PONG") this.close(new Error(`the server answered PING with ${String(last)}`));
       else if (role !== undefined && role !== "master")
@@ -168,7 +163,7 @@ export class Connection {
   }
 }
 
-/** The role that a server tells; undefined when it does not tell, because the user may not ask. */
+/** The role that a server reports; undefined when the user may not ask for it. */
 function roleIn(reply: Reply | undefined): string | undefined {
   const [error, value] = reply ?? [new Error("no reply"), undefined];
   return error === null && Array.isArray(value) ? String(value[0]) : undefined;
@@ -185,8 +180,7 @@ function tlsOptions(
   if (tls === undefined && !isTls) return {};
   return {
     tls: {
-      // Made where the socket is: there, certificates that cannot be read are a connection that
-      // failed.
+      // Made together with the socket: certificates that cannot be read fail the connection.
       get secureContext() {
         return clientContext(tls?.material() ?? NO_FILES);
       },

@@ -1,5 +1,4 @@
-// The statistics of the connections of a deployment, which all its servers share, and the news of
-// how many connections work.
+// The connection statistics of a deployment, shared by its servers.
 import type { StatisticsCounter, StatisticsGauge } from "../../../statistics/statistics-store.ts";
 import type { DeploymentDeps } from "../deployment.ts";
 
@@ -17,18 +16,18 @@ export class PoolStatistics {
     this.#localClose = statistics.counter(`ratelimit.${scope}.cx_local_close`);
   }
 
-  /** A connection works from now on. */
+  /** Counts a connection that works from now on. */
   opened(): void {
     this.#total.add(1);
     this.#setActive(this.#active.value + 1);
   }
 
-  /** A connection that worked does no longer. */
+  /** Counts a working connection that was lost. */
   lost(): void {
     this.#setActive(this.#active.value - 1);
   }
 
-  /** A connection that worked is about to be closed by this side; `lost` follows. */
+  /** Counts a working connection that is about to be closed by this side; `lost` follows. */
   closing(): void {
     this.#localClose.add(1);
   }

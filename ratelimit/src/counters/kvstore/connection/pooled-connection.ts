@@ -1,42 +1,41 @@
-// One place in the pool of a server: always on its way to a connection that works, with a back-off
-// between attempts, until it is closed.
+// One connection of a pool: reconnects, with a back-off, until it is closed.
 import type { Backoff } from "@weir/common/backoff/backoff";
 import { type Connection, type ConnectionListener, connect } from "./connection.ts";
-import { silenceError } from "../../connection-errors.ts";
+import { silenceError } from "../../store-error.ts";
 import { isUselessConnection, replyError } from "../store-errors.ts";
 import type { CommandSink, Reply } from "./command-sink.ts";
 import type { KvstoreAddress } from "../address.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 
-/** What a connection works with. */
+/** What a pooled connection works with. */
 export interface PooledConnectionDeps {
-  /** Where the server is now: asked at each connect. */
+  /** The current address of the server, for each attempt. */
   readonly target: () => KvstoreAddress;
   readonly tls: KvstoreTlsOptions | undefined;
   readonly listener: PooledConnectionListener;
-  /** Waits between attempts until a connection worked for the first time. */
+  /** Waits between attempts until the first success. */
   readonly startBackoff: Backoff;
-  /** Waits between attempts afterwards; it starts over with each connection that proves useful. */
+  /** Waits between later attempts; starts over with each connection that proves useful. */
   readonly reconnectBackoff: Backoff;
 }
 
-/** What each connection of a connection is made with. */
+/** Options of each attempt. */
 export interface PooledConnectionOptions {
   readonly connectTimeoutMs: number;
   /** Whether a server that says it is a replica is refused. */
   readonly wantsPrimary: boolean;
 }
 
-/** What a connection tells its server. */
+/** Receives the events of a pooled connection. */
 export interface PooledConnectionListener {
   /** Commands can be written now. */
   connectionReady(connection: PooledConnection): void;
   /**
-   * A connection that worked is gone. What was written and not answered fails by itself; a new
-   * attempt is under way.
+   * A working connection was lost. Commands without a reply fail by themselves; a new attempt
+   * follows.
    */
   connectionLost(connection: PooledConnection, cause: unknown): void;
-  /** An attempt failed; the next one comes by itself. */
+  /** An attempt failed; the next one follows. */
   connectionFailed(connection: PooledConnection, cause: unknown): void;
 }
 
@@ -45,7 +44,7 @@ type State =
   | { readonly kind: "waiting"; readonly timer: NodeJS.Timeout }
   | { readonly kind: "connecting" | "ready"; readonly connection: Connection };
 
-/** A place in the pool. */
+/** A connection that is replaced when it is lost. */
 export class PooledConnection {
   readonly #deps: PooledConnectionDeps;
   readonly #options: PooledConnectionOptions;
@@ -68,8 +67,8 @@ export class PooledConnection {
   }
 
   /**
-   * Writes commands in one piece; only when ready. A reply that says the connection is of no use
-   * ends it.
+   * Writes commands in one piece, only when ready. A reply that shows that the connection is
+   * useless closes it.
    */
   write(fill: (sink: CommandSink) => void, settle: (replies: readonly Reply[]) => void): void {
     const state = this.#state;
@@ -78,13 +77,13 @@ export class PooledConnection {
       settle(replies);
       const useless = replies.find(([error]) => isUselessConnection(error));
       if (useless !== undefined) state.connection.close(useless[0]);
-      // Not before: a demoted primary takes every connection, only to refuse what comes over it.
+      // Not before: a demoted primary accepts every connection, and refuses the commands.
       else if (replies.some(([error]) => error === null)) this.#deps.reconnectBackoff.reset();
     });
   }
 
   /**
-   * Sends one command, only when ready; fails with STORE_UNAVAILABLE, or STORE_TIMEOUT. `text` is
+   * Sends one command, only when ready; fails with STORE_UNAVAILABLE or STORE_TIMEOUT. `text` is
    * the server for messages.
    */
   query(
@@ -105,12 +104,12 @@ export class PooledConnection {
     });
   }
 
-  /** Ends the connection in use, if any, and dials again. */
+  /** Closes the current connection, if any, and connects again. */
   reset(cause: unknown): void {
     if (this.#state.kind === "ready") this.#state.connection.close(cause);
   }
 
-  /** Ends the connection in use, if any, and dials no more until it is opened again. */
+  /** Closes the current connection, if any; it stays closed until it is opened again. */
   disconnect(cause: unknown): void {
     const state = this.#state;
     this.#deps.reconnectBackoff.reset();
@@ -118,7 +117,7 @@ export class PooledConnection {
     if (state.kind === "ready") this.#deps.listener.connectionLost(this, cause);
   }
 
-  /** Ends everything; nothing is told to the listener any more. */
+  /** Closes the connection; the listener is not called any more. */
   close(): void {
     const state = this.#state;
     this.#state = { kind: "closed" };

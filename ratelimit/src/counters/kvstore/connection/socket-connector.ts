@@ -1,11 +1,11 @@
-// Opens the sockets of ioredis connections in the place of its own connector, for two reasons: a
-// socket that fails twice (TLS does: first the name, then the alert) must not end the process for
-// want of a second listener, and a connection that is given up must be gone at once.
+// Opens the sockets of ioredis instead of its own connector: a socket that fails twice (TLS does:
+// first the name, then the alert) must not end the process for lack of a second listener, and a
+// connection that is closed must end immediately.
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { AbstractConnector } from "ioredis";
 
-/** The options of a Redis client that concern its socket. */
+/** The options of an ioredis client that concern its socket. */
 interface SocketOptions {
   readonly path?: string;
   readonly host?: string;
@@ -13,14 +13,14 @@ interface SocketOptions {
   readonly tls?: ConnectionOptions;
 }
 
-/** Connector for the option of that name. */
+/** The value for the `Connector` option. */
 export class SocketConnector extends AbstractConnector {
   readonly #options: SocketOptions;
   #socket: Socket | undefined;
 
   constructor(options: unknown) {
     super(0);
-    this.#options = options as SocketOptions; // ioredis hands over the options of its client.
+    this.#options = options as SocketOptions; // ioredis passes the options of its client.
   }
 
   /** Opens the socket; ioredis waits for it to be connected. */

@@ -1,4 +1,4 @@
-// What a server of a deployment is made with.
+// Dependencies and options of a server of a deployment.
 import type { Log } from "@weir/common/log/log";
 import type { KvstoreAddress } from "../address.ts";
 import type { DeploymentDeps, DeploymentOptions } from "../deployment.ts";
@@ -6,26 +6,26 @@ import { ExpiryCache } from "../batch/expiry-cache.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import { PoolStatistics } from "../connection/pool-statistics.ts";
 
-/** What a server works with; all servers of a deployment share it. */
+/** What a server works with; shared by all servers of a deployment. */
 export interface ServerDeps {
   readonly log: Log;
   readonly clock: () => number;
   readonly random: () => number;
   readonly statistics: PoolStatistics;
-  /** The keys whose expiry was sent, to whatever server. */
+  /** The keys whose expiry was sent, to any of the servers. */
   readonly expiries: ExpiryCache;
 }
 
-/** What is particular to this server. */
+/** Options of one server. */
 export interface ServerOptions {
   readonly address: KvstoreAddress;
   readonly server: KvstoreServerOptions;
   readonly counter: KvstoreCounterOptions;
-  /** Whether connections to a server that says it is a replica are refused. Default false. */
+  /** Whether a server that reports the role of a replica is refused. Default false. */
   readonly wantsPrimary?: boolean;
 }
 
-/** What the servers of a deployment share. */
+/** Makes what the servers of a deployment share. */
 export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
   const { log, clock, random } = deps;
   return { log, clock, random, statistics: new PoolStatistics(deps, scope), expiries: new ExpiryCache() };

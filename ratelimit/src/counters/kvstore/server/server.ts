@@ -1,10 +1,9 @@
-// One server with its pool of connections: gathers the increments of each event-loop batch, writes them to
-// a connection that is ready, and sees to it that every call is answered in time, whatever the server
-// does. Alone it is a deployment; deployments of several servers have one per address, and hear of
-// what the server refused and of its connections through `ServerEvents`.
+// One server with its connection pool: batches the increments of each event-loop turn, writes them
+// to a ready connection, and answers every call in time. It is a deployment by itself; deployments
+// of several servers have one per address and receive its events.
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
-import { StoreError } from "../../store-error.ts";
-import { reasonOf } from "../../connection-errors.ts";
+import { reasonOf, type StoreError, stoppingError } from "../../store-error.ts";
 import type { KvstoreAddress } from "../address.ts";
 import type { Reply } from "../connection/command-sink.ts";
 import type { Deployment } from "../deployment.ts";
@@ -18,47 +17,46 @@ import { StartWait } from "../../start-wait.ts";
 import { connectionError, replyError } from "../store-errors.ts";
 import type { KeyExpiry, RefusedChecks, CommandBatch, BatchContext } from "../batch/command-batch.ts";
 
-/** Most checks that wait for a connection at a time; each holds a call of some hundred bytes. */
+/** Most checks that wait for a connection; each keeps a call of some hundred bytes in memory. */
 const WAITING_MAX_CHECKS = 100_000;
 
 /**
- * Shortest time between two warnings of connections that cannot connect for the same reason, in
- * milliseconds: an absence may last, and a pool has many connections.
+ * Shortest time between two warnings that a connection failed for the same reason, in milliseconds:
+ * a server may be away for long, and a pool has many connections.
  */
 const WARNING_INTERVAL_MS = 10_000;
 
 /**
- * What a server tells the deployment that it is a part of. Everything is called from the event
- * loop, never from inside a call to the server, except `serverLost`, which also comes from inside
- * `moveTo`.
+ * Receives the events of a server. Methods are called from the event loop, never within a call to
+ * the server, except `serverLost`, which `moveTo` also calls.
  */
 export interface ServerEvents {
   /**
-   * Whether a reply says that its command was not carried out and may be sent again, here later or
-   * elsewhere: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, as the deployment can make use
-   * of. For such replies `refused` or `expiryMissing` comes; others fail their calls.
+   * Whether a reply says that its command was not executed and may be sent again, later or to
+   * another server: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, as far as the deployment
+   * can use it. Such replies lead to `refused` or `expiryMissing`; others fail their calls.
    */
   isRefusal(error: Error): boolean;
   /**
-   * Checks without an answer, which belong to the deployment now. It brings each of them, by
-   * `CommandBatch.adopt`, into a batch that has the same `createdMs`, for its calls have waited since then,
-   * and gives that batch to `resend` of a server; or it fails them with `failChecks`.
+   * Passes on checks without an answer, which the deployment owns now. It either adds each of them,
+   * by `CommandBatch.adopt`, to a batch with the same `createdMs`, since when their calls have
+   * waited, and gives that batch to `resend` of a server; or it fails them with `failChecks`.
    */
   refused(server: KvstoreServer, checks: readonly RefusedChecks[], createdMs: number): void;
   /**
-   * A key may have no expiry: the server had lost the key, refused EXPIRE alone, or was lost before
-   * it answered. `sendExpiry` sends it again.
+   * Reports a key that may have no expiry: the server had lost the key, refused EXPIRE alone, or
+   * was lost before it answered. `sendExpiry` sends it again.
    */
   expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
-  /** A connection works now. */
+  /** A connection works. */
   serverReady(server: KvstoreServer): void;
-  /** A connection that worked is gone; `server.isReady` says whether others are left. */
+  /** A working connection was lost; `server.isReady` tells whether others are left. */
   serverLost(server: KvstoreServer, cause: unknown): void;
-  /** A connection could not be made; the next attempt comes by itself. */
+  /** A connection could not be made; the next attempt follows. */
   serverFailed(server: KvstoreServer, cause: unknown): void;
 }
 
-/** A server and everything on its way to it. */
+/** A server and its pending calls. */
 export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #deps: ServerDeps;
   readonly #events: ServerEvents | undefined;
@@ -72,8 +70,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #expiries = new ExpiryRetryQueue();
   /** When the last connection was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
-  /** What a connection last warned of, and when, in milliseconds since the epoch. */
-  #warned = { reason: "", atMs: 0 };
+  readonly #warnings: RateLimitedLog;
   #wasReady = false;
   #isClosed = false;
   readonly #startWait = new StartWait();
@@ -81,6 +78,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
     const { address, server, counter, wantsPrimary = false } = options;
     this.#deps = deps;
+    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
     this.#events = events;
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
@@ -123,8 +121,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Begins to connect, without waiting for it; calls wait for the connection from now on, as in a
-   * short absence.
+   * Begins to connect, without waiting; calls wait for the connection as during a short absence.
    */
   open(): void {
     if (this.#isClosed) return;
@@ -133,8 +130,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Gives all connections up and makes new ones, to another address. What was written and not
-   * answered fails; what waits goes to the new ones.
+   * Replaces all connections by ones to another address. What was written and not answered fails;
+   * what waits goes to the new ones.
    */
   moveTo(address: KvstoreAddress, cause: unknown): void {
     if (this.#isClosed) return;
@@ -144,12 +141,12 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Takes a batch of checks that were refused here or elsewhere. Their time runs since its
+   * Sends a batch of checks that were refused here or by another server. Their time runs since its
    * `createdMs`.
    */
   resend(batch: CommandBatch): void {
     if (this.#isClosed) {
-      batch.fail(this.#stoppingError(), this.#context);
+      batch.fail(stoppingError(this.#address.text), this.#context);
       return;
     }
     this.#pending.wait(batch);
@@ -157,7 +154,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Sends the expiry of a key ahead of the next batch; with `isAsking` to a node that is taking over
+   * Sends the expiry of a key before the next batch; with `isAsking` to a node that is importing
    * its slot.
    */
   sendExpiry(expiry: KeyExpiry, isAsking = false): void {
@@ -167,8 +164,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Sends one command outside of all batches, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE, or
-   * STORE_TIMEOUT after the time a call may take.
+   * Sends one command outside of all batches, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE,
+   * or with STORE_TIMEOUT after the time limit of a call.
    */
   async query(command: string, ...args: string[]): Promise<unknown> {
     const { text } = this.#address;
@@ -178,15 +175,15 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Waits for the first connection; with `maxElapsedMs` above 0 not longer than that. The other
+   * Waits for the first connection, at most `maxElapsedMs` if that is above 0. The other
    * connections open in the background.
    */
   async start(maxElapsedMs: number): Promise<void> {
-    if (this.#isClosed) throw this.#stoppingError();
+    if (this.#isClosed) throw stoppingError(this.#address.text);
     try {
       await this.#startWait.wait(() => this.#pool.openFirst(), {
         maxElapsedMs,
-        text: this.#address.text,
+        store: `the counter store ${this.#address.text}`,
         reason: () => connectionError(this.#address.text, this.#down?.cause),
       });
     } catch (error) {
@@ -196,11 +193,11 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#pool.openAll();
   }
 
-  /** Fails what is waiting and closes all connections. */
+  /** Fails waiting calls and closes all connections. */
   close(): void {
     this.#isClosed = true;
     this.#schedule.cancel();
-    const error = this.#stoppingError();
+    const error = stoppingError(this.#address.text);
     this.#down = { sinceMs: -Infinity, cause: error };
     this.#startWait.fail(error);
     this.#pending.failAll(error);
@@ -208,8 +205,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Why a call cannot even wait: the server has been away for longer than a call may take, or too
-   * many wait already. A short absence is bridged: calls wait for the connection as long as they
+   * Why a call cannot even wait: the server has been away for longer than the time limit of a call,
+   * or too many calls wait. During a short absence calls wait for the connection as long as they
    * would for an answer.
    */
   refusal(nowMs: number): StoreError | undefined {
@@ -219,7 +216,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     return connectionError(this.#address.text, new Error(`${WAITING_MAX_CHECKS} increments wait for a connection`));
   }
 
-  /** Takes one check of a call; its call has been told how many checks are pending. */
+  /** Adds one check of a call; the call knows the number of its pending checks. */
   add(check: CountedCheck, call: CountBatch, nowMs: number): void {
     const batch = this.#pending.openBatch(nowMs);
     batch.add(check, call);
@@ -236,8 +233,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   connectionReady(): void {
     if (this.#down !== undefined) {
       this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
-      // A server that has taken the place of another one may have heard of an increment and not of
-      // the expiry that followed.
+      // A replica that was promoted may have received an increment and not the expiry that
+      // followed.
       if (this.#wasReady) this.#context.expiries.clear();
     }
     this.#wasReady = true;
@@ -264,14 +261,11 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
 
   connectionFailed(_link: PooledConnection, cause: unknown): void {
     this.#events?.serverFailed(this, cause);
-    if (this.#down === undefined) return; // The others work; this one tries on.
+    if (this.#down === undefined) return; // The other connections work.
     this.#down = { sinceMs: this.#down.sinceMs, cause };
-    const nowMs = this.#deps.clock();
     const reason = reasonOf(cause);
-    const { atMs } = this.#warned;
-    if (reason === this.#warned.reason && nowMs >= atMs && nowMs < atMs + WARNING_INTERVAL_MS) return; // Said a moment ago.
-    this.#warned = { reason, atMs: nowMs };
-    this.#deps.log.warn("Cannot reach the counter store, trying again", { address: this.#address.text, error: reason });
+    const fields = { address: this.#address.text, error: reason };
+    this.#warnings.warn("Cannot reach the counter store, trying again", fields, reason);
   }
 
   #added(batch: CommandBatch): void {
@@ -309,8 +303,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
 
   #complete(inFlight: InFlightBatch, replies: readonly Reply[]): void {
     if (!this.#pending.complete(inFlight)) {
-      // Given up before. An increment may have been carried out without its expiry; and perhaps
-      // nobody ever increments that key again.
+      // Given up before. An increment may have been executed without its expiry, and the key may
+      // never be incremented again.
       this.#sendLost(inFlight.batch.sentExpiries(this.#context));
       return;
     }
@@ -325,11 +319,5 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       if (this.#events === undefined) this.sendExpiry(expiry);
       else this.#events.expiryMissing(this, expiry);
     }
-  }
-
-  #stoppingError(): StoreError {
-    return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#address.text}: the backend is stopping`, {
-      transient: true,
-    });
   }
 }

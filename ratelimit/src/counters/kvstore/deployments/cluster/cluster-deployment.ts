@@ -1,12 +1,10 @@
-// The deployment type "cluster": a server per node, each check to the node that has the slot of its
-// key, and where a node sends it on, there. The map of slots is learnt from any node and follows
-// the cluster. A command that may have been carried out is never sent twice: only those are that a
-// node refused.
-import { createBackoff } from "@weir/common/backoff/backoff";
+// The deployment type "cluster": a server per node, and each check sent to the node that owns the
+// slot of its key, following redirections. Only commands that a node refused are sent again: never
+// twice.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import type { CountBatch, CountedCheck } from "../../../counter.ts";
-import { StoreError } from "../../../store-error.ts";
+import { StoreError, stoppingError } from "../../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../../deployment.ts";
 import type { ExpiryCache } from "../../batch/expiry-cache.ts";
 import { KvstoreServer, type ServerEvents } from "../../server/server.ts";
@@ -14,6 +12,7 @@ import { shareAmongServers } from "../../server/server-options.ts";
 import { StartWait } from "../../../start-wait.ts";
 import { connectionError } from "../../store-errors.ts";
 import { type KeyChecks, type KeyExpiry, type RefusedChecks, CommandBatch } from "../../batch/command-batch.ts";
+import { RefreshSchedule } from "../refresh-schedule.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
 import { GroupedCall } from "./grouped-call.ts";
 import { hashSlot } from "./hash-slot.ts";
@@ -23,26 +22,28 @@ import { parseRedirection, type Redirection } from "./redirection.ts";
 import { hostOf, nodeAddress, parseSeeds, type Seeds } from "./seeds.ts";
 import { SlotMap } from "./slot-map.ts";
 import type { SlotRange } from "./topology.ts";
-import { TopologyRefresh } from "./topology-refresh.ts";
 import { TopologySource } from "./topology-source.ts";
 
 /**
- * Waits between attempts to reach a node for the first time, in milliseconds: as for one that was
- * lost, since the service has started long ago, perhaps.
+ * Waits between attempts to reach a node for the first time, in milliseconds: as for a lost one,
+ * because the service may have started long ago.
  */
 const NODE_STARTUP = { initialMs: 125, maxMs: 4_000, maxElapsedMs: 0 };
 
 /**
- * How long a node without slots is kept after its last use, in milliseconds: a slot that is on its
- * way to it brings single questions.
+ * How long a node without slots is kept after its last use, in milliseconds: during the migration
+ * of a slot it receives single commands.
  */
 const NODE_KEEP_MS = 15_000;
 
 /**
- * How often a check is sent on at once; after that it waits a moment each time, so that nodes that
- * send to each other are not kept busy.
+ * Redirections of a check that are followed immediately; after that it waits each time, so that
+ * nodes which redirect to each other are not kept busy.
  */
 const HOPS_MAX = 5;
+
+/** When a node is asked for the topology, in milliseconds: a bound on the load of the cluster. */
+const TIMING = { regularMs: 5_000, degradedMs: 1_000, soonMs: 250 };
 
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when an address cannot be read. */
 export function createClusterDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
@@ -61,19 +62,19 @@ class ClusterDeployment implements Deployment, ServerEvents {
   readonly #expiries: ExpiryCache;
   readonly #map = new SlotMap<ClusterNode>();
   readonly #source: TopologySource;
-  readonly #refresh: TopologyRefresh;
+  readonly #refresh: RefreshSchedule;
   readonly #queue: RetryQueue;
-  /** How often a check was sent on, for those that were. */
+  /** Redirections of each check that was redirected. */
   readonly #hops = new WeakMap<CountedCheck, number>();
-  /** The call to which checks are being added, when it may need more than one node. */
+  /** The call to which checks are being added, if it may need more than one node. */
   #groupedCall: GroupedCall | undefined;
   /**
-   * The key asked about last and its slot: the key of a call of one check is asked about twice in a
-   * row, and its slot is the dearest part of it.
+   * The last key and its slot: the key of a call with one check is looked up twice in a row, and
+   * computing the slot is the most expensive part.
    */
   #lastKey = "";
   #lastSlot = 0;
-  /** Why the topology could not be learnt the last time. */
+  /** Why the last question for the topology failed. */
   #trouble: StoreError | undefined;
   #closed: StoreError | undefined;
   readonly #startWait = new StartWait();
@@ -83,7 +84,6 @@ class ClusterDeployment implements Deployment, ServerEvents {
 
   constructor(deps: DeploymentDeps, { server, counter, scope }: DeploymentOptions, seeds: Seeds) {
     const { log, clock, random } = deps;
-    const { initialMs, maxMs } = counter.startup;
     this.#log = log;
     this.#text = seeds.text;
     this.#timeoutMs = counter.commandTimeoutMs;
@@ -95,16 +95,19 @@ class ClusterDeployment implements Deployment, ServerEvents {
       createServer: (endpoint) =>
         new KvstoreServer(shared, { ...nodeOptions, address: nodeAddress(seeds, endpoint) }, this),
       clock,
-      // In that time everything that was sent to a node has been answered or given up.
+      // In that time every command to a node is answered or given up.
       keepMs: Math.max(NODE_KEEP_MS, 2 * this.#timeoutMs),
     });
     this.#source = new TopologySource(seeds, server);
-    this.#refresh = new TopologyRefresh({
-      refresh: () => this.#learn(),
-      isTroubled: () => this.#isTroubled(),
-      startBackoff: createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random }),
-      random,
-    });
+    this.#refresh = new RefreshSchedule(
+      {
+        refresh: () => this.#learn(),
+        isDegraded: () => this.#isDegraded(),
+        startup: counter.startup,
+        random,
+      },
+      TIMING,
+    );
     const limits = { timeoutMs: this.#timeoutMs, text: this.#text };
     this.#queue = new RetryQueue({ send: (checks, createdMs) => this.#sendAgain(checks, createdMs), clock }, limits);
     this.#callDeps = { send: (check, group, how) => this.#send(check, group, how), clock };
@@ -112,15 +115,18 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   /**
-   * Waits for the map of slots and the first connection; with `maxElapsedMs` above 0 not longer
-   * than that.
+   * Waits for the map of slots and the first connection, at most `maxElapsedMs` if that is above 0.
    */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#closed !== undefined) throw this.#closed;
     const reason = (): StoreError => this.#trouble ?? connectionError(this.#text, new Error("not connected yet"));
     try {
-      await this.#startWait.wait(() => this.#refresh.start(), { maxElapsedMs, text: this.#text, reason });
-      this.#trouble = undefined; // Some nodes may have been silent; those are told of where calls need them.
+      await this.#startWait.wait(() => this.#refresh.start(), {
+        maxElapsedMs,
+        store: `the counter store ${this.#text}`,
+        reason,
+      });
+      this.#trouble = undefined; // Some nodes may be silent; calls that need them report it.
     } catch (error) {
       this.close();
       throw error;
@@ -130,9 +136,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   close(): void {
-    const error = new StoreError("STORE_UNAVAILABLE", `Cannot count on ${this.#text}: the backend is stopping`, {
-      transient: true,
-    });
+    const error = stoppingError(this.#text);
     this.#closed = error;
     this.#startWait.fail(error);
     this.#refresh.close();
@@ -142,7 +146,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   refusal(nowMs: number, key: string): StoreError | undefined {
-    // Where nobody has the slot, the check waits for somebody: see `#send`.
+    // A check of a slot without owner waits: see `#send`.
     return this.#closed ?? this.#map.ownerOf(this.#slotOf(key))?.server.refusal(nowMs);
   }
 
@@ -181,10 +185,10 @@ class ClusterDeployment implements Deployment, ServerEvents {
 
   expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void {
     const { key, refusal } = expiry;
-    // A key that moved between the two commands: its expiry follows it.
+    // The key moved between the two commands: its expiry follows it.
     const redirection = refusal && parseRedirection(refusal.message, hostOf(server.address));
     const named = redirection && this.#nodeFor(redirection, key);
-    // Where the slot is nobody's, the next increment of the key sends the expiry.
+    // If the slot has no owner, the next increment of the key sends the expiry.
     const node = named ?? this.#map.ownerOf(hashSlot(key));
     node?.server.sendExpiry(expiry, named !== undefined && redirection?.kind === "ask");
   }
@@ -203,7 +207,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
 
   #take(check: CountedCheck, call: CountBatch, how: { readonly isRead: boolean; readonly nowMs: number }): void {
     const { isRead, nowMs } = how;
-    // Where all groups may be under way together there is nothing to keep in order.
+    // All groups may be in flight together, so their order does not matter.
     if (call.checks.length === 1 || this.#parallelism >= this.#nodes.size) {
       this.#send(check, call, how);
       return;
@@ -216,7 +220,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     grouped.add(check, this.#map.ownerOf(this.#slotOf(check.key)));
   }
 
-  /** Gives a check to the node that has its slot; where none is known, it waits for one. */
+  /** Sends a check to the node that owns its slot; if there is none, the check waits for one. */
   #send(
     check: CountedCheck,
     call: CountBatch,
@@ -233,7 +237,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     }
   }
 
-  /** Sends checks that have waited, each to the node that has its slot now. */
+  /** Sends checks that have waited, each to the node that owns its slot now. */
   #sendAgain(checks: readonly KeyChecks[], createdMs: number): void {
     const batches = new Map<ClusterNode, CommandBatch>();
     for (const each of checks) {
@@ -255,7 +259,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#queue.add(checks, createdMs, this.#trouble ?? new Error(`slot ${slot} has no node`));
   }
 
-  /** The node that is named instead; the map learns of it where it is there for good. */
+  /** The node that a redirection names; updates the map if the slot has moved for good. */
   #nodeFor(redirection: Redirection, key: string): ClusterNode | undefined {
     if (redirection.kind !== "ask") this.#refresh.soon();
     if (redirection.kind === "later") return undefined;
@@ -265,7 +269,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     return node;
   }
 
-  /** How often the checks were sent on, this time included. */
+  /** The number of redirections of the checks, this one included. */
   #hop({ first: { check } }: KeyChecks): number {
     const hops = (this.#hops.get(check) ?? 0) + 1;
     this.#hops.set(check, hops);
@@ -280,7 +284,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     return this.#lastSlot;
   }
 
-  /** Asks for the topology and puts it to use. */
+  /** Asks for the topology and applies it. */
   async #learn(): Promise<boolean> {
     try {
       this.#apply(await this.#source.ask(this.#nodes.ready()));
@@ -290,7 +294,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
       if (this.#closed !== undefined) return false;
       const error = cause instanceof StoreError ? cause : connectionError(this.#text, cause);
       if (this.#trouble === undefined || this.#isStarting) {
-        this.#log.warn("Cannot learn where the slots of the cluster are, trying again", { address: this.#text, error });
+        this.#log.warn("Cannot read the cluster topology, trying again", { address: this.#text, error });
       }
       this.#trouble = error;
       return false;
@@ -308,11 +312,11 @@ class ClusterDeployment implements Deployment, ServerEvents {
     this.#nodes.retire();
     const now = this.#map.nodes();
     if (now.size === before.size && [...now].every((node) => before.has(node))) return;
-    this.#expiries.clear(); // A replica that took over may have heard of an increment and not of the expiry that followed.
-    this.#log.info("The cluster has other nodes now", { nodes: Array.from(now, ({ server }) => server.address.text) });
+    this.#expiries.clear(); // A replica that was promoted may have received an increment and not the expiry that followed.
+    this.#log.info("Cluster nodes have changed", { nodes: Array.from(now, ({ server }) => server.address.text) });
   }
 
-  #isTroubled(): boolean {
+  #isDegraded(): boolean {
     return !this.#map.isComplete || [...this.#map.nodes()].some(({ server }) => !server.isReady);
   }
 }

@@ -1,5 +1,5 @@
-// The nodes of a cluster to which connections stand or are made: one server each, from the moment
-// at which the cluster names it until it has had neither slots nor questions for a while.
+// The nodes of a cluster: one server each, from the moment when the cluster names it until it has
+// had neither slots nor commands for a while.
 import type { KvstoreServer } from "../../server/server.ts";
 import { type ClusterEndpoint, endpointText } from "./endpoint.ts";
 
@@ -9,13 +9,13 @@ const NODES_MAX = 1_000;
 /** A node. */
 export interface ClusterNode {
   readonly server: KvstoreServer;
-  /** When it was last known to have slots, or asked, in milliseconds since the epoch. */
+  /** When it last had slots or received a command, in milliseconds since the epoch. */
   usedMs: number;
 }
 
 /** What it works with. */
 export interface ClusterNodesDeps {
-  /** Makes the server of a node; it is opened here. */
+  /** Makes the server of a node; ClusterNodes opens it. */
   readonly createServer: (endpoint: ClusterEndpoint) => KvstoreServer;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -37,14 +37,14 @@ export class ClusterNodes {
     return this.#nodes.size;
   }
 
-  /** The servers to which a connection stands. */
+  /** The servers with a working connection. */
   ready(): readonly KvstoreServer[] {
     return Array.from(this.#nodes.values(), ({ server }) => server).filter((server) => server.isReady);
   }
 
   /**
-   * The node at the endpoint, which is used now; it begins to connect if it is new. Undefined when
-   * there are too many.
+   * The node at the endpoint, marked as used; a new one begins to connect. Undefined when there are
+   * too many nodes.
    */
   at(endpoint: ClusterEndpoint): ClusterNode | undefined {
     const text = endpointText(endpoint);
@@ -65,7 +65,7 @@ export class ClusterNodes {
   retire(): void {
     const nowMs = this.#deps.clock();
     for (const [text, node] of this.#nodes) {
-      if (nowMs < node.usedMs) node.usedMs = nowMs; // The clock stepped back: begin to wait anew.
+      if (nowMs < node.usedMs) node.usedMs = nowMs; // The clock was set back: begin to wait again.
       if (nowMs - node.usedMs < this.#deps.keepMs) continue;
       this.#nodes.delete(text);
       node.server.close();

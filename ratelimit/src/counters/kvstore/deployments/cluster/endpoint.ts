@@ -1,5 +1,5 @@
-// Where a node of a cluster can be reached, as the cluster itself says: in its list of slots and in
-// redirections. Not what an operator writes into a setting: that is address.ts.
+// Parses the host and port of a node, as the cluster reports them in its list of slots and in
+// redirections.
 
 /** Highest TCP port. */
 const PORT_MAX = 65_535;
@@ -7,7 +7,7 @@ const PORT_MAX = 65_535;
 /** Longest host name: RFC 1035, section 2.3.4. */
 const HOST_MAX_LENGTH = 255;
 
-/** What a host name or an IP address is made of; a colon is in those of version 6. */
+/** The characters of host names and IP addresses, including the colon of version 6. */
 const HOST = /^[\w.:%-]+$/;
 
 /** Host and port of a node. */
@@ -17,8 +17,8 @@ export interface ClusterEndpoint {
 }
 
 /**
- * The endpoint of `host:port`; the host ends at the last colon, for one of version 6 stands without
- * brackets here.
+ * The endpoint of `host:port`; the host ends at the last colon, because an address of version 6 has
+ * no brackets here.
  */
 export function parseEndpoint(text: string, askedHost: string): ClusterEndpoint | undefined {
   const at = text.lastIndexOf(":");
@@ -28,9 +28,9 @@ export function parseEndpoint(text: string, askedHost: string): ClusterEndpoint 
 }
 
 /**
- * The endpoint, or undefined when host and port make none. A node that does not know its own
- * address leaves the host empty: then it is the one that was asked (Redis documentation, CLUSTER
- * SLOTS). One whose name is not known yet writes "?".
+ * The endpoint, or undefined if host and port are invalid. A node that does not know its own
+ * address leaves the host empty: then it is the host that was asked (Redis documentation, CLUSTER
+ * SLOTS). A node whose name is not known yet has "?".
  */
 export function createEndpoint(host: unknown, port: unknown, askedHost: string): ClusterEndpoint | undefined {
   if (typeof port !== "number" || !Number.isInteger(port) || port < 1 || port > PORT_MAX) return undefined;
@@ -40,7 +40,7 @@ export function createEndpoint(host: unknown, port: unknown, askedHost: string):
   return HOST.test(bare) ? { host: bare, port } : undefined;
 }
 
-/** The endpoint as text, by which nodes are told apart. */
+/** The endpoint as text, which identifies a node. */
 export function endpointText({ host, port }: ClusterEndpoint): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,15 +1,13 @@
-// One call whose checks go to several nodes: a group per node, of which only so many are under way
-// at a time. When one fails, those behind it are not sent (KVSTORE_CLUSTER_PIPELINE_PARALLELISM).
-// It knows no server; sending is what it is handed.
-import { silenceError } from "../../../connection-errors.ts";
+// One call whose checks go to several nodes: a group per node, of which a limited number is in
+// flight (KVSTORE_CLUSTER_PIPELINE_PARALLELISM). When one fails, those after it are not sent.
+import { silenceError, type StoreError } from "../../../store-error.ts";
 import type { CountBatch, CountedCheck } from "../../../counter.ts";
-import type { StoreError } from "../../../store-error.ts";
 
-/** What a call needs of its deployment. */
+/** What a call needs from its deployment. */
 export interface GroupedCallDeps {
   /**
-   * Sends a check of a group to the node that has its slot now; the group is its batch, and `nowMs`
-   * milliseconds since the epoch.
+   * Sends a check of a group to the node that owns its slot; the group is its batch, and `nowMs` is
+   * in milliseconds since the epoch.
    */
   readonly send: (
     check: CountedCheck,
@@ -22,7 +20,7 @@ export interface GroupedCallDeps {
 
 /** Limits of a call. */
 export interface GroupedCallOptions {
-  /** Most groups under way at a time. */
+  /** Most groups in flight. */
   readonly parallelism: number;
   /** Longest time for all groups together, in milliseconds. */
   readonly timeoutMs: number;
@@ -34,7 +32,7 @@ export interface GroupedCallOptions {
 export class GroupedCall {
   readonly batch: CountBatch;
   readonly isRead: boolean;
-  /** When it came, in milliseconds since the epoch. */
+  /** When it arrived, in milliseconds since the epoch. */
   readonly createdMs: number;
   readonly #deps: GroupedCallDeps;
   readonly #options: GroupedCallOptions;
@@ -56,14 +54,14 @@ export class GroupedCall {
     this.#options = options;
   }
 
-  /** Whether each of its groups has an answer, or none is wanted any more. */
+  /** Whether each of its groups has an answer, or none is needed any more. */
   get isOver(): boolean {
     return this.#groups.length > 0 && this.#unanswered === 0;
   }
 
   /**
-   * Adds a check that goes to the node, whatever stands for it. Groups stand in the order in which
-   * their nodes were seen first.
+   * Adds a check for a node, which any value may identify. Groups are in the order in which their
+   * nodes were seen first.
    */
   add(check: CountedCheck, node: unknown): void {
     let group = this.#groups.find((each) => each.node === node);
@@ -78,16 +76,16 @@ export class GroupedCall {
     }
     group.checks.push(check);
     group.pending += 1;
-    // Not later than the call came: its node is to say why it fails, before the time of the call as
-    // a whole is over.
+    // With the time of the call: the node must report why it fails before the time of the whole
+    // call is over.
     if (group.isSent) this.#deps.send(check, group, { isRead: this.isRead, nowMs: this.createdMs });
   }
 
-  /** A group has its counts: the next one may go. */
+  /** Takes the counts of a group, and sends the next one. */
   groupCounted(group: Group): void {
     const { batch } = this;
     this.#unanswered -= 1;
-    if (batch.pending <= 0) return; // Failed meanwhile; nothing of it is sent any more.
+    if (batch.pending <= 0) return; // Failed in the meantime; nothing more of it is sent.
     batch.pending -= group.checks.length;
     if (batch.pending === 0) {
       batch.counted();
@@ -101,14 +99,15 @@ export class GroupedCall {
     for (const check of next.checks) this.#deps.send(check, next, how);
   }
 
-  /** A group failed, and the call with it. */
+  /** Fails the call, because a group has failed. */
   groupFailed(error: StoreError): void {
     const { batch } = this;
     this.#unanswered = 0;
     if (batch.pending <= 0) return;
     batch.pending = 0;
     const { deadlineMs } = batch;
-    // The deadline of a group may be our own limit for the whole call rather than the caller's.
+    // The deadline of a group may be the time limit of the whole call instead of the caller's
+    // deadline.
     const isOurs = error.code === "DEADLINE_EXCEEDED" && (deadlineMs === undefined || this.#deps.clock() < deadlineMs);
     batch.failed(isOurs ? silenceError(this.#options.text, this.#options.timeoutMs) : error);
   }
@@ -118,7 +117,7 @@ export class GroupedCall {
   }
 }
 
-/** The checks of a call that go to one node. To its server it is a call of its own. */
+/** The checks of a call for one node. For its server it is a call of its own. */
 class Group implements CountBatch {
   readonly node: unknown;
   readonly checks: CountedCheck[] = [];

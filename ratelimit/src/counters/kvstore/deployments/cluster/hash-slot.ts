@@ -1,6 +1,5 @@
-// Which of the 16384 hash slots of a cluster a key belongs to: CRC16 of the key, or of its hash
-// tag, as the Redis cluster specification lays down. Which node has a slot is the matter of
-// slot-map.ts.
+// Computes the hash slot of a key: CRC16 of the key, or of its hash tag, as the Redis cluster
+// specification defines it.
 
 /** Number of slots of every cluster: Redis cluster specification, "Key distribution model". */
 export const SLOT_COUNT = 16_384;
@@ -19,8 +18,8 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 const ASCII_MAX = 0x7f;
 
 /**
- * The slot of a key, 0 to 16383. Where the key holds a "{" with a "}" behind it and something
- * between them, only what is between the first "{" and the first "}" behind it counts.
+ * The slot of a key, 0 to 16383. If the key contains a "{", then a "}" and something between them,
+ * only the text between the first "{" and the first "}" after it counts.
  */
 export function hashSlot(key: string): number {
   const open = key.indexOf("{");
@@ -30,7 +29,7 @@ export function hashSlot(key: string): number {
   return (hasTag ? crc16(key, open + 1, close) : crc16(key, 0, key.length)) % SLOT_COUNT;
 }
 
-/** CRC16 of a part of a text in UTF-8, the bytes that go to the server. */
+/** CRC16 of a part of a text in UTF-8, the bytes that are sent to the server. */
 function crc16(text: string, from: number, to: number): number {
   let crc = 0;
   for (let at = from; at < to; at++) {

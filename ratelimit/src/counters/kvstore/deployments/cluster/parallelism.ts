@@ -1,6 +1,5 @@
-// How many groups of one call may be under way at a time. The reference groups commands by key; a
-// group here is what goes to one node, for its commands can be sent together: the numbers stored
-// are the same, the commands fewer.
+// The number of groups of one call that may be in flight. A group here is what goes to one node;
+// envoyproxy/ratelimit groups by key, which stores the same numbers with more commands.
 
 /**
  * The number for KVSTORE_CLUSTER_PIPELINE_PARALLELISM and a pool of so many connections: 1 = one

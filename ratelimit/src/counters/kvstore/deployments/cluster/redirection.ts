@@ -1,5 +1,5 @@
-// Replies by which a node of a cluster says that a command was not executed, and what to do
-// instead. Pure; following them is the matter of cluster-deployment.ts.
+// Parses replies by which a node of a cluster says that it did not execute a command, and what to
+// do instead.
 import { parseEndpoint } from "./endpoint.ts";
 import type { ClusterEndpoint } from "./endpoint.ts";
 import { SLOT_COUNT } from "./hash-slot.ts";
@@ -8,14 +8,14 @@ import { SLOT_COUNT } from "./hash-slot.ts";
 export type Redirection =
   | {
       /**
-       * "moved": the slot belongs to that node for good. "ask": this once, that node has to be
-       * asked with ASKING.
+       * "moved": the slot belongs to that node from now on. "ask": only this command goes to that
+       * node, after ASKING.
        */
       readonly kind: "moved" | "ask";
       readonly slot: number;
       readonly endpoint: ClusterEndpoint;
     }
-  /** Nobody can execute it right now; it may be sent again after a moment. */
+  /** No node can execute it now; it may be sent again after a moment. */
   | { readonly kind: "later" };
 
 /** `MOVED 3999 127.0.0.1:6381`, `ASK 3999 :6381`. */
@@ -23,13 +23,13 @@ const ELSEWHERE = /^(?<kind>MOVED|ASK) (?<slot>\d{1,5}) (?<endpoint>\S*)$/;
 
 /**
  * Replies of a node that did not execute the command and may do so soon: keys of one command on two
- * nodes, a cluster without a majority or with a hole, a node that is not a primary any more, one
- * that is reading its data.
+ * nodes, a cluster without a majority or with a slot that has no owner, a node that is no longer a
+ * primary, or one that is loading its data.
  */
 const LATER = /^(?:TRYAGAIN|CLUSTERDOWN|MASTERDOWN|READONLY|LOADING)\b/;
 
 /**
- * What the text of an error reply asks for; undefined when it is an error of the command itself.
+ * Parses the text of an error reply; undefined when it is an error of the command itself.
  * `askedHost` is the host that sent it.
  */
 export function parseRedirection(text: string, askedHost: string): Redirection | undefined {

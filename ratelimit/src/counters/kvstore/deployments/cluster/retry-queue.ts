@@ -1,14 +1,13 @@
-// Checks that no node can carry out right now: they are sent again after a moment, for as long as
-// their calls may take. It holds a bounded number, and knows no server; sending again is what it is
-// handed.
+// Checks that no node can execute now: they are sent again after a moment, within the time limit of
+// their calls. Their number is bounded.
 import type { StoreError } from "../../../store-error.ts";
 import { replyError } from "../../store-errors.ts";
 import { failChecks, type KeyChecks, CommandBatch } from "../../batch/command-batch.ts";
 
-/** Wait before checks are sent again, in milliseconds: the field's. */
+/** Wait before checks are sent again, in milliseconds; as in envoyproxy/ratelimit. */
 const WAIT_MS = 100;
 
-/** Most checks that wait at a time; each holds a call of some hundred bytes. */
+/** Most checks that wait; each keeps a call of some hundred bytes in memory. */
 const MAX_CHECKS = 100_000;
 
 /** What it works with. */
@@ -19,7 +18,7 @@ export interface RetryQueueDeps {
   readonly clock: () => number;
 }
 
-/** Its limits. */
+/** Limits of the queue. */
 export interface RetryQueueOptions {
   /** Longest time of a call, in milliseconds. */
   readonly timeoutMs: number;
@@ -27,10 +26,10 @@ export interface RetryQueueOptions {
   readonly text: string;
 }
 
-/** Checks that came together. */
+/** Checks that were added together. */
 interface QueuedChecks {
   readonly checks: readonly KeyChecks[];
-  /** The same checks once more: it knows the deadlines of their calls. */
+  /** The same checks; knows the deadlines of their calls. */
   readonly batch: CommandBatch;
   readonly dueMs: number;
   /** Why they wait. */
@@ -58,8 +57,8 @@ export class RetryQueue {
   }
 
   /**
-   * Takes checks that came at `createdMs`; `cause` is what their calls fail with when nothing
-   * changes in time.
+   * Adds checks whose calls have waited since `createdMs`; `cause` is why their calls fail if
+   * nothing changes in time.
    */
   add(checks: readonly KeyChecks[], createdMs: number, cause: Error): void {
     const error = this.#closed ?? (this.#size >= MAX_CHECKS ? replyError(this.#options.text, cause) : undefined);
@@ -75,7 +74,7 @@ export class RetryQueue {
     this.#setTimer(Math.min(dueMs, batch.nextDeadlineMs));
   }
 
-  /** Fails what waits, and all that comes from now on. */
+  /** Fails the checks in the queue, and those that are added from now on. */
   close(error: StoreError): void {
     this.#closed = error;
     clearTimeout(this.#timer);
@@ -100,8 +99,7 @@ export class RetryQueue {
     this.#timerMs = Infinity;
     for (const queued of this.#queue) {
       const { batch, checks, cause, dueMs } = queued;
-      // A clock that stepped back says nothing about how long they have waited: nobody waits for it
-      // to catch up.
+      // If the clock was set back, the checks count as overdue.
       if (nowMs >= batch.createdMs + timeoutMs || nowMs < batch.createdMs) {
         for (const each of checks) failChecks(each, replyError(text, cause));
         continue;

@@ -1,5 +1,5 @@
-// The nodes that the settings name: where the rest of the cluster is learnt from, and how to
-// introduce oneself to all of them.
+// The configured nodes: the rest of the cluster is learned from them, and all nodes share their
+// credentials.
 import { addressOf, type KvstoreAddress, parseAddressList, parseAuth } from "../../address.ts";
 import type { KvstoreServerOptions } from "../../options.ts";
 import type { ClusterEndpoint } from "./endpoint.ts";
@@ -7,11 +7,11 @@ import type { ClusterEndpoint } from "./endpoint.ts";
 /** The configured nodes, at least one. */
 export interface Seeds {
   readonly addresses: readonly [KvstoreAddress, ...KvstoreAddress[]];
-  /** All of them for messages: no credentials in it. */
+  /** All of them for messages, without credentials. */
   readonly text: string;
 }
 
-/** The nodes in a comma-separated list, or what is wrong with it: a text that holds no secret. */
+/** The nodes in a comma-separated list, or what is wrong with it: a text without secrets. */
 export function parseSeeds(
   options: Pick<KvstoreServerOptions, "url" | "auth">,
 ): { readonly ok: true; readonly seeds: Seeds } | { readonly ok: false; readonly problem: string } {
@@ -28,15 +28,15 @@ export function parseSeeds(
 }
 
 /**
- * The address of a node that the cluster told of. It takes the credentials of the first configured
- * node that has some, and TLS when the first URL asks for it.
+ * The address of a node that the cluster has reported, with the credentials of the first configured
+ * node that has some, and with TLS if the first URL asks for it.
  */
 export function nodeAddress({ addresses }: Seeds, endpoint: ClusterEndpoint): KvstoreAddress {
   const auth = addresses.find((address) => address.auth !== undefined)?.auth;
   return addressOf(endpoint, { isTls: addresses[0].isTls, auth, database: 0 });
 }
 
-/** The host of an address, for nodes that do not tell their own. */
+/** The host of an address, for nodes that do not report their own. */
 export function hostOf({ target }: KvstoreAddress): string {
   return target.kind === "tcp" ? target.host : "localhost";
 }

@@ -1,8 +1,7 @@
-// Which node has each slot, as far as known. Nodes are whatever its owner makes of endpoints; keys
-// are the matter of hash-slot.ts.
+// Maps each slot to the node that owns it, as far as known.
 import { SLOT_COUNT } from "./hash-slot.ts";
 
-/** A range of slots and the node that has them. */
+/** A range of slots and the node that owns it. */
 export interface NodeRange<Node> {
   readonly first: number;
   readonly last: number;
@@ -12,20 +11,20 @@ export interface NodeRange<Node> {
 /** The map; empty at first. */
 export class SlotMap<Node> {
   #owners: (Node | undefined)[] = emptyOwners();
-  /** Slots without a node. */
+  /** Slots without an owner. */
   #holes = SLOT_COUNT;
 
-  /** Whether each slot has a node. */
+  /** Whether each slot has an owner. */
   get isComplete(): boolean {
     return this.#holes === 0;
   }
 
-  /** The node that has the slot; undefined where the cluster has a hole or nothing is known yet. */
+  /** The owner of the slot; undefined when it has none or nothing is known yet. */
   ownerOf(slot: number): Node | undefined {
     return this.#owners[slot];
   }
 
-  /** All nodes that have slots. */
+  /** All nodes that own slots. */
   nodes(): Set<Node> {
     const nodes = new Set<Node>();
     for (const owner of this.#owners) if (owner !== undefined) nodes.add(owner);
@@ -40,7 +39,7 @@ export class SlotMap<Node> {
     this.#holes = owners.reduce((holes, owner) => (owner === undefined ? holes + 1 : holes), 0);
   }
 
-  /** Notes that one slot has another node now. */
+  /** Sets the owner of one slot. */
   assign(slot: number, node: Node): void {
     if (this.#owners[slot] === undefined) this.#holes -= 1;
     this.#owners[slot] = node;

@@ -1,6 +1,5 @@
-// Asks for the topology: nodes to which connections stand already, else the configured ones, each
-// by a connection of its own that is closed again. When to ask is the matter of
-// topology-refresh.ts.
+// Asks for the topology: connected nodes first, then the configured ones, each by a connection of
+// its own that is closed again.
 import type { KvstoreAddress } from "../../address.ts";
 import { type Connection, connect } from "../../connection/connection.ts";
 import type { KvstoreServerOptions } from "../../options.ts";
@@ -10,20 +9,20 @@ import type { Reply } from "../../connection/command-sink.ts";
 import { hostOf, type Seeds } from "./seeds.ts";
 import { parseShardsReply, parseSlotsReply, type SlotRange } from "./topology.ts";
 
-/** Most nodes with standing connections that are asked before the configured ones are. */
+/** Most connected nodes that are asked before the configured ones. */
 const ASKED_MAX = 3;
 
-/** What a server answers that does not know CLUSTER SLOTS any more. */
+/** The error of a server that no longer has CLUSTER SLOTS. */
 const UNKNOWN_COMMAND = /^ERR unknown (?:sub)?command/i;
 
-/** Sends one command and gives its reply, or fails. */
+/** Sends one command and returns its reply, or fails. */
 type Ask = (command: string, ...args: string[]) => Promise<unknown>;
 
-/** Where the topology comes from. */
+/** Asks nodes for the topology. */
 export class TopologySource {
   readonly #seeds: Seeds;
   readonly #server: KvstoreServerOptions;
-  /** Where among the nodes to begin next time, so that no single one is believed for ever. */
+  /** The index of the next node to ask, so that different nodes are asked over time. */
   #turn = 0;
   readonly #connections = new Set<Connection>();
 
@@ -33,15 +32,15 @@ export class TopologySource {
   }
 
   /**
-   * The ranges of the cluster, at least one; `ready` are the nodes to which a connection stands.
-   * Fails with the error of the last attempt.
+   * The slot ranges of the cluster, at least one; `ready` are the connected nodes. Fails with the
+   * error of the last attempt.
    */
   async ask(ready: readonly KvstoreServer[]): Promise<readonly SlotRange[]> {
     for (let tries = 0; tries < Math.min(ASKED_MAX, ready.length); tries++) {
       this.#turn += 1;
       const server = ready[this.#turn % ready.length];
       if (server === undefined) continue;
-      // When it fails the next one may know: a node that hangs or is gone is what makes us ask.
+      // When it fails the next node may know: a lost or hanging node is a reason to ask.
       const ask: Ask = (command, ...args) => server.query(command, ...args);
       const ranges = await this.#topologyOf(server.address, ask).catch(() => undefined);
       if (ranges !== undefined) return ranges;
@@ -49,14 +48,14 @@ export class TopologySource {
     return await this.#askSeeds();
   }
 
-  /** Ends what is under way. */
+  /** Closes all connections. */
   close(): void {
     for (const connection of this.#connections) connection.close(new Error("closed"));
   }
 
   /**
-   * Asks all configured nodes at once and takes the first answer, so that one which is silent
-   * delays nothing.
+   * Asks all configured nodes together and takes the first answer, so that a silent node delays
+   * nothing.
    */
   async #askSeeds(): Promise<readonly SlotRange[]> {
     try {
@@ -72,7 +71,7 @@ export class TopologySource {
       const fail = (cause: unknown): void => reject(connectionError(address.text, cause));
       const listener = {
         ready: () => {
-          // The time for connecting bounds the answer, too.
+          // The time limit for connecting also bounds the answer.
           const timer = setTimeout(
             () => connection.close(new Error(`no answer within ${connectTimeoutMs} ms`)),
             connectTimeoutMs,
@@ -87,7 +86,7 @@ export class TopologySource {
         },
         closed: (cause: unknown) => {
           this.#connections.delete(connection);
-          fail(cause); // Of no effect after an answer.
+          fail(cause); // No effect after an answer.
         },
       };
       const connection = connect({ address, tls, listener }, { connectTimeoutMs, wantsPrimary: false });
@@ -111,14 +110,13 @@ async function askSlots(
   try {
     return parseSlotsReply(await ask("CLUSTER", "SLOTS"), context);
   } catch (error) {
-    // CLUSTER SLOTS is deprecated since version 7; a server that has removed it knows CLUSTER
-    // SHARDS.
+    // CLUSTER SLOTS is deprecated since version 7; a server without it has CLUSTER SHARDS.
     if (!(error instanceof Error) || !UNKNOWN_COMMAND.test(reasonText(error))) throw error;
     return parseShardsReply(await ask("CLUSTER", "SHARDS"), context);
   }
 }
 
-/** The server's own words. */
+/** The server's message. */
 function reasonText(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

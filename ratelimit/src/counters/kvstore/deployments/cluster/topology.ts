@@ -1,10 +1,9 @@
-// What a node says of the whole cluster: which primary has which slots. Reads the replies to
-// CLUSTER SLOTS and CLUSTER SHARDS, which come from a foreign program and may hold anything;
-// nothing here throws or asks.
+// Parses the replies to CLUSTER SLOTS and CLUSTER SHARDS: which primary owns which slots. Accepts
+// any value and never throws.
 import { type ClusterEndpoint, createEndpoint } from "./endpoint.ts";
 import { SLOT_COUNT } from "./hash-slot.ts";
 
-/** Most ranges that are believed: one per slot. */
+/** Most ranges that are accepted: one per slot. */
 const RANGES_MAX = SLOT_COUNT;
 
 /** Role of a primary in the reply to CLUSTER SHARDS. */
@@ -13,14 +12,13 @@ const PRIMARY = "master";
 /** A range of slots and its primary. */
 export interface SlotRange {
   readonly first: number;
-  /** The last slot that belongs to it. */
+  /** The last slot of the range, included. */
   readonly last: number;
   readonly endpoint: ClusterEndpoint;
 }
 
 /**
- * Who asks: the host that answered, for nodes that do not know their own, and whether it was asked
- * over TLS.
+ * The host that answered, for nodes that do not know their own, and whether it was asked over TLS.
  */
 export interface TopologyContext {
   readonly askedHost: string;
@@ -28,8 +26,8 @@ export interface TopologyContext {
 }
 
 /**
- * The ranges in a reply to CLUSTER SLOTS; undefined when it is none. Ranges whose node cannot be
- * reached under any name known by now are left out, which leaves a hole.
+ * The ranges in a reply to CLUSTER SLOTS; undefined when it cannot be read. Ranges whose node has
+ * no known name yet are left out.
  */
 export function parseSlotsReply(reply: unknown, { askedHost }: TopologyContext): readonly SlotRange[] | undefined {
   if (!isList(reply) || reply.length > RANGES_MAX) return undefined;
@@ -45,7 +43,7 @@ export function parseSlotsReply(reply: unknown, { askedHost }: TopologyContext):
   return ranges;
 }
 
-/** The same in a reply to CLUSTER SHARDS, which servers from version 7 on give. */
+/** The same for a reply to CLUSTER SHARDS, which servers have from version 7 on. */
 export function parseShardsReply(reply: unknown, context: TopologyContext): readonly SlotRange[] | undefined {
   if (!isList(reply) || reply.length > RANGES_MAX) return undefined;
   const ranges: SlotRange[] = [];
@@ -72,7 +70,7 @@ function primaryOf(nodes: readonly unknown[], { askedHost, isTls }: TopologyCont
   return createEndpoint(knownName(primary.get("endpoint"), primary), port, askedHost);
 }
 
-/** The announced name, or, where that is not known yet, the address beside it. */
+/** The announced name or, while that is unknown, the address next to it. */
 function knownName(announced: unknown, fields: ReadonlyMap<unknown, unknown>): unknown {
   return announced === "?" ? (fields.get("ip") ?? announced) : announced;
 }

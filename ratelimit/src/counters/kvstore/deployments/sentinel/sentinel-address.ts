@@ -1,5 +1,5 @@
-// What KVSTORE_URL means for the type sentinel: the name of the primary, and where the sentinels
-// are that know it. Pure: nobody is asked.
+// Parses KVSTORE_URL for the type sentinel: the name of the primary, and the addresses of its
+// sentinels.
 import type { Secret } from "@weir/common/settings/secret";
 import { type KvstoreAddress, parseAddressList, parseAuth } from "../../address.ts";
 import type { KvstoreServerOptions } from "../../options.ts";
@@ -7,23 +7,23 @@ import type { KvstoreServerOptions } from "../../options.ts";
 /** Port of a sentinel that names none. */
 const SENTINEL_PORT = 26_379;
 
-/** The reference's words for a list that is too short. */
+/** The message of envoyproxy/ratelimit for a list that is too short. */
 const FORMAT_PROBLEM =
   "Expected master name and a list of urls for the sentinels, in the format: <redis master name>,<sentinel1>,...,<sentineln>";
 
 /** A primary and the sentinels that watch it. */
 export interface SentinelAddress {
-  /** What the sentinels call the primary. */
+  /** The name of the primary for the sentinels. */
   readonly primaryName: string;
   /** At least one. */
   readonly sentinels: readonly KvstoreAddress[];
-  /** Credentials for the primary, which the sentinels do not tell. */
+  /** Credentials for the primary, which the sentinels do not have. */
   readonly auth: readonly Secret[] | undefined;
-  /** The whole for messages: no credentials in it. */
+  /** The whole for messages, without credentials. */
   readonly text: string;
 }
 
-/** The address, or what is wrong with the settings: a text that holds no secret. */
+/** The address, or what is wrong with the settings: a text without secrets. */
 export function parseSentinelAddress(
   options: Pick<KvstoreServerOptions, "url" | "auth" | "sentinelAuth">,
 ): { readonly ok: true; readonly address: SentinelAddress } | { readonly ok: false; readonly problem: string } {
@@ -31,7 +31,7 @@ export function parseSentinelAddress(
   const comma = list.indexOf(",");
   if (comma === -1) return { ok: false, problem: FORMAT_PROBLEM };
   const primaryName = list.slice(0, comma).trim();
-  // A name may be shown; what looks like an address with credentials may not.
+  // Messages may contain a name, but not what looks like an address with credentials.
   if (primaryName === "" || /[\s@/]/.test(primaryName)) return { ok: false, problem: FORMAT_PROBLEM };
   const sentinelAuth = options.sentinelAuth && parseAuth(options.sentinelAuth);
   const parsed = parseAddressList(list.slice(comma + 1), sentinelAuth, SENTINEL_PORT);

@@ -1,22 +1,25 @@
-// One sentinel: asks it where the primary is, by a connection of its own that is closed again, and
-// hears from it when the primary has changed, by a connection that stands. Whom to ask and when is
-// the matter of primary-watch.ts.
-import type { Backoff } from "@weir/common/backoff/backoff";
+// One sentinel: asks it for the primary, by a connection per question, and subscribes to changes of
+// the primary, by a lasting connection.
+import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { KvstoreAddress } from "../../address.ts";
 import { type Connection, connect } from "../../connection/connection.ts";
 import type { KvstoreTlsOptions } from "../../options.ts";
 import { connectionError } from "../../store-errors.ts";
 
 /**
- * What sentinels publish when a primary has been replaced: its name, its old host and port, its new
+ * The channel on which sentinels publish a new primary: its name, its old host and port, its new
  * host and port.
  */
 const SWITCH_CHANNEL = "+switch-master";
 
+/** Waits between attempts to subscribe, in milliseconds. */
+const SUBSCRIBE_INITIAL_MS = 250;
+const SUBSCRIBE_MAX_MS = 5_000;
+
 /** Highest TCP port. */
 const PORT_MAX = 65_535;
 
-/** Where the primary is. */
+/** The address of the primary. */
 export interface PrimaryPlace {
   readonly host: string;
   readonly port: number;
@@ -26,9 +29,9 @@ export interface PrimaryPlace {
 export interface SentinelClientDeps {
   readonly address: KvstoreAddress;
   readonly tls: KvstoreTlsOptions | undefined;
-  /** Waits between attempts to subscribe. */
-  readonly backoff: Backoff;
-  /** Hears that the primary may have changed. */
+  /** From 0 up to but not including 1. */
+  readonly random: () => number;
+  /** Called when the primary may have changed. */
   readonly changed: (client: SentinelClient) => void;
 }
 
@@ -38,21 +41,28 @@ export class SentinelClient {
   readonly #options: { readonly primaryName: string; readonly timeoutMs: number };
   readonly #asking = new Set<Connection>();
   #subscription: Connection | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #subscribing: RetryLoop;
   #isClosed = false;
 
   /** `timeoutMs` bounds a connection and the answer to a question, each. */
   constructor(deps: SentinelClientDeps, options: { readonly primaryName: string; readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#options = options;
+    this.#subscribing = new RetryLoop(() => this.#subscribe(), {
+      initialMs: SUBSCRIBE_INITIAL_MS,
+      maxMs: SUBSCRIBE_MAX_MS,
+      factor: 1,
+      jitter: true,
+      random: deps.random,
+    });
   }
 
-  /** Begins to listen for changes, for as long as it is open. */
+  /** Subscribes to changes until it is closed. */
   open(): void {
-    this.#subscribe();
+    this.#subscribing.start();
   }
 
-  /** Where the primary is now, as far as this sentinel knows. Fails with STORE_UNAVAILABLE. */
+  /** The primary, as far as this sentinel knows. Fails with STORE_UNAVAILABLE. */
   ask(): Promise<PrimaryPlace> {
     const { address, tls } = this.#deps;
     const { primaryName, timeoutMs } = this.#options;
@@ -72,7 +82,7 @@ export class SentinelClient {
         },
         closed: (cause: unknown) => {
           this.#asking.delete(connection);
-          fail(cause); // Of no effect after an answer.
+          fail(cause); // No effect after an answer.
         },
       };
       const connection = connect({ address, tls, listener }, { connectTimeoutMs: timeoutMs, wantsPrimary: false });
@@ -81,16 +91,16 @@ export class SentinelClient {
     });
   }
 
-  /** Ends everything. */
+  /** Closes all connections. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#subscribing.stop();
     this.#subscription?.close(new Error("closed"));
     for (const connection of this.#asking) connection.close(new Error("closed"));
   }
 
   #subscribe(): void {
-    const { address, tls, backoff, changed } = this.#deps;
+    const { address, tls, changed } = this.#deps;
     const { primaryName, timeoutMs } = this.#options;
     const listener = {
       ready: () => {
@@ -100,16 +110,13 @@ export class SentinelClient {
           })
           .then(
             () => {
-              backoff.reset();
-              changed(this); // Who knows what was published before.
+              this.#subscribing.succeeded();
+              changed(this); // A change may have been published before.
             },
             (cause: unknown) => connection.close(cause),
           );
       },
-      closed: () => {
-        if (this.#isClosed) return;
-        this.#timer = setTimeout(() => this.#subscribe(), backoff.nextMs());
-      },
+      closed: () => this.#subscribing.retry(),
     };
     const connection = connect({ address, tls, listener }, { connectTimeoutMs: timeoutMs, wantsPrimary: false });
     this.#subscription = connection;

@@ -1,9 +1,8 @@
-// The deployment type "sentinel": one server, the primary, at the address that sentinels name; it
-// moves where they say. An increment is never sent twice: only those are sent again that a server
-// refused because it is no primary (any more).
-import { createBackoff } from "@weir/common/backoff/backoff";
+// The deployment type "sentinel": one server, the primary, at the address that sentinels name. Only
+// increments that a server refused because it is not the primary are sent again: never twice.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, CountedCheck } from "../../../counter.ts";
 import type { StoreError } from "../../../store-error.ts";
 import { addressOf, type KvstoreAddress } from "../../address.ts";
@@ -13,20 +12,27 @@ import { shareAmongServers } from "../../server/server-options.ts";
 import { StartWait } from "../../../start-wait.ts";
 import { connectionError } from "../../store-errors.ts";
 import { type KeyExpiry, type RefusedChecks, CommandBatch } from "../../batch/command-batch.ts";
-import { PrimaryWatch } from "./primary-watch.ts";
+import { RefreshSchedule } from "../refresh-schedule.ts";
+import { PrimaryLookup } from "./primary-lookup.ts";
 import { parseSentinelAddress, type SentinelAddress } from "./sentinel-address.ts";
 import { type PrimaryPlace, SentinelClient } from "./sentinel-client.ts";
 
-/** Waits between attempts to subscribe to a sentinel, in milliseconds. */
-const SUBSCRIBE_INITIAL_MS = 250;
-const SUBSCRIBE_MAX_MS = 5_000;
+/**
+ * When the sentinels are asked for the primary, in milliseconds: regularly for the case that a
+ * published change was lost, more often while the primary is away.
+ */
+const TIMING = { regularMs: 5_000, degradedMs: 250, soonMs: 20 };
 
 /**
- * Longest wait for a sentinel, however long KVSTORE_TIMEOUT is, in milliseconds: others may know.
+ * Longest wait for a sentinel, in milliseconds, even if KVSTORE_TIMEOUT is longer: another one may
+ * know the primary.
  */
 const SENTINEL_TIMEOUT_MAX_MS = 2_000;
 
-/** Replies of a server that is no primary, or not yet: the command was not carried out. */
+/** Shortest time between two warnings that no sentinel answers, in milliseconds. */
+const WARNING_INTERVAL_MS = 60_000;
+
+/** Replies of a server that is not (yet) the primary: the command was not executed. */
 const NOT_PRIMARY = /^(?:READONLY|LOADING|MASTERDOWN)\b/;
 
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when the address cannot be read. */
@@ -43,20 +49,21 @@ class SentinelDeployment implements Deployment, ServerEvents {
   readonly #timeoutMs: number;
   readonly #server: KvstoreServer;
   readonly #sentinels: readonly SentinelClient[];
-  readonly #watch: PrimaryWatch<SentinelClient, PrimaryPlace>;
+  readonly #lookup: PrimaryLookup<SentinelClient, PrimaryPlace>;
+  readonly #refresh: RefreshSchedule;
   readonly #startWait = new StartWait();
-  /** Why there is no primary yet. */
+  /** Why the primary does not work yet. */
   #trouble: StoreError;
   #isPrimaryKnown = false;
   #isClosed = false;
-  /** Whether a warning says that no sentinel answers. */
-  #areSentinelsSilent = false;
+  /** Warns when no sentinel answers. */
+  readonly #warnings: RateLimitedLog;
 
   constructor(deps: DeploymentDeps, options: DeploymentOptions, address: SentinelAddress) {
     const { log, random } = deps;
     const { server, counter } = options;
-    const { initialMs, maxMs } = counter.startup;
     this.#log = log;
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#trouble = connectionError(address.text, new Error("no sentinel has answered yet"));
@@ -66,39 +73,39 @@ class SentinelDeployment implements Deployment, ServerEvents {
       this,
     );
     const timeoutMs = Math.min(server.connectTimeoutMs, SENTINEL_TIMEOUT_MAX_MS);
-    this.#sentinels = address.sentinels.map((sentinel) => {
-      const backoff = createBackoff({
-        initialMs: SUBSCRIBE_INITIAL_MS,
-        maxMs: SUBSCRIBE_MAX_MS,
-        factor: 1,
-        jitter: true,
-        random,
-      });
-      const changed = (client: SentinelClient): void => this.#watch.soon(client);
-      return new SentinelClient(
-        { address: sentinel, tls: server.tls, backoff, changed },
-        { primaryName: address.primaryName, timeoutMs },
-      );
-    });
-    this.#watch = new PrimaryWatch(
+    const changed = (sentinel: SentinelClient): void => {
+      this.#lookup.prefer(sentinel);
+      this.#refresh.soon();
+    };
+    this.#sentinels = address.sentinels.map(
+      (sentinel) =>
+        new SentinelClient(
+          { address: sentinel, tls: server.tls, random, changed },
+          { primaryName: address.primaryName, timeoutMs },
+        ),
+    );
+    this.#lookup = new PrimaryLookup(this.#sentinels, (sentinel) => sentinel.ask());
+    this.#refresh = new RefreshSchedule(
       {
-        ask: (sentinel) => sentinel.ask(),
-        answered: (place) => this.#found(place),
-        failed: (error) => this.#notFound(error),
-        isTroubled: () => !this.#server.isReady,
-        startBackoff: createBackoff({ initialMs, maxMs, factor: 1, jitter: true, random }),
+        refresh: () => this.#findPrimary(),
+        isDegraded: () => !this.#server.isReady,
+        startup: counter.startup,
         random,
       },
-      this.#sentinels,
+      TIMING,
     );
   }
 
-  /** Waits for a connection to the primary; with `maxElapsedMs` above 0 not longer than that. */
+  /** Waits for a connection to the primary, at most `maxElapsedMs` if that is above 0. */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#isClosed) throw this.#stoppingError();
     try {
       const { text } = this.#address;
-      await this.#startWait.wait(() => this.#watch.start(), { maxElapsedMs, text, reason: () => this.#trouble });
+      await this.#startWait.wait(() => this.#refresh.start(), {
+        maxElapsedMs,
+        store: `the counter store ${text}`,
+        reason: () => this.#trouble,
+      });
     } catch (error) {
       this.close();
       throw error;
@@ -108,7 +115,7 @@ class SentinelDeployment implements Deployment, ServerEvents {
 
   close(): void {
     this.#isClosed = true;
-    this.#watch.close();
+    this.#refresh.close();
     for (const sentinel of this.#sentinels) sentinel.close();
     this.#server.close();
     this.#startWait.fail(this.#stoppingError());
@@ -131,12 +138,12 @@ class SentinelDeployment implements Deployment, ServerEvents {
   }
 
   refused(server: KvstoreServer, refused: readonly RefusedChecks[], createdMs: number): void {
-    // The connection closes after such a reply, so the checks wait for the next primary, within their
-    // time.
+    // The connection is closed after such a reply, so the checks wait for the next primary, within
+    // their time.
     const batch = new CommandBatch(createdMs, this.#timeoutMs);
     for (const { checks } of refused) batch.adopt(checks);
     server.resend(batch);
-    this.#watch.soon();
+    this.#refresh.soon();
   }
 
   expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void {
@@ -148,16 +155,29 @@ class SentinelDeployment implements Deployment, ServerEvents {
   }
 
   serverLost(server: KvstoreServer): void {
-    if (!server.isReady) this.#watch.soon();
+    if (!server.isReady) this.#refresh.soon();
   }
 
   serverFailed(server: KvstoreServer, cause: unknown): void {
     this.#trouble = connectionError(server.address.text, cause);
   }
 
+  /** Asks the sentinels and follows their answer. */
+  async #findPrimary(): Promise<boolean> {
+    try {
+      const place = await this.#lookup.ask();
+      if (!this.#isClosed) this.#found(place);
+      // The primary may be moving, and the next sentinel may know its new address already.
+      if (!this.#server.isReady) this.#lookup.advance();
+      return true;
+    } catch (error) {
+      if (!this.#isClosed) this.#notFound(error);
+      return this.#isPrimaryKnown; // A primary that works needs no sentinel: no hurry to ask again.
+    }
+  }
+
   #found(place: PrimaryPlace): void {
-    if (this.#areSentinelsSilent) this.#log.info("A sentinel answers again", { address: this.#address.text });
-    this.#areSentinelsSilent = false;
+    this.#warnings.recovered("A sentinel answers again", { address: this.#address.text });
     const { auth, primaryName } = this.#address;
     const address = addressOf(place, { isTls: false, auth, database: 0 });
     const before = this.#server.address.text;
@@ -174,13 +194,11 @@ class SentinelDeployment implements Deployment, ServerEvents {
 
   #notFound(error: unknown): void {
     if (!this.#isPrimaryKnown) this.#trouble = error as StoreError;
-    if (this.#areSentinelsSilent) return;
-    this.#areSentinelsSilent = true;
-    this.#log.warn("No sentinel names the primary, trying again", { address: this.#address.text, error });
+    this.#warnings.warn("No sentinel names the primary, trying again", { address: this.#address.text, error });
   }
 }
 
-/** Stands for the primary until a sentinel has named it; nothing is dialled before. */
+/** A placeholder until a sentinel has named the primary; it is never connected to. */
 function unknownPrimary({ text }: SentinelAddress): KvstoreAddress {
   return { target: { kind: "tcp", host: "localhost", port: 0 }, isTls: false, auth: undefined, database: 0, text };
 }

@@ -1,4 +1,4 @@
-// The deployment type "single": one server at a fixed address, by TCP or a unix socket.
+// The deployment type "single": one server at a fixed address, over TCP or a unix socket.
 import { ServiceError } from "@weir/common/errors/service-error";
 import { parseAddress } from "../../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../../deployment.ts";

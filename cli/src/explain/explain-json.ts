@@ -1,0 +1,52 @@
+// An explained request as JSON, with the places of its rules. Pure.
+import type { ExplainedDescriptor } from "@weir/limits/explain/explain";
+import { compositeKey, type DescriptorModel } from "@weir/limits/model/model";
+import { unitOfNumber } from "@weir/limits/model/unit";
+import type { ConfiguredDomain } from "./configured-domain.ts";
+
+/** One JSON object. */
+export function explainJson(domain: ConfiguredDomain, descriptors: readonly ExplainedDescriptor[]): string {
+  const explained = descriptors.map((descriptor) => {
+    const { entries, levels, outcome, taken, replacedBy } = descriptor;
+    return {
+      entries,
+      outcome: replacedBy === undefined ? outcome : "replaced",
+      path: taken.map(compositeKey),
+      rule: explainedRule(domain, descriptor) ?? null,
+      replacedBy,
+      levels: levels.map(({ entry, candidates }) => ({
+        entry,
+        candidates: candidates.map(({ descriptor: rule, verdict }) => ({
+          rule: compositeKey(rule),
+          place: domain.placeOf(rule),
+          verdict,
+        })),
+      })),
+    };
+  });
+  return `${JSON.stringify({ domain: domain.domain, place: domain.place, descriptors: explained }, undefined, 2)}\n`;
+}
+
+/** The limit of a descriptor; undefined when it has none. */
+function explainedRule(domain: ConfiguredDomain, { match, taken, counter }: ExplainedDescriptor): object | undefined {
+  const leaf: DescriptorModel | undefined = taken.at(-1);
+  if (match === undefined || leaf === undefined) return undefined;
+  const { path, limit, unlimited, replaces, shadowMode, quotaMode } = match.rule;
+  return {
+    path,
+    place: domain.placeOf(leaf),
+    unlimited,
+    requestsPerUnit: unlimited ? undefined : limit.requestsPerUnit,
+    unit: unitOfNumber(limit.unit)?.toLowerCase(),
+    name: limit.name,
+    replaces,
+    shadowMode,
+    quotaMode,
+    detailedMetric: leaf.detailedMetric,
+    metadata: match.metadata,
+    statistics: match.attachment,
+    sharesCounter: match.sharedValues !== undefined,
+    counterKey: counter?.key,
+    window: counter?.window,
+  };
+}

@@ -1,0 +1,15 @@
+// Tests of connection-life.ts.
+import { describe, expect, it } from "vitest";
+
+import { drainDelaysMs } from "./connection-life.ts";
+
+describe("drainDelaysMs()", () => {
+  it.each([
+    { count: 0, overMs: 5000, delays: [] },
+    { count: 1, overMs: 5000, delays: [3000] },
+    { count: 4, overMs: 5000, delays: [1800, 2600, 3400, 4200] },
+    { count: 2, overMs: 0, delays: [0, 0] },
+  ])("ends $count streams within $overMs ms after $delays ms", ({ count, overMs, delays }) => {
+    expect(drainDelaysMs(count, overMs)).toEqual(delays);
+  });
+});

@@ -1,0 +1,213 @@
+// A pod at the other end of a stream, for tests. It enforces the laws of the protocol on everything
+// that it is sent: a test that breaks one fails, whatever it looks at itself.
+import { create, fromBinary } from "@bufbuild/protobuf";
+import type { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
+import type {
+  DiscoveryRequest,
+  DiscoveryResponse,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import {
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { expect } from "vitest";
+
+import { PodRegistry } from "../../pods/pod-registry.ts";
+import type { NackPolicy } from "../../pods/nack-policy.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
+import { type Log, silentLog } from "@weir/common/log/log";
+import { type AdsCounters, type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
+import { SendSemaphore } from "./send-semaphore.ts";
+
+/** What a request says; the type is RateLimitConfig's unless said otherwise. */
+export interface RequestText {
+  readonly type?: string;
+  readonly names?: readonly string[];
+  readonly version?: string;
+  readonly nonce?: string;
+  readonly error?: { readonly code?: number; readonly message: string };
+  readonly node?: MessageInitShape<typeof NodeSchema>;
+}
+
+/** A request. */
+export function requestOf({
+  type = RATE_LIMIT_CONFIG_TYPE_URL,
+  names = [],
+  version = "",
+  nonce = "",
+  error,
+  node,
+}: RequestText): DiscoveryRequest {
+  return create(DiscoveryRequestSchema, {
+    typeUrl: type,
+    resourceNames: [...names],
+    versionInfo: version,
+    responseNonce: nonce,
+    ...(error === undefined ? {} : { errorDetail: { code: error.code ?? 0, message: error.message } }),
+    ...(node === undefined ? {} : { node }),
+  });
+}
+
+/** Names of the resources of a response, which must be RateLimitConfigs. */
+export function namesOf(response: DiscoveryResponse): readonly string[] {
+  return response.resources.map(({ value }) => fromBinary(RateLimitConfigSchema, value).name);
+}
+
+/** Fails unless the response keeps the laws; `seen` are the nonces before it. */
+export function expectLawful(response: DiscoveryResponse, seen: readonly string[]): void {
+  expect(response.nonce, "a response has a nonce").not.toBe("");
+  expect(seen, "a nonce is used once").not.toContain(response.nonce);
+  expect(response.versionInfo, "a response has a version").not.toBe("");
+  expect(response.typeUrl, "a response has the type that was asked for").toBe(RATE_LIMIT_CONFIG_TYPE_URL);
+  for (const resource of response.resources)
+    expect(resource.typeUrl, "a resource has the type of its response").toBe(response.typeUrl);
+  const names = namesOf(response);
+  expect(new Set(names).size, "a resource is in a response once").toBe(names.length);
+  expect(names, "resources are in canonical order").toEqual([...names].sort());
+}
+
+/** Where a stream of a test has its snapshots from. */
+export interface SnapshotsOfTest {
+  readonly semaphore: SendSemaphore;
+  snapshotFor(fleet: string): Snapshot | undefined;
+  /** Adds a stream that is reported changes. */
+  join(stream: PodStream): void;
+}
+
+/** What a stream is reported the snapshots active. */
+export class FakeSnapshots implements SnapshotsOfTest {
+  readonly semaphore: SendSemaphore;
+  readonly #byFleet = new Map<string, Snapshot>();
+  readonly #streams = new Set<PodStream>();
+
+  constructor(semaphore = new SendSemaphore()) {
+    this.semaphore = semaphore;
+  }
+
+  /** Puts a snapshot active for every pod, or for those of one fleet, and tells the streams. */
+  publish(snapshot: Snapshot, fleet = "*"): void {
+    this.#byFleet.set(fleet, snapshot);
+    for (const stream of this.#streams) stream.published();
+  }
+
+  snapshotFor(fleet: string): Snapshot | undefined {
+    return this.#byFleet.get(fleet) ?? this.#byFleet.get("*");
+  }
+
+  join(stream: PodStream): void {
+    this.#streams.add(stream);
+  }
+}
+
+/** Counts, as the metrics do. */
+export class FakeCounters implements AdsCounters {
+  pushes = 0;
+  acknowledgements = 0;
+  rejections = 0;
+
+  pushed(): void {
+    this.pushes += 1;
+  }
+
+  acknowledged(): void {
+    this.acknowledgements += 1;
+  }
+
+  rejected(): void {
+    this.rejections += 1;
+  }
+}
+
+/** A pod and its stream. */
+export class FakeAdsStream implements PodChannel {
+  /** Its address; to be changed before the first request only. */
+  peer = "192.0.2.1:4711";
+  readonly counters = new FakeCounters();
+  readonly responses: DiscoveryResponse[] = [];
+  /** How often the stream could be ended after the pod had nothing more to say. */
+  ends = 0;
+  readonly #stream: PodStream;
+  /** Set while a response is under way to a pod that does not read. */
+  #written: (() => void) | undefined;
+  #isReading = true;
+  #isClosed = false;
+
+  constructor(
+    snapshots: SnapshotsOfTest,
+    pods: PodRegistry = new PodRegistry({ clock: () => 0 }),
+    nackPolicy?: NackPolicy,
+    kind: StreamKind = "aggregated",
+    log: Log = silentLog(),
+  ) {
+    const snapshotFor = (fleet: string): Snapshot | undefined => snapshots.snapshotFor(fleet);
+    const deps = { channel: this, snapshotFor, pods, semaphore: snapshots.semaphore, counters: this.counters, log };
+    this.#stream = new PodStream(nackPolicy === undefined ? deps : { ...deps, nackPolicy }, {
+      identifier: "replica-1",
+      kind,
+    });
+    snapshots.join(this.#stream);
+  }
+
+  send(pieces: readonly Buffer[], written: () => void): void {
+    expect(this.#isClosed, "nothing is sent after the end").toBe(false);
+    expect(this.#written, "nothing is sent while a response is under way").toBeUndefined();
+    const response = fromBinary(DiscoveryResponseSchema, Buffer.concat(pieces));
+    expectLawful(
+      response,
+      this.responses.map(({ nonce }) => nonce),
+    );
+    expect(response.controlPlane?.identifier).toBe("replica-1");
+    this.responses.push(response);
+    if (this.#isReading) written();
+    else this.#written = written;
+  }
+
+  /** The last response; fails when there is none. */
+  get last(): DiscoveryResponse {
+    const response = this.responses.at(-1);
+    if (response === undefined) throw new Error("The pod was sent nothing");
+    return response;
+  }
+
+  request(text: RequestText = {}): string | undefined {
+    return this.#stream.receive(requestOf(text));
+  }
+
+  /** Accepts the last response. */
+  accept(names: readonly string[] = []): void {
+    this.request({ version: this.last.versionInfo, nonce: this.last.nonce, names });
+  }
+
+  /**
+   * Rejects the last response as the pods of the field do: with a message only, and the version
+   * accepted before.
+   */
+  reject(message: string, acceptedVersion = ""): void {
+    this.request({ version: acceptedVersion, nonce: this.last.nonce, error: { message } });
+  }
+
+  /** Says that it has nothing more to say. */
+  finish(): void {
+    this.#stream.halfClosed(() => (this.ends += 1));
+  }
+
+  stopReading(): void {
+    this.#isReading = false;
+  }
+
+  /** Reads what is under way, and from now on everything. */
+  read(): void {
+    this.#isReading = true;
+    const written = this.#written;
+    this.#written = undefined;
+    written?.();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stream.ended();
+  }
+}

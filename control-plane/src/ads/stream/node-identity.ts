@@ -1,0 +1,45 @@
+// Reads the identity of a pod from the node in its request. Pure. The identity is a claim; the
+// client certificate decides which pods may connect.
+import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
+
+/** Fleet of a pod that names none. */
+const DEFAULT_FLEET = "default";
+
+/** Longest text that is kept of a field, in characters. */
+const TEXT_MAX = 256;
+
+/** A pod. */
+export interface PodIdentity {
+  readonly nodeId: string;
+  readonly fleet: string;
+  /** From the metadata; empty without it. */
+  readonly namespace: string;
+  /** From the metadata; empty without it. */
+  readonly pod: string;
+}
+
+/** The identity of a node. Its fleet: the metadata's, else the id up to a slash, else "default". */
+export function identityOf(node: Node | undefined): PodIdentity {
+  const nodeId = node?.id ?? "";
+  const fleet = metadataText(node, "fleet") || (nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET;
+  return {
+    nodeId: cut(nodeId),
+    fleet: cut(fleet),
+    namespace: cut(metadataText(node, "namespace")),
+    pod: cut(metadataText(node, "pod")),
+  };
+}
+
+/** One name for a pod: its own, else its node id, else its address. */
+export function podName({ nodeId, pod }: PodIdentity, peer: string): string {
+  return pod || nodeId || peer;
+}
+
+function metadataText(node: Node | undefined, key: string): string {
+  const value = node?.metadata !== undefined && Object.hasOwn(node.metadata, key) ? node.metadata[key] : undefined;
+  return typeof value === "string" ? value : "";
+}
+
+function cut(text: string): string {
+  return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
+}

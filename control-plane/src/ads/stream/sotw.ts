@@ -1,0 +1,122 @@
+// The state-of-the-world protocol for one type on one stream: classifies requests and decides what
+// to send. Pure. A response replaces everything that the client has; an absent resource is a
+// deleted one.
+import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+
+import type { Snapshot } from "../../snapshot/snapshot.ts";
+import { growthOf, isWildcard, nextSubscription, type Subscription } from "./subscription.ts";
+
+/** Longest text of a NACK, in characters: logs and reports show it. Cut here and nowhere else. */
+const MESSAGE_MAX = 4096;
+
+/** A response that was sent. */
+export interface SentResponse {
+  readonly nonce: string;
+  /** Its version; once answered, also that of a snapshot that was withheld since. */
+  readonly version: string;
+  /** Digest of each resource in it, by name. */
+  readonly digests: ReadonlyMap<string, string>;
+  /** Whether the client has ACKed or NACKed it. */
+  readonly isAnswered: boolean;
+}
+
+/** The protocol state of one type on one stream. */
+export interface TypeState {
+  /** undefined before the first request. */
+  readonly subscription: Subscription | undefined;
+  /** The last response; undefined before the first one. */
+  readonly sent: SentResponse | undefined;
+  /** What the client subscribed to since, and must be sent even if it did not change. */
+  readonly owed: "all" | ReadonlySet<string>;
+}
+
+/** What a request means. */
+export type Meaning =
+  /** A request before any response, whatever nonce and version it carries from another stream. */
+  | { readonly kind: "subscribe" }
+  /** An answer to an older response than the last one: the protocol says to ignore it. */
+  | { readonly kind: "stale" }
+  /** ACKs the last response. */
+  | { readonly kind: "ack"; readonly version: string }
+  /** NACKs the last response. */
+  | { readonly kind: "nack"; readonly version: string; readonly message: string }
+  /** Comes after the answer to the last response, or is no answer: it can only change the names. */
+  | { readonly kind: "update" };
+
+/** The state before the first request. */
+export const NEW_TYPE: TypeState = { subscription: undefined, sent: undefined, owed: new Set() };
+
+/** Takes a request. */
+export function receiveRequest(
+  state: TypeState,
+  request: DiscoveryRequest,
+): { readonly state: TypeState; readonly meaning: Meaning } {
+  const meaning = classifyRequest(state.sent, request);
+  if (meaning.kind === "stale") return { state, meaning };
+  const subscription = nextSubscription(state.subscription, request.resourceNames);
+  const owed = mergeOwed(state.owed, growthOf(state.subscription, subscription), subscription);
+  const isAnswer = meaning.kind === "ack" || meaning.kind === "nack";
+  const sent = state.sent !== undefined && isAnswer ? { ...state.sent, isAnswered: true } : state.sent;
+  return { state: { subscription, sent, owed }, meaning };
+}
+
+/** What a request means after the response `sent`. */
+export function classifyRequest(sent: SentResponse | undefined, request: DiscoveryRequest): Meaning {
+  if (sent === undefined) return { kind: "subscribe" };
+  if (request.responseNonce !== sent.nonce) return { kind: "stale" };
+  if (sent.isAnswered) return { kind: "update" };
+  // The presence of an error is the NACK: pods of envoyproxy/ratelimit leave its code at 0.
+  if (request.errorDetail !== undefined)
+    return { kind: "nack", version: sent.version, message: cut(request.errorDetail.message) };
+  return request.versionInfo === sent.version ? { kind: "ack", version: sent.version } : { kind: "update" };
+}
+
+/** Whether to send now, and which names: undefined for all. */
+export type NextResponse =
+  { readonly send: false } | { readonly send: true; readonly names: ReadonlySet<string> | undefined };
+
+/** What to send while `snapshot` is active. A NACKed version is not sent again. */
+export function nextResponse({ subscription, sent, owed }: TypeState, snapshot: Snapshot): NextResponse {
+  if (subscription === undefined) return { send: false };
+  if (isWildcard(subscription)) {
+    const isDue = sent === undefined || owed === "all" || sent.version !== snapshot.version;
+    return isDue ? { send: true, names: undefined } : { send: false };
+  }
+  const names = [...subscription.names];
+  const isOwed = names.some((name) => (owed === "all" || owed.has(name)) && snapshot.digests.has(name));
+  // A name that does not exist is not sent; a name that is gone is, once.
+  const isChanged = names.some((name) => sent?.digests.get(name) !== snapshot.digests.get(name));
+  return isOwed || isChanged ? { send: true, names: subscription.names } : { send: false };
+}
+
+/** The state after a response from `snapshot` was sent with `nonce`. */
+export function afterSending(
+  state: TypeState,
+  snapshot: Snapshot,
+  response: { readonly nonce: string; readonly names: ReadonlySet<string> | undefined },
+): TypeState {
+  const { nonce, names } = response;
+  const digests =
+    names === undefined ? snapshot.digests : new Map([...snapshot.digests].filter(([name]) => names.has(name)));
+  return { ...state, sent: { nonce, version: snapshot.version, digests, isAnswered: false }, owed: new Set() };
+}
+
+/** The state after `snapshot`, NACKed before, was withheld; everything sent is answered. */
+export function afterWithholding(state: TypeState, { version }: Snapshot): TypeState {
+  return state.sent === undefined ? state : { ...state, sent: { ...state.sent, version } };
+}
+
+/** What is owed after one more request; a name that was dropped is no longer owed. */
+function mergeOwed(
+  before: TypeState["owed"],
+  growth: TypeState["owed"],
+  subscription: Subscription,
+): TypeState["owed"] {
+  if (isWildcard(subscription)) return before === "all" || growth === "all" ? "all" : new Set();
+  const wasOwed = before === "all" ? subscription.names : before;
+  return new Set([...subscription.names].filter((name) => wasOwed.has(name) || (growth !== "all" && growth.has(name))));
+}
+
+function cut(text: string): string {
+  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
+}

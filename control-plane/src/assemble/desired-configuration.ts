@@ -1,0 +1,45 @@
+// The desired configuration: the resources that are served, and the reasons why others are not.
+import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+
+import type { RefusalReason } from "../errors.ts";
+import type { Place } from "../source/source.ts";
+
+/** A resource that is served. */
+export interface AcceptedResource {
+  readonly namespace: string;
+  readonly name: string;
+  /** `<namespace>/<name>`, its name on the wire. */
+  readonly key: string;
+  readonly domain: string;
+  /** The fleets it is for, sorted; undefined means every fleet, known or not. */
+  readonly fleets: readonly string[] | undefined;
+  readonly place: Place;
+  /** True when an older form is served, because the present one is invalid. */
+  readonly isLastGood: boolean;
+  readonly message: RateLimitConfig;
+}
+
+/** A resource, document or file that is not served as it is written. */
+export interface Refusal {
+  readonly reason: RefusalReason;
+  /** `<namespace>/<name>`; undefined when that could not be read. */
+  readonly resource: string | undefined;
+  readonly place: Place;
+  /**
+   * For example `spec.descriptors[2].rateLimit.unit`; empty when the whole document or file is
+   * meant.
+   */
+  readonly field: string;
+  readonly message: string;
+  /** True when an earlier form is still served. */
+  readonly keepsLastGood: boolean;
+}
+
+/** Everything that should be served at one moment. */
+export interface DesiredConfiguration {
+  /** Sorted by key. */
+  readonly accepted: readonly AcceptedResource[];
+  readonly refusals: readonly Refusal[];
+  /** Every fleet that an accepted resource names, sorted. */
+  readonly fleets: readonly string[];
+}

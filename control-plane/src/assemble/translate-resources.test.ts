@@ -1,0 +1,361 @@
+// Tests of translate-resources.ts and canonical.ts, and of ownership with them.
+import { messageOfModel, modelOfMessage } from "@weir/limits/model/message";
+import { findProblems } from "@weir/limits/validate/validate";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+
+import type { DesiredConfiguration } from "./desired-configuration.ts";
+import { translateResources } from "./translate-resources.ts";
+import { manifest, type ManifestText, stateOf, stateOfManifests } from "./manifests.suite.ts";
+
+// The real functions; their calls are counted.
+vi.mock("@weir/limits/model/message", { spy: true });
+vi.mock("@weir/limits/validate/validate", { spy: true });
+
+beforeEach(() => {
+  vi.clearAllMocks();
+});
+
+/** Names of what is served, and `reason: resource` of what is not. */
+function shown({ accepted, refusals }: DesiredConfiguration): readonly [readonly string[], readonly string[]] {
+  return [accepted.map(({ key }) => key), refusals.map(({ reason, resource }) => `${reason}: ${resource ?? "?"}`)];
+}
+
+/** What stays after these manifests claim one domain. */
+function claim(...manifests: readonly Omit<ManifestText, "domain">[]): readonly [readonly string[], readonly string[]] {
+  return shown(translateResources(stateOfManifests(...manifests.map((text) => ({ ...text, domain: "shared" })))));
+}
+
+describe("translateResources()", () => {
+  it("translates a resource to a message that carries its namespace and name", () => {
+    const { accepted } = translateResources(
+      stateOf({ "a.yaml": manifest({ name: "a", namespace: "team", domain: "alpha", unit: "hour" }) }),
+    );
+    expect(accepted.map(({ message }) => modelOfMessage(message))).toEqual([
+      {
+        name: "team/a",
+        domain: "alpha",
+        descriptors: [
+          {
+            key: "user",
+            value: "",
+            rateLimit: { unit: "HOUR", requestsPerUnit: 5, unlimited: false, name: "", replaces: [] },
+            descriptors: [],
+            shadowMode: false,
+            detailedMetric: false,
+            quotaMode: false,
+            valueToMetric: false,
+            shareThreshold: false,
+          },
+        ],
+      },
+    ]);
+  });
+
+  it("refuses the youngest resources when all together name more than 256 fleets, and keeps those that name fewer", () => {
+    const fleetsOf = (from: number, count: number): readonly string[] =>
+      Array.from({ length: count }, (_, index) => `f${from + index}`);
+    const manifests = [
+      ...[0, 64, 128, 192].map((from, year) => ({
+        from,
+        count: year === 3 ? 63 : 64,
+        name: `old-${year}`,
+        created: `202${year}-01-01T00:00:00Z`,
+      })),
+      { from: 254, count: 3, name: "two-new", created: "2024-01-01T00:00:00Z" },
+      { from: 254, count: 2, name: "one-new", created: "2025-01-01T00:00:00Z" },
+      { from: 0, count: 64, name: "none-new", created: "2026-01-01T00:00:00Z" },
+    ].map(({ from, count, name, created }) => ({ name, created, domain: name, fleets: fleetsOf(from, count) }));
+    const desired = translateResources(stateOfManifests(...manifests));
+    expect(shown(desired)).toEqual([
+      ["default/none-new", "default/old-0", "default/old-1", "default/old-2", "default/old-3", "default/one-new"],
+      ["TooManyFleets: default/two-new"],
+    ]);
+    expect(desired.fleets).toHaveLength(256);
+    expect(desired.refusals).toMatchObject([
+      {
+        field: "spec.fleets",
+        message: "brings the named fleets from 255 to 257, all resources together may name at most 256",
+      },
+    ]);
+  });
+
+  it("counts no fleet of a resource that is refused for its domain", () => {
+    const fleetsOf = (from: number): readonly string[] => Array.from({ length: 64 }, (_, index) => `f${from + index}`);
+    const manifests = [
+      { name: "owner", domain: "shared", created: "2020-01-01T00:00:00Z" },
+      ...[0, 64, 128, 192].map((from) => ({
+        name: `copy-${from}`,
+        domain: "shared",
+        fleets: fleetsOf(from),
+        created: "2021-01-01T00:00:00Z",
+      })),
+      { name: "other", domain: "other", fleets: ["gateway"], created: "2022-01-01T00:00:00Z" },
+    ];
+    const { accepted, fleets } = translateResources(stateOfManifests(...manifests));
+    expect([accepted.map(({ name }) => name), fleets]).toEqual([["other", "owner"], ["gateway"]]);
+  });
+
+  it("refuses the second of two resources with one name, by path, and names both places", () => {
+    const { accepted, refusals } = translateResources(
+      stateOf({ "b.yaml": manifest({ name: "a", domain: "one" }), "a.yaml": manifest({ name: "a", domain: "two" }) }),
+    );
+    expect(accepted.map(({ domain }) => domain)).toEqual(["two"]);
+    expect(refusals).toEqual([
+      {
+        reason: "DuplicateResource",
+        resource: "default/a",
+        place: { file: "b.yaml", line: 4, column: 9 },
+        field: "metadata.name",
+        message: "default/a is defined twice: a.yaml:1 is used, b.yaml:1 is not; rename one of them",
+        keepsLastGood: false,
+      },
+    ]);
+  });
+
+  it("tells a resource in another namespace apart", () => {
+    expect(
+      claim({ name: "a", namespace: "one", fleets: ["one"] }, { name: "a", namespace: "two", fleets: ["two"] }),
+    ).toEqual([["one/a", "two/a"], []]);
+  });
+
+  it("passes on what the source refused", () => {
+    const { refusals } = translateResources(
+      stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha", unit: "fortnight" }) }),
+    );
+    expect(refusals).toMatchObject([
+      {
+        reason: "InvalidSpec",
+        field: "spec.descriptors[0].rateLimit.unit",
+        place: { file: "a.yaml", line: 10, column: 15 },
+      },
+    ]);
+  });
+
+  it("refuses what the validator refuses even when the source let it pass", () => {
+    const text = `${manifest({ name: "a", domain: "alpha" })}    - key: user\n`;
+    const { resources, refusals } = stateOf({ "a.yaml": text });
+    expect([resources, refusals[0]?.message]).toEqual([[], "duplicate descriptor composite key 'alpha.user'"]);
+    // A source that does not validate: the resource is good for the schema only.
+    const [good] = stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) }).resources;
+    if (good === undefined) throw new Error("No resource");
+    const { spec } = good.resource;
+    const broken = {
+      ...good,
+      resource: { ...good.resource, spec: { ...spec, descriptors: [...(spec.descriptors ?? []), { key: "user" }] } },
+    };
+    expect(translateResources({ resources: [broken], refusals: [] })).toMatchObject({
+      accepted: [],
+      refusals: [
+        {
+          reason: "InvalidSpec",
+          resource: "default/a",
+          field: "spec.descriptors[1].key",
+          message: "duplicate descriptor composite key 'alpha.user'",
+        },
+      ],
+    });
+  });
+
+  it.each([
+    {
+      when: "the other is older",
+      manifests: [
+        { name: "a", created: '"2026-02-01T00:00:00Z"' },
+        { name: "b", created: '"2026-01-01T00:00:00Z"' },
+      ],
+      expected: [["default/b"], ["DomainConflict: default/a"]],
+    },
+    {
+      when: "only the other has no age, which is the greatest",
+      manifests: [{ name: "a", created: '"2026-02-01T00:00:00Z"' }, { name: "b" }],
+      expected: [["default/b"], ["DomainConflict: default/a"]],
+    },
+    {
+      when: "both are equally old and the other's namespace comes first",
+      manifests: [
+        { name: "a", namespace: "z" },
+        { name: "b", namespace: "edge" },
+      ],
+      expected: [["edge/b"], ["DomainConflict: z/a"]],
+    },
+    {
+      when: "both are equally old and the other's name comes first",
+      manifests: [{ name: "b" }, { name: "a" }],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "both are for different fleets: none is refused",
+      manifests: [
+        { name: "a", fleets: ["one"] },
+        { name: "b", fleets: ["two"] },
+      ],
+      expected: [["default/a", "default/b"], []],
+    },
+    {
+      when: "they meet in one of several fleets: the younger is refused in all",
+      manifests: [
+        { name: "a", fleets: ["one", "two"] },
+        { name: "b", fleets: ["two", "three"] },
+      ],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "the older is for every fleet",
+      manifests: [{ name: "a" }, { name: "b", fleets: ["one"] }],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "the younger is for every fleet",
+      manifests: [{ name: "a", fleets: ["one"] }, { name: "b" }],
+      expected: [["default/a"], ["DomainConflict: default/b"]],
+    },
+    {
+      when: "the one between them lost: a refused resource owns nothing",
+      manifests: [
+        { name: "a", fleets: ["one"] },
+        { name: "b", fleets: ["one", "two"] },
+        { name: "c", fleets: ["two"] },
+      ],
+      expected: [["default/a", "default/c"], ["DomainConflict: default/b"]],
+    },
+  ])("gives a domain to $expected when $when", ({ manifests, expected }) => {
+    expect(claim(...manifests)).toEqual(expected);
+  });
+
+  it("names the owner, its place and the fleet when a domain is taken", () => {
+    const { refusals } = translateResources(
+      stateOf({
+        "a.yaml": manifest({ name: "a", domain: "shared", fleets: ["one", "two"] }),
+        "b.yaml": manifest({ name: "b", domain: "shared", fleets: ["two"] }),
+      }),
+    );
+    expect(refusals).toMatchObject([
+      {
+        field: "spec.domain",
+        place: { file: "b.yaml", line: 6, column: 11 },
+        message:
+          'domain "shared" belongs to default/a (a.yaml:1) in fleet "two": the oldest resource owns a domain, then the first by namespace and name',
+      },
+    ]);
+  });
+
+  it("gives the domain to the next in line when its owner goes", () => {
+    const [old, young] = [
+      { name: "z", domain: "shared" },
+      { name: "zz", domain: "shared", fleets: ["one"] },
+    ];
+    expect(shown(translateResources(stateOfManifests(old, young)))).toEqual([
+      ["default/z"],
+      ["DomainConflict: default/zz"],
+    ]);
+    expect(shown(translateResources(stateOfManifests(young)))).toEqual([["default/zz"], []]);
+    // An owner that keeps its name but leaves the domain has gone from it, too.
+    expect(shown(translateResources(stateOfManifests({ ...old, domain: "moved" }, young)))).toEqual([
+      ["default/z", "default/zz"],
+      [],
+    ]);
+  });
+
+  it("lists every fleet that an accepted resource names, once and sorted", () => {
+    const state = stateOfManifests(
+      { name: "a", domain: "alpha", fleets: ["z", "x"] },
+      { name: "b", domain: "beta", fleets: ["m"] },
+      { name: "c", domain: "alpha", fleets: ["z", "lost"] },
+      { name: "d", domain: "delta" },
+    );
+    const { fleets, accepted } = translateResources(state);
+    expect([fleets, accepted.map((resource) => resource.fleets)]).toEqual([
+      ["m", "x", "z"],
+      [["x", "z"], ["m"], undefined],
+    ]);
+  });
+
+  it("orders resources by name and refusals by place, whatever their age and the order in which the source has them", () => {
+    const state = stateOf({
+      "b.yaml": manifest({ name: "m", domain: "alpha", created: '"2026-02-01T00:00:00Z"' }),
+      "c.yaml": manifest({ name: "x", domain: "beta", created: '"2026-01-01T00:00:00Z"' }),
+      "d.yaml": manifest({ name: "a", domain: "gamma", created: '"2026-03-01T00:00:00Z"' }),
+      "a.yaml": `${manifest({ name: "x", domain: "delta" })}---\n${manifest({ name: "w", domain: "alpha", unit: "fortnight" })}`,
+    });
+    const expected = [
+      ["default/a", "default/m", "default/x"],
+      ["InvalidSpec: default/w", "DuplicateResource: default/x"],
+    ];
+    expect(shown(translateResources(state))).toEqual(expected);
+    expect(
+      shown(translateResources({ resources: state.resources.toReversed(), refusals: state.refusals.toReversed() })),
+    ).toEqual(expected);
+  });
+
+  it("uses the first of two resources with one name in one file, whatever order the source has them in", () => {
+    const text = `${manifest({ name: "a", domain: "one" })}---\n${manifest({ name: "a", domain: "two" })}`;
+    const { resources } = stateOf({ "a.yaml": text });
+    for (const ordered of [resources, resources.toReversed()]) {
+      const { accepted, refusals } = translateResources({ resources: ordered, refusals: [] });
+      expect([accepted.map(({ domain }) => domain), refusals.map(({ place }) => place.line)]).toEqual([["one"], [16]]);
+    }
+  });
+
+  it("puts several problems of one resource in the order of the text", () => {
+    const text = manifest({ name: "a", domain: "alpha", unit: "fortnight" }).replace(
+      "requestsPerUnit: 5",
+      "requestsPerUnit: -5",
+    );
+    const { resources, refusals } = stateOf({ "a.yaml": text });
+    const placed = refusals.flatMap((refusal) => [
+      { ...refusal, message: "right", place: { ...refusal.place, column: 90 } },
+      { ...refusal, message: "left", place: { ...refusal.place, column: 9 } },
+    ]);
+    for (const ordered of [placed, placed.toReversed()]) {
+      expect(
+        translateResources({ resources, refusals: ordered }).refusals.map(({ place, message }) => [
+          place.line,
+          message,
+        ]),
+      ).toEqual([
+        [10, "left"],
+        [10, "right"],
+        [11, "left"],
+        [11, "right"],
+      ]);
+    }
+  });
+
+  it("sorts the keys of metadata at every depth and keeps the order of rules and lists", () => {
+    const text = (metadata: string): string =>
+      manifest({ name: "a", domain: "alpha" }).replace(
+        "      rateLimit:",
+        `      metadata: ${metadata}\n      rateLimit:`,
+      );
+    const [first, second] = [
+      "{ b: [{ w: 1, v: 2 }, 0, null], a: { d: 1, c: null } }",
+      "{ a: { c: null, d: 1 }, b: [{ v: 2, w: 1 }, 0, null] }",
+    ].map((metadata) => {
+      const [resource] = translateResources(stateOf({ "a.yaml": text(metadata) })).accepted;
+      return JSON.stringify(resource?.message.descriptors[0]?.metadata);
+    });
+    expect(first).toBe('{"a":{"c":null,"d":1},"b":[{"v":2,"w":1},0,null]}');
+    expect(second).toBe(first);
+  });
+
+  it("checks and translates new resources only, and returns the same objects for the others", () => {
+    const before = stateOfManifests(
+      ...Array.from({ length: 50 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })),
+      {
+        name: "late",
+        domain: "d7",
+      },
+    );
+    const first = translateResources(before);
+    const [changed] = stateOfManifests({ name: "n3", domain: "elsewhere" }).resources;
+    if (changed === undefined) throw new Error("No resource");
+    vi.clearAllMocks();
+    const after = translateResources({ ...before, resources: before.resources.with(3, changed) });
+    expect([vi.mocked(findProblems).mock.calls.length, vi.mocked(messageOfModel).mock.calls.length]).toEqual([1, 1]);
+    expect(after.accepted.find(({ key }) => key === "default/n3")?.domain).toBe("elsewhere");
+    const others = ({ accepted }: DesiredConfiguration): DesiredConfiguration["accepted"] =>
+      accepted.filter(({ key }) => key !== "default/n3");
+    expect(others(after).every((resource, index) => resource === others(first)[index])).toBe(true);
+    expect([others(after).length, after.refusals]).toEqual([49, first.refusals]);
+  });
+});

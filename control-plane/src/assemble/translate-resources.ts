@@ -1,0 +1,125 @@
+// Translates resources to the desired configuration: validation, one owner for each domain, messages.
+// Pure: the same resources in any order give the same result; its cache only saves time.
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
+import { messageOfModel } from "@weir/limits/model/message";
+import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
+import { type ConfigPath, type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
+
+import type { RefusalReason } from "../errors.ts";
+import type { Place, SourceResource, SourceState } from "../source/source.ts";
+import { formatPlace, resourceKey } from "../source/source.ts";
+import { canonicalModel } from "./canonical.ts";
+import type { AcceptedResource, DesiredConfiguration, Refusal } from "./desired-configuration.ts";
+
+/**
+ * Most fleets that all resources together may name: each has a snapshot and a version of its own,
+ * as large as everything that is for all fleets.
+ */
+const FLEETS_MAX = 256;
+
+/** The result for one resource by itself: its problems, or what is served if it owns its domain. */
+type Translation = { readonly problems: readonly ConfigProblem[] } | { readonly candidate: AcceptedResource };
+
+/**
+ * Translations of the resources that the source still has. A source returns the same object as long
+ * as the resource is the same, and an edit changes one of thousands: checking and translating all
+ * of them would take most of its time.
+ */
+const translations = new WeakMap<SourceResource, Translation>();
+
+/** Notes that a resource is not served, because of the field at a path. */
+type Refuse = (resource: SourceResource, path: ConfigPath, reason: RefusalReason, message: string) => void;
+
+/** Translates the state of a source. */
+export function translateResources(state: SourceState): DesiredConfiguration {
+  const refusals: Refusal[] = state.refusals.map((refusal) => ({ ...refusal, reason: "InvalidSpec" }));
+  const refuse: Refuse = (resource, path, reason, message) => {
+    const place = resource.locate(path);
+    const field = fieldPath(path);
+    refusals.push({ reason, message, resource: resourceKey(resource), place, field, keepsLastGood: false });
+  };
+  const accepted = findOwners(findUnique(state.resources, refuse).toSorted(compareAge), refuse);
+  return {
+    accepted: accepted.toSorted((left, right) => compareCodeUnits(left.key, right.key)),
+    refusals: refusals.toSorted(comparePlaces),
+    fleets: [...new Set(accepted.flatMap((resource) => resource.fleets ?? []))].toSorted(compareCodeUnits),
+  };
+}
+
+/** Of resources with the same name, the first by place. */
+function findUnique(resources: readonly SourceResource[], refuse: Refuse): readonly SourceResource[] {
+  const first = new Map<string, SourceResource>();
+  for (const resource of resources.toSorted(comparePlaces)) {
+    const key = resourceKey(resource);
+    const known = first.get(key);
+    if (known === undefined) {
+      first.set(key, resource);
+      continue;
+    }
+    const places = `${formatPlace(known.place)} is used, ${formatPlace(resource.place)} is not`;
+    const message = `${key} is defined twice: ${places}; rename one of them`;
+    refuse(resource, ["metadata", "name"], "DuplicateResource", message);
+  }
+  return [...first.values()];
+}
+
+/**
+ * The valid resources that get their domain in all of their fleets, from the oldest to the youngest.
+ * A refused resource claims nothing.
+ */
+function findOwners(resources: readonly SourceResource[], refuse: Refuse): readonly AcceptedResource[] {
+  const ownership = new Ownership<AcceptedResource>();
+  const fleets = new Set<string>();
+  return resources.flatMap((resource) => {
+    const translation = translate(resource);
+    if ("problems" in translation) {
+      for (const { path, message } of translation.problems) refuse(resource, ["spec", ...path], "InvalidSpec", message);
+      return [];
+    }
+    const { candidate } = translation;
+    const named = (candidate.fleets ?? []).filter((fleet) => !fleets.has(fleet));
+    if (fleets.size + named.length > FLEETS_MAX) {
+      const message = `brings the named fleets from ${fleets.size} to ${fleets.size + named.length}, all resources together may name at most ${FLEETS_MAX}`;
+      refuse(resource, ["spec", "fleets"], "TooManyFleets", message);
+      return [];
+    }
+    const conflict = ownership.claim(candidate);
+    if (conflict !== undefined) {
+      const { owner, fleet } = conflict;
+      const where = fleet === undefined ? "" : ` in fleet ${JSON.stringify(fleet)}`;
+      const message = `domain ${JSON.stringify(candidate.domain)} belongs to ${owner.key} (${formatPlace(owner.place)})${where}: the oldest resource owns a domain, then the first by namespace and name`;
+      refuse(resource, ["spec", "domain"], "DomainConflict", message);
+      return [];
+    }
+    for (const fleet of named) fleets.add(fleet);
+    return [candidate];
+  });
+}
+
+function translate(resource: SourceResource): Translation {
+  let translation = translations.get(resource);
+  if (translation === undefined) translations.set(resource, (translation = translateAnew(resource)));
+  return translation;
+}
+
+function translateAnew(resource: SourceResource): Translation {
+  const model = modelOfResource(resource.resource);
+  const problems = findProblems(model);
+  if (problems.length > 0) return { problems };
+  const { namespace, name, place, isLastGood } = resource;
+  const key = resourceKey(resource);
+  const { domain, fleets } = resource.resource.spec;
+  const message = messageOfModel({ ...canonicalModel(model), name: key });
+  return {
+    candidate: { namespace, name, key, domain, fleets: fleets?.toSorted(compareCodeUnits), place, isLastGood, message },
+  };
+}
+
+function comparePlaces(left: { readonly place: Place }, right: { readonly place: Place }): number {
+  return (
+    compareCodeUnits(left.place.file, right.place.file) ||
+    left.place.line - right.place.line ||
+    left.place.column - right.place.column
+  );
+}

@@ -1,0 +1,102 @@
+// Selects clients by the node matchers of Envoy's API, over node id and metadata. Pure, except for
+// the bound on the time of regular expressions.
+import type { NodeMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/node_pb";
+import type { StringMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/string_pb";
+import type { StructMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/struct_pb";
+import type { ValueMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/value_pb";
+
+import { createExpressions, type Expressions } from "./bounded-expressions.ts";
+import { ReportError } from "../report-error.ts";
+
+/** Most matchers in one request, and the depth of value matchers. */
+const MATCHERS_MAX = 100;
+const DEPTH_MAX = 16;
+
+/** The fields of a client that matchers see. */
+export interface MatchedNode {
+  readonly id: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Whether a matcher matches a node; no matcher selects all. Fails with CLIENT_STATUS_REFUSED. */
+export function nodePredicate(matchers: readonly NodeMatcher[]): (node: MatchedNode) => boolean {
+  if (matchers.length > MATCHERS_MAX)
+    throw refusal(`there are ${matchers.length} node matchers, at most ${MATCHERS_MAX} are allowed`);
+  if (matchers.length === 0) return () => true;
+  const expressions = createExpressions();
+  return (node) => matchers.some((matcher) => matchesNode(matcher, node, expressions));
+}
+
+/** Everything that a matcher sets has to match. */
+function matchesNode(
+  { nodeId, nodeMetadatas }: NodeMatcher,
+  { id, metadata }: MatchedNode,
+  expressions: Expressions,
+): boolean {
+  if (nodeId !== undefined && !matchesString(nodeId, id, expressions)) return false;
+  return nodeMetadatas.every((matcher) => matchesMetadata(matcher, metadata, expressions));
+}
+
+function matchesMetadata(
+  { path, value }: StructMatcher,
+  metadata: MatchedNode["metadata"],
+  expressions: Expressions,
+): boolean {
+  if (path.length === 0) throw refusal("a metadata matcher has no path");
+  if (value === undefined) throw refusal("a metadata matcher has no value");
+  const keys = path.map(({ segment }) => {
+    if (segment.case === undefined) throw refusal("a step of a metadata path has no key");
+    return segment.value;
+  });
+  // The metadata that is kept is flat: a longer path matches nothing.
+  const [key = ""] = keys;
+  const found = keys.length === 1 && Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+  return matchesValue(value, found, expressions, 0);
+}
+
+/** Metadata is kept as texts; other kinds of value never match. */
+function matchesValue(
+  { matchPattern }: ValueMatcher,
+  found: string | undefined,
+  expressions: Expressions,
+  depth: number,
+): boolean {
+  if (depth > DEPTH_MAX) throw refusal(`value matchers are nested deeper than ${DEPTH_MAX}`);
+  switch (matchPattern.case) {
+    case undefined:
+      throw refusal("a value matcher is empty");
+    case "stringMatch":
+      return found !== undefined && matchesString(matchPattern.value, found, expressions);
+    case "presentMatch":
+      return (found !== undefined) === matchPattern.value;
+    case "orMatch":
+      return matchPattern.value.valueMatchers.some((matcher) => matchesValue(matcher, found, expressions, depth + 1));
+    case "nullMatch":
+    case "doubleMatch":
+    case "boolMatch":
+    case "listMatch":
+      return false;
+  }
+}
+
+function matchesString({ matchPattern, ignoreCase }: StringMatcher, text: string, expressions: Expressions): boolean {
+  const fold = (value: string): string => (ignoreCase ? value.toLowerCase() : value);
+  switch (matchPattern.case) {
+    case undefined:
+      throw refusal("a string matcher is empty");
+    case "exact":
+      return fold(text) === fold(matchPattern.value);
+    case "prefix":
+      return fold(text).startsWith(fold(matchPattern.value));
+    case "suffix":
+      return fold(text).endsWith(fold(matchPattern.value));
+    case "contains":
+      return fold(text).includes(fold(matchPattern.value));
+    case "safeRegex":
+      return expressions.matches(matchPattern.value.regex, text);
+  }
+}
+
+function refusal(reason: string): ReportError {
+  return new ReportError("CLIENT_STATUS_REFUSED", `Cannot select clients: ${reason}`);
+}

@@ -1,0 +1,63 @@
+// Tests of answer-bound.ts: how many answers may be under way, and for how long. With real clients:
+// rollout-api.integration.test.ts.
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+import { ConcurrencyLimit, type Delivery } from "./concurrency-limit.ts";
+
+/** An answer in the hands of the test. */
+class FakeDelivery implements Delivery {
+  end: () => void = () => undefined;
+  cuts = 0;
+
+  onEnd(ended: () => void): void {
+    this.end = ended;
+  }
+
+  cut(): void {
+    this.cuts += 1;
+    this.end();
+  }
+}
+
+describe("ConcurrencyLimit", () => {
+  beforeEach(() => vi.useFakeTimers());
+  afterEach(() => vi.useRealTimers());
+
+  it("refuses one answer more than may be under way, in clear words, and admits the next when one has ended, each counted once", () => {
+    const bound = new ConcurrencyLimit({ max: 2, task: "report the rollout" });
+    const [first, second, third] = [new FakeDelivery(), new FakeDelivery(), new FakeDelivery()];
+    bound.admit(first);
+    bound.admit(second);
+    expect(() => bound.admit(third)).toThrow(
+      expect.objectContaining({
+        code: "ANSWERS_EXCEEDED",
+        message:
+          "Cannot report the rollout: 2 answers are on their way to clients that have not read them yet; ask again in a moment",
+      }),
+    );
+    first.end();
+    first.end();
+    bound.admit(third);
+    expect(() => bound.admit(new FakeDelivery())).toThrow("Cannot report the rollout");
+  });
+
+  it("cuts off a client that has not read its answer within thirty seconds, and none that has", () => {
+    const bound = new ConcurrencyLimit({ max: 2, task: "report the rollout" });
+    const [read, stuck] = [new FakeDelivery(), new FakeDelivery()];
+    bound.admit(read);
+    bound.admit(stuck);
+    read.end();
+    vi.advanceTimersByTime(29_999);
+    expect([read.cuts, stuck.cuts]).toEqual([0, 0]);
+    vi.advanceTimersByTime(1);
+    expect([read.cuts, stuck.cuts]).toEqual([0, 1]);
+    for (let count = 0; count < 2; count += 1) bound.admit(new FakeDelivery());
+  });
+
+  it("counts nothing where it is not told of the end", () => {
+    const bound = new ConcurrencyLimit({ max: 1, task: "report the rollout" });
+    for (let count = 0; count < 3; count += 1) bound.admit(undefined);
+    bound.admit(new FakeDelivery());
+    expect(() => bound.admit(new FakeDelivery())).toThrow("Cannot report the rollout");
+  });
+});

@@ -1,0 +1,159 @@
+// Makes the rollout report from the state of the publisher and the answers of the pods. Pure.
+import type { Refusal } from "../../assemble/desired-configuration.ts";
+import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
+import { type SyncStatus, syncStatusOf } from "../../pods/sync-status.ts";
+import { fleetName } from "../../snapshot/publication-log.ts";
+import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
+import type { PublisherState } from "../../snapshot/publisher.ts";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import type { SourceCondition } from "../../source/source.ts";
+import { reportResources, tooLargeRefusals } from "./report-resources.ts";
+import type {
+  FleetReport,
+  PodReportEntry,
+  SyncStatusCounts,
+  RefusalReport,
+  RolloutFilter,
+  RolloutReport,
+  VersionReport,
+} from "./rollout-report.ts";
+
+/** The input of a report. */
+export interface RolloutFacts {
+  readonly replica: string;
+  readonly instance: string;
+  readonly nowMs: number;
+  /** Why the replica is not ready; undefined when it is. */
+  readonly notReady: string | undefined;
+  readonly source: { readonly location: string; condition(): SourceCondition };
+  readonly publisher: PublisherState;
+  readonly pods: readonly PodState[];
+}
+
+/** The snapshot of one fleet, and its pods by sync status. */
+interface FleetStatus {
+  /** {@link OTHER_FLEETS}: every fleet without a snapshot of its own. */
+  readonly fleet: string;
+  readonly published: FleetPublication;
+  readonly pods: number;
+  readonly podStates: SyncStatusCounts;
+}
+
+/** Makes the report. */
+export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): RolloutReport {
+  const { replica, instance, nowMs, notReady, publisher } = facts;
+  const { syncedMs, problem } = facts.source.condition();
+  const { publication, publishedMs } = publisher;
+  const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
+  const fleets = fleetStatuses(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
+  const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
+  const resources = reportResources({ publisher, refusals, fleets }, filter);
+  return {
+    replica,
+    instance,
+    observedAt: formatTime(nowMs),
+    ready: notReady === undefined,
+    notReady: notReady ?? null,
+    source: {
+      location: facts.source.location,
+      error: publisher.sourceError ?? problem ?? null,
+      syncedAt: syncedMs === undefined ? null : formatTime(syncedMs),
+    },
+    fleets: fleets.map((standing) => reportFleet(standing, publishedMs.get(standing.fleet))),
+    resources,
+    refusals: reportRefusals(refusals, new Set(resources.map(({ resource }) => resource)), filter),
+    pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
+  };
+}
+
+/** The status of each fleet: first the one for all others, then the named ones, sorted. */
+function fleetStatuses({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetStatus[] {
+  const counts = new Map(
+    [...publication].map(([fleet, published]) => [fleet, { fleet, published, pods: 0, podStates: noPods() }]),
+  );
+  for (const pod of pods) {
+    const entry = counts.get(publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS);
+    if (entry === undefined) continue;
+    entry.pods += 1;
+    entry.podStates[syncStatusOf(pod, entry.published.snapshot?.version)] += 1;
+  }
+  return [...counts.values()].toSorted((left, right) => compareCodeUnits(left.fleet, right.fleet));
+}
+
+/** Counts of 0. */
+function noPods(): Record<SyncStatus, number> {
+  return { current: 0, rejected: 0, pending: 0, waiting: 0 };
+}
+
+/** Whether the filter includes pods of this fleet. */
+function isOfFleet(fleet: string, { publication }: PublisherState, filter: RolloutFilter): boolean {
+  if (filter.fleet === undefined || filter.fleet === fleet) return true;
+  return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
+}
+
+/** Whether pods of the filter's fleet get the entry: its own, else the one for all others. */
+function isShown(entry: string, { publication }: PublisherState, { fleet }: RolloutFilter): boolean {
+  if (fleet === undefined || fleet === fleetName(entry)) return true;
+  return entry === OTHER_FLEETS && !publication.has(fleet);
+}
+
+function reportFleet(
+  { fleet, published: { snapshot, hold }, pods, podStates }: FleetStatus,
+  publishedMs: number | undefined,
+): FleetReport {
+  return {
+    fleet: fleetName(fleet),
+    version: snapshot?.version ?? null,
+    resources: snapshot?.resources.length ?? 0,
+    bytes: snapshot?.sizeBytes ?? 0,
+    publishedAt: publishedMs === undefined ? null : formatTime(publishedMs),
+    heldBack: hold?.kind ?? null,
+    pods,
+    podStates,
+  };
+}
+
+/** Refusals of the reported resources; those without a name unless a filter names a resource. */
+function reportRefusals(
+  refusals: readonly Refusal[],
+  shown: ReadonlySet<string>,
+  filter: RolloutFilter,
+): readonly RefusalReport[] {
+  const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
+  return refusals
+    .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))
+    .map(({ place: { file, line, column }, resource, reason, field, message, keepsLastGood }) => ({
+      reason,
+      resource: resource ?? null,
+      file,
+      line,
+      column,
+      field,
+      message,
+      keepsLastGood,
+    }));
+}
+
+function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
+  const { nodeId, pod: name, namespace, fleet, peer, connectedMs, sent, accepted, rejected } = pod;
+  return {
+    node: nodeId,
+    pod: name,
+    namespace,
+    fleet,
+    peer,
+    connectedAt: formatTime(connectedMs),
+    state: syncStatusOf(pod, version),
+    sent: sent === undefined ? null : reportVersion(sent),
+    accepted: accepted === undefined ? null : reportVersion(accepted),
+    rejected: rejected === undefined ? null : { ...reportVersion(rejected), message: rejected.message },
+  };
+}
+
+function reportVersion({ version, atMs }: VersionEvent): VersionReport {
+  return { version, at: formatTime(atMs) };
+}
+
+function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,241 @@
+// Tests of rollout-feed.ts: what a watcher is told and when, with fake timers and a report that the
+// test changes.
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+import { manifest } from "../../assemble/manifests.suite.ts";
+import { RolloutFeed } from "./rollout-feed.ts";
+import { podOf, publisherOf, reportOf } from "./rollout-facts.suite.ts";
+import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
+
+const PUBLISHER = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
+
+/** Reads a watch as fast as it comes, or only when told to. */
+class Watcher {
+  readonly pods: number[] = [];
+  readonly gone = new AbortController();
+  end: unknown = "none";
+  readonly done: Promise<void>;
+
+  constructor(feed: RolloutFeed, filter: RolloutFilter = {}, beforeNext: () => Promise<void> = async () => undefined) {
+    this.done = (async () => {
+      for await (const rollout of feed.watch(filter, this.gone.signal)) {
+        this.pods.push(rollout.pods.length);
+        await beforeNext();
+      }
+      this.end = "quiet";
+    })().catch((error: unknown) => {
+      this.end = error;
+    });
+  }
+}
+
+describe("RolloutFeed", () => {
+  let pods: number;
+  let reports: number;
+  let reportTakesMs: number;
+  let feed: RolloutFeed;
+
+  function report(filter: RolloutFilter): RolloutReport {
+    reports += 1;
+    vi.setSystemTime((vi.getMockedSystemTime()?.getTime() ?? 0) + reportTakesMs);
+    return reportOf(
+      PUBLISHER,
+      Array.from({ length: pods }, () => podOf({})),
+      filter,
+    );
+  }
+
+  /** Another number of pods. */
+  function change(to: number): void {
+    pods = to;
+    feed.changed();
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    pods = 0;
+    reports = 0;
+    reportTakesMs = 0;
+    feed = new RolloutFeed({ report, clock: Date.now }, { intervalMinMs: 100, watchersMax: 2 });
+  });
+
+  afterEach(() => {
+    feed.stop();
+    vi.useRealTimers();
+  });
+
+  it("tells the state immediately, and a change after quiet immediately", async () => {
+    const watcher = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(watcher.pods).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(5000);
+    change(1);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(watcher.pods).toEqual([0, 1]);
+  });
+
+  it("tells changes that come close together once, and the last one in the end", async () => {
+    const watcher = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(1000);
+    for (let count = 1; count <= 50; count += 1) {
+      change(count);
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(watcher.pods.at(-1)).toBe(50);
+    // At once, and then every 100 ms for half a second.
+    expect(watcher.pods.length).toBeLessThanOrEqual(1 + 1 + 6);
+  });
+
+  it("says nothing when nothing has changed, and nothing that the filter holds back", async () => {
+    const watcher = new Watcher(feed, { fleet: "other" });
+    await vi.advanceTimersByTimeAsync(1000);
+    feed.changed();
+    change(3); // Pods of the fleet gateway.
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(watcher.pods).toEqual([0]);
+  });
+
+  it("tells the state again when nothing has changed for 25 s, so that proxies do not take the stream for dead", async () => {
+    const watcher = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(watcher.pods).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(watcher.pods).toEqual([0, 0]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    change(1);
+    await vi.advanceTimersByTimeAsync(24_900);
+    expect(watcher.pods).toEqual([0, 0, 1]);
+    await vi.advanceTimersByTimeAsync(600);
+    expect(watcher.pods).toEqual([0, 0, 1, 1]);
+    expect(reports).toBe(2);
+  });
+
+  it("keeps nothing for a slow watcher but the latest state", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const watcher = new Watcher(feed, {}, () => promise);
+    await vi.advanceTimersByTimeAsync(1000);
+    for (let count = 1; count <= 20; count += 1) {
+      change(count);
+      await vi.advanceTimersByTimeAsync(200);
+    }
+    expect(watcher.pods).toEqual([0]);
+    resolve();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(watcher.pods).toEqual([0, 20]);
+  });
+
+  it("asks for the report once for all who watch the same", async () => {
+    const [first, second] = [new Watcher(feed), new Watcher(feed)];
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(reports).toBe(1);
+    change(1);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([first.pods, second.pods, reports]).toEqual([[0, 1], [0, 1], 2]);
+  });
+
+  it.each([
+    { tookMs: 50, atMost: 3 },
+    { tookMs: 400, atMost: 1 },
+  ])(
+    "looks no more than a tenth of the time when a look takes $tookMs ms, with another filter either, and tells the last state",
+    async ({ tookMs, atMost }) => {
+      reportTakesMs = tookMs;
+      const watchers = [new Watcher(feed), new Watcher(feed, { fleet: "gateway" })];
+      await vi.advanceTimersByTimeAsync(5000);
+      const before = reports;
+      for (let count = 1; count <= 100; count += 1) {
+        change(count);
+        await vi.advanceTimersByTimeAsync(10);
+      }
+      expect(reports - before).toBeLessThanOrEqual(atMost);
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(watchers.map((watcher) => watcher.pods.at(-1))).toEqual([100, 100]);
+    },
+  );
+
+  it("looks no more than a tenth of the time when forty watch with filters of their own, and each has its turn", async () => {
+    const crowded = new RolloutFeed({ report, clock: Date.now }, { intervalMinMs: 100, watchersMax: 40 });
+    reportTakesMs = 20;
+    const watchers = Array.from({ length: 40 }, (_, index) => new Watcher(crowded, { namespace: `team-${index}` }));
+    await vi.advanceTimersByTimeAsync(0);
+    const before = reports;
+    for (let count = 1; count <= 400; count += 1) {
+      pods = count;
+      crowded.changed();
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    const looks = reports - before;
+    expect(looks).toBeGreaterThan(90);
+    expect(looks).toBeLessThanOrEqual(200); // 20 ms each in 40 s.
+    const told = watchers.map((watcher) => watcher.pods.length);
+    expect(Math.max(...told) - Math.min(...told)).toBeLessThanOrEqual(1);
+    crowded.stop();
+  });
+
+  it("tells one who comes the state immediately, even when it is not time to look for the others", async () => {
+    reportTakesMs = 400;
+    const first = new Watcher(feed, { namespace: "first" });
+    await vi.advanceTimersByTimeAsync(1000);
+    change(1);
+    const second = new Watcher(feed, { namespace: "second" });
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([first.pods, second.pods]).toEqual([[0], [1]]);
+    // What those see who watch the same is enough in the meantime.
+    second.gone.abort();
+    await second.done;
+    const third = new Watcher(feed, { namespace: "first" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect([third.pods, reports]).toEqual([[0], 2]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([first.pods, third.pods]).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+  });
+
+  it("looks for the next one when one leaves that waits for its turn", async () => {
+    reportTakesMs = 400;
+    const [first, second] = [new Watcher(feed, { namespace: "first" }), new Watcher(feed, { namespace: "second" })];
+    await vi.advanceTimersByTimeAsync(1000);
+    change(1);
+    await vi.advanceTimersByTimeAsync(1000);
+    first.gone.abort();
+    await first.done;
+    expect(feed.watchers()).toBe(1);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([second.pods, reports]).toEqual([[0, 1], 3]);
+  });
+
+  it("refuses one watcher too many, and takes another when one has gone", async () => {
+    const first = new Watcher(feed);
+    const second = new Watcher(feed);
+    const third = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(third.end).toMatchObject({
+      code: "WATCHERS_EXCEEDED",
+      message: "Cannot watch the rollout: this replica has 2 watchers already",
+    });
+    first.gone.abort();
+    await first.done;
+    expect([first.end, second.end, feed.watchers()]).toEqual(["quiet", "none", 1]);
+    const fourth = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(fourth.pods).toEqual([0]);
+  });
+
+  it("ends watches when it stops, and takes no new ones", async () => {
+    const watcher = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(1000);
+    feed.stop();
+    await watcher.done;
+    const late = new Watcher(feed);
+    await late.done;
+    const expected = {
+      code: "SHUTTING_DOWN",
+      message: "Cannot watch the rollout: the control plane is shutting down, connect again",
+    };
+    expect([watcher.end, late.end]).toMatchObject([expected, expected]);
+    expect(feed.watchers()).toBe(0);
+  });
+});

@@ -1,0 +1,86 @@
+// The rollout API over gRPC, on the listener for pods, which decides which clients may call.
+import type { sendUnaryData, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
+import { create } from "@bufbuild/protobuf";
+import type { Log } from "@weir/common/log/log";
+import {
+  type GetRolloutRequest,
+  type GetRolloutResponse,
+  GetRolloutResponseSchema,
+  RolloutService,
+  type WatchRolloutRequest,
+  type WatchRolloutResponse,
+  WatchRolloutResponseSchema,
+} from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+
+import type { GrpcService } from "../../ads/services.ts";
+import { type ConcurrencyLimit, deliveryOfCall } from "../concurrency-limit.ts";
+import { grpcErrorOf } from "../report-error.ts";
+import type { RolloutFeed } from "./rollout-feed.ts";
+import { filterOf } from "./rollout-message.ts";
+
+/** What the rollout API works with, over every transport. */
+export interface RolloutApiDeps {
+  readonly feed: RolloutFeed;
+  /** Limits concurrent answers. */
+  readonly limit: ConcurrencyLimit;
+  readonly log: Log;
+}
+
+/** The service for the listener. */
+export function rolloutGrpcService({ feed, limit, log }: RolloutApiDeps): GrpcService {
+  return {
+    definition: serviceDefinition(RolloutService),
+    implementation: {
+      getRollout: (
+        call: ServerUnaryCall<GetRolloutRequest, GetRolloutResponse>,
+        answer: sendUnaryData<GetRolloutResponse>,
+      ) => {
+        try {
+          limit.admit(deliveryOfCall(call));
+          answer(null, create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(call.request.filter)) }));
+        } catch (error) {
+          answer(grpcErrorOf(error, log));
+        }
+      },
+      watchRollout: (call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>) => {
+        void follow(call, feed, log);
+      },
+    },
+  };
+}
+
+/** Never rejects: what goes wrong ends the call. */
+async function follow(
+  call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>,
+  feed: RolloutFeed,
+  log: Log,
+): Promise<void> {
+  const gone = new AbortController();
+  call.on("cancelled", () => gone.abort());
+  call.on("close", () => gone.abort());
+  call.on("error", (error) => log.debug("A watch of the rollout failed", { peer: call.getPeer(), error }));
+  try {
+    for await (const rollout of feed.watch(filterOf(call.request.filter), gone.signal)) {
+      await written(call, create(WatchRolloutResponseSchema, { rollout }), gone.signal);
+    }
+    call.end();
+  } catch (error) {
+    call.emit("error", grpcErrorOf(error, log));
+  }
+}
+
+/** Resolves when the response is sent or the client is gone. `drain` would queue 16 states. */
+async function written(
+  call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>,
+  response: WatchRolloutResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  if (gone.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const go = (): void => resolve();
+  gone.addEventListener("abort", go, { once: true });
+  call.write(response, go);
+  await promise;
+  gone.removeEventListener("abort", go);
+}

@@ -1,0 +1,131 @@
+// The rollout report of this replica as plain data: the model behind the rollout API, /status and
+// the gauges. report-rollout.ts makes it.
+import type { SyncStatus } from "../../pods/sync-status.ts";
+
+/** What to report; an absent field filters nothing. */
+export interface RolloutFilter {
+  /** Only this fleet and its resources; `*`: every fleet that no resource names. */
+  readonly fleet?: string | undefined;
+  /** Only resources of this namespace. */
+  readonly namespace?: string | undefined;
+  /** Only resources of this name. */
+  readonly name?: string | undefined;
+}
+
+/** The number of pods per sync status. */
+export type SyncStatusCounts = Readonly<Record<SyncStatus, number>>;
+
+/** Why newer content is held back. */
+export type HoldReason = "empty" | "too-large" | "rejected";
+
+/** The snapshot of one fleet. */
+export interface FleetReport {
+  /** `*`: every fleet that no resource names. */
+  readonly fleet: string;
+  /** null: nothing yet. */
+  readonly version: string | null;
+  readonly resources: number;
+  readonly bytes: number;
+  readonly publishedAt: string | null;
+  /** null: nothing is held back. */
+  readonly heldBack: HoldReason | null;
+  /** Number of connected pods. */
+  readonly pods: number;
+  readonly podStates: SyncStatusCounts;
+}
+
+/** A location in a file; line and column are 0 without one. */
+export interface PlaceReport {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A problem of a resource. */
+export interface ProblemReport extends PlaceReport {
+  /** Empty: the whole resource. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/**
+ * `served`: active as written. `last-good`: invalid, an earlier form is served. `refused`: invalid
+ * and not served. `quarantined`: pods NACKed it, or the version with it.
+ */
+export type ResourceStatus = "served" | "last-good" | "refused" | "quarantined";
+
+/** A resource. */
+export interface ResourceReport {
+  /** `<namespace>/<name>`. */
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Empty when it cannot be read. */
+  readonly domain: string;
+  /** null: a source without generations. */
+  readonly generation: number | null;
+  /** null: every fleet. */
+  readonly fleets: readonly string[] | null;
+  readonly state: ResourceStatus;
+  /** null: nothing is wrong. */
+  readonly reason: string | null;
+  readonly problems: readonly ProblemReport[];
+  /** Whether an earlier form is served instead. */
+  readonly servesLastGood: boolean;
+  readonly file: string;
+  readonly line: number;
+  /** Connected pods that are sent it. */
+  readonly pods: number;
+  /** Their sync status; none is `current` while the active version lacks the present form. */
+  readonly podStates: SyncStatusCounts;
+  /** Fields that some pods ignore, and NACKs without effect. */
+  readonly warnings: readonly string[];
+}
+
+/** A resource or file that is not served as written. */
+export interface RefusalReport extends PlaceReport {
+  readonly reason: string;
+  /** null: the name could not be read. */
+  readonly resource: string | null;
+  /** Empty: the whole document or file. */
+  readonly field: string;
+  readonly message: string;
+  readonly keepsLastGood: boolean;
+}
+
+/** A version and when. */
+export interface VersionReport {
+  readonly version: string;
+  readonly at: string;
+}
+
+/** A connected pod. */
+export interface PodReportEntry {
+  readonly node: string;
+  readonly pod: string;
+  readonly namespace: string;
+  readonly fleet: string;
+  readonly peer: string;
+  readonly connectedAt: string;
+  readonly state: SyncStatus;
+  readonly sent: VersionReport | null;
+  readonly accepted: VersionReport | null;
+  readonly rejected: (VersionReport & { readonly message: string }) | null;
+}
+
+/** The whole report. Times are ISO 8601. */
+export interface RolloutReport {
+  /** Name of the replica; the report covers the pods that are connected to it. */
+  readonly replica: string;
+  /** Unique per process, also among replicas of the same name. */
+  readonly instance: string;
+  readonly observedAt: string;
+  readonly ready: boolean;
+  /** Why it is not ready; null when it is. */
+  readonly notReady: string | null;
+  readonly source: { readonly location: string; readonly error: string | null; readonly syncedAt: string | null };
+  readonly fleets: readonly FleetReport[];
+  readonly resources: readonly ResourceReport[];
+  readonly refusals: readonly RefusalReport[];
+  readonly pods: readonly PodReportEntry[];
+}

@@ -1,0 +1,265 @@
+// Requests to the API server: list and watch over connections that are kept, with time limits that
+// detect a silent server.
+import { pipeline } from "node:stream";
+import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { createGunzip } from "node:zlib";
+
+import { describeError } from "@weir/common/errors/service-error";
+import { Agent, type Dispatcher, errors, Pool, ProxyAgent } from "undici";
+
+import type { ClusterAccess, RequestAccess } from "../access/cluster-access.ts";
+import { ApiFailure, type ApiRequest, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
+import { requestPath } from "./api-resource.ts";
+import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./kubernetes-object.ts";
+
+/**
+ * Longest list or page, in bytes, decompressed: while it is parsed, everything else waits. A single
+ * object has at most some 3 MiB.
+ */
+const PAGE_MAX_BYTES = 16 * 1024 * 1024;
+
+/** Longest event, in UTF-16 code units, of which no text has more than bytes. */
+const LINE_MAX_LENGTH = 8 * 1024 * 1024;
+
+/** Longest part of an error answer that is read, in bytes. */
+const ERROR_MAX_BYTES = 64 * 1024;
+
+/** Time after which TCP probes an idle connection, in milliseconds, so that NAT and load balancers keep it. */
+const KEEP_ALIVE_PROBE_MS = 30_000;
+
+/** Time limits of a client. */
+export interface ApiTimeouts {
+  /** Longest silence before an answer begins and between the chunks of a list, in milliseconds. */
+  readonly answerTimeoutMs: number;
+  /**
+   * Longest silence of a watch, in milliseconds. A bookmark comes about once a minute, but not before
+   * the first event since the server has started.
+   */
+  readonly silenceTimeoutMs: number;
+}
+
+/** Receives the events of a watch. An error that it throws ends the watch. */
+export interface WatchListener {
+  /** The server has accepted the watch. */
+  opened(): void;
+  /** An object has changed, or the version has moved on. */
+  event(event: Exclude<WatchEvent, { readonly kind: "error" }>): void;
+}
+
+/**
+ * How a watch ended without failing: `ended` by the server as planned; `silent`: nothing was received
+ * for so long that only a new watch over a new connection shows whether the server is there.
+ */
+export type WatchEnd = "ended" | "silent";
+
+/** Where a watch begins, and for how long the server should let it last. */
+export interface WatchFrom {
+  readonly resourceVersion: string;
+  readonly timeoutSeconds: number;
+}
+
+/** A client of one API server. Every request fails with ApiFailure and nothing else. */
+export class ApiClient {
+  readonly #access: ClusterAccess;
+  readonly #timeouts: ApiTimeouts;
+  readonly #userAgent: string;
+  #connections: { readonly key: string; readonly dispatcher: Dispatcher } | undefined;
+
+  constructor(access: ClusterAccess, timeouts: ApiTimeouts, userAgent: string) {
+    this.#access = access;
+    this.#timeouts = timeouts;
+    this.#userAgent = userAgent;
+  }
+
+  /** Lists one page. A limit of 0 asks for everything in one call. */
+  async list(
+    request: ApiRequest,
+    { limit, continueToken }: { readonly limit: number; readonly continueToken: string },
+    signal: AbortSignal,
+  ): Promise<ObjectPage> {
+    const path = requestPath(request.resource, { limit: limit === 0 ? "" : String(limit), continue: continueToken });
+    const { answerTimeoutMs } = this.#timeouts;
+    return await this.#call(request, { path, signal, bodyTimeout: answerTimeoutMs }, async ({ headers, body }) => {
+      // A reader that stops early destroys the body with it, and so the connection.
+      const bytes = headers["content-encoding"] === "gzip" ? pipeline(body, createGunzip(), () => undefined) : body;
+      const text = await readBody(bytes, PAGE_MAX_BYTES);
+      if (text === undefined)
+        throw new ApiFailure("too-large", request, `the answer has more than ${PAGE_MAX_BYTES} bytes`);
+      const page = readPage(parseJson(text));
+      if (page === undefined) throw new ApiFailure("broken", request, "the answer is not a list of objects");
+      return page;
+    });
+  }
+
+  /** Watches until the watch ends, and resolves with how. */
+  async watch(request: ApiRequest, from: WatchFrom, listener: WatchListener, signal: AbortSignal): Promise<WatchEnd> {
+    const path = requestPath(request.resource, {
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: from.resourceVersion,
+      timeoutSeconds: String(from.timeoutSeconds),
+    });
+    const { silenceTimeoutMs } = this.#timeouts;
+    return await this.#call(request, { path, signal, bodyTimeout: silenceTimeoutMs }, async ({ body }) => {
+      listener.opened();
+      try {
+        for await (const line of linesOf(body, request)) listener.event(readEvent(line, request));
+        return "ended";
+      } catch (error) {
+        if (!(error instanceof errors.BodyTimeoutError)) throw error;
+        this.#dropConnections();
+        return "silent";
+      }
+    });
+  }
+
+  /** Closes all connections. */
+  async close(): Promise<void> {
+    const connections = this.#connections;
+    this.#connections = undefined;
+    await connections?.dispatcher.destroy();
+  }
+
+  /** Sends a request and passes the answer to `take`; every failure becomes an ApiFailure. */
+  async #call<T>(
+    request: ApiRequest,
+    options: { readonly path: string; readonly signal: AbortSignal; readonly bodyTimeout: number },
+    take: (response: Dispatcher.ResponseData) => Promise<T>,
+  ): Promise<T> {
+    const access = await this.#authenticate(request);
+    try {
+      const { origin, pathname, search } = new URL(access.server + options.path);
+      const response = await this.#dispatcherFor(access).request({
+        ...options,
+        origin,
+        path: pathname + search,
+        method: "GET",
+        headersTimeout: this.#timeouts.answerTimeoutMs,
+        headers: {
+          ...access.headers,
+          accept: "application/json",
+          // Compression of a watch would delay its events.
+          "accept-encoding": request.verb === "list" ? "gzip" : "identity",
+          "user-agent": this.#userAgent,
+        },
+      });
+      if (response.statusCode !== 200) throw await failureOfResponse(request, response);
+      const taken = await take(response);
+      // undici does not use a connection again in the turn of the event loop in which an answer ends.
+      await nextTurn();
+      return taken;
+    } catch (error) {
+      const failure = failureOfConnection(request, access.server, this.#describeSilence(error, options.bodyTimeout));
+      // What has cut this connection may have cut idle ones too.
+      if (failure.kind === "unreachable") this.#dropConnections();
+      if (failure.kind === "unauthorized") this.#access.renew();
+      throw failure;
+    }
+  }
+
+  async #authenticate(request: ApiRequest): Promise<RequestAccess> {
+    const { answerTimeoutMs } = this.#timeouts;
+    const timer = new AbortController();
+    try {
+      // A program of a kubeconfig may wait for a person.
+      const late = delay(answerTimeoutMs, undefined, { signal: timer.signal, ref: false }).then(() => {
+        throw new Error(`they have not come for ${answerTimeoutMs / 1000} s`);
+      });
+      return await Promise.race([this.#access.forRequest(), late]);
+    } catch (cause) {
+      throw new ApiFailure("unreachable", request, `there are no credentials: ${describeError(cause)}`, { cause });
+    } finally {
+      timer.abort();
+    }
+  }
+
+  /** The connections with this access; new ones when certificates have changed. */
+  #dispatcherFor({ tls, proxyUrl }: RequestAccess): Dispatcher {
+    const key = JSON.stringify([tls, proxyUrl]);
+    if (this.#connections?.key !== key) {
+      this.#dropConnections();
+      this.#connections = { key, dispatcher: createDispatcher(tls, proxyUrl, this.#timeouts.answerTimeoutMs) };
+    }
+    return this.#connections.dispatcher;
+  }
+
+  /** Lets new requests use new connections; requests in flight keep theirs. */
+  #dropConnections(): void {
+    void this.#connections?.dispatcher.close();
+    this.#connections = undefined;
+  }
+
+  /** Replaces time-outs of undici, whose messages do not contain the time. */
+  #describeSilence(error: unknown, bodyTimeoutMs: number): unknown {
+    const isConnecting = error instanceof errors.HeadersTimeoutError || error instanceof errors.ConnectTimeoutError;
+    if (!isConnecting && !(error instanceof errors.BodyTimeoutError)) return error;
+    const timeoutMs = isConnecting ? this.#timeouts.answerTimeoutMs : bodyTimeoutMs;
+    return new Error(`nothing was received for ${timeoutMs / 1000} s`);
+  }
+}
+
+function createDispatcher(tls: RequestAccess["tls"], proxyUrl: string | undefined, timeoutMs: number): Dispatcher {
+  const connect = { ...tls, timeout: timeoutMs, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, allowH2: false };
+  if (proxyUrl === undefined) return new Agent({ connect });
+  return new ProxyAgent({
+    uri: proxyUrl,
+    requestTls: connect,
+    connectTimeout: timeoutMs,
+    // With this option undici uses TLS also to a SOCKS proxy.
+    ...(proxyUrl.startsWith("https:") && { proxyTls: { allowH2: false } }),
+    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: timeoutMs }),
+  });
+}
+
+async function failureOfResponse(
+  request: ApiRequest,
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+): Promise<ApiFailure> {
+  const retryAfterSeconds = Number(headers["retry-after"] ?? 0);
+  const status = parseJson((await readBody(body, ERROR_MAX_BYTES)) ?? "");
+  return failureOfAnswer(request, { status, code: statusCode, retryAfterSeconds });
+}
+
+/** The whole text; undefined when it is too long. */
+async function readBody(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The complete lines of a body. A connection that is cut in the middle of a line fails instead. */
+async function* linesOf(body: Dispatcher.ResponseData["body"], request: ApiRequest): AsyncGenerator<string> {
+  let line = "";
+  for await (const chunk of body.setEncoding("utf8") as AsyncIterable<string>) {
+    const [rest = "", ...next] = chunk.split("\n");
+    line += rest;
+    for (const begun of next) {
+      yield line;
+      line = begun;
+    }
+    if (line.length > LINE_MAX_LENGTH)
+      throw new ApiFailure("broken", request, `an event has more than ${LINE_MAX_LENGTH} bytes`);
+  }
+}
+
+function readEvent(line: string, request: ApiRequest): Exclude<WatchEvent, { readonly kind: "error" }> {
+  const event = readWatchEvent(parseJson(line));
+  if (event === undefined)
+    throw new ApiFailure("broken", request, `an event cannot be understood: ${line.slice(0, 100)}`);
+  if (event.kind === "error") throw failureOfAnswer(request, { status: event.status, code: 500 });
+  return event;
+}
+
+/** The value; undefined when the text is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // Callers check the value.
+  }
+}

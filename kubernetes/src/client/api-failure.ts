@@ -1,0 +1,115 @@
+// A request to the API server that failed: why, in words that say what to do, and the kind that tells
+// the reflector how to continue.
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
+
+import { fieldsOf, type Mapping, mappingsOf, textOf } from "../mapping.ts";
+import { type ApiResource, type ApiVerb, describeResource } from "./api-resource.ts";
+
+/** Longest wait that a server may ask for, in milliseconds: the server may be wrong. */
+const RETRY_AFTER_MAX_MS = 60_000;
+
+/** Longest text of a server that a message quotes, in characters. */
+const QUOTE_LENGTH_MAX = 500;
+
+/**
+ * How a request failed. `unreachable`: no answer, or no complete one; `unavailable`: an answer that
+ * may be better later; `expired`: the resource version is too old (or unknown), only a new list
+ * helps; `refused`: a person must change something first; `unauthorized`: the credentials are not
+ * valid; `broken`: the answer cannot be understood; `too-large`: the answer is longer than the limit.
+ */
+export type FailureKind =
+  "unreachable" | "unavailable" | "expired" | "refused" | "unauthorized" | "broken" | "too-large";
+
+/** A verb on a resource. */
+export interface ApiRequest {
+  readonly verb: ApiVerb;
+  readonly resource: ApiResource;
+}
+
+/** A request that failed. */
+export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
+  override readonly name = "ApiFailure";
+  readonly kind: FailureKind;
+  /** The message without the request: the same for all requests that fail for the same reason. */
+  readonly reason: string;
+  /** How long the server asks to wait, in milliseconds; 0 when it did not ask. */
+  readonly retryAfterMs: number;
+
+  constructor(
+    kind: FailureKind,
+    { verb, resource }: ApiRequest,
+    reason: string,
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+  ) {
+    super("SOURCE_UNREADABLE", `Cannot ${verb} ${describeResource(resource)}: ${reason}`, {
+      cause: options.cause,
+      transient: true,
+    });
+    this.kind = kind;
+    this.reason = reason;
+    this.retryAfterMs = Math.min(options.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
+  }
+}
+
+/** An answer that is an error. */
+export interface ErrorAnswer {
+  /** HTTP status; the code of the Status object wins. */
+  readonly code: number;
+  /** Body of the answer or object of the event: a Status if the server is one of Kubernetes. */
+  readonly status: unknown;
+  /** Header of the answer; not a number when it has no number of seconds. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** The failure that an error answer means. */
+export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFailure {
+  const status = fieldsOf(answer.status);
+  const code = typeof status["code"] === "number" ? status["code"] : answer.code;
+  const message = textOf(status["message"]);
+  const said = message === undefined ? `HTTP status ${code}` : `"${message.slice(0, QUOTE_LENGTH_MAX)}"`;
+  const seconds = [answer.retryAfterSeconds, fieldsOf(status["details"])["retryAfterSeconds"]];
+  const retryAfterMs = 1000 * Math.max(0, ...seconds.filter((value): value is number => Number.isFinite(value)));
+  const failure = (kind: FailureKind, reason: string): ApiFailure =>
+    new ApiFailure(kind, request, reason, { retryAfterMs });
+  if (code === 410 || status["reason"] === "Expired" || status["reason"] === "Gone" || isVersionUnknown(status))
+    return failure("expired", `the resource version is not available any more, the server says ${said}`);
+  switch (code) {
+    case 401:
+      return failure("unauthorized", `the credentials are not accepted, the server says ${said}`);
+    case 403:
+      return failure("refused", `${missingRight(request)}; the server says ${said}`);
+    case 404:
+      return failure("refused", `${missingKind(request.resource)}; the server says ${said}`);
+    case 408:
+    case 429:
+      return failure("unavailable", `the server is busy, it says ${said}`);
+    default:
+      return failure(code >= 500 ? "unavailable" : "refused", `the server says ${said}`);
+  }
+}
+
+/** The failure of a connection: refused, cut, not trusted, silent. An ApiFailure stays as it is. */
+export function failureOfConnection(request: ApiRequest, server: string, cause: unknown): ApiFailure {
+  if (cause instanceof ApiFailure) return cause;
+  return new ApiFailure("unreachable", request, `no answer from ${server}: ${describeError(cause)}`, { cause });
+}
+
+/** After a restore from a backup the server may not have reached the requested version again. */
+function isVersionUnknown({ message, details }: Mapping): boolean {
+  const causes = mappingsOf(fieldsOf(details)["causes"]);
+  return (
+    causes.some(({ reason }) => reason === "ResourceVersionTooLarge") ||
+    textOf(message)?.includes("Too large resource version") === true
+  );
+}
+
+function missingRight({ verb, resource }: ApiRequest): string {
+  const group = resource.group === "" ? "the core API group" : `API group ${resource.group}`;
+  const where = resource.namespace === undefined ? "in the whole cluster" : `in namespace ${resource.namespace}`;
+  return `this account lacks the verb "${verb}" on "${resource.plural}" of ${group} ${where}, grant it with a role`;
+}
+
+function missingKind({ group, version, plural }: ApiResource): string {
+  if (group === "") return "the address is not that of a Kubernetes API server";
+  return `the CustomResourceDefinition ${plural}.${group} is not installed in version ${version}, install it with kubectl apply --server-side -f ${plural}.yaml`;
+}

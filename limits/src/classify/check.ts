@@ -1,0 +1,105 @@
+// One record per descriptor of a call: first what to count, in the end its status. The same object
+// is counted and answered, so a decision needs one object per descriptor.
+import type { RuleLimit, RuleMatch } from "../rules/rule.ts";
+import { type Code, type DescriptorStatus, OK } from "./status.ts";
+
+/** Hits of a rule by how they were classified. Whole numbers that only grow. */
+export interface HitCounts {
+  totalHits: number;
+  overLimit: number;
+  nearLimit: number;
+  overLimitWithLocalCache: number;
+  withinLimit: number;
+  shadowMode: number;
+}
+
+/** A rule found for a descriptor, with the counts to add its hits to. */
+export type CountedMatch = RuleMatch<HitCounts>;
+
+/** limitRemaining of unlimited rules: the largest unsigned 32-bit number. */
+export const UNLIMITED_REMAINING = 4_294_967_295;
+
+/**
+ * A descriptor without a count: it has no rule, another rule of the call replaces its rule, or the
+ * store failed and the call passes.
+ */
+export interface UncountedCheck extends DescriptorStatus {
+  readonly kind: "none";
+  /** Whether its rule is a quota; then a quota of the call has passed. */
+  readonly isQuota: boolean;
+}
+
+/** The record of a descriptor. */
+export type Check = UncountedCheck | UnlimitedCheck | LimitedCheck;
+
+/** The check of every descriptor without a rule. */
+export const NO_RULE: UncountedCheck = Object.freeze({
+  kind: "none",
+  isQuota: false,
+  code: OK,
+  currentLimit: undefined,
+  limitRemaining: 0,
+  durationUntilResetSeconds: undefined,
+});
+
+/** The check of every descriptor whose rule is a quota that could not be counted and passes. */
+export const PASSED_QUOTA: UncountedCheck = Object.freeze({ ...NO_RULE, isQuota: true });
+
+/** A descriptor whose rule is unlimited: OK, its hits are counted, but not in the store. */
+export class UnlimitedCheck implements DescriptorStatus {
+  readonly kind = "unlimited";
+  readonly match: CountedMatch;
+  readonly hits: number;
+  readonly code = OK;
+  readonly currentLimit = undefined;
+  readonly limitRemaining = UNLIMITED_REMAINING;
+  readonly durationUntilResetSeconds = undefined;
+
+  constructor(match: CountedMatch, hits: number) {
+    this.match = match;
+    this.hits = hits;
+  }
+}
+
+/**
+ * What a status is based on: the count of the store, the local cache, or the failure mode because
+ * the store failed.
+ */
+export type DecidedBy = "count" | "local cache" | "failure mode";
+
+/** A descriptor to count: the store's count goes into `after`, then `classify` writes the status. */
+export class LimitedCheck implements DescriptorStatus {
+  readonly match: CountedMatch;
+  readonly key: string;
+  readonly windowStartSeconds: number;
+  /** Hits of the call for this descriptor. */
+  readonly hits: number;
+  /** What is added in the store: the hits, or 0 where the increment is withheld. */
+  addend: number;
+  after = 0;
+  decidedBy: DecidedBy = "count";
+  code: Code = OK;
+  limitRemaining = 0;
+  durationUntilResetSeconds = 0;
+
+  constructor(match: CountedMatch, key: string, windowStartSeconds: number, hits: number) {
+    this.match = match;
+    this.key = key;
+    this.windowStartSeconds = windowStartSeconds;
+    this.hits = hits;
+    this.addend = hits;
+  }
+
+  // eslint-disable-next-line @typescript-eslint/class-literal-property-style -- a field would cost every decision eight bytes for each descriptor
+  get kind(): "limited" {
+    return "limited";
+  }
+
+  get windowSeconds(): number {
+    return this.match.rule.windowSeconds;
+  }
+
+  get currentLimit(): RuleLimit {
+    return this.match.rule.limit;
+  }
+}

@@ -1,0 +1,77 @@
+// Turns the count of a descriptor into its status, and adds its hits to the counts of its rule.
+import { secondsUntilReset } from "../window/window.ts";
+import type { LimitedCheck } from "./check.ts";
+import { OK, OVER_LIMIT } from "./status.ts";
+
+/**
+ * The count before the hits when it would be below 0: the unsigned number of envoyproxy/ratelimit
+ * wraps round to its largest.
+ */
+const BEYOND = Number.POSITIVE_INFINITY;
+
+/**
+ * Writes code, remaining and reset of a counted check, and adds its hits to the counts of its rule.
+ * `nearLimitRatio` is already rounded to single precision. Returns true when the limit is over,
+ * also in shadow mode.
+ */
+export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds: number): boolean {
+  const { rule, attachment: counts } = check.match;
+  const limit = rule.limit.requestsPerUnit;
+  const { hits, after } = check;
+  // Hits that were withheld from the store are subtracted from its count too.
+  const before = after < hits ? BEYOND : after - hits;
+  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+  if (after <= limit) {
+    check.code = OK;
+    check.limitRemaining = limit - after;
+    counts.withinLimit += hits;
+    const threshold = nearThreshold(limit, nearLimitRatio);
+    if (after > threshold) counts.nearLimit += before >= threshold ? hits : after - threshold;
+    return false;
+  }
+  const isWhollyOver = before >= limit;
+  if (isWhollyOver) {
+    counts.overLimit += hits;
+  } else {
+    counts.overLimit += after - limit;
+    // The part of a straddling addend below the threshold is in total_hits only.
+    counts.nearLimit += limit - Math.max(nearThreshold(limit, nearLimitRatio), before);
+  }
+  rejectOrShadow(check, isWhollyOver ? hits : after - limit);
+  return true;
+}
+
+/** Writes the same for a check whose key the local cache has: its limit is over. */
+export function classifyCached(check: LimitedCheck, nowSeconds: number): void {
+  const { attachment: counts } = check.match;
+  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+  counts.overLimit += check.hits;
+  counts.overLimitWithLocalCache += check.hits;
+  rejectOrShadow(check, check.hits);
+}
+
+/** Writes the status of a check that must not pass because its count is unknown; counts no hits. */
+export function denyUncounted(check: LimitedCheck, nowSeconds: number): void {
+  check.decidedBy = "failure mode";
+  check.code = check.match.rule.shadowMode ? OK : OVER_LIMIT;
+  check.limitRemaining = 0;
+  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+}
+
+function rejectOrShadow(check: LimitedCheck, overHits: number): void {
+  check.limitRemaining = 0;
+  if (check.match.rule.shadowMode) {
+    check.code = OK;
+    check.match.attachment.shadowMode += overHits;
+  } else {
+    check.code = OVER_LIMIT;
+  }
+}
+
+/**
+ * Hits above this number are near the limit. Single precision, as in envoyproxy/ratelimit: both must
+ * call the same hit near.
+ */
+function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number {
+  return Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio));
+}

@@ -1,0 +1,62 @@
+// The rules of one domain, and the walk of a descriptor's entries through their levels. The walk
+// runs for every descriptor of every call: it makes no object unless a flag asks for request values.
+import { dynamicMatch, overrideMatch, type Step } from "./dynamic-match.ts";
+import { findNode, type Level, type RuleNode } from "./level.ts";
+import type { Attach, Entry, RuleMatch } from "./rule.ts";
+
+/** The rules of one domain over its compiled root level. */
+export class DomainRules<Attachment> {
+  readonly domain: string;
+  readonly #root: Level<Attachment>;
+  readonly #attach: Attach<Attachment>;
+
+  constructor(domain: string, root: Level<Attachment>, attach: Attach<Attachment>) {
+    this.domain = domain;
+    this.#root = root;
+    this.#attach = attach;
+  }
+
+  /** The rule for a descriptor's entries; undefined when there is none. */
+  match(entries: readonly Entry[]): RuleMatch<Attachment> | undefined {
+    const node = findLeaf(this.#root, entries);
+    if (node?.rule === undefined) return undefined;
+    return node.staticMatch ?? dynamicMatch(this.domain, this.steps(entries), node.rule, this.#attach);
+  }
+
+  /** The match of a limit that the request carries; undefined when its unit is not one of 1 to 7. */
+  override(
+    entries: readonly Entry[],
+    limit: { readonly requestsPerUnit: number; readonly unit: number },
+  ): RuleMatch<Attachment> | undefined {
+    return overrideMatch(this.domain, entries, limit, this.#attach);
+  }
+
+  /** The nodes that `match` chooses for the entries in turn, up to the first entry without one. */
+  steps(entries: readonly Entry[]): readonly Step<Attachment>[] {
+    const steps: Step<Attachment>[] = [];
+    let level: Level<Attachment> | undefined = this.#root;
+    for (const entry of entries) {
+      const node: RuleNode<Attachment> | undefined = level === undefined ? undefined : findNode(level, entry);
+      if (node === undefined) break;
+      steps.push({ node, entry });
+      level = node.children;
+    }
+    return steps;
+  }
+}
+
+/**
+ * The node that the last entry leads to. There is no backtracking: once a node is chosen, its
+ * siblings are not tried.
+ */
+function findLeaf<Attachment>(root: Level<Attachment>, entries: readonly Entry[]): RuleNode<Attachment> | undefined {
+  let level: Level<Attachment> | undefined = root;
+  let node: RuleNode<Attachment> | undefined;
+  for (const entry of entries) {
+    if (level === undefined) return undefined; // More entries than levels.
+    node = findNode(level, entry);
+    if (node === undefined) return undefined;
+    level = node.children;
+  }
+  return node;
+}

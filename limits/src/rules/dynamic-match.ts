@@ -1,0 +1,127 @@
+// Matches that depend on request values: statistics keys of value_to_metric, detailed_metric and
+// overrides, and counters shared by share_threshold. The slow, rare side of matching.
+import { UNIT_SECONDS, unitOfNumber } from "../model/unit.ts";
+import { reachOf, type RuleNode } from "./level.ts";
+import type { Attach, Entry, Rule, RuleMatch } from "./rule.ts";
+
+/** One level of the way that led to a rule. */
+export interface Step<Attachment> {
+  readonly node: RuleNode<Attachment>;
+  readonly entry: Entry;
+}
+
+/** Last part of an override's path. */
+const OVERRIDE = "override";
+
+const NO_NAMES: readonly string[] = [];
+
+/** The match of the rule at the end of the steps. */
+export function dynamicMatch<Attachment>(
+  domain: string,
+  steps: readonly Step<Attachment>[],
+  rule: Rule,
+  attach: Attach<Attachment>,
+): RuleMatch<Attachment> {
+  const leaf = steps[steps.length - 1]?.node;
+  const sharedValues = sharedValuesOf(steps);
+  const statisticsKey =
+    leaf?.detailedMetric === true ? detailedKey(domain, steps, sharedValues) : plainKey(domain, steps, sharedValues);
+  // envoyproxy/ratelimit rebuilds a limit whose statistics key it recomputed and loses its metadata
+  // on the way; answers must be the same.
+  const isRebuilt = leaf?.detailedMetric === true ? leaf.children === undefined : statisticsKey !== rule.path;
+  return {
+    rule,
+    statisticsKey,
+    attachment: attach.dynamic(statisticsKey, rule.path),
+    sharedValues,
+    metadata: isRebuilt ? undefined : leaf?.metadata,
+  };
+}
+
+/**
+ * The match of a limit that a request carries: never in shadow or quota mode, without a name, not
+ * unlimited. undefined when its unit is not one of 1 to 7.
+ */
+export function overrideMatch<Attachment>(
+  domain: string,
+  entries: readonly Entry[],
+  limit: { readonly requestsPerUnit: number; readonly unit: number },
+  attach: Attach<Attachment>,
+): RuleMatch<Attachment> | undefined {
+  const unit = unitOfNumber(limit.unit);
+  if (unit === undefined) return undefined;
+  const path = `${domain}.${OVERRIDE}`;
+  const statisticsKey = `${domain}.${entries.map(entryText).join(".")}`;
+  return {
+    rule: {
+      path,
+      limit: { requestsPerUnit: limit.requestsPerUnit, unit: limit.unit, name: "" },
+      windowSeconds: UNIT_SECONDS[unit],
+      unlimited: false,
+      shadowMode: false,
+      quotaMode: false,
+      replaces: NO_NAMES,
+    },
+    statisticsKey,
+    attachment: attach.dynamic(statisticsKey, path),
+    sharedValues: undefined,
+    metadata: undefined,
+  };
+}
+
+/**
+ * Per entry the pattern's value part where a shared wildcard matched, else ""; undefined when none
+ * did.
+ */
+function sharedValuesOf(steps: readonly Step<unknown>[]): readonly string[] | undefined {
+  const values = steps.map(({ node, entry }) => {
+    if (!node.shareThreshold || reachOf(node, entry) !== "wildcard") return "";
+    const prefix = `${entry.key}_`;
+    return node.composite.startsWith(prefix) ? node.composite.slice(prefix.length) : node.composite;
+  });
+  return values.some((value) => value !== "") ? values : undefined;
+}
+
+/** Every level with its request value, except shared ones. */
+function detailedKey(
+  domain: string,
+  steps: readonly Step<unknown>[],
+  sharedValues: readonly string[] | undefined,
+): string {
+  let key = domain;
+  steps.forEach(({ node, entry }, index) => {
+    if (sharedValues === undefined) key += `.${entry.key}_${entry.value}`;
+    else if (sharedValues[index] !== "") key += `.${node.composite}`;
+    else key += `.${entryText(entry)}`;
+  });
+  return key;
+}
+
+/** Every level as configured, or with its request value where that level has value_to_metric. */
+function plainKey(
+  domain: string,
+  steps: readonly Step<unknown>[],
+  sharedValues: readonly string[] | undefined,
+): string {
+  let key = domain;
+  steps.forEach(({ node, entry }, index) => {
+    const isShared = sharedValues !== undefined && sharedValues[index] !== "";
+    key += `.${isShared || !node.valueToMetric ? node.composite : valueText(node, entry)}`;
+  });
+  return key;
+}
+
+function valueText(node: RuleNode<unknown>, entry: Entry): string {
+  switch (reachOf(node, entry)) {
+    case "exact":
+      return node.composite;
+    case "wildcard":
+      return `${entry.key}_${entry.value}`;
+    default:
+      return entryText(entry);
+  }
+}
+
+function entryText(entry: Entry): string {
+  return entry.value === "" ? entry.key : `${entry.key}_${entry.value}`;
+}

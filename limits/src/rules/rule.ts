@@ -1,0 +1,69 @@
+// Compiled rules and their matches: what a decision reads, never edited.
+import type { JsonObject } from "@bufbuild/protobuf";
+
+/** One pair of a request descriptor. */
+export interface Entry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/**
+ * A limit as the answer contains it. `unit` is the wire number (SECOND 1 … WEEK 7), 0 for unlimited
+ * rules.
+ */
+export interface RuleLimit {
+  readonly requestsPerUnit: number;
+  readonly unit: number;
+  /** `rate_limit.name`, or "". */
+  readonly name: string;
+}
+
+/** A configured rule that has a `rate_limit`, or the limit that a request carries. */
+export interface Rule {
+  /**
+   * Domain and composite keys joined by dots, as configured: `domain.key_value.key2`;
+   * `domain.override` for a request's own limit. Contains no request values.
+   */
+  readonly path: string;
+  readonly limit: RuleLimit;
+  /** Length of the window in seconds; 0 for unlimited rules. */
+  readonly windowSeconds: number;
+  readonly unlimited: boolean;
+  readonly shadowMode: boolean;
+  readonly quotaMode: boolean;
+  /** Names of rules that this one switches off within a call. */
+  readonly replaces: readonly string[];
+}
+
+/**
+ * A rule found for a descriptor. Rules that do not depend on request values have one match for all
+ * requests.
+ */
+export interface RuleMatch<Attachment> {
+  readonly rule: Rule;
+  /**
+   * The key that hits are reported under: the rule's path, or with request values where
+   * value_to_metric or detailed_metric ask for them.
+   */
+  readonly statisticsKey: string;
+  /** What `Attach` made for that key. */
+  readonly attachment: Attachment;
+  /**
+   * Per entry, the text that replaces its value in the counter key because of share_threshold, or
+   * ""; undefined when all are "".
+   */
+  readonly sharedValues: readonly string[] | undefined;
+  /** Metadata of the rule for the answer. */
+  readonly metadata: JsonObject | undefined;
+}
+
+/** Makes the object that the caller of `compileRules` keeps with each match, such as its counters. */
+export interface Attach<Attachment> {
+  /** Called once for each rule with a limit, while it is compiled. */
+  rule(path: string): Attachment;
+  /**
+   * Called for each match whose statistics key may contain request values. `path` is the path of
+   * its rule.
+   */
+  dynamic(statisticsKey: string, path: string): Attachment;
+}

@@ -1,0 +1,215 @@
+// The local cache: how long keys stay, what goes first, what it counts, and that it never takes
+// more memory than it was given.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createLog, silentLog } from "@weir/common/log/log";
+import { describe, expect, it } from "vitest";
+import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { createLocalCache, type LocalCache } from "./local-cache.ts";
+
+/** A cache with its gauges by the last part of their names, and its log lines. */
+function open(sizeBytes: number) {
+  const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
+  const lines: string[] = [];
+  const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
+  const cache = createLocalCache({ statistics, log }, { sizeBytes });
+  if (cache === undefined) throw new Error("There must be a cache");
+  const gauge = (name: string): number => statistics.gauge(`ratelimit.localcache.${name}`).value;
+  return { cache, gauge, lines };
+}
+
+/** The keys among `key-0`, `key-1`, … that the cache knows. */
+function known(cache: LocalCache, keys: number, nowSeconds: number): number[] {
+  return Array.from({ length: keys }, (_, index) => index).filter((index) => cache.has(`key-${index}`, nowSeconds));
+}
+
+describe("createLocalCache()", () => {
+  it("createLocalCache() makes none, and no gauge, when the size is 0", () => {
+    const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
+    expect(createLocalCache({ statistics, log: silentLog() }, { sizeBytes: 0 })).toBeUndefined();
+    const gauges: string[] = [];
+    statistics.visit({
+      counter: () => undefined,
+      rule: () => undefined,
+      gauge: (name) => gauges.push(name),
+      timer: () => undefined,
+    });
+    expect(gauges).toEqual([]);
+  });
+
+  it("createLocalCache() shows every gauge of the reference at zero", () => {
+    const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
+    createLocalCache({ statistics, log: silentLog() }, { sizeBytes: 1 });
+    const gauges: Record<string, number> = {};
+    statistics.visit({
+      counter: () => undefined,
+      rule: () => undefined,
+      gauge: (name, value) => (gauges[name] = value),
+      timer: () => undefined,
+    });
+    expect(gauges).toEqual({
+      "ratelimit.localcache.averageAccessTime": 0,
+      "ratelimit.localcache.entryCount": 0,
+      "ratelimit.localcache.evacuateCount": 0,
+      "ratelimit.localcache.expiredCount": 0,
+      "ratelimit.localcache.hitCount": 0,
+      "ratelimit.localcache.lookupCount": 0,
+      "ratelimit.localcache.missCount": 0,
+      "ratelimit.localcache.overwriteCount": 0,
+    });
+  });
+});
+
+describe("LocalCache", () => {
+  it.each([
+    { windowSeconds: 1, last: 1234, ended: 1235 },
+    { windowSeconds: 60, last: 1293, ended: 1294 },
+    { windowSeconds: 31_536_000, last: 31_537_233, ended: 31_537_234 },
+  ])("has() knows a key for $windowSeconds s from the moment it was added", ({ windowSeconds, last, ended }) => {
+    const { cache } = open(10_000);
+    cache.add("key", windowSeconds, 1234);
+    expect(cache.has("key", 1234)).toBe(true);
+    expect(cache.has("key", last)).toBe(true);
+    expect(cache.has("key", ended)).toBe(false);
+  });
+
+  it("has() knows a key longer when it is added again", () => {
+    const { cache, gauge } = open(10_000);
+    cache.add("key", 60, 1200);
+    cache.add("key", 60, 1230);
+    expect(cache.has("key", 1289)).toBe(true);
+    expect(cache.has("key", 1290)).toBe(false);
+    expect([gauge("entryCount"), gauge("overwriteCount")]).toEqual([1, 1]);
+  });
+
+  it("has() knows a key in the older half, and add() renews it there, when newer ones filled the younger half", () => {
+    const { cache, gauge } = open(2000);
+    // 1,000 bytes a half: 448 of a table of 16 and 24 a key, and no room to make it a table of 32.
+    for (let index = 0; index < 20; index++) cache.add(`key-${index}`, 60, 1200);
+    expect(known(cache, 20, 1200)).toHaveLength(20);
+    cache.add("key-0", 60, 1230);
+    expect(gauge("entryCount")).toBe(20);
+    expect(cache.has("key-0", 1280)).toBe(true);
+    expect(cache.has("key-1", 1280)).toBe(false);
+  });
+
+  it("has() counts lookups, hits and misses", () => {
+    const { cache, gauge } = open(10_000);
+    cache.add("key", 60, 1200);
+    cache.has("key", 1200);
+    cache.has("key", 1201);
+    cache.has("key", 1260);
+    cache.has("other", 1200);
+    expect([gauge("lookupCount"), gauge("hitCount"), gauge("missCount")]).toEqual([4, 2, 2]);
+  });
+
+  it("add() lets the oldest go first when there is no room", () => {
+    const { cache, gauge } = open(2000);
+    for (let index = 0; index < 100; index++) cache.add(`key-${index}`, 60, 1200);
+    expect(known(cache, 100, 1200)).toEqual([
+      80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99,
+    ]);
+    expect([gauge("entryCount"), gauge("evacuateCount"), gauge("expiredCount")]).toEqual([20, 80, 0]);
+  });
+
+  it("add() tells what had ended from what had to go", () => {
+    const { cache, gauge } = open(2000);
+    cache.add("key-0", 3600, 1200);
+    for (let index = 1; index < 16; index++) cache.add(`key-${index}`, 1, 1200);
+    for (let index = 16; index < 48; index++) cache.add(`key-${index}`, 60, 1201);
+    expect([gauge("entryCount"), gauge("evacuateCount"), gauge("expiredCount")]).toEqual([32, 1, 15]);
+  });
+
+  it("add() drops what has ended when all of it has", () => {
+    const { cache, gauge } = open(2000);
+    for (let index = 0; index < 30; index++) cache.add(`key-${index}`, 1, 1200);
+    cache.add("key-30", 1, 1201);
+    expect([gauge("entryCount"), gauge("evacuateCount"), gauge("expiredCount")]).toEqual([1, 0, 30]);
+  });
+
+  it("add() keeps keys of every kind of text apart", () => {
+    const { cache } = open(100_000);
+    const keys = ["", "a", "ä", "a\u0308", "日本", "😀", "\ud83d", "a\u0000b"];
+    for (const key of keys) {
+      expect(cache.has(key, 1200)).toBe(false);
+      cache.add(key, 60, 1200);
+    }
+    for (const key of keys) expect(cache.has(key, 1200)).toBe(true);
+    expect(cache.has("\ude00", 1200)).toBe(false);
+  });
+
+  it.each([
+    { what: "takes more than an eighth of the cache", sizeBytes: 8000, key: "k".repeat(985), shorter: 984 },
+    { what: "is longer than in the reference", sizeBytes: 10_000_000, key: "k".repeat(65_536), shorter: 65_535 },
+    {
+      what: "takes more than an eighth of the cache with two bytes a character",
+      sizeBytes: 8000,
+      key: "日".repeat(493),
+      shorter: 492,
+    },
+    { what: "has no room in an empty cache", sizeBytes: 200, key: "k", shorter: undefined },
+  ])("add() keeps no key that $what, and says so once in ten seconds", ({ sizeBytes, key, shorter }) => {
+    const { cache, gauge, lines } = open(sizeBytes);
+    for (const nowSeconds of [1200, 1201, 1209, 1210]) cache.add(key, 60, nowSeconds);
+    expect(cache.has(key, 1210)).toBe(false);
+    expect(gauge("entryCount")).toBe(0);
+    const shown = `Failing to set local cache key: ${key.slice(0, 100)}`;
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ "@message": shown, length: key.length, keys: 1 }),
+      expect.objectContaining({ "@message": shown, length: key.length, keys: 3 }),
+    ]);
+    if (shorter === undefined) return;
+    cache.add(key.slice(0, shorter), 60, 1210);
+    expect(cache.has(key.slice(0, shorter), 1210)).toBe(true);
+  });
+
+  it("add() takes keys of a real length when the size is what tests of the reference use", () => {
+    const { cache } = open(1000);
+    cache.add("another_key2_value_with_some_length_1200", 60, 1200);
+    cache.add("another_key3_value_with_some_length_1200", 60, 1200);
+    expect(cache.has("another_key2_value_with_some_length_1200", 1200)).toBe(true);
+    expect(cache.has("another_key3_value_with_some_length_1200", 1200)).toBe(true);
+  });
+});
+
+describe("LocalCache memory", () => {
+  const SIZE_BYTES = 3_000_000;
+  const STEP = 3001;
+  const fill = (cache: LocalCache, key: (index: number) => string, from: number): void => {
+    for (let index = from; index < from + STEP; index++) cache.add(key(index), 3600, 1200);
+  };
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  /** A function of its own, so that nothing of it is on the stack when memory is looked at. */
+  const warmUp = (key: (index: number) => string): void => fill(open(SIZE_BYTES).cache, key, 0);
+  const heapBytes = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+
+  it.each([
+    { what: "usual", key: (index: number) => `domain_user_user-${index}@example.com_1234567890`, least: 0.5 },
+    { what: "short", key: (index: number) => `${index}`, least: 0.4 },
+    { what: "long", key: (index: number) => `domain_path_/${"segment/".repeat(100)}${index}_1234567890`, least: 0.5 },
+    { what: "two-byte", key: (index: number) => `domain_user_利用者-${index}_1234567890`, least: 0.5 },
+  ])(
+    "add() stays within the size, and uses most of it, when $what keys fill the cache many times over",
+    ({ key, least }) => {
+      // The code that is compiled on the way, and what the test itself needs, is not the cache's.
+      warmUp(key);
+      const before = heapBytes();
+      const { cache, gauge } = open(SIZE_BYTES);
+      let most = 0;
+      // Looks often enough to see tables just before and after they grew.
+      for (let look = 0; look < 25; look++) {
+        fill(cache, key, look * STEP);
+        most = Math.max(most, heapBytes() - before);
+      }
+      expect(gauge("evacuateCount")).toBeGreaterThan(gauge("entryCount"));
+      expect(cache.has(key(25 * STEP - 1), 1200)).toBe(true);
+      expect(most).toBeLessThanOrEqual(SIZE_BYTES);
+      expect(most).toBeGreaterThan(SIZE_BYTES * least);
+    },
+    60_000,
+  );
+});
