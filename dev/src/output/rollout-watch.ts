@@ -47,11 +47,16 @@ export class RolloutWatch {
     this.#accepted.resolve();
   }
 
+  // A method, as the state changes while a request waits.
+  #hasStopped(): boolean {
+    return this.#stopped.signal.aborted;
+  }
+
   async #follow(): Promise<void> {
-    while (!this.#stopped.signal.aborted) {
+    while (!this.#hasStopped()) {
       const next = await readState(this.#url);
       // The programs end after a stop, which is no change of manifests.
-      if (next !== undefined && !this.#stopped.signal.aborted) {
+      if (next !== undefined && !this.#hasStopped()) {
         for (const { subject, text } of describeChanges(this.#state, next)) this.#print(subject, text);
         this.#state = next;
         if (next.pods.some((pod) => pod.accepted !== undefined)) this.#accepted.resolve();

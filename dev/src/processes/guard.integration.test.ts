@@ -27,7 +27,7 @@ afterEach(() => {
 
 describe("Guard", () => {
   it("kills what it watches when the process that started it is killed", async () => {
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER], {
+    const holder = spawn(process.execPath, ["--conditions=source", "--input-type=module", "--eval", HOLDER], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const pid = await firstNumber(holder.stdout);
@@ -37,9 +37,13 @@ describe("Guard", () => {
   });
 
   it("kills nothing when it was released", async () => {
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, "release"], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const holder = spawn(
+      process.execPath,
+      ["--conditions=source", "--input-type=module", "--eval", HOLDER, "release"],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
     const pid = await firstNumber(holder.stdout);
     await eventually("the guard to end", () => expect(childrenOf(holder.pid!)).toEqual([pid]));
     const ended = once(holder, "exit");

@@ -47,13 +47,13 @@ export const BACKENDS: readonly Backend[] = [
   {
     ...PLAIN,
     name: "Redis",
-    start: async (folder) => redis([await startRedis(folder)]),
+    start: async (folder: string): Promise<RunningBackend> => redis([await startRedis(folder)]),
   },
   {
     ...PLAIN,
     name: "Redis with a password, a prefix and a local cache",
     hasLocalCache: true,
-    start: async (folder) =>
+    start: async (folder: string): Promise<RunningBackend> =>
       redis([await startRedis(folder, { flags: ["--requirepass", "open:sesame"] })], {
         REDIS_AUTH: "default:open:sesame",
         CACHE_KEY_PREFIX: "limits:",
@@ -64,12 +64,12 @@ export const BACKENDS: readonly Backend[] = [
     ...PLAIN,
     name: "Redis, which stops others",
     stopsOthers: true,
-    start: async (folder) => redis([await startRedis(folder)], STOP),
+    start: async (folder: string): Promise<RunningBackend> => redis([await startRedis(folder)], STOP),
   },
   {
     ...PLAIN,
     name: "Redis over TLS with client certificates",
-    start: async (folder) => {
+    start: async (folder: string): Promise<RunningBackend> => {
       const tls = await writeCertificates(folder);
       return redis([await startRedis(folder, { tls })], {
         REDIS_TLS: "true",
@@ -82,7 +82,7 @@ export const BACKENDS: readonly Backend[] = [
   {
     ...PLAIN,
     name: "a pair of Redis, one for counters per second",
-    start: async (folder) => {
+    start: async (folder: string): Promise<RunningBackend> => {
       const [main, perSecond] = [await startRedis(folder), await startRedis(folder)];
       return redis([main, perSecond], {
         REDIS_PERSECOND: "true",
@@ -94,7 +94,7 @@ export const BACKENDS: readonly Backend[] = [
   {
     ...PLAIN,
     name: "a Redis cluster with a write window",
-    start: async (folder) => {
+    start: async (folder: string): Promise<RunningBackend> => {
       const nodes = await startRedisCluster(folder);
       return redis(nodes, {
         REDIS_TYPE: "CLUSTER",
@@ -106,7 +106,7 @@ export const BACKENDS: readonly Backend[] = [
   {
     ...PLAIN,
     name: "Redis behind a sentinel",
-    start: async (folder) => {
+    start: async (folder: string): Promise<RunningBackend> => {
       const main = await startRedis(folder);
       const sentinel = await startSentinel(folder, main.port);
       return redis([main, sentinel], { REDIS_TYPE: "SENTINEL", REDIS_URL: `mymaster,${sentinel.address}` });
@@ -117,7 +117,7 @@ export const BACKENDS: readonly Backend[] = [
     name: "three memcached with a local cache",
     hasLocalCache: true,
     countsLater: true,
-    start: async (folder) => {
+    start: async (folder: string): Promise<RunningBackend> => {
       const nodes = [await startMemcached(folder), await startMemcached(folder), await startMemcached(folder)];
       return running(nodes, {
         BACKEND_TYPE: "memcache",
@@ -130,7 +130,7 @@ export const BACKENDS: readonly Backend[] = [
     ...PLAIN,
     name: "memcached over TLS",
     countsLater: true,
-    start: async (folder) => {
+    start: async (folder: string): Promise<RunningBackend> => {
       const { ca, serverCert, serverKey } = await writeCertificates(folder);
       const node = await startMemcached(folder, {
         flags: ["-Z", "-o", `ssl_chain_cert=${serverCert},ssl_key=${serverKey}`],

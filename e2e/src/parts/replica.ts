@@ -104,7 +104,7 @@ export async function watchRolloutApi(url: string): Promise<RolloutWatcher> {
 }
 
 /** A client that keeps the last rollout of its stream. */
-export class RolloutWatcher {
+class RolloutWatcher {
   readonly #closed: AbortController;
   #last: Rollout | undefined;
   #end: string | undefined;
