@@ -30,14 +30,14 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "limits",
     mayImport: ["proto"],
-    order: ["model", "validate", "rules", "window", "classify", "ownership", "explain"],
+    order: ["model", "go-yaml", "validate", "rule-file", "rules", "window", "classify", "ownership", "explain"],
     alternatives: [],
   },
   {
     name: "crds",
     mayImport: ["proto", "limits"],
     testsMayImport: ["testing"],
-    order: ["errors.ts", "rate-limit-config"],
+    order: ["rate-limit-config"],
     alternatives: [],
   },
   {
@@ -102,6 +102,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "config",
       "counters",
       "decide",
+      "health",
       "transport",
       "settings",
       "settings.ts",
@@ -118,7 +119,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "cli",
-    mayImport: ["proto", "limits", "crds", "common", { workspace: "ratelimit", only: ["config/files"] }],
+    mayImport: ["proto", "limits", "crds", "common"],
     testsMayImport: ["testing", "certificates"],
     order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout", "client"],
     alternatives: [],

@@ -228,9 +228,7 @@ function createAdmin(
   admin.route({
     path: "/healthz",
     help: "200 while the process works",
-    handle: (_request, response) => {
-      respondText(response, 200, "alive\n");
-    },
+    handle: (_request, response) => respondText(response, 200, "alive\n"),
   });
   admin.route({
     path: "/readyz",
@@ -246,9 +244,7 @@ function createAdmin(
 function storePart(store: EmbeddedUserStore): Part {
   return {
     name: "user store",
-    stop: () => {
-      store.close();
-    },
+    stop: () => store.close(),
   };
 }
 

@@ -1,5 +1,5 @@
-// The program `weir-client`: sends one request to a rate limit service and prints the response. Exit
-// code 0 for OK, 1 for OVER_LIMIT, 2 for no response.
+// The program `weir-client`: sends one request to a rate limit service and prints the response.
+// Exit code 0 for OK, 1 for OVER_LIMIT, 2 for no response.
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 

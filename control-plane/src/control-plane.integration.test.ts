@@ -237,7 +237,7 @@ describe("ControlPlane", () => {
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
   });
 
-  it("tells pods that nothing is left when it stayed so for ALLOW_EMPTY_AFTER", async () => {
+  it("reports pods that nothing is left when it stayed so for ALLOW_EMPTY_AFTER", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start({ ALLOW_EMPTY_AFTER: "5s" });
     const pod = await connect("pod");

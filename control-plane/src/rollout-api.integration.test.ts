@@ -389,7 +389,7 @@ describe("rollout API", () => {
     expect(metrics).toMatch(/^weir_ads_refusals_total\{reason="no-tls"\} [1-9]/m);
   });
 
-  it("tells the status of clients over gRPC, once and on a stream", async () => {
+  it("reports the status of clients over gRPC, once and on a stream", async () => {
     save("g.yaml", manifest({ name: "g", domain: "gamma", fleets: ["gateway"] }));
     const { issueClient } = await startWithTls();
     const connected = connectPod(await issueClient());

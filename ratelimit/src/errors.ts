@@ -1,6 +1,5 @@
-// Every error code of the rate limit service, with its meaning and remedy; docs/errors.md is
-// generated from the table. The classes that carry the codes live in their own rooms, and each
-// transport maps the codes of a decision to its wire.
+// Every error code of the rate limit service with its meaning and remedy; docs/errors.md is
+// generated from the table. Each transport maps the codes of a decision to its protocol.
 import type { ErrorTable } from "@weir/common/errors/service-error";
 
 /** The error codes of the rate limit service. */
@@ -12,30 +11,29 @@ export const RATELIMIT_ERRORS = {
   },
   NO_CONFIG: {
     meaning: "No rate limit configuration has been loaded yet",
-    remedy: 'Look for "Error loading new configuration" in the log: the first configuration is missing or was refused',
+    remedy: 'Look for "Error loading new configuration" in the log: the first configuration is missing or invalid',
   },
   STORE_UNAVAILABLE: {
     meaning: "The counter store cannot be reached, or it answered with an error",
     remedy:
-      "Check KVSTORE_URL and KVSTORE_AUTH, or ALTSTORE_HOST_PORT, and the store itself; BACKEND_FAILURE_MODE says what callers are answered meanwhile",
+      "Check KVSTORE_URL and KVSTORE_AUTH, or ALTSTORE_HOST_PORT, and the store itself; BACKEND_FAILURE_MODE selects the answer to callers meanwhile",
   },
   STORE_TIMEOUT: {
     meaning: "The counter store did not answer within KVSTORE_COMMAND_TIMEOUT or ALTSTORE_TIMEOUT",
     remedy: "Check the load of the store and the network to it, or raise that setting",
   },
   STORE_FULL: {
-    meaning:
-      "The memory backend holds as many counters as it may, so it refuses new keys rather than forget old counts",
+    meaning: "The memory backend contains MEMORY_MAX_KEYS counters and rejects new keys, so that no count is lost",
     remedy: "Raise MEMORY_MAX_KEYS, shorten the windows, or use the kvstore backend",
   },
   STORE_KEY_INVALID: {
     meaning:
-      "A counter's key cannot be stored in memcached: it is longer than 250 bytes, or holds a space or a control character",
+      "A counter's key cannot be stored in memcached: it is longer than 250 bytes, or contains a space or a control character",
     remedy: "Send shorter values without spaces, or use the kvstore backend, which takes any key",
   },
   STORE_ADDRESS_INVALID: {
-    meaning: "The address of the counter store cannot be read",
-    remedy: "Write KVSTORE_URL or ALTSTORE_HOST_PORT as the message says, and set KVSTORE_SOCKET_TYPE to fit",
+    meaning: "The address of the counter store is invalid",
+    remedy: "Write KVSTORE_URL or ALTSTORE_HOST_PORT as the message says, and set KVSTORE_SOCKET_TYPE to match",
   },
   DEADLINE_EXCEEDED: {
     meaning: "The caller's deadline passed before the counter store answered",
@@ -47,33 +45,34 @@ export const RATELIMIT_ERRORS = {
   },
   CONFIG_INVALID: {
     meaning:
-      "A rate limit configuration breaks a rule; nothing of its load is in force and the previous configuration stays",
-    remedy: "Correct the place that the message names",
+      "A rate limit configuration is invalid; nothing of its load is active and the previous configuration stays",
+    remedy: "Correct the configuration at the place that the message names",
   },
   CONFIG_SOURCE_UNAVAILABLE: {
     meaning: "The source of the configuration cannot be read or reached; the previous configuration stays",
     remedy: "Check the RUNTIME_* directory, or CONFIG_GRPC_XDS_SERVER_URL and the server behind it",
   },
   STATISTICS_MAPPING_INVALID: {
-    meaning: "The file named by PULLSTATS_MAPPER_YAML is not a mapping",
-    remedy: "Correct the place that the message names, or unset PULLSTATS_MAPPER_YAML to use the default mapping",
+    meaning: "The file named by PULLSTATS_MAPPER_YAML is not a valid mapping",
+    remedy:
+      "Correct the file at the place that the message names, or unset PULLSTATS_MAPPER_YAML to use the default mapping",
   },
 } as const satisfies ErrorTable;
 
 /** Every code of this workspace. */
 export type RatelimitErrorCode = keyof typeof RATELIMIT_ERRORS;
 
-/** The codes a call to the decider can fail with: each transport maps exactly these to its wire. */
+/** The codes of a failed decision: each transport maps exactly these to its protocol. */
 export type DecideErrorCode = Extract<
   RatelimitErrorCode,
   "REQUEST_INVALID" | "NO_CONFIG" | "STORE_UNAVAILABLE" | "DEADLINE_EXCEEDED" | "INTERNAL"
 >;
 
-/** The codes a counter can fail with. */
+/** The codes of a failed counter. */
 export type StoreErrorCode = Extract<
   RatelimitErrorCode,
   "STORE_UNAVAILABLE" | "STORE_TIMEOUT" | "STORE_FULL" | "STORE_KEY_INVALID" | "DEADLINE_EXCEEDED"
 >;
 
-/** The codes a configuration source can refuse with. */
+/** The codes of a configuration source. */
 export type ConfigErrorCode = Extract<RatelimitErrorCode, "CONFIG_INVALID" | "CONFIG_SOURCE_UNAVAILABLE">;

@@ -237,7 +237,7 @@ describe("weir-ratelimit", () => {
       reason: "resource-d: duplicate domain 'd' in config file",
     });
     ads.close();
-    await program.line(/lost the configuration server, retrying/);
+    await program.line(/Lost the configuration server, retrying/);
     expect(await ask(port, "d")).toBe(429);
     await ads.open();
     ads.publish("v3", [rateLimitConfig("other")]);
@@ -308,7 +308,7 @@ describe("weir-ratelimit", () => {
     expect(program.stderr).toContain("Unable to fetch servers from SRV _memcache._tcp.weir.invalid");
   });
 
-  it("names every bad setting at once, without a stack, and exits with 1", async () => {
+  it("names every invalid setting in one message, without a stack, and exits with 1", async () => {
     const program = service({ PORT: "http", BACKEND_TYPE: "sqlite", NEAR_LIMIT_RATIO: "2" });
     expect(await program.exited).toBe(1);
     expect(program.stderr).toContain('PORT="http": allowed is a port number');

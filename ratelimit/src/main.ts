@@ -1,5 +1,4 @@
-// weir-ratelimit: the rate limit service. Reads settings, runs the parts that service.ts puts
-// together, stops them in order.
+// The program `weir-ratelimit`: reads the settings and runs the service until a signal stops it.
 import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
@@ -18,15 +17,14 @@ runProgram(
 );
 
 async function main(context: ProgramContext): Promise<void> {
-  const { signal } = context; // From here on a signal ends the process in order.
+  const { signal } = context; // From here on a signal stops the parts in order.
   const settings = parseSettings(context.env);
   const log = createLog(settings.log);
   context.useLog(log);
   for (const { name, reason } of findSettingWarnings(context.env, describeSettings(), settings.backend.kind))
-    log.warn("a variable has no effect", { name, reason });
+    log.warn("Variable has no effect", { name, reason });
   const tracing = await startTracing(settings.tracing, { log });
-  // gRPC and the like take time to load: not for --help, and not before the settings are known to
-  // be good.
+  // Loaded here because gRPC takes time, which --help and invalid settings must not cost.
   const { createService } = await import("./service.ts");
   const service = await createService(
     { tracing, isDrainWanted: () => context.signalName() === "SIGTERM", log },

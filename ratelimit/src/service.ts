@@ -6,11 +6,11 @@ import { createLog, type Log } from "@weir/common/log/log";
 import type { ListenerTls } from "@weir/common/net/connection-listener";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import { ActiveRules } from "./config/active-rules.ts";
 import { createLocalCache } from "./decide/local-cache/local-cache.ts";
 import { RuleDecider } from "./decide/rule-decider.ts";
 import { createHealth } from "./health/health.ts";
 import type { Settings } from "./settings.ts";
+import { ActiveRules } from "./startup/active-rules.ts";
 import { createConfigSource } from "./startup/config-source.ts";
 import { createCounterBackend } from "./startup/counter-backend.ts";
 import { createFirstConfigurationWait } from "./startup/first-configuration.ts";

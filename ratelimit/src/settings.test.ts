@@ -277,7 +277,7 @@ describe("parseSettings", () => {
     expect(parseSettings({ GRPC_MAX_CONNECTION_AGE: "876000h" }).server.grpc.connectionAgeMaxMs).toBe(1_900_800_000);
   });
 
-  it("parseSettings() takes 0 for connections without a limit of age, as the reference does", () => {
+  it("parseSettings() takes 0 for connections without a limit of age, as envoyproxy/ratelimit does", () => {
     const { server } = parseSettings({ GRPC_MAX_CONNECTION_AGE: "0", GRPC_MAX_CONNECTION_AGE_GRACE: "0" });
     expect(server.grpc).toMatchObject({ connectionAgeMaxMs: 0, connectionAgeGraceMs: 0 });
   });
@@ -305,7 +305,7 @@ describe("parseSettings", () => {
       "nodes and a record (case 138)",
       { BACKEND_TYPE: "altstore", MEMCACHE_HOST_PORT: "mc-0:11211", MEMCACHE_SRV: "_memcache._tcp.example.org" },
       "MEMCACHE_SRV",
-      "nothing beside ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
+      "nothing next to ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
     ],
     [
       "a record that is none (case 140)",

@@ -1,6 +1,5 @@
-// All settings of the service, read once at the start. The names are those of the specification,
-// with the reference's as aliases, so that an existing deployment starts unchanged. Settings of
-// parts that this build does not have are not read.
+// All settings of the service, read once at the start. The names in envoyproxy/ratelimit are
+// aliases, so that an existing deployment starts unchanged.
 import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
@@ -14,7 +13,7 @@ import { withoutServiceLinks } from "./settings/service-links.ts";
 import { SETTINGS_WITHOUT_EFFECT, type SettingWithoutEffect } from "./settings/setting-warnings.ts";
 import { readStatisticsSettings, type StatisticsSettings } from "./settings/statistics-settings.ts";
 
-/** Defaults that are this program's own, as in the reference. */
+/** Defaults of this program, as in envoyproxy/ratelimit. */
 const LOG_DEFAULTS = { level: "warn" } as const;
 const TRACING_DEFAULTS = { serviceName: "RateLimit" } as const;
 
@@ -25,12 +24,12 @@ export interface Settings {
   readonly backend: BackendSettings;
   readonly decide: DecideSettings;
   readonly statistics: StatisticsSettings;
-  /** LOG_LEVEL (default warn, as in the reference) and LOG_FORMAT. */
+  /** LOG_LEVEL (default warn) and LOG_FORMAT. */
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly tracing: TracingSettings;
 }
 
-/** The settings in `env`. Throws one SettingsError that lists every problem. */
+/** Parses the settings. Throws one SettingsError with every problem. */
 export function parseSettings(env: Env): Settings {
   return settingsFrom(withoutServiceLinks(env), readSettings);
 }
@@ -40,13 +39,13 @@ export function describeSettings(): readonly SettingRow[] {
   return describeSettingGroups().flatMap(({ rows }) => rows);
 }
 
-/** Settings about one thing. */
+/** Settings of one subject. */
 export interface SettingGroup {
   readonly title: string;
   readonly rows: readonly SettingRow[];
 }
 
-/** Every setting, in the order of reading, by what it is about: for the documentation. */
+/** Every setting by subject, for the documentation. */
 export function describeSettingGroups(): readonly SettingGroup[] {
   const counters = settingRowsOf(readBackendSettings);
   const countersOf = (prefix: RegExp): readonly SettingRow[] =>
@@ -64,10 +63,7 @@ export function describeSettingGroups(): readonly SettingGroup[] {
   ];
 }
 
-/**
- * Variables that deployments of the reference may set and that do nothing here: for the
- * documentation.
- */
+/** Settings of envoyproxy/ratelimit without effect here, for the documentation. */
 export function describeSettingsWithoutEffect(): readonly SettingWithoutEffect[] {
   return SETTINGS_WITHOUT_EFFECT;
 }

@@ -61,6 +61,9 @@ const ORACLE_SCRIPT = "proto/oracle/build.sh";
  */
 const ADS_SERVER_SCRIPT = "ratelimit/oracle/ads-server/build.sh";
 
+/** Builds the program that reads rule files with gopkg.in/yaml.v2, which our reader is tested against; likewise. */
+const GO_YAML_SCRIPT = "limits/oracle/go-yaml/build.sh";
+
 /** Builds etcd, kube-apiserver and kubectl; keeps its result in the cache folder by itself. */
 const KUBERNETES_SCRIPT = "testing/kubernetes/build.sh";
 
@@ -81,6 +84,8 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
   await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
   say("Building go-control-plane's configuration server, unless it is there (about a minute the first time)");
   await mustRun(["sh", ADS_SERVER_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
+  say("Building the reader of gopkg.in/yaml.v2, unless it is there (a few seconds the first time)");
+  await mustRun(["sh", GO_YAML_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
   say("Building etcd, kube-apiserver and kubectl, unless they are there (a quarter of an hour the first time)");
   await mustRun(["sh", KUBERNETES_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
 }

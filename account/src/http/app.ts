@@ -77,9 +77,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   if (deps.media !== undefined) addRoute(app, "get", /^\/media\/.*/, "/media/:key", [serveMedia(deps.media)]);
   addRoute(app, "get", "/healthz", "/healthz", [answerHealth]);
   addRoute(app, "get", "/readyz", "/readyz", [answerReadiness(deps.health)]);
-  app.use((_request, _response, next) => {
-    next(new AccountError("not_found", "There is nothing under this path."));
-  });
+  app.use((_request, _response, next) => next(new AccountError("not_found", "There is nothing under this path.")));
   app.use(answerErrors(options.cookies));
   return app;
 }

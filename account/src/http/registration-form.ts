@@ -95,14 +95,10 @@ class FormReader {
       return;
     }
     parser.on("field", (name: string | undefined, value, info) => {
-      this.#guard(() => {
-        this.#takeField(name, value, info);
-      });
+      this.#guard(() => this.#takeField(name, value, info));
     });
     parser.on("file", (name: string | undefined, file, info) => {
-      this.#guard(() => {
-        this.#takeFile(name, file, info);
-      });
+      this.#guard(() => this.#takeFile(name, file, info));
     });
     for (const event of ["partsLimit", "filesLimit", "fieldsLimit"] as const) {
       parser.on(event, () => {
@@ -111,12 +107,10 @@ class FormReader {
         );
       });
     }
-    parser.on("error", (cause) => {
-      this.#fail(malformed("The form cannot be read: it is damaged or ends too early.", cause));
-    });
-    parser.on("close", () => {
-      this.#finish(counter);
-    });
+    parser.on("error", (cause) =>
+      this.#fail(malformed("The form cannot be read: it is damaged or ends too early.", cause)),
+    );
+    parser.on("close", () => this.#finish(counter));
     this.#pump(parser, counter);
   }
 
@@ -139,9 +133,7 @@ class FormReader {
         parser.once("drain", () => request.resume());
       }
     };
-    const onEnd = (): void => {
-      parser.end();
-    };
+    const onEnd = (): void => void parser.end();
     const onClose = (): void => {
       // Node closes every request; before its end means that the connection broke.
       if (!request.readableEnded) this.#fail(malformed("The form ends too early.", undefined));
@@ -178,9 +170,7 @@ class FormReader {
     this.#partsSeen += 1;
     // The parser and the file both report a body that breaks off; without a listener here that
     // would end the process.
-    file.on("error", (cause) => {
-      this.#fail(malformed("The form ends too early.", cause));
-    });
+    file.on("error", (cause) => this.#fail(malformed("The form ends too early.", cause)));
     if (name !== AVATAR_FIELD) file.resume();
     if (name === undefined) throw malformed("A part of the form has no name.", undefined);
     if (TEXT_FIELDS.has(name))
@@ -226,9 +216,7 @@ class FormReader {
   }
 
   #fail(error: Error): void {
-    this.#settle(() => {
-      this.#reject(error);
-    });
+    this.#settle(() => this.#reject(error));
   }
 
   #settle(outcome: () => void): void {

@@ -74,12 +74,8 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
       requests.inc({ route: answer.route, method: knownMethod(answer.method), status: answer.status });
       seconds.observe({ route: answer.route, method: knownMethod(answer.method) }, answer.seconds);
     },
-    passwordsWaiting: (waiting) => {
-      passwordsWaiting.set(waiting);
-    },
-    passwordHashed: (duration) => {
-      passwordSeconds.observe(duration);
-    },
+    passwordsWaiting: (waiting) => passwordsWaiting.set(waiting),
+    passwordHashed: (duration) => passwordSeconds.observe(duration),
     contentType: registry.contentType,
     expose: () => registry.metrics(),
   };
@@ -111,15 +107,9 @@ function createEvents(registry: Registry): AccountEvents {
     refreshed: (result) => {
       refreshes.inc({ result });
     },
-    registered: () => {
-      registrations.inc();
-    },
-    mediaStored: (duration) => {
-      mediaSeconds.observe(duration);
-    },
-    mediaOrphaned: () => {
-      orphans.inc();
-    },
+    registered: () => registrations.inc(),
+    mediaStored: (duration) => mediaSeconds.observe(duration),
+    mediaOrphaned: () => orphans.inc(),
   };
 }
 

@@ -1,10 +1,9 @@
 // The command line of `weir check`. Pure.
-
 import { readOutputFormat } from "../command-line/output-format.ts";
 import type { OutputFormat } from "../command-line/output-format.ts";
 import { readFlags } from "../command-line/read-flags.ts";
 
-/** What is to be done. */
+/** The arguments of `weir check`. */
 export interface CheckArguments {
   readonly paths: readonly string[];
   readonly format: OutputFormat;
@@ -15,7 +14,7 @@ export interface CheckArguments {
 /** What `weir check --help` prints. */
 export const CHECK_HELP = `Validates RateLimitConfig manifests (YAML or JSON, read as kubectl reads them) and rule files of the
 rate limit service. Needs no server and changes nothing. A document with apiVersion or kind is a
-manifest, anything else holds rules.
+manifest; anything else is a rule file.
 
 Usage: weir check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…
 
@@ -24,22 +23,22 @@ Usage: weir check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…
       standard input.
   -o, --output text|json
       text (default): one line for each problem, path:line:column: field: message, then one for each
-      warning, and a last line that sums up.
+      warning, and a summary.
       json: one object with everything.
   --merge-domains
-      Lets rule files share a domain, as the service does with MERGE_DOMAIN_CONFIG=true. Manifests
-      never share one.
+      Allows rule files to share a domain, as the service does with MERGE_DOMAIN_CONFIG=true.
+      Manifests never share one.
   --skip-other-kinds
-      Lets manifests of other kinds alone, as they come out of kustomize or helm beside ours. Without
-      it they are problems: the kind may be misspelt.
+      Skips manifests of other kinds, such as kustomize and helm print next to ours. Without it they
+      are problems: the kind may be misspelt.
   --help
-      Shows this.
+      Prints this help.
 
 Exit code: 0 when everything is valid, 1 when there are problems, 2 when the command line is wrong.
-Warnings change nothing: they are about what a rate limit pod passes over without a word.
+Warnings do not change the exit code: they are about what a rate limit pod ignores silently.
 `;
 
-/** Reads the arguments behind the name of the command; a text says what is wrong. */
+/** Parses the arguments behind the name of the command; a string says what is wrong. */
 export function parseCheckArguments(args: readonly string[]): CheckArguments | string {
   const flags = readFlags(args, {
     output: { type: "string", short: "o" },

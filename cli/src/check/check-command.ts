@@ -1,15 +1,14 @@
-// The command `weir check`: reads what the command line names, checks it, prints what is wrong.
+// The command `weir check`: reads the named files, checks them and prints what is wrong.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
-import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
+import { TEXT_MAX_BYTES } from "@weir/limits/go-yaml/json-documents";
 
 import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { parseCheckArguments } from "./arguments.ts";
 import { checkFiles } from "./check-files.ts";
-import { readInputFiles } from "./input-files.ts";
-import type { InputStream } from "./read-bounded.ts";
+import { type InputStream, readInputFiles } from "./input-files.ts";
 import { formatJson, formatText } from "./report.ts";
 
-/** Runs the command with the arguments behind its name; gives the exit code. */
+/** Runs the command with the arguments behind its name; returns the exit code. */
 export async function runCheck(
   context: Pick<ProgramContext, "stdout" | "stderr">,
   args: readonly string[],

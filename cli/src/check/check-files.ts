@@ -1,7 +1,17 @@
-// Checks files that belong together: each by itself, then what is wrong between them. Pure.
-import { checkText } from "./check-text.ts";
-import type { CheckedResource, CheckedRules, CheckedText, CheckOptions, CheckProblem } from "./check-text.ts";
-import { checkResources, checkRuleFiles } from "./check-together.ts";
+// Checks files that belong together: each by itself, then the domains, resources and rules that collide. Pure.
+import { ruleFilePath } from "@weir/limits/model/field-path";
+import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
+import { findSetProblems } from "@weir/limits/validate/validate";
+
+import { checkText, fileProblem } from "./check-text.ts";
+import type {
+  CheckedResource,
+  CheckedRules,
+  CheckedText,
+  CheckOptions,
+  CheckProblem,
+  FileLocation,
+} from "./check-text.ts";
 import type { InputFile } from "./input-files.ts";
 import type { CheckReport } from "./report.ts";
 
@@ -17,7 +27,15 @@ export function checkFiles(
   files: readonly InputFile[],
   options: CheckOptions & { readonly mergeDomains: boolean },
 ): CheckedFiles {
-  const texts = files.map((file) => ("text" in file ? checkText(file.path, file.text, options) : unreadableText(file)));
+  const texts = files.map((file): CheckedText => {
+    if ("text" in file) return checkText(file.path, file.text, options);
+    return {
+      problems: [fileProblem(file.path, `cannot read: ${file.unreadable}`)],
+      warnings: [],
+      resources: [],
+      skipped: 0,
+    };
+  });
   const resources = texts.flatMap((text) => text.resources);
   const rules = texts.flatMap((text) => text.rules ?? []);
   const problems = [
@@ -25,8 +43,14 @@ export function checkFiles(
     ...checkResources(resources),
     ...checkRuleFiles(rules, options),
   ];
-  const places = new Map(files.map(({ path }, index) => [path, index]));
-  const inOrder = (found: readonly CheckProblem[]): readonly CheckProblem[] => found.toSorted(byPlace(places));
+  const orderOf = new Map(files.map(({ path }, index) => [path, index]));
+  const inOrder = (found: readonly CheckProblem[]): readonly CheckProblem[] =>
+    found.toSorted(
+      (left, right) =>
+        (orderOf.get(left.path) ?? 0) - (orderOf.get(right.path) ?? 0) ||
+        left.line - right.line ||
+        left.column - right.column,
+    );
   const report = {
     files: files.length,
     resources: resources.length,
@@ -38,12 +62,55 @@ export function checkFiles(
   return { resources, rules, report };
 }
 
-function unreadableText(file: { readonly path: string; readonly unreadable: string }): CheckedText {
-  const problem = { path: file.path, line: 0, column: 0, field: "", message: `cannot read: ${file.unreadable}` };
-  return { problems: [problem], warnings: [], resources: [], skipped: 0 };
+/**
+ * Resources that collide, as the control plane decides it for a directory: of one name the first
+ * resource counts; a domain belongs to the oldest that claims it, then to the first by namespace and
+ * name, and a resource that is refused owns nothing.
+ */
+export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
+  const byName = new Map<string, CheckedResource>();
+  const problems: CheckProblem[] = [];
+  for (const resource of resources) {
+    const first = byName.get(nameOf(resource));
+    if (first === undefined) byName.set(nameOf(resource), resource);
+    else {
+      const message = `duplicate resource ${JSON.stringify(nameOf(resource))}, first at ${placeText(first.nameAt)}`;
+      problems.push({ ...resource.nameAt, field: "metadata.name", message, also: first.nameAt });
+    }
+  }
+  const ownership = new Ownership<CheckedResource>();
+  for (const resource of [...byName.values()].sort(compareAge)) {
+    const owner = ownership.claim(resource)?.owner;
+    if (owner === undefined) continue;
+    const place = `${nameOf(owner)} (${placeText(owner.domainAt)})`;
+    const message = `domain '${resource.domain}' belongs to ${place}: the oldest resource owns a domain, then the first by namespace and name`;
+    problems.push({ ...resource.domainAt, field: "spec.domain", message, also: owner.domainAt });
+  }
+  return problems;
 }
 
-function byPlace(places: ReadonlyMap<string, number>): (left: CheckProblem, right: CheckProblem) => number {
-  const order = ({ path }: CheckProblem): number => places.get(path) ?? places.size;
-  return (left, right) => order(left) - order(right) || left.line - right.line || left.column - right.column;
+/** Everything that the validator finds in rule files that are loaded together. */
+function checkRuleFiles(
+  files: readonly CheckedRules[],
+  options: { readonly mergeDomains: boolean },
+): readonly CheckProblem[] {
+  const models = files.map(({ model }) => model);
+  return findSetProblems(models, options).flatMap(({ config, path, message }) => {
+    const file = files[config];
+    if (file === undefined) return [];
+    const problem = { ...file.placeOf(path), field: ruleFilePath(path), message };
+    const isTaken = message.startsWith("duplicate domain ");
+    const first = isTaken ? files.find(({ model }) => model.domain === file.model.domain) : undefined;
+    if (first === undefined) return [problem];
+    const also = first.placeOf(["domain"]);
+    return [{ ...problem, message: `${message}, first at ${placeText(also)}`, also }];
+  });
+}
+
+function nameOf({ namespace, name }: CheckedResource): string {
+  return `${namespace}/${name}`;
+}
+
+function placeText({ path, line, column }: FileLocation): string {
+  return `${path}:${line}:${column}`;
 }

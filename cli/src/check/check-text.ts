@@ -1,16 +1,15 @@
-// What is wrong in one text, and which domains it claims. Decides whether it holds manifests or
-// rules. Pure.
-import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
-import { manifestsOf } from "@weir/crds/rate-limit-config/manifest";
-import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
-import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
-import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
-import type { YamlDocument } from "@weir/crds/rate-limit-config/yaml-documents";
+// Checks one text, which holds manifests or rules, and lists the domains that it claims. Pure.
+import { manifestsOf, firstProblems, type ManifestDocument } from "@weir/crds/rate-limit-config/manifest/manifest";
+import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
+import { excerpt } from "@weir/limits/go-yaml/excerpt";
+import { readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
+import type { SourceLocation } from "@weir/limits/go-yaml/node";
+import type { FieldPath } from "@weir/limits/model/field-path";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
-import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
 /**
- * The beginning of a text that wants to be a manifest: in YAML the first column says so, in JSON
+ * The beginning of a text that is meant to be a manifest: in YAML the first column says so, in JSON
  * the first names of the object.
  */
 const MANIFEST_BEGINNING = /^(\{\s*)?["']?(apiVersion|kind)["']?\s*:/m;
@@ -18,20 +17,18 @@ const MANIFEST_BEGINNING = /^(\{\s*)?["']?(apiVersion|kind)["']?\s*:/m;
 /** What is found in a text without anything in it. */
 const NOTHING = { problems: [], warnings: [], resources: [], skipped: 0 } as const;
 
-/** A place in a file; line and column count from 1. */
-export interface Place {
+/** A place in a file; line and column are 0 when the file as a whole is meant. */
+export interface FileLocation extends SourceLocation {
   readonly path: string;
-  readonly line: number;
-  readonly column: number;
 }
 
 /** One thing that is wrong. */
-export interface CheckProblem extends Place {
+export interface CheckProblem extends FileLocation {
   /** Empty when no field is to blame. */
   readonly field: string;
   readonly message: string;
-  /** The other place, when two places do not go together. */
-  readonly also?: Place;
+  /** The other place of a conflict. */
+  readonly also?: FileLocation;
 }
 
 /** A custom resource that the schema accepts. */
@@ -46,27 +43,24 @@ export interface CheckedResource {
   readonly domain: string;
   /** undefined: every fleet. */
   readonly fleets: readonly string[] | undefined;
-  readonly nameAt: Place;
-  readonly domainAt: Place;
+  readonly nameAt: FileLocation;
+  readonly domainAt: FileLocation;
   readonly rules: CheckedRules;
 }
 
-/**
- * Rules that could be read. The validator has not seen those of rule files yet, because it looks at
- * all files together.
- */
+/** Rules that could be read. Those of rule files are not validated: that needs all files together. */
 export interface CheckedRules {
   readonly model: RateLimitConfigModel;
   /** The place of a model's field in the text. */
-  readonly placeOf: (path: readonly (string | number)[]) => Place;
+  readonly placeOf: (path: FieldPath) => FileLocation;
 }
 
-/** What one text holds. */
+/** The content of one text. */
 export interface CheckedText {
   readonly problems: readonly CheckProblem[];
-  /** What a reader may not have meant, although it is valid. */
+  /** What is valid and perhaps not meant. */
   readonly warnings: readonly CheckProblem[];
-  /** Documents of other kinds that were not looked at. */
+  /** Documents of other kinds that were not checked. */
   readonly skipped: number;
   readonly resources: readonly CheckedResource[];
   readonly rules?: CheckedRules;
@@ -74,7 +68,7 @@ export interface CheckedText {
 
 /** How texts are checked. */
 export interface CheckOptions {
-  /** Whether manifests of other kinds are let alone instead of being refused. */
+  /** Whether manifests of other kinds are skipped instead of being refused. */
   readonly skipOtherKinds: boolean;
 }
 
@@ -85,20 +79,11 @@ export function checkText(path: string, text: string, options: CheckOptions): Ch
   return isManifestText(documents, text) ? checkManifests(path, documents, options) : checkRules(path, text, documents);
 }
 
-function emptyText(path: string): CheckedText {
-  const message = "holds neither a RateLimitConfig manifest nor rules";
-  return { ...NOTHING, problems: [{ path, line: 1, column: 1, field: "", message }] };
-}
-
-/**
- * Whether a text, of which `documents` were read, wants to be a custom resource manifest rather
- * than rules.
- */
+/** Whether a text, of which `documents` were read, is meant to hold manifests rather than rules. */
 export function isManifestText(documents: readonly YamlDocument[], text: string): boolean {
   const isManifest = documents.some(
     ({ value }) => typeof value === "object" && value !== null && ("apiVersion" in value || "kind" in value),
   );
-  // A text that is no YAML has nothing but its looks.
   return isManifest || (documents.some(({ value }) => value === undefined) && MANIFEST_BEGINNING.test(text));
 }
 
@@ -115,23 +100,34 @@ export function checkManifests(path: string, documents: readonly YamlDocument[],
   };
 }
 
-function checkedResource(path: string, document: ManifestDocument): readonly CheckedResource[] {
-  const { resource } = document;
+/** A problem of a file as a whole. */
+export function fileProblem(path: string, message: string): CheckProblem {
+  return { path, line: 0, column: 0, field: "", message };
+}
+
+function emptyText(path: string): CheckedText {
+  const message = "holds neither a RateLimitConfig manifest nor rules";
+  return { ...NOTHING, problems: [{ path, line: 1, column: 1, field: "", message }] };
+}
+
+function checkedResource(path: string, { resource, locate }: ManifestDocument): readonly CheckedResource[] {
   if (resource === undefined) return [];
-  // The schema lets no slash into either.
   const model = modelOfResource(resource);
+  // The schema allows no slash in either.
   const [namespace = "", name = ""] = model.name.split("/");
   const { creationTimestamp } = resource.metadata;
+  const { domain, fleets } = resource.spec;
+  const at = (field: FieldPath): FileLocation => ({ path, ...locate(field) });
   return [
     {
       namespace,
       name,
       createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
-      domain: resource.spec.domain,
-      fleets: resource.spec.fleets,
-      nameAt: { path, ...document.locate(["metadata", "name"]) },
-      domainAt: { path, ...document.locate(["spec", "domain"]) },
-      rules: { model, placeOf: (inner) => ({ path, ...document.locate(["spec", ...inner]) }) },
+      domain,
+      fleets,
+      nameAt: at(["metadata", "name"]),
+      domainAt: at(["spec", "domain"]),
+      rules: { model, placeOf: (field) => at(["spec", ...field]) },
     },
   ];
 }
@@ -139,52 +135,32 @@ function checkedResource(path: string, document: ManifestDocument): readonly Che
 function checkRules(path: string, text: string, documents: readonly YamlDocument[]): CheckedText {
   const file = parseRuleFile(path, text);
   if (file.ok) {
-    const rules = {
-      model: file.model,
-      placeOf: (inner: readonly (string | number)[]): Place => ({ path, ...file.positionOf(inner) }),
-    };
-    return { ...NOTHING, warnings: ruleWarnings(path, documents), rules };
+    const placeOf = (field: FieldPath): FileLocation => ({ path, ...file.locationOf(field) });
+    return { ...NOTHING, warnings: ruleWarnings(path, documents), rules: { model: file.model, placeOf } };
   }
-  const { message } = file.error;
-  const prefix = `${path}: `;
-  const problem = {
-    path,
-    line: file.line ?? 1,
-    column: file.column ?? 1,
-    field: "",
-    // The path stands in front of the line anyway.
-    message: excerpt(withHint(message.startsWith(prefix) ? message.slice(prefix.length) : message)),
-  };
-  return { ...NOTHING, problems: [problem] };
+  const message = file.message.slice(`${path}: `.length); // The report begins with the path anyway.
+  // The words of envoyproxy/ratelimit, which do not say what is wrong, and what they mean.
+  const hint = ": a value must be a text, a whole number that fits 64 bits, true or false";
+  const explained = message === "error checking config" ? `${message}${hint}` : message;
+  return { ...NOTHING, problems: [{ path, line: 1, column: 1, ...file.at, field: "", message: excerpt(explained) }] };
 }
 
-/** The reference's own words, which say nothing of what is wrong, and what they mean. */
-function withHint(message: string): string {
-  return message === "error checking config"
-    ? `${message}: a value must be a text, a whole number that fits 64 bits, true or false`
-    : message;
-}
-
-/** What a rate limit pod passes over without a word. */
+/** What a rate limit pod reads without a warning. */
 function ruleWarnings(path: string, documents: readonly YamlDocument[]): readonly CheckProblem[] {
   const [first, ...others] = documents.filter(({ value }, index) => index === 0 || value !== null);
-  const twice = (first?.problems ?? []).filter(({ message }) => message.startsWith("duplicate key "));
+  const repeated = (first?.problems ?? []).filter(({ message }) => message.startsWith("duplicate key "));
+  const ignored = "left out: of a rule file only the first document is read";
   return [
-    ...twice.map((problem) => ({ path, field: "", ...problem, message: `${problem.message}: the last one counts` })),
-    ...others.map(({ start }) => ({
-      path,
-      ...start,
-      field: "",
-      message: "left out: of a rule file only the first document is read",
-    })),
-  ];
+    ...firstProblems(
+      repeated.map((problem) => ({ ...problem, message: `${problem.message}: ${effectOf(problem.message)}` })),
+    ),
+    ...others.map(({ start }) => ({ ...start, message: ignored })),
+  ].map((problem) => ({ path, field: "", ...problem }));
 }
 
-/** A model's field as rule files write it, e.g. `descriptors[2].rate_limit.unit`. */
-export function ruleField(path: readonly (string | number)[]): string {
-  return fieldPath(
-    path.map((step) =>
-      typeof step === "string" ? step.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : step,
-    ),
-  );
+/** What yaml.v2 makes of a key that is written twice. */
+function effectOf(duplicate: string): string {
+  return /^duplicate key "(rate_limit|metadata)"/.test(duplicate)
+    ? "the two are merged, and of equal fields the last one counts"
+    : "the last one counts";
 }

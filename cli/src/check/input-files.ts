@@ -1,10 +1,7 @@
-// Finds and reads the files that a command line names. What is in them is not looked at here.
+// Finds and reads the files that a command line names.
 import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-
-import { readBounded } from "./read-bounded.ts";
-import type { InputStream } from "./read-bounded.ts";
 
 /** Most files of one run; more means that the wrong directory was named. */
 const FILES_MAX = 10_000;
@@ -18,14 +15,14 @@ const DEPTH_MAX = 32;
  */
 const FILE_ENDING = /\.(ya?ml|json)$/;
 
-/**
- * What the control plane does not look at either: the versions behind a mounted ConfigMap, and the
- * locks of editors.
- */
+/** Skipped by the control plane, too: the versions behind a mounted ConfigMap, locks of editors. */
 const SKIPPED_NAME = /^\.[.#]/;
 
 /** Name of standard input on the command line. */
 const STANDARD_INPUT = "-";
+
+/** A file or standard input, as far as reading goes. */
+export type InputStream = AsyncIterable<Uint8Array>;
 
 /** A file that was read, or the reason why it was not. */
 export type InputFile =
@@ -40,81 +37,97 @@ export async function readInputFiles(
   paths: readonly string[],
   from: { readonly stdin: () => InputStream; readonly sizeMaxBytes: number },
 ): Promise<readonly InputFile[]> {
-  const search: Search = { found: [], seen: new Set() };
-  for (const path of paths) await findAt(path, search);
+  const search = new FileSearch();
+  for (const path of paths) await search.findAt(path);
   const files: InputFile[] = [];
   for (const entry of search.found) files.push(typeof entry === "string" ? await readInput(entry, from) : entry);
   return files;
 }
 
-/** What a search has come across. */
-interface Search {
+/**
+ * The bytes of a stream; undefined when there are more than `sizeMaxBytes`, and then no more are
+ * read: a path may lead to a device or a pipe without end. Rejects as the stream does.
+ */
+export async function readBounded(stream: InputStream, sizeMaxBytes: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > sizeMaxBytes) return undefined;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Finds the files that paths name, each once. */
+class FileSearch {
   /** Paths still to be read, and what cannot be. */
-  readonly found: (string | InputFile)[];
+  readonly found: (string | InputFile)[] = [];
   /** Real paths of the files and folders that were found. */
-  readonly seen: Set<string>;
-}
+  readonly #seen = new Set<string>();
 
-async function findAt(path: string, search: Search): Promise<void> {
-  const foundBefore = search.found.length;
-  if (path === STANDARD_INPUT) {
-    if (!search.found.includes(path)) search.found.push(path);
-    return;
-  }
-  try {
-    const isFolder = (await stat(path)).isDirectory();
-    if (await wasSeen(path, search)) return;
-    if (!isFolder) search.found.push(path);
-    else if (!(await findBelow(path, DEPTH_MAX, search)) && search.found.length === foundBefore) {
-      search.found.push({ path, unreadable: "the directory holds no .yaml, .yml or .json file" });
-    }
-  } catch (error) {
-    search.found.push({ path, unreadable: reasonOf(error) });
-  }
-}
-
-/** Finds the files below a folder; true when any is there, also one that was found before. */
-async function findBelow(folder: string, depthLeft: number, search: Search): Promise<boolean> {
-  if (depthLeft === 0) {
-    search.found.push({ path: folder, unreadable: `folders nest deeper than ${DEPTH_MAX} levels` });
-    return true;
-  }
-  let holdsAny = false;
-  for (const name of (await readdir(folder)).toSorted()) {
-    const path = join(folder, name);
-    if (SKIPPED_NAME.test(name)) continue;
-    if (search.found.length > FILES_MAX) return true;
-    if (search.found.length === FILES_MAX) {
-      search.found.push({ path, unreadable: `more than ${FILES_MAX} files are named, the rest is left out` });
-      return true;
+  /** Finds what a path of the command line names. */
+  async findAt(path: string): Promise<void> {
+    const foundBefore = this.found.length;
+    if (path === STANDARD_INPUT) {
+      if (!this.found.includes(path)) this.found.push(path);
+      return;
     }
     try {
-      // Follows links, as a mounted ConfigMap is made of them.
-      const found = await stat(path);
-      const isFolder = found.isDirectory();
-      // Pipes and devices, which may have no end, are read only when they are named themselves.
-      if (!isFolder && !(found.isFile() && FILE_ENDING.test(name))) continue;
-      if (await wasSeen(path, search)) holdsAny ||= !isFolder;
-      else if (isFolder) holdsAny = (await findBelow(path, depthLeft - 1, search)) || holdsAny;
-      else {
-        search.found.push(path);
-        holdsAny = true;
-      }
+      const isFolder = (await stat(path)).isDirectory();
+      if (await this.#wasSeen(path)) return;
+      if (!isFolder) this.found.push(path);
+      else if (!(await this.#findBelow(path, DEPTH_MAX)) && this.found.length === foundBefore)
+        this.#report(path, "the directory holds no .yaml, .yml or .json file");
     } catch (error) {
-      // A link to nowhere is none of our business unless its name says so.
-      const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
-      if (!isGone || FILE_ENDING.test(name)) search.found.push({ path, unreadable: reasonOf(error) });
+      this.#report(path, reasonOf(error));
     }
   }
-  return holdsAny;
-}
 
-async function wasSeen(path: string, search: Search): Promise<boolean> {
-  // Pipes have none, such as the one behind the path that a shell makes of <(command).
-  const identity = await realpath(path).catch(() => path);
-  const isKnown = search.seen.has(identity);
-  search.seen.add(identity);
-  return isKnown;
+  /** Finds the files below a folder; true when any is there, also one that was found before. */
+  async #findBelow(folder: string, depthLeft: number): Promise<boolean> {
+    if (depthLeft === 0) {
+      this.#report(folder, `folders nest deeper than ${DEPTH_MAX} levels`);
+      return true;
+    }
+    let holdsAny = false;
+    for (const name of (await readdir(folder)).toSorted()) {
+      const path = join(folder, name);
+      if (SKIPPED_NAME.test(name)) continue;
+      if (this.found.length >= FILES_MAX) {
+        if (this.found.length === FILES_MAX)
+          this.#report(path, `more than ${FILES_MAX} files are named, the rest is left out`);
+        return true;
+      }
+      try {
+        // Follows links, as a mounted ConfigMap is made of them.
+        const status = await stat(path);
+        const isFolder = status.isDirectory();
+        // Pipes and devices, which may have no end, are read only when they are named themselves.
+        if (!isFolder && !(status.isFile() && FILE_ENDING.test(name))) continue;
+        const wasSeen = await this.#wasSeen(path);
+        if (!isFolder && !wasSeen) this.found.push(path);
+        if (!isFolder || (!wasSeen && (await this.#findBelow(path, depthLeft - 1)))) holdsAny = true;
+      } catch (error) {
+        // A link without a target matters only when its name is that of a manifest.
+        const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
+        if (!isGone || FILE_ENDING.test(name)) this.#report(path, reasonOf(error));
+      }
+    }
+    return holdsAny;
+  }
+
+  async #wasSeen(path: string): Promise<boolean> {
+    // Pipes have no real path, such as the one behind the path that a shell makes of <(command).
+    const identity = await realpath(path).catch(() => path);
+    const isKnown = this.#seen.has(identity);
+    this.#seen.add(identity);
+    return isKnown;
+  }
+
+  #report(path: string, unreadable: string): void {
+    this.found.push({ path, unreadable });
+  }
 }
 
 async function readInput(

@@ -1,14 +1,14 @@
-// The result of a check, for people and for programs. Pure.
+// Prints the result of a check, as text or as JSON. Pure.
 import { counted, printable } from "../command-line/printable.ts";
 import type { CheckProblem } from "./check-text.ts";
 
 /** Everything that a check found. */
 export interface CheckReport {
-  /** Files that were looked at, unreadable ones included. */
+  /** Files, unreadable ones included. */
   readonly files: number;
   readonly resources: number;
   readonly ruleFiles: number;
-  /** Manifests of other kinds that were let alone. */
+  /** Manifests of other kinds that were not checked. */
   readonly skipped: number;
   /** In the order of the files, and of the lines in each. */
   readonly problems: readonly CheckProblem[];
@@ -16,7 +16,7 @@ export interface CheckReport {
   readonly warnings: readonly CheckProblem[];
 }
 
-/** One line for each problem, then for each warning, and one that sums up. */
+/** One line for each problem, then for each warning, and a summary. */
 export function formatText(report: CheckReport): string {
   const lines = [...report.problems.map(formatProblem), ...report.warnings.map(formatWarning)];
   const skipped = report.skipped === 0 ? "" : `, ${counted(report.skipped, "manifest")} of other kinds skipped`;

@@ -93,7 +93,7 @@ describe("weir-client", () => {
     });
   });
 
-  it("asks over a unix socket, and names one that is not there", async () => {
+  it("calls over a unix socket, and names one that does not exist", async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-client-"));
     const path = join(folder, "grpc.sock");
     await serve(`unix:${path}`);
@@ -109,7 +109,7 @@ describe("weir-client", () => {
     });
   });
 
-  it("begins a trace that the service is told of, and exports its span", async () => {
+  it("starts a trace that the service continues, and exports its span", async () => {
     const received: Buffer[] = [];
     const collector = createServer((request, response) => {
       request.on("data", (chunk: Buffer) => received.push(chunk));
@@ -130,13 +130,13 @@ describe("weir-client", () => {
       expect(sent.includes(part)).toBe(true);
   });
 
-  it("answers all the same when the receiver of traces is away", async () => {
+  it("returns the response when the receiver of traces is away", async () => {
     const question = ["-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v", "-oltp-protocol", "grpc"];
     const answer = await runWith({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" }, ...question);
     expect(answer).toMatchObject({ code: 0, stdout: "k=v: OK, no limit\noverall: OK\n" });
   });
 
-  it("exits with 2 and names the address when nobody listens there", async () => {
+  it("exits with 2 and names the address when nothing listens there", async () => {
     const answer = await run("-dial_string", "127.0.0.1:1", "-domain", "d", "-descriptors", "k=v");
     expect(answer).toEqual({
       code: 2,
@@ -160,7 +160,7 @@ describe("weir-client", () => {
     });
   });
 
-  it("asks over mutual TLS, and names a file that is missing", async () => {
+  it("calls over mutual TLS, and names a missing file", async () => {
     const now = new Date();
     folder = await mkdtemp(join(tmpdir(), "weir-client-"));
     const path = (name: string): string => join(folder ?? "", name);

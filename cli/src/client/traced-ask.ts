@@ -11,7 +11,10 @@ import { ask } from "./ask.ts";
 const VERSION = "00";
 const FLAGS_SAMPLED = "01";
 
-/** Sends the request in a span. A span that cannot be exported is logged to standard error and fails nothing. */
+/**
+ * Sends the request in a span. A span that cannot be exported is logged to standard error and fails
+ * nothing.
+ */
 export async function askTraced(options: ClientArguments, protocol: "http" | "grpc"): Promise<RateLimitResponse> {
   const tracing = await startSdk(
     { protocol, serviceName: "weir-client", serviceNamespace: "", serviceInstanceId: undefined, samplingRate: 1 },

@@ -4,7 +4,7 @@ import { readFlags } from "../command-line/read-flags.ts";
 /** The two forms that rules can have. */
 export type Form = "manifest" | "rules";
 
-/** What is to be converted. */
+/** The arguments of `weir convert`. */
 export interface ConvertArguments {
   readonly paths: readonly string[];
   /** undefined: the form that each input does not have. */
@@ -16,7 +16,7 @@ export interface ConvertArguments {
 
 /** What `weir convert --help` prints. */
 export const CONVERT_HELP = `Turns rule files of the rate limit service into RateLimitConfig manifests, and back. Comments and
-layout stay as far as YAML lets them. Needs no server and changes no file that is there.
+layout are kept as far as YAML allows. Needs no server and changes no existing file.
 
 Usage: weir convert [--to manifest|rules] [--name NAME] [-n NAMESPACE] [--output-dir DIRECTORY] FILE…
 
@@ -24,27 +24,27 @@ Usage: weir convert [--to manifest|rules] [--name NAME] [-n NAMESPACE] [--output
       A file, a directory (its .yaml, .yml and .json files, also those in folders below) or - for
       standard input.
   --to manifest|rules
-      The form that is wanted; default is the one that the input does not have.
+      The form of the result. Default: the form that the input does not have.
   --name NAME
-      The manifest's metadata.name, for one rule file; default is made of its domain.
+      The manifest's metadata.name, for one rule file. Default: made of its domain.
   -n, --namespace NAMESPACE
-      The manifest's metadata.namespace; default is none.
+      The manifest's metadata.namespace. Default: none.
   --output-dir DIRECTORY
-      Writes each result to a file of its own there, NAME.yaml, and never over another. Without it
-      the result goes to standard output; several manifests are separated by ---, several rule files
-      need a directory, because one file holds one domain.
+      Writes each result to a file of its own, NAME.yaml, and never over another. Default: standard
+      output, where manifests are separated by ---; several rule files need a directory, because one
+      file holds one domain.
   --help
-      Shows this.
+      Prints this help.
 
-What the other form cannot say is told on standard error, with its place: as a warning when it is
-left out (labels, fleets), as a problem when the rules would not be the same (rules that nest too
-deep for a manifest).
+What the other form cannot express is printed to standard error, with its place: as a warning when
+it is left out (labels, fleets), as a problem when the rules would not be the same (rules that nest
+too deep for a manifest).
 
-Exit code: 0 when everything is converted, 1 when there are problems, and then nothing is written, 2
+Exit code: 0 when everything is converted; 1 when there are problems, and then nothing is written; 2
 when the command line is wrong.
 `;
 
-/** Reads the arguments behind the name of the command; a text says what is wrong. */
+/** Parses the arguments behind the name of the command; a string says what is wrong. */
 export function parseConvertArguments(args: readonly string[]): ConvertArguments | string {
   const flags = readFlags(args, {
     to: { type: "string" },

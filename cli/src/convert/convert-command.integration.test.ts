@@ -86,7 +86,7 @@ describe("weir convert", () => {
     expect(await convert(["@two.yaml", "--output-dir", "@out"])).toEqual({
       code: 1,
       stdout: "",
-      stderr: "weir convert: out/two.yaml exists already and is left as it is\n",
+      stderr: "weir convert: out/two.yaml already exists and is not changed\n",
     });
     expect(readdirSync(join(folder, "out"))).toEqual(["one.yaml", "two.yaml"]);
   });
@@ -96,7 +96,7 @@ describe("weir convert", () => {
     expect(await convert(["@one.yaml", "@two.yaml", "--output-dir", "@out"])).toEqual({
       code: 1,
       stdout: "",
-      stderr: "weir convert: out/two.yaml exists already and is left as it is\n",
+      stderr: "weir convert: out/two.yaml already exists and is not changed\n",
     });
     expect(readdirSync(join(folder, "out"))).toEqual(["two.yaml"]);
     expect(readFileSync(join(folder, "out/two.yaml"), "utf8")).toBe(manifest("two"));
@@ -148,7 +148,7 @@ describe("weir convert", () => {
       code: 2,
       stdout: "",
       stderr:
-        "weir convert: --name and --namespace are for manifests, and a rule file has neither; weir convert --help tells more\n",
+        "weir convert: --name and --namespace are for manifests: a rule file has neither; weir convert --help tells more\n",
     });
   });
 
@@ -185,7 +185,7 @@ describe("weir convert", () => {
     },
     {
       args: ["--name", "x", "@one.yaml", "@two.yaml"],
-      stderr: "--name is for one rule file, there are more; weir convert --help tells more",
+      stderr: "--name is for one rule file, but several are named; weir convert --help tells more",
     },
   ])("ends with 2 for $args", async ({ args, stderr }) => {
     expect(await convert(args)).toEqual({ code: 2, stdout: "", stderr: `weir convert: ${stderr}\n` });
@@ -194,6 +194,8 @@ describe("weir convert", () => {
   it("wants a folder for several rule files", async () => {
     const { code, stderr } = await convert(["-"], `${manifest("one")}---\n${manifest("two")}`);
     expect(code).toBe(2);
-    expect(stderr).toContain("there are 2 results, and a rule file holds one domain: name a folder with --output-dir");
+    expect(stderr).toContain(
+      "there are 2 results, and a rule file holds one domain: name a directory with --output-dir",
+    );
   });
 });

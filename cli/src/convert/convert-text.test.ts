@@ -1,8 +1,8 @@
 // Tests of conversions: what is kept, what is told, and that rules mean the same after going there
 // and back.
-import { manifestOfModel, rulesOfModel } from "@weir/crds/rate-limit-config/convert";
-import { readManifests } from "@weir/crds/rate-limit-config/manifest";
-import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
+import { manifestOfModel, rulesOfModel } from "@weir/crds/rate-limit-config/translate/convert";
+import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -135,8 +135,8 @@ describe("convertText()", () => {
     const conversion = convert(`domain: d\ndescriptors:\n  - key: ${"k".repeat(257)}\n  - ${deep}\n`);
     expect(conversion.results).toEqual([]);
     expect(told(conversion).map((line) => line.slice(0, 150))).toEqual([
-      `in.yaml:3:10: descriptors[0].key: a manifest cannot say this: must have at most 256 characters, is "${"k".repeat(50)}`,
-      "in.yaml:4:142: descriptors[1].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors: a manifest cannot say this: rules".slice(0, 150), // prettier-ignore
+      `in.yaml:3:10: descriptors[0].key: a manifest cannot express this: must have at most 256 characters, is "${"k".repeat(46)}`,
+      "in.yaml:4:142: descriptors[1].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors: a manifest cannot express this: rules".slice(0, 150), // prettier-ignore
     ]);
   });
 

@@ -1,7 +1,7 @@
-// One text in the other form, with everything that a reader should know. Every result is read again
-// and compared: what it means has not changed. Pure.
+// Converts one text to the other form. Every result is read again and compared: its meaning has not changed. Pure.
 import { isDeepStrictEqual } from "node:util";
 
+import { manifestsOf, readManifests, type ManifestDocument } from "@weir/crds/rate-limit-config/manifest/manifest";
 import {
   lostComments,
   manifestOfModel,
@@ -9,18 +9,15 @@ import {
   rulesOfManifests,
   rulesOfModel,
   withLowerUnits,
-} from "@weir/crds/rate-limit-config/convert";
-import type { ConvertedText, ManifestName } from "@weir/crds/rate-limit-config/convert";
-import { manifestsOf, readManifests } from "@weir/crds/rate-limit-config/manifest";
-import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
-import { modelOfResource } from "@weir/crds/rate-limit-config/translate";
-import { readYamlDocuments } from "@weir/crds/rate-limit-config/yaml-documents";
-import type { YamlDocument } from "@weir/crds/rate-limit-config/yaml-documents";
+} from "@weir/crds/rate-limit-config/translate/convert";
+import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
+import { readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
+import { type FieldPath, ruleFilePath } from "@weir/limits/model/field-path";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import { findProblems } from "@weir/limits/validate/validate";
-import { parseRuleFile } from "@weir/ratelimit/config/files/rule-file";
 
-import { checkText, isManifestText, ruleField } from "../check/check-text.ts";
+import { checkText, fileProblem, isManifestText } from "../check/check-text.ts";
 import type { CheckedRules, CheckProblem } from "../check/check-text.ts";
 import type { Form } from "./arguments.ts";
 
@@ -30,142 +27,121 @@ const NAME_LENGTH_MAX = 63;
 /** One result. */
 export interface Converted {
   readonly form: Form;
-  /** What its file is called, without the ending. */
+  /** Name of its file, without the ending. */
   readonly name: string;
   readonly text: string;
 }
 
-/** What became of one text. */
+/** The results of one text; none when there are problems. */
 export interface Conversion {
   readonly results: readonly Converted[];
   readonly warnings: readonly CheckProblem[];
   readonly problems: readonly CheckProblem[];
 }
 
-/** What a conversion is told. */
+/** How a text is converted. */
 export interface ConversionOptions {
+  /** undefined: to the form that the text does not have. */
   readonly to: Form | undefined;
   readonly name: string | undefined;
   readonly namespace: string | undefined;
 }
 
-/** Converts a text; with problems there are no results. */
+/** Converts a text. */
 export function convertText(path: string, text: string, options: ConversionOptions): Conversion {
   const checked = checkText(path, text, { skipOtherKinds: false });
+  if (checked.problems.length > 0) return refused(checked.problems);
   const documents = readYamlDocuments(text);
   const isManifest = isManifestText(documents, text);
-  if (checked.problems.length > 0) return { results: [], warnings: [], problems: checked.problems };
   if (options.to === (isManifest ? "manifest" : "rules")) {
     const message = isManifest ? "holds manifests already" : "holds rules already";
-    return { results: [], warnings: [], problems: [{ path, line: 1, column: 1, field: "", message }] };
+    return refused([{ path, line: 1, column: 1, field: "", message }]);
   }
   if (isManifest) return convertManifests(path, text, documents);
-  if (checked.rules === undefined) return { results: [], warnings: [], problems: [] };
+  if (checked.rules === undefined) return refused([]);
   const conversion = convertRules(path, text, checked.rules, options);
   return { ...conversion, warnings: [...checked.warnings, ...conversion.warnings] };
 }
 
+function refused(problems: readonly CheckProblem[]): Conversion {
+  return { results: [], warnings: [], problems };
+}
+
 function convertRules(path: string, text: string, rules: CheckedRules, options: ConversionOptions): Conversion {
   const { model, placeOf } = rules;
-  const broken = findProblems(model).map((problem) => ({
-    ...placeOf(problem.path),
-    field: ruleField(problem.path),
-    message: problem.message,
-  }));
-  if (broken.length > 0) return { results: [], warnings: [], problems: broken };
-  const name: ManifestName = {
-    name:
-      options.name ?? (nameFrom(model.domain) || nameFrom(path.replace(/^.*\//, "").replace(/\.\w+$/, "")) || "limits"),
-    ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
-  };
-  const plain = manifestOfModel(model, name);
-  const refused = manifestProblems(plain).map(({ field, message }) => {
-    const inner = pathInSpec(field);
-    return {
-      ...placeOf(inner),
-      field: field.startsWith("spec.") ? ruleField(inner) : field,
-      message: `a manifest cannot say this: ${message}`,
-    };
+  const at = (field: FieldPath, message: string): CheckProblem => ({
+    ...placeOf(field),
+    field: ruleFilePath(field),
+    message,
   });
-  if (refused.length > 0) return { results: [], warnings: [], problems: refused };
-  const chosen = choose(
-    plain,
-    () => manifestOfRules(text, model, name),
-    (candidate) => isSame(modelOfManifest(candidate), withLowerUnits(model)),
-  );
-  if (chosen === undefined) return inconvertible(path);
-  const warnings = [...notesOf(path, chosen), ...lostOf(path, text, chosen.text)];
-  return { results: [{ form: "manifest", name: name.name, text: chosen.text }], warnings, problems: [] };
+  const invalid = findProblems(model);
+  if (invalid.length > 0) return refused(invalid.map((problem) => at(problem.path, problem.message)));
+  const fileName = path.replace(/^.*\//, "").replace(/\.\w+$/, "");
+  const name = options.name ?? (nameFrom(model.domain) || nameFrom(fileName) || "limits");
+  const identity = { name, ...(options.namespace !== undefined && { namespace: options.namespace }) };
+  const plain = manifestOfModel(model, identity);
+  const inexpressible = readManifests(plain).flatMap(({ problems }) => problems);
+  if (inexpressible.length > 0) {
+    return refused(
+      inexpressible.map(({ field, message }) => {
+        const problem = at(pathInSpec(field), `a manifest cannot express this: ${message}`);
+        return field.startsWith("spec.") ? problem : { ...problem, field };
+      }),
+    );
+  }
+  const isSame = (candidate: string): boolean => isSameRules(modelOfManifest(candidate), withLowerUnits(model));
+  const kept = attempt(() => manifestOfRules(text, model, identity));
+  const chosen = [kept?.text, plain].find((candidate) => candidate !== undefined && isSame(candidate));
+  if (chosen === undefined) return refused([inconvertible(path)]);
+  const notes = (kept?.notes ?? []).map((note) => ({ path, field: "", ...note }));
+  return {
+    results: [{ form: "manifest", name, text: chosen }],
+    warnings: [...notes, ...commentWarnings(path, text, chosen)],
+    problems: [],
+  };
 }
 
 function convertManifests(path: string, text: string, documents: readonly YamlDocument[]): Conversion {
-  const manifests = manifestsOf(documents);
+  const results: Converted[] = [];
+  const warnings: CheckProblem[] = [];
+  const problems: CheckProblem[] = [];
   // Parsed once: a text may hold hundreds of manifests.
   const withLayout = attempt(() => rulesOfManifests(text));
-  const conversions = manifests.map((manifest): Conversion => {
-    if (manifest.resource === undefined) return { results: [], warnings: [], problems: [] };
+  for (const manifest of manifestsOf(documents)) {
+    if (manifest.resource === undefined) continue;
     const model = modelOfResource(manifest.resource);
-    const [, name = ""] = model.name.split("/");
-    const chosen = choose(
-      rulesOfModel(model),
-      () => withLayout?.(model, manifest.place),
-      (candidate) => isSame(modelOfRules(candidate), model),
+    const kept = attempt(() => withLayout?.(model, manifest.place));
+    const chosen = [kept, rulesOfModel(model)].find(
+      (candidate) => candidate !== undefined && isSameRules(modelOfRules(candidate), model),
     );
-    if (chosen === undefined) return inconvertible(path);
-    // What one result lacks another may have: comments are counted for all of them together.
-    const warnings = [...leftOut(path, manifest), ...notesOf(path, chosen)];
-    return { results: [{ form: "rules", name, text: chosen.text }], warnings, problems: [] };
-  });
-  const results = conversions.flatMap((conversion) => conversion.results);
-  const lost = lostOf(path, text, results.map((result) => result.text).join("---\n"));
-  return {
-    results,
-    warnings: [...conversions.flatMap(({ warnings }) => warnings), ...lost],
-    problems: conversions.flatMap(({ problems }) => problems),
-  };
+    if (chosen === undefined) problems.push(inconvertible(path));
+    else {
+      results.push({ form: "rules", name: manifest.resource.metadata.name, text: chosen });
+      warnings.push(...omissions(path, manifest));
+    }
+  }
+  // What one result lacks another may have: comments are counted for all of them together.
+  const after = results.map((result) => result.text).join("---\n");
+  return { results, warnings: [...warnings, ...commentWarnings(path, text, after)], problems };
 }
 
-function inconvertible(path: string): Conversion {
-  const message = "cannot be converted: the other form would not mean the same";
-  return { results: [], warnings: [], problems: [{ path, line: 0, column: 0, field: "", message }] };
+function inconvertible(path: string): CheckProblem {
+  return fileProblem(path, "cannot be converted: the other form would not mean the same");
 }
 
-/** What a manifest says that a rule file cannot. */
-function leftOut(path: string, manifest: ManifestDocument): readonly CheckProblem[] {
-  const { resource } = manifest;
-  if (resource === undefined) return [];
-  const left = [
-    ...(["labels", "annotations"] as const)
-      .filter((field) => resource.metadata[field] !== undefined)
-      .map((field) => ["metadata", field]),
-    ...(resource.spec.fleets === undefined ? [] : [["spec", "fleets"]]),
+/** What a manifest says and a rule file cannot. */
+function omissions(path: string, { resource, locate }: ManifestDocument): readonly CheckProblem[] {
+  const fields: readonly (readonly [isWritten: boolean, field: readonly string[], reason: string])[] = [
+    [resource?.metadata.labels !== undefined, ["metadata", "labels"], "a rule file has nothing like it"],
+    [resource?.metadata.annotations !== undefined, ["metadata", "annotations"], "a rule file has nothing like it"],
+    [resource?.spec.fleets !== undefined, ["spec", "fleets"], "a rule file is for every pod that reads it"],
   ];
-  return left.map((field) => ({
-    path,
-    ...manifest.locate(field),
-    field: field.join("."),
-    message:
-      field[1] === "fleets"
-        ? "left out: a rule file is for every pod that reads it"
-        : "left out: a rule file has nothing like it",
-  }));
+  return fields
+    .filter(([isWritten]) => isWritten)
+    .map(([, field, reason]) => ({ path, ...locate(field), field: field.join("."), message: `left out: ${reason}` }));
 }
 
-/**
- * The text that keeps the layout if it means the same, else the one written anew; undefined when
- * not even that one does.
- */
-function choose(
-  plain: string,
-  withLayout: () => ConvertedText | undefined,
-  isRight: (text: string) => boolean,
-): ConvertedText | undefined {
-  const kept = attempt(withLayout);
-  if (kept !== undefined && isRight(kept.text)) return kept;
-  return isRight(plain) ? { text: plain, notes: kept?.notes ?? [] } : undefined;
-}
-
-function attempt<Result>(withLayout: () => Result | undefined): Result | undefined {
+function attempt<Result>(withLayout: () => Result): Result | undefined {
   try {
     return withLayout();
   } catch {
@@ -173,22 +149,8 @@ function attempt<Result>(withLayout: () => Result | undefined): Result | undefin
   }
 }
 
-function notesOf(path: string, { notes }: ConvertedText): readonly CheckProblem[] {
-  return notes.map((note) => ({ path, field: "", ...note }));
-}
-
-function lostOf(path: string, before: string, after: string): readonly CheckProblem[] {
-  return lostComments(before, after).map((comment) => ({
-    path,
-    line: 0,
-    column: 0,
-    field: "",
-    message: `a comment could not be kept: ${comment}`,
-  }));
-}
-
-function manifestProblems(text: string): ManifestDocument["problems"] {
-  return readManifests(text).flatMap(({ problems }) => problems);
+function commentWarnings(path: string, before: string, after: string): readonly CheckProblem[] {
+  return lostComments(before, after).map((comment) => fileProblem(path, `a comment could not be kept: ${comment}`));
 }
 
 function modelOfManifest(text: string): RateLimitConfigModel | undefined {
@@ -203,16 +165,14 @@ function modelOfRules(text: string): RateLimitConfigModel | undefined {
 }
 
 /** Equal but for the name, which the two forms do not share. */
-function isSame(left: RateLimitConfigModel | undefined, right: RateLimitConfigModel): boolean {
-  return left !== undefined && isDeepStrictEqual(plainOf(left), plainOf(right));
-}
-
-function plainOf({ domain, descriptors }: RateLimitConfigModel): unknown {
-  return JSON.parse(JSON.stringify({ domain, descriptors }));
+function isSameRules(left: RateLimitConfigModel | undefined, right: RateLimitConfigModel): boolean {
+  const plain = ({ domain, descriptors }: RateLimitConfigModel): unknown =>
+    JSON.parse(JSON.stringify({ domain, descriptors }));
+  return left !== undefined && isDeepStrictEqual(plain(left), plain(right));
 }
 
 /** The steps behind `spec` of a field's path such as `spec.descriptors[2].rateLimit`. */
-function pathInSpec(field: string): readonly (string | number)[] {
+function pathInSpec(field: string): FieldPath {
   return Array.from(field.matchAll(/\[(\d+)\]|([A-Za-z_]\w*)/g), ([, index, name = ""]) =>
     index === undefined ? name : Number(index),
   ).slice(1);

@@ -2,15 +2,15 @@
 import type { DescriptorModel } from "@weir/limits/model/model";
 
 import type { CheckedFiles } from "../check/check-files.ts";
-import type { CheckedRules, Place } from "../check/check-text.ts";
+import type { CheckedRules, FileLocation } from "../check/check-text.ts";
 
 /** A domain with its rules in configured order. */
 export interface ConfiguredDomain {
   readonly domain: string;
-  readonly place: Place;
+  readonly place: FileLocation;
   readonly rules: readonly DescriptorModel[];
   /** The place of one of its rules. */
-  readonly placeOf: (rule: DescriptorModel) => Place;
+  readonly placeOf: (rule: DescriptorModel) => FileLocation;
 }
 
 /**
@@ -41,7 +41,7 @@ export function findDomain(
   if (claim !== undefined && found.length > 1) {
     return `the domain ${JSON.stringify(domain)} is both in a manifest and in a rule file: name only those files that a pod would have`;
   }
-  const places = new Map<DescriptorModel, () => Place>();
+  const places = new Map<DescriptorModel, () => FileLocation>();
   for (const rules of found) collectPlaces(rules.model.descriptors, ["descriptors"], rules, places);
   return {
     domain,
@@ -69,7 +69,7 @@ function collectPlaces(
   descriptors: readonly DescriptorModel[],
   path: readonly (string | number)[],
   rules: CheckedRules,
-  places: Map<DescriptorModel, () => Place>,
+  places: Map<DescriptorModel, () => FileLocation>,
 ): void {
   descriptors.forEach((descriptor, index) => {
     const at = [...path, index];

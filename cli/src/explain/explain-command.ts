@@ -1,12 +1,12 @@
 // The command `weir explain`: reads rules, follows a request through them and prints how a rate limit
 // pod would limit it.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
-import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
 import { explainRequest } from "@weir/limits/explain/explain";
+import { TEXT_MAX_BYTES } from "@weir/limits/go-yaml/json-documents";
 
 import { checkFiles } from "../check/check-files.ts";
 import { readInputFiles } from "../check/input-files.ts";
-import type { InputStream } from "../check/read-bounded.ts";
+import type { InputStream } from "../check/input-files.ts";
 import { formatProblem, formatWarning } from "../check/report.ts";
 import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { parseExplainArguments } from "./arguments.ts";

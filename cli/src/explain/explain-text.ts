@@ -3,7 +3,7 @@ import type { ExplainedDescriptor, ExplainedLevel, Verdict, Window } from "@weir
 import { compositeKey } from "@weir/limits/model/model";
 import { unitOfNumber } from "@weir/limits/model/unit";
 
-import type { Place } from "../check/check-text.ts";
+import type { FileLocation } from "../check/check-text.ts";
 import { displayWidth, padToWidth } from "../command-line/display-width.ts";
 import { counted, printable } from "../command-line/printable.ts";
 import type { ConfiguredDomain } from "./configured-domain.ts";
@@ -124,6 +124,6 @@ function timeText(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
 }
 
-function placeText({ path, line, column }: Place): string {
+function placeText({ path, line, column }: FileLocation): string {
   return `${path}:${line}:${column}`;
 }

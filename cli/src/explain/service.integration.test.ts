@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { rulesOfModel } from "@weir/crds/rate-limit-config/convert";
+import { rulesOfModel } from "@weir/crds/rate-limit-config/translate/convert";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/explain";
 import { unitOfNumber } from "@weir/limits/model/unit";

@@ -42,7 +42,7 @@ const ACCEPTED = { state: 1, accepted: { version: "0123456789abcdef" } };
 const REJECTED = { state: 2, rejected: { version: "0123456789abcdef" }, rejection: "no" };
 
 describe("changedLines()", () => {
-  it("tells everything of the first picture", async () => {
+  it("reports everything of the first picture", async () => {
     expect(lines(undefined, await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([
       "server http://cp answers",
       "fleet * serves 0123456789ab with 1 resource",
@@ -52,12 +52,12 @@ describe("changedLines()", () => {
     ]);
   });
 
-  it("tells nothing when nothing has changed", async () => {
+  it("reports nothing when nothing has changed", async () => {
     const picture = await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 }));
     expect(lines(picture, await pictureOf(rolloutOf("cp-0", { "gateway-1": 1 })))).toEqual([]);
   });
 
-  it("tells what is new, other or gone, with reasons", async () => {
+  it("reports what is new, other or gone, with reasons", async () => {
     const before = await pictureOf(rolloutOf("cp-0", { "gateway-1": 1, "gateway-2": 1 }));
     const shop = {
       namespace: "default",
@@ -86,7 +86,7 @@ describe("changedLines()", () => {
     ]);
   });
 
-  it("tells of every one of several pods that have the same name", async () => {
+  it("reports of every one of several pods that have the same name", async () => {
     const both = await pictureOf(unnamed(ACCEPTED, ACCEPTED));
     expect(lines(undefined, both)).toContain("pod default (default) 2 × accepted 0123456789ab");
     const one = await pictureOf(unnamed(REJECTED, ACCEPTED));

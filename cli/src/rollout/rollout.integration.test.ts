@@ -62,7 +62,7 @@ default/shop   shop     served   2/2    -
     const patient = run(["-s", url]);
     expect([await patient.ended, patient.output.stderr, server.filters.length]).toEqual([0, "", 3]);
     server.busy = 1_000;
-    const { ended, output } = run(["-s", url], { answerTimeoutMs: 300 });
+    const { ended, output } = run(["-s", url], { answerTimeoutMs: 2_000 });
     expect([await ended, output.stderr]).toEqual([2, `weir rollout: ${url} refuses: too many answers; ask again\n`]);
   });
 
@@ -257,7 +257,7 @@ default/shop   shop     served   2/2    -
     );
   });
 
-  it("tells what is wrong with its flags, and ends with 2", async () => {
+  it("reports what is wrong with its flags, and ends with 2", async () => {
     const { ended, output } = run(["-o", "text"]);
     expect(await ended).toBe(2);
     expect(output).toEqual({

@@ -67,7 +67,7 @@ describe("weir rollout --watch", () => {
     expect(output.stdout.match(/answers/g)).toHaveLength(1);
   });
 
-  it("tells of a server that answered and then takes connections and says nothing", async () => {
+  it("reports of a server that answered and then takes connections and says nothing", async () => {
     const { url, server } = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const { ended, output, abort } = run(["--watch", "-s", url]);
     await eventually("a picture", () => expect(output.stdout).toContain("ACKed by the only pod\n"), WAIT_MS);

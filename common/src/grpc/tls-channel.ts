@@ -8,7 +8,10 @@ import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc
 import { clientContext } from "../tls/client-context.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths } from "../tls/tls-material.ts";
 
-/** Name in the handshake for IP addresses: TLS has no field for an address, and grpc-js requires a name. */
+/**
+ * Name in the handshake for IP addresses: TLS has no field for an address, and grpc-js requires a
+ * name.
+ */
 const NAME_OF_ADDRESSES = "localhost";
 
 /** Credentials and options of a channel. */

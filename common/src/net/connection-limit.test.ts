@@ -112,12 +112,11 @@ describe("ConnectionBudget", () => {
         to: "gRPC",
         reason:
           "256 file descriptors allow no more connections here, besides those of other listeners; raise the limit (ulimit -n)",
-        refused: 1,
       },
     ]);
     clock.nowMs = 60_000;
     server.connect();
-    expect(lines[1]).toMatchObject({ refused: 109 });
+    expect(lines[1]).toMatchObject({ repeats: 108 });
     expect(lines).toHaveLength(2);
   });
 

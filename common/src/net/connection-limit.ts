@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
 
 import type { Log } from "../log/log.ts";
+import { RateLimitedLog } from "../log/rate-limited-log.ts";
 
 /** File descriptors that are reserved for everything but connections: a share of all, within bounds. */
 const RESERVE_SHARE = 1 / 8;
@@ -41,8 +42,8 @@ export class ConnectionBudget {
   readonly #nowMs: () => number;
   readonly #listeners = new Set<Listener>();
   #open = 0;
-  #refused = 0;
-  #loggedAtMs = -Infinity;
+  /** Shared by listeners with the same log: without free descriptors they all refuse. */
+  readonly #refusals = new WeakMap<Log, RateLimitedLog>();
 
   /** `descriptors` is the file descriptors that the process may open; undefined = no limit. */
   constructor(descriptors: number | undefined, nowMs: () => number) {
@@ -55,6 +56,9 @@ export class ConnectionBudget {
   /** Limits a server that does not listen yet. */
   limit(server: Server, { what, max = Infinity }: LimitedListener, log: Log): void {
     const listener: Listener = { server, max, open: 0 };
+    const refusals =
+      this.#refusals.get(log) ?? new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock: this.#nowMs });
+    this.#refusals.set(log, refusals);
     this.#listeners.add(listener);
     this.#adjust();
     server.on("connection", (socket: Socket) => {
@@ -67,7 +71,9 @@ export class ConnectionBudget {
         this.#adjust();
       });
     });
-    server.on("drop", () => this.#logRefusal(what, listener, log));
+    server.on("drop", () => {
+      refusals.warn("Refused connections, open ones are served", { to: what, reason: this.#refusalReason(listener) });
+    });
     server.once("close", () => {
       this.#listeners.delete(listener);
       this.#adjust();
@@ -93,17 +99,9 @@ export class ConnectionBudget {
     return Math.max(0, Math.min(max, this.#own) - open);
   }
 
-  #logRefusal(what: string, listener: Listener, log: Log): void {
-    this.#refused += 1;
-    const nowMs = this.#nowMs();
-    if (nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
-    this.#loggedAtMs = nowMs;
-    const reason =
-      listener.open >= listener.max
-        ? `${listener.max} connections are the maximum of this listener`
-        : `${this.#descriptors ?? 0} file descriptors allow no more connections here, besides those of other listeners; raise the limit (ulimit -n)`;
-    log.warn("Refused connections, open ones are served", { to: what, reason, refused: this.#refused });
-    this.#refused = 0;
+  #refusalReason({ open, max }: Listener): string {
+    if (open >= max) return `${max} connections are the maximum of this listener`;
+    return `${this.#descriptors ?? 0} file descriptors allow no more connections here, besides those of other listeners; raise the limit (ulimit -n)`;
   }
 }
 

@@ -13,11 +13,11 @@ const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE---
 /** Paths of the files; a certificate needs its key and the other way round. */
 export interface TlsFilePaths {
   /** Certificate chain, PEM, the process's own certificate first. */
-  readonly certPath?: string;
+  readonly certPath?: string | undefined;
   /** Private key of the first certificate, PEM, not encrypted. */
-  readonly keyPath?: string;
+  readonly keyPath?: string | undefined;
   /** Certificates of the authorities to trust, PEM, one or many. */
-  readonly caPath?: string;
+  readonly caPath?: string | undefined;
 }
 
 /** The contents of the files, PEM. */

@@ -38,12 +38,12 @@ const STREAMS_MAX = 10_000;
 /** How long a stop waits for clients to read the end of their streams, in milliseconds. */
 const STOP_GRACE_MS = 1000;
 
-/** Where to listen and what to tell clients. */
+/** Address, bounds and identity of the listener. */
 export interface AdsServerOptions extends ConnectionLife {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Tells clients which replica they talk to. */
+  /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly handshakeTimeoutMs?: number;
   readonly streamsMax?: number;

@@ -1,10 +1,11 @@
 // Translates resources to the desired configuration: validation, one owner for each domain, messages.
 // Pure: the same resources in any order give the same result; its cache only saves time.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
-import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
+import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
+import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { messageOfModel } from "@weir/limits/model/message";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
-import { type ConfigPath, type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
+import { type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
 
 import type { RefusalReason } from "../errors.ts";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";
@@ -29,7 +30,7 @@ type Translation = { readonly problems: readonly ConfigProblem[] } | { readonly 
 const translations = new WeakMap<SourceResource, Translation>();
 
 /** Notes that a resource is not served, because of the field at a path. */
-type Refuse = (resource: SourceResource, path: ConfigPath, reason: RefusalReason, message: string) => void;
+type Refuse = (resource: SourceResource, path: FieldPath, reason: RefusalReason, message: string) => void;
 
 /** Translates the state of a source. */
 export function translateResources(state: SourceState): DesiredConfiguration {

@@ -323,7 +323,7 @@ describe("Quarantine among several pods", () => {
     ]);
   });
 
-  it("tells of pods that reject what others accept as long as they are connected, and not when they accept it themselves", () => {
+  it("reports of pods that reject what others accept as long as they are connected, and not when they accept it themselves", () => {
     const fixture = fixtureOf(A, B);
     fixture.connect();
     const [first, second] = [fixture.connect(rejecting("default/a=1")), fixture.connect(rejecting("default/a=1"))];

@@ -54,7 +54,7 @@ describe("PodRegistry", () => {
     ]);
   });
 
-  it("tells of every change with the state before and after, until that is ended", () => {
+  it("reports of every change with the state before and after, until that is ended", () => {
     const changes: PodChange[] = [];
     const end = pods.onChanged((change) => changes.push(change));
     const report = connect("a");
@@ -75,7 +75,7 @@ describe("PodRegistry", () => {
     expect(changes).toHaveLength(5);
   });
 
-  it("tells nothing of reports that come after the end of the stream, and of the end once", () => {
+  it("reports nothing of reports that come after the end of the stream, and of the end once", () => {
     const report = connect("a");
     const kinds: string[] = [];
     pods.onChanged(({ kind }) => kinds.push(kind));

@@ -149,7 +149,7 @@ describe("PushFollower", () => {
     expect([lines.length, spans[1]?.attributes["weir.outcome"], spans[1]?.endMs]).toEqual([1, "accepted", AT_MS]);
   });
 
-  it("names twenty resources and twenty pods at most, and tells how many there are", () => {
+  it("names twenty resources and twenty pods at most, and reports how many there are", () => {
     for (let count = 0; count < 25; count += 1) connect(`pod-${count}`);
     publish(...Array.from({ length: 25 }, (_, index) => ({ name: `n${index}`, domain: `d${index}` })));
     expect([
@@ -218,7 +218,7 @@ describe("PushFollower", () => {
     expect([spans[1]?.attributes["weir.outcome"], lines]).toEqual(["no pods", []]);
   });
 
-  it("tells after a minute who has not answered", () => {
+  it("reports after a minute who has not answered", () => {
     connect("first").accepted("something");
     const second = connect("second");
     publish({ name: "b", domain: "beta" });

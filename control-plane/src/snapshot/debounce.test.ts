@@ -85,7 +85,7 @@ describe("Debounce", () => {
     expect(runsMs).toEqual([]);
   });
 
-  it("runs nothing after it has stopped, and tells when the last run has ended", async () => {
+  it("runs nothing after it has stopped, and reports when the last run has ended", async () => {
     const running = Promise.withResolvers<undefined>();
     work = () => running.promise;
     debounce.changed();

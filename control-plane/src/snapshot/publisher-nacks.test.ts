@@ -91,7 +91,7 @@ describe("Publisher with pods that answer", () => {
     expect(pod.responses.map((response) => namesOf(response).length)).toEqual([3, 3, 2, 0]);
   });
 
-  it("puts the rest active immediately, without collecting, and tells when a resource is quarantined and when it no longer is", async () => {
+  it("puts the rest active immediately, without collecting, and reports when a resource is quarantined and when it no longer is", async () => {
     await want({ ...A, requestsPerUnit: 6 }, { ...B, requestsPerUnit: 6 }, C);
     logged();
     pod.reject("default/a: no");

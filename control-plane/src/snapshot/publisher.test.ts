@@ -134,7 +134,7 @@ describe("Publisher", () => {
     expect(source.reads).toBe(1);
   });
 
-  it("tells when the first change was noted that led to the active snapshot, also when the source could not be read at first", async () => {
+  it("reports when the first change was noted that led to the active snapshot, also when the source could not be read at first", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     expect(publisher.state().changedMs).toEqual(new Map([["", 1_000_000]]));
@@ -155,7 +155,7 @@ describe("Publisher", () => {
     expect(publisher.state().changedMs).toEqual(new Map([["", 1_005_350]]));
   });
 
-  it("tells who follows its state of every change, and nobody who has gone", async () => {
+  it("reports who follows its state of every change, and nobody who has gone", async () => {
     const seen: unknown[] = [];
     const end = publisher.onChanged(() =>
       seen.push([publisher.state().sourceError, publisher.state().desired?.refusals.length]),
@@ -180,7 +180,7 @@ describe("Publisher", () => {
     expect(seen).toEqual([]);
   });
 
-  it("tells that the source can be read again when it says what it said before", async () => {
+  it("reports that the source can be read again when it says what it said before", async () => {
     await publisher.start();
     source.failure = new Error("gone");
     publisher.changed();
@@ -239,7 +239,7 @@ describe("Publisher", () => {
     expect([source.reads, told]).toEqual([2, 1]);
   });
 
-  it("tells nobody when the content is the same", async () => {
+  it("reports nobody when the content is the same", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     await change({ "a.yaml": `# comment\n${manifest(A)}` });
@@ -393,7 +393,7 @@ describe("Publisher", () => {
     expect(told).toBe(1);
   });
 
-  it("tells of a fleet that is named for the first time, also when it continues being sent what all others are", async () => {
+  it("reports of a fleet that is named for the first time, also when it continues being sent what all others are", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
@@ -410,7 +410,7 @@ describe("Publisher", () => {
     expect(logged()).toEqual([]);
   });
 
-  it("tells pods of a fleet when it joins the others", async () => {
+  it("reports pods of a fleet when it joins the others", async () => {
     const gold = manifest({ name: "g", domain: "gold", fleets: ["gold"] });
     source.state = stateOf({ "a.yaml": manifest(A), "g.yaml": gold });
     await publisher.start();

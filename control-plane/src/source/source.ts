@@ -1,7 +1,7 @@
 // The interface of the sources of RateLimitConfig resources: each knows the whole desired state and
 // reports when that may have changed.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
-import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 
 /** The location of a resource or problem. */
 export interface Place {

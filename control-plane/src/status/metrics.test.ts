@@ -76,7 +76,7 @@ describe("createMetrics()", () => {
     }
   });
 
-  it("tells the active snapshot", async () => {
+  it("reports the active snapshot", async () => {
     const publisher = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "alpha" }),
@@ -180,11 +180,11 @@ describe("createMetrics()", () => {
     }
   });
 
-  it("tells that the source cannot be read", async () => {
+  it("reports that the source cannot be read", async () => {
     expect(await new Process(reportOf({ ...ONE, sourceError: "gone" })).scrape()).toContain("weir_source_unreadable 1");
   });
 
-  it("tells of the process, too", async () => {
+  it("reports of the process, too", async () => {
     const { text } = await new Process().metrics.scrape();
     for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes", "nodejs_eventloop_lag_seconds"]) {
       expect(text).toContain(`\n${name} `);

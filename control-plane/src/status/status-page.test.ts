@@ -216,7 +216,7 @@ describe("renderStatusPage()", () => {
     expect(page).not.toMatch(/<form|<input/);
   });
 
-  it("tells each cell its heading, for screens on which a row is a card", () => {
+  it("reports each cell its heading, for screens on which a row is a card", () => {
     const page = renderStatusPage(reportOf(ONE));
     expect(page).toContain(
       '<td data-heading="Domain"><div>alpha</div></td><td data-heading="Fleets"><div>every</div></td>',

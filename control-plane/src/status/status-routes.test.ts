@@ -60,11 +60,11 @@ describe("statusRoutes() /readyz", () => {
     return [answer.status, answer.text];
   }
 
-  it("tells the version of each fleet without making a report", () => {
+  it("reports the version of each fleet without making a report", () => {
     expect(probe(undefined)).toEqual([200, `ready\n* none yet\ngold ${new Snapshot([]).version}\n`]);
   });
 
-  it("tells the reason without making a report when it is not ready", () => {
+  it("reports the reason without making a report when it is not ready", () => {
     expect(probe("it is shutting down")).toEqual([503, "not ready: it is shutting down\n"]);
   });
 });

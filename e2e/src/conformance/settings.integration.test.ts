@@ -295,7 +295,7 @@ describe("settings of statistics and logs", () => {
       STATSD_PORT: "tcp://10.0.0.8:8125",
     };
     await withService(env, (service) => {
-      const warnings = service.lines.filter((line) => line.includes("a variable has no effect"));
+      const warnings = service.lines.filter((line) => line.includes("Variable has no effect"));
       expect(warnings.map((line) => /name=(\w+)/.exec(line)?.[1])).toEqual(["GOMEMLIMIT", "REDIS_POOLSIZE"]);
       expect(warnings[1]).toContain("is REDIS_POOL_SIZE meant?");
       expect(service.lines.join("\n")).not.toContain("hunter2");

@@ -2,7 +2,7 @@
 // refused would be worse than none.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { readManifests } from "@weir/crds/rate-limit-config/manifest";
+import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
 import { describe, expect, it } from "vitest";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "..", "examples", "limits");

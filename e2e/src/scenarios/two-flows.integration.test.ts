@@ -179,7 +179,7 @@ describe("the two flows", () => {
       HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: "false",
     });
     await eventually("the refusal to be told", () =>
-      expect(stranger.process.lastLines().join("\n")).toContain("cannot connect to the configuration server"),
+      expect(stranger.process.lastLines().join("\n")).toContain("Cannot connect to the configuration server"),
     );
     expect(await stranger.ask("mail", { action: "reset", account: "stranger" })).toBe(503);
     expect((await flow.status()).pods.map(({ id }) => id)).toEqual(["default/ratelimit-1"]);

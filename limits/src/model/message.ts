@@ -1,10 +1,9 @@
-// Between the RateLimitConfig message and the model. Nothing is validated here.
+// Converts the RateLimitConfig message to the model and back, without validation.
 import { create } from "@bufbuild/protobuf";
 
 import {
   RateLimitConfigSchema,
   RateLimitDescriptorSchema,
-  RateLimitPolicySchema,
 } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import type {
   RateLimitConfig,
@@ -29,11 +28,7 @@ export function modelOfMessage(message: RateLimitConfig): RateLimitConfigModel {
  * validate before.
  */
 export function messageOfModel(model: RateLimitConfigModel): RateLimitConfig {
-  return create(RateLimitConfigSchema, {
-    name: model.name,
-    domain: model.domain,
-    descriptors: model.descriptors.map(messageOfDescriptor),
-  });
+  return create(RateLimitConfigSchema, { ...model, descriptors: model.descriptors.map(messageOfDescriptor) });
 }
 
 function modelOfDescriptor(message: RateLimitDescriptor): DescriptorModel {
@@ -61,28 +56,17 @@ function modelOfPolicy(message: RateLimitPolicy): RateLimitModel {
   };
 }
 
-function messageOfDescriptor(model: DescriptorModel): RateLimitDescriptor {
+function messageOfDescriptor({ rateLimit, descriptors, ...fields }: DescriptorModel): RateLimitDescriptor {
+  const unit = parseUnit(rateLimit?.unit ?? "");
   return create(RateLimitDescriptorSchema, {
-    key: model.key,
-    value: model.value,
-    ...(model.rateLimit === undefined ? {} : { rateLimit: messageOfPolicy(model.rateLimit) }),
-    descriptors: model.descriptors.map(messageOfDescriptor),
-    shadowMode: model.shadowMode,
-    detailedMetric: model.detailedMetric,
-    quotaMode: model.quotaMode,
-    valueToMetric: model.valueToMetric,
-    shareThreshold: model.shareThreshold,
-    ...(model.metadata === undefined ? {} : { metadata: model.metadata }),
-  });
-}
-
-function messageOfPolicy(model: RateLimitModel): RateLimitPolicy {
-  const unit = parseUnit(model.unit);
-  return create(RateLimitPolicySchema, {
-    unit: unit === undefined ? UNKNOWN_UNIT : UNIT_NUMBERS[unit],
-    requestsPerUnit: model.requestsPerUnit,
-    unlimited: model.unlimited,
-    name: model.name,
-    replaces: model.replaces.map((replace) => ({ name: replace.name })),
+    ...fields,
+    ...(rateLimit && {
+      rateLimit: {
+        ...rateLimit,
+        unit: unit === undefined ? UNKNOWN_UNIT : UNIT_NUMBERS[unit],
+        replaces: rateLimit.replaces.map(({ name }) => ({ name })),
+      },
+    }),
+    descriptors: descriptors.map(messageOfDescriptor),
   });
 }

@@ -1,9 +1,8 @@
-// What a valid rate limit configuration is. File loader, control plane, webhook and command line
-// share this one validator. The texts and the order of the checks are those of
-// envoyproxy/ratelimit, so that a configuration is refused by both or by none, and for the same
-// reason.
+// Validates rate limit configurations, for file loader, control plane and command line. The texts and the order of the
+// checks are those of envoyproxy/ratelimit: both refuse the same configurations for the same reason.
 import type { JsonValue } from "@bufbuild/protobuf";
 
+import type { FieldPath } from "../model/field-path.ts";
 import { compositeKey } from "../model/model.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "../model/model.ts";
 import { parseUnit } from "../model/unit.ts";
@@ -14,15 +13,9 @@ import { parseUnit } from "../model/unit.ts";
  */
 const METADATA_DEPTH_MAX = 100;
 
-/**
- * Names of fields and positions in lists, from the root of a model to one place in it, e.g.
- * `["descriptors", 2, "rateLimit", "unit"]`.
- */
-export type ConfigPath = readonly (string | number)[];
-
 /** One broken rule. */
 export interface ConfigProblem {
-  readonly path: ConfigPath;
+  readonly path: FieldPath;
   /** The text after the `<name>: ` prefix. */
   readonly message: string;
 }
@@ -37,10 +30,7 @@ export interface ConfigSetProblem extends ConfigProblem {
  * Every problem of one configuration; the first is the one that envoyproxy/ratelimit would report.
  */
 export function findProblems(config: RateLimitConfigModel): readonly ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  checkDomain(config, problems);
-  checkDescriptors(config, new Set(), problems);
-  return problems;
+  return findSetProblems([config], { mergeDomains: false }).map(({ path, message }) => ({ path, message }));
 }
 
 /**
@@ -53,96 +43,62 @@ export function findSetProblems(
   options: { readonly mergeDomains: boolean },
 ): readonly ConfigSetProblem[] {
   const topLevelKeys = new Map<string, Set<string>>();
-  return configs.flatMap((config, index) => {
-    const problems: ConfigProblem[] = [];
-    checkDomain(config, problems);
-    const known = config.domain === "" ? undefined : topLevelKeys.get(config.domain);
-    if (known !== undefined && !options.mergeDomains) {
-      problems.push({ path: ["domain"], message: `duplicate domain '${config.domain}' in config file` });
-    }
+  const problems: ConfigSetProblem[] = [];
+  for (const [index, { domain, descriptors }] of configs.entries()) {
+    const report: Report = (path, message) => void problems.push({ config: index, path, message });
+    if (domain === "") report(["domain"], "config file cannot have empty domain");
+    const known = domain === "" ? undefined : topLevelKeys.get(domain);
+    if (known !== undefined && !options.mergeDomains) report(["domain"], `duplicate domain '${domain}' in config file`);
     const keys = known !== undefined && options.mergeDomains ? known : new Set<string>();
-    checkDescriptors(config, keys, problems);
+    checkDescriptors(descriptors, { path: ["descriptors"], fullKey: domain, keys }, report);
     // A refused second claim leaves the first one's keys in place.
-    if (known === undefined && config.domain !== "") topLevelKeys.set(config.domain, keys);
-    return problems.map((problem) => ({ config: index, ...problem }));
-  });
+    if (known === undefined && domain !== "") topLevelKeys.set(domain, keys);
+  }
+  return problems;
 }
 
-function checkDomain(config: RateLimitConfigModel, problems: ConfigProblem[]): void {
-  if (config.domain === "") problems.push({ path: ["domain"], message: "config file cannot have empty domain" });
-}
+/** Takes one problem. */
+type Report = (path: FieldPath, message: string) => void;
 
-/** A level of the tree whose rules are being checked. */
+/** A level of the tree. */
 interface Level {
-  readonly descriptors: readonly DescriptorModel[];
-  readonly path: ConfigPath;
+  readonly path: FieldPath;
   /** Domain and composite keys from the root to this level, joined by dots. */
-  readonly parent: string;
+  readonly fullKey: string;
   /** Composite keys seen at this level. */
   readonly keys: Set<string>;
-  /** The rule to check next. */
-  next: number;
 }
 
 /**
  * Walks the tree in the order in which it is loaded: a rule, then its children, then its next
- * sibling. The stack is our own, so that no nesting overflows.
+ * sibling. Readers of files and messages bound the nesting.
  */
-function checkDescriptors(config: RateLimitConfigModel, topLevelKeys: Set<string>, problems: ConfigProblem[]): void {
-  const stack: Level[] = [
-    { descriptors: config.descriptors, path: ["descriptors"], parent: config.domain, keys: topLevelKeys, next: 0 },
-  ];
-  for (let level = stack.at(-1); level !== undefined; level = stack.at(-1)) {
-    const descriptor = level.descriptors[level.next];
-    if (descriptor === undefined) {
-      stack.pop();
-      continue;
-    }
-    const path = [...level.path, level.next];
-    const fullKey = `${level.parent}.${compositeKey(descriptor)}`;
-    level.next += 1;
-    checkDescriptor(descriptor, { path, fullKey, keys: level.keys }, problems);
-    if (descriptor.descriptors.length > 0) {
-      stack.push({
-        descriptors: descriptor.descriptors,
-        path: [...path, "descriptors"],
-        parent: fullKey,
-        keys: new Set(),
-        next: 0,
-      });
-    }
+function checkDescriptors(descriptors: readonly DescriptorModel[], level: Level, report: Report): void {
+  for (const [index, descriptor] of descriptors.entries()) {
+    const path = [...level.path, index];
+    const fullKey = `${level.fullKey}.${compositeKey(descriptor)}`;
+    checkDescriptor(descriptor, { ...level, fullKey }, (field, message) => {
+      report([...path, ...field], message);
+    });
+    checkDescriptors(descriptor.descriptors, { path: [...path, "descriptors"], fullKey, keys: new Set() }, report);
   }
 }
 
-function checkDescriptor(
-  descriptor: DescriptorModel,
-  at: { readonly path: ConfigPath; readonly fullKey: string; readonly keys: Set<string> },
-  problems: ConfigProblem[],
-): void {
+function checkDescriptor(descriptor: DescriptorModel, { fullKey, keys }: Level, report: Report): void {
   const composite = compositeKey(descriptor);
-  const report = (path: ConfigPath, message: string): void =>
-    void problems.push({ path: [...at.path, ...path], message });
-  if (descriptor.key === "") {
-    report(["key"], "descriptor has empty key");
-  } else if (at.keys.has(composite)) {
-    report(["key"], `duplicate descriptor composite key '${at.fullKey}'`);
-  } else {
-    at.keys.add(composite);
-  }
+  if (descriptor.key === "") report(["key"], "descriptor has empty key");
+  else if (keys.has(composite)) report(["key"], `duplicate descriptor composite key '${fullKey}'`);
+  else keys.add(composite);
   if (descriptor.rateLimit !== undefined) checkLimit(descriptor.rateLimit, report);
   if (descriptor.shareThreshold && !composite.includes("*")) {
-    report(
-      ["shareThreshold"],
-      `share_threshold can only be used with wildcard values (containing '*'), but found key '${composite}'`,
-    );
+    const reason = "share_threshold can only be used with wildcard values (containing '*')";
+    report(["shareThreshold"], `${reason}, but found key '${composite}'`);
   }
-  if (descriptor.metadata !== undefined) {
-    const reason = reasonNotConvertible(descriptor.metadata, METADATA_DEPTH_MAX);
-    if (reason !== undefined) report(["metadata"], `error parsing metadata: ${reason}`);
-  }
+  const reason = reasonNotConvertible(descriptor.metadata ?? null, METADATA_DEPTH_MAX);
+  if (reason !== undefined) report(["metadata"], `error parsing metadata: ${reason}`);
 }
 
-function checkLimit(limit: RateLimitModel, report: (path: ConfigPath, message: string) => void): void {
+function checkLimit(limit: RateLimitModel, report: Report): void {
   const hasUnit = parseUnit(limit.unit) !== undefined;
   if (limit.unlimited && hasUnit) report(["rateLimit", "unit"], "should not specify rate limit unit when unlimited");
   if (!limit.unlimited && !hasUnit) report(["rateLimit", "unit"], `invalid rate limit unit '${limit.unit}'`);
@@ -163,6 +119,7 @@ function reasonNotConvertible(value: JsonValue | undefined, depthLeft: number): 
     case "string":
       return value.isWellFormed() ? undefined : `invalid UTF-8 in string: ${JSON.stringify(value)}`;
     case "number":
+      return Number.isFinite(value) ? undefined : `a number must be finite, current value is ${value}`;
     case "boolean":
       return undefined;
     case "object":

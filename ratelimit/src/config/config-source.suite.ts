@@ -23,7 +23,7 @@ export interface SourceWorld {
 
 /** Takes configurations as the service does, and remembers what happened. */
 export class RecordingListener implements ConfigListener {
-  /** What is in force. */
+  /** The active configuration. */
   configs: readonly RateLimitConfigModel[] = [];
   readonly accepted: string[] = [];
   readonly errors: string[] = [];
@@ -36,21 +36,21 @@ export class RecordingListener implements ConfigListener {
         problem,
       });
       this.errors.push(error.message);
-      this.#tell();
+      this.#notify();
       return error;
     }
     this.configs = configs;
     this.accepted.push(this.domains().join(","));
-    this.#tell();
+    this.#notify();
     return undefined;
   }
 
   reject(error: ConfigError): void {
     this.errors.push(error.message);
-    this.#tell();
+    this.#notify();
   }
 
-  /** Domains in force, sorted. */
+  /** Active domains, sorted. */
   domains(): readonly string[] {
     return this.configs.map((config) => config.domain).sort();
   }
@@ -72,7 +72,7 @@ export class RecordingListener implements ConfigListener {
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers<void>();
     resolve();

@@ -1,32 +1,32 @@
-// Where configurations come from, and who takes them. Each source has a folder of its own;
-// config-source.suite.ts says in tests what they all must do.
+// The interfaces of a configuration source and of its listener. Each source has a folder of its
+// own.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
 import type { ConfigError } from "./errors.ts";
 
 /**
- * Takes whole configurations and puts them in force. It counts loads; a source logs what happened,
- * because it knows the place (file and line, version).
+ * Receives whole configurations and makes them active. It counts loads; a source logs the result,
+ * because it knows the location (file and line, version).
  */
 export interface ConfigListener {
-  /** Puts the whole set in force, or leaves everything as it is and says why. */
+  /** Makes the whole set active, or changes nothing and returns the error. */
   apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined;
   /**
-   * The source has no set to offer: something does not parse, or cannot be read. What is in force
+   * The source has no set, because something does not parse or cannot be read. The active set
    * stays.
    */
   reject(error: ConfigError): void;
 }
 
 /**
- * Brings configurations to a listener, the latest whole set each time, one after the other. `start`
- * resolves without waiting for a good one; whatever is wrong outside is logged, told to the
- * listener and tried again until `stop`.
+ * Passes configurations to a listener, each time the latest whole set. `start` resolves without
+ * waiting for a valid one; external errors are logged, passed to the listener and retried until
+ * `stop`.
  */
 export interface ConfigSource extends Part {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Brings the current set again even if nothing seems to have changed; for SIGHUP. */
+  /** Passes the current set again even if it has not changed; for SIGHUP. */
   reload(): void;
 }

@@ -1,20 +1,16 @@
-// The error of a configuration that is not taken. Every source makes it, whatever its wire; the
-// codes stand in the workspace's errors.ts.
+// The error of an invalid or unavailable configuration, from any source.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { ConfigSetProblem } from "@weir/limits/validate/validate";
 
 import type { ConfigErrorCode } from "../errors.ts";
 
 /**
- * Why a configuration was refused, as `<name>: <text of the reference>`; or why there is none, and
- * then the message names what cannot be read.
+ * The reason why a configuration is invalid, as `<name>: <text of envoyproxy/ratelimit>`, or why
+ * there is none.
  */
 export class ConfigError extends ServiceError<ConfigErrorCode> {
   override readonly name = "ConfigError";
-  /**
-   * The broken rule, when it was found in a model: a source can tell the place in its own text from
-   * it.
-   */
+  /** The problem found in a model; a source finds its location in the source's own text with it. */
   readonly problem: ConfigSetProblem | undefined;
 
   constructor(

@@ -46,7 +46,7 @@ describe("createHealth", () => {
     expect(health.isHealthy()).toBe(false);
   });
 
-  it("onChange() tells changes of the whole only, until it is ended", () => {
+  it("onChange() reports changes of the overall health only, until it is ended", () => {
     const health = createHealth({ withConfig: true, withActiveConnection: false });
     const heard: boolean[] = [];
     const end = health.onChange((isHealthy) => heard.push(isHealthy));

@@ -1,30 +1,25 @@
-// The health of the process: healthy only while every component is. It knows neither probes nor
-// transports; they ask it or listen to it.
+// The health of the process: healthy only while every component is.
 
 /**
- * What can make the process unhealthy. `start`: not serving yet. `cache`: the counter store has no
- * connection, if that is to count. `config`: no domain is loaded, if that is to count. `signal`:
- * told to stop.
+ * A reason to be unhealthy. `start`: not serving yet. `cache`: no connection to the counter store.
+ * `config`: no domain is loaded. `signal`: stopping. Options turn `cache` and `config` on.
  */
 export type HealthComponent = "start" | "cache" | "config" | "signal";
 
-/** Hears of changes of the whole. */
+/** Receives changes of the health. */
 export type HealthListener = (isHealthy: boolean) => void;
 
 /** The health of the process. */
 export interface Health {
-  /** Whether every component that takes part is healthy. */
+  /** Whether every component is healthy. */
   isHealthy(): boolean;
-  /**
-   * Says how a component is. Components that do not take part are ignored, so that their owners
-   * need not know.
-   */
+  /** Sets the state of a component; one that is turned off is ignored. */
   set(component: HealthComponent, isHealthy: boolean): void;
-  /** Calls the listener at each change of the whole; the returned function ends this. */
+  /** Calls the listener at each change of the health; the returned function ends this. */
   onChange(listener: HealthListener): () => void;
 }
 
-/** Which optional components take part. */
+/** The optional components. */
 export interface HealthOptions {
   /** HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED. Default false. */
   readonly withConfig: boolean;
@@ -32,10 +27,7 @@ export interface HealthOptions {
   readonly withActiveConnection: boolean;
 }
 
-/**
- * Health at the start: unhealthy until `start` (and `config`, where it takes part) are reported
- * healthy.
- */
+/** Creates the health, unhealthy until `start` (and `config`, if it is on) are healthy. */
 export function createHealth(options: HealthOptions): Health {
   const components = new Map<HealthComponent, boolean>([
     ["start", false],

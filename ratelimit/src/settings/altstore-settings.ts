@@ -1,62 +1,35 @@
-// Settings of the alternative store, memcached: where its nodes are and how they are reached.
+// Settings of the alternative store, memcached.
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 
 import { parseNodeAddress } from "../counters/altstore/node-address.ts";
-import type { NodeSource } from "../counters/altstore/options.ts";
+import type { AltstoreCounterOptions, NodeSource } from "../counters/altstore/options.ts";
 import { parseSrvName } from "../counters/altstore/srv-record.ts";
-import { readStoreTls, type StoreTlsSettings } from "./store-tls-settings.ts";
+import { readStoreTls, type StoreTlsSettings } from "./tls-settings.ts";
 
-/** Connections to a node when the setting names none, or less than one, as in the field. */
+/** Connections to a node when the setting is absent or less than 1, as in envoyproxy/ratelimit. */
 const CONNECTIONS_DEFAULT = 2;
 
-/** Counters in memcached. */
-export interface AltstoreBackendSettings extends AltstoreSettings {
+/** Counters in memcached: the options of the backend, and its TLS as files. */
+export interface AltstoreBackendSettings extends Omit<AltstoreCounterOptions, "tls" | "unread"> {
   readonly kind: "altstore";
-  readonly nodes: NodeSource;
-  /** EXPIRATION_JITTER_MAX_SECONDS; default 300. */
-  readonly expiryJitterMaxSeconds: number;
-  /** KVSTORE_STARTUP_MAX_ELAPSED_TIME, in milliseconds; 0 waits for ever. */
-  readonly startMaxElapsedMs: number;
-}
-
-/** What is read whether the alternative store is used or not. */
-export interface AltstoreSettings {
-  /** ALTSTORE_HOST_PORT; empty = none. */
-  readonly addresses: readonly string[];
-  /** ALTSTORE_SRV; undefined = none. */
-  readonly record: string | undefined;
-  /** ALTSTORE_SRV_REFRESH, in milliseconds; 0 = never, the default. */
-  readonly refreshMs: number;
-  /** ALTSTORE_MAX_IDLE_CONNS; default 2. */
-  readonly maxConnections: number;
-  /** ALTSTORE_TIMEOUT, in milliseconds; default 500. */
-  readonly timeoutMs: number;
   /** ALTSTORE_TLS; default false. */
   readonly useTls: boolean;
   readonly tls: StoreTlsSettings;
 }
 
-/** Reads them. */
-export function readAltstore(read: EnvReader): AltstoreSettings {
+/** Settings of the kvstore backend that the alternative store shares. */
+type SharedSettings = Pick<AltstoreBackendSettings, "expiryJitterMaxSeconds" | "startMaxElapsedMs">;
+
+/** Reads the settings; the nodes are checked only when the backend is selected. */
+export function readAltstore(read: EnvReader, shared: SharedSettings, isSelected: boolean): AltstoreBackendSettings {
   const maxConnections = read.integer(names("MAX_IDLE_CONNS"), {
     default: CONNECTIONS_DEFAULT,
     max: 1000,
     effect: "Most connections to each node of the alternative store; less than 1 means 2.",
   });
   return {
-    addresses: read.list(names("HOST_PORT"), {
-      effect:
-        "Nodes of the alternative store: host:port, or the path of a unix socket. The same list, in the same order, on every pod.",
-    }),
-    record: read.optionalString(names("SRV"), {
-      effect: "SRV record that names the nodes, such as _memcache._tcp.example.org.",
-    }),
-    refreshMs: read.durationMs(names("SRV_REFRESH"), {
-      default: "0",
-      bareUnit: "s",
-      isTimer: true,
-      effect: "Time between lookups of the record; 0 looks it up at start only.",
-    }),
+    kind: "altstore",
+    nodes: readNodeSource(read, isSelected),
     maxConnections: maxConnections < 1 ? CONNECTIONS_DEFAULT : maxConnections,
     timeoutMs: read.durationMs("ALTSTORE_TIMEOUT", {
       default: "500ms",
@@ -66,23 +39,41 @@ export function readAltstore(read: EnvReader): AltstoreSettings {
     }),
     useTls: read.boolean(names("TLS"), { default: false, effect: "TLS to the alternative store." }),
     tls: readStoreTls(read, { names, stores: "the alternative store" }),
+    ...shared,
   };
 }
 
-/** Where the nodes are, with a problem when the settings do not say it. */
-export function readNodeSource(read: EnvReader, { addresses, record, refreshMs }: AltstoreSettings): NodeSource {
+function readNodeSource(read: EnvReader, isSelected: boolean): NodeSource {
+  const addresses = read.list(names("HOST_PORT"), {
+    effect:
+      "Nodes of the alternative store: host:port, or the path of a unix socket. The same list, in the same order, on every pod.",
+  });
+  const record = read.optionalString(names("SRV"), {
+    effect: "SRV record that names the nodes, such as _memcache._tcp.example.org.",
+  });
+  const refreshMs = read.durationMs(names("SRV_REFRESH"), {
+    default: "0",
+    bareUnit: "s",
+    isTimer: true,
+    effect: "Time between lookups of the record; 0 looks it up at start only.",
+  });
+  if (isSelected) checkNodes(read, addresses, record);
+  return record === undefined ? { kind: "list", addresses } : { kind: "srv", record, refreshMs };
+}
+
+function checkNodes(read: EnvReader, addresses: readonly string[], record: string | undefined): void {
   if (record !== undefined) {
     const parsed = parseSrvName(record);
     if (addresses.length > 0) {
       read.problem(
         "ALTSTORE_SRV",
         record,
-        "nothing beside ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
+        "nothing next to ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
       );
     } else if (!parsed.ok) {
       read.problem("ALTSTORE_SRV", record, `a name such as _memcache._tcp.example.org: ${parsed.problem}`);
     }
-    return { kind: "srv", record, refreshMs };
+    return;
   }
   if (addresses.length === 0)
     read.problem("ALTSTORE_HOST_PORT", undefined, "a list of host:port, or ALTSTORE_SRV instead");
@@ -90,10 +81,9 @@ export function readNodeSource(read: EnvReader, { addresses, record, refreshMs }
     if (parseNodeAddress(address) === undefined)
       read.problem("ALTSTORE_HOST_PORT", address, "a list of host:port and of paths with a /");
   }
-  return { kind: "list", addresses };
 }
 
-/** A setting by its primary name and that of the field. */
+/** The name of a setting, and its name in envoyproxy/ratelimit. */
 function names(suffix: string): Names {
   return [`ALTSTORE_${suffix}`, `MEMCACHE_${suffix}`];
 }

@@ -1,10 +1,9 @@
-// Settings of the counter backend: which one is in use, and what is answered when it fails. Each
-// backend has a file of its own for its settings.
+// Settings of the counter backend: its type, and the answer to a call when it fails.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { FailureMode } from "../decide/decider.ts";
-import { type AltstoreBackendSettings, readAltstore, readNodeSource } from "./altstore-settings.ts";
-import { checkAddresses, type KvstoreBackendSettings, readKvstore } from "./kvstore-settings.ts";
+import { type AltstoreBackendSettings, readAltstore } from "./altstore-settings.ts";
+import { type KvstoreBackendSettings, readKvstore } from "./kvstore-settings.ts";
 
 /** Counters in this process. */
 export interface MemoryBackendSettings {
@@ -16,39 +15,33 @@ export interface MemoryBackendSettings {
 /** The backend. */
 export type BackendSettings = MemoryBackendSettings | KvstoreBackendSettings | AltstoreBackendSettings;
 
+/** The kind of backend by value of BACKEND_TYPE. */
+const KINDS: Readonly<Record<string, BackendSettings["kind"]>> = {
+  kvstore: "kvstore",
+  redis: "kvstore",
+  altstore: "altstore",
+  memcache: "altstore",
+  memory: "memory",
+};
+
 /**
- * Reads BACKEND_TYPE and the settings of every backend: a mistake in those of another one is told
- * too.
+ * Reads BACKEND_TYPE and the settings of every backend, so that a mistake in any of them is
+ * reported.
  */
 export function readBackendSettings(read: EnvReader): BackendSettings {
   const type = read.string("BACKEND_TYPE", {
     default: "kvstore",
     effect:
-      "Where counters live: kvstore (or redis) is a key-value store; altstore (or memcache) is memcached; memory is this process, exact and without any server.",
+      "Where counters are stored: kvstore (or redis) is a key-value store; altstore (or memcache) is memcached; memory is this process, exact and without a server.",
   });
+  const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : undefined;
+  if (kind === undefined) read.problem("BACKEND_TYPE", type, `one of ${Object.keys(KINDS).join(", ")}`);
   const memory = readMemory(read);
-  const kvstore = readKvstore(read);
-  const altstore = readAltstore(read);
-  switch (type) {
-    case "memory":
-      return memory;
-    case "kvstore":
-    case "redis":
-      checkAddresses(read, kvstore);
-      return kvstore;
-    case "altstore":
-    case "memcache":
-      return {
-        kind: "altstore",
-        ...altstore,
-        nodes: readNodeSource(read, altstore),
-        expiryJitterMaxSeconds: kvstore.expiryJitterMaxSeconds,
-        startMaxElapsedMs: kvstore.startup.maxElapsedMs,
-      };
-    default:
-      read.problem("BACKEND_TYPE", type, "one of kvstore, redis, altstore, memcache, memory");
-      return memory;
-  }
+  const kvstore = readKvstore(read, kind === "kvstore");
+  const { expiryJitterMaxSeconds, startup } = kvstore;
+  const shared = { expiryJitterMaxSeconds, startMaxElapsedMs: startup.maxElapsedMs };
+  const altstore = readAltstore(read, shared, kind === "altstore");
+  return { memory, kvstore, altstore }[kind ?? "memory"];
 }
 
 /** Reads BACKEND_FAILURE_MODE, whose default depends on the backend. */
@@ -57,7 +50,7 @@ export function readFailureMode(read: EnvReader, backend: BackendSettings["kind"
     default: backend === "altstore" ? "allow" : "error",
     choices: ["error", "allow", "deny"],
     effect:
-      "What is answered when the counter store fails: an error, OK without a limit, or OVER_LIMIT. With altstore the default is allow, and then what cannot be read counts from 0.",
+      "The answer to a call when the counter store fails: an error, OK without a limit, or OVER_LIMIT. With altstore the default is allow, and counts that cannot be read start from 0.",
   });
 }
 
@@ -67,7 +60,7 @@ function readMemory(read: EnvReader): MemoryBackendSettings {
     maxKeys: read.integer("MEMORY_MAX_KEYS", {
       default: 1_000_000,
       min: 1,
-      effect: "Most counters that the memory backend holds, about 150 bytes each; new keys beyond it fail.",
+      effect: "Most counters of the memory backend, about 150 bytes each; new keys beyond it fail.",
     }),
   };
 }

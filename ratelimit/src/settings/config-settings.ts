@@ -1,15 +1,16 @@
-// Settings of where the configuration comes from: files, or a configuration server.
+// Settings of the configuration source: files, or a configuration server.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { RuleDirectoryOptions } from "../config/files/rule-directory.ts";
 import type { XdsOptions, XdsTlsOptions } from "../config/xds/xds-options.ts";
+import { checkCertificatePair, readTlsPaths } from "./tls-settings.ts";
 
-/** Where the configuration comes from. */
+/** The source of the configuration. */
 export type ConfigSourceSettings =
   | { readonly kind: "files"; readonly directory: RuleDirectoryOptions }
   | { readonly kind: "xds"; readonly client: XdsOptions };
 
-/** The configuration and how it is taken. */
+/** The source, and how its configuration is applied. */
 export interface ConfigSettings {
   /** CONFIG_TYPE; default FILE. */
   readonly source: ConfigSourceSettings;
@@ -22,15 +23,12 @@ export interface ConfigSettings {
   readonly mergeDomains: boolean;
 }
 
-/**
- * Reads them. Settings of the source that is not chosen are read too, so that a mistake in them is
- * told.
- */
+/** Reads the settings of both sources, so that a mistake in any of them is reported. */
 export function readConfigSettings(read: EnvReader): ConfigSettings {
   const kind = read.oneOf("CONFIG_TYPE", {
     default: "FILE",
     choices: ["FILE", "GRPC_XDS_SOTW"],
-    effect: "Where rules come from: files, or a configuration server.",
+    effect: "Source of the rules: files, or a configuration server.",
   });
   const directory = readDirectory(read);
   const client = readXds(read, kind === "GRPC_XDS_SOTW");
@@ -38,7 +36,7 @@ export function readConfigSettings(read: EnvReader): ConfigSettings {
     source: kind === "FILE" ? { kind: "files", directory } : { kind: "xds", client },
     forceStart: read.boolean("FORCE_START_WITHOUT_INITIAL_CONFIG", {
       default: false,
-      effect: "Opens gRPC and HTTP before the first configuration is in; calls fail until then.",
+      effect: "Opens gRPC and HTTP before the first configuration is active; calls fail until then.",
     }),
     mergeDomains: read.boolean("MERGE_DOMAIN_CONFIG", {
       default: false,
@@ -51,7 +49,7 @@ function readDirectory(read: EnvReader): RuleDirectoryOptions {
   return {
     root: read.string("RUNTIME_ROOT", {
       default: "/srv/runtime_data/current",
-      effect: "Root of the rule files, often a link that is swapped.",
+      effect: "Root of the rule files, often a symbolic link that is swapped.",
     }),
     subdirectory: read.string("RUNTIME_SUBDIRECTORY", { default: "", effect: "Folder below the root." }),
     appDirectory: read.string("RUNTIME_APPDIRECTORY", {
@@ -60,22 +58,22 @@ function readDirectory(read: EnvReader): RuleDirectoryOptions {
     }),
     ignoreDotFiles: read.boolean("RUNTIME_IGNOREDOTFILES", {
       default: false,
-      effect: "Passes over files and folders that begin with a dot.",
+      effect: "Skips files and folders that begin with a dot.",
     }),
     watchRoot: read.boolean("RUNTIME_WATCH_ROOT", {
       default: true,
       effect:
-        "Reads rules again when the root, or the ..data link of a ConfigMap, is swapped; false: when any file changes.",
+        "Reloads rules when the root, or the ..data link of a ConfigMap, is swapped; false: when any file changes.",
     }),
   };
 }
 
-function readXds(read: EnvReader, isChosen: boolean): XdsOptions {
+function readXds(read: EnvReader, isSelected: boolean): XdsOptions {
   const serverUrl = read.string("CONFIG_GRPC_XDS_SERVER_URL", {
     default: "localhost:18000",
     effect: "Configuration server, host:port.",
   });
-  if (isChosen && !/^[^/\s]+:\d{1,5}$/.test(serverUrl))
+  if (isSelected && !/^[^/\s]+:\d{1,5}$/.test(serverUrl))
     read.problem("CONFIG_GRPC_XDS_SERVER_URL", serverUrl, "host:port, such as localhost:18000");
   const messageMaxBytes = read.integer("XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", {
     default: 0,
@@ -87,20 +85,20 @@ function readXds(read: EnvReader, isChosen: boolean): XdsOptions {
     serverUrl,
     nodeId: read.string("CONFIG_GRPC_XDS_NODE_ID", {
       default: "default",
-      effect: "Id of this node; what stands before the first slash is its fleet.",
+      effect: "Id of this node; the part before the first slash is its fleet.",
     }),
     nodeMetadata: read.map("CONFIG_GRPC_XDS_NODE_METADATA", {
       separator: "=",
       effect: "Metadata of this node, such as fleet=gateway.",
     }),
     headers: readHeaders(read),
-    tls: readXdsTls(read, isChosen),
+    tls: readXdsTls(read, isSelected),
     messageMaxBytes: messageMaxBytes === 0 ? undefined : messageMaxBytes,
     connectRetryMs: read.durationMs("CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", {
       default: "3s",
       minMs: 1,
       isTimer: true,
-      effect: "First wait after a connection to the configuration server could not be made; later ones are longer.",
+      effect: "First wait after a connection to the configuration server failed; later ones are longer.",
     }),
     backoff: readBackoff(read),
   };
@@ -120,34 +118,26 @@ function readHeaders(read: EnvReader): ReadonlyMap<string, string> {
   return headers;
 }
 
-function readXdsTls(read: EnvReader, isChosen: boolean): XdsTlsOptions | undefined {
+function readXdsTls(read: EnvReader, isSelected: boolean): XdsTlsOptions | undefined {
   const useTls = read.boolean("CONFIG_GRPC_XDS_SERVER_USE_TLS", {
     default: true,
     effect: "TLS to the configuration server.",
   });
-  const certPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_CERT", {
-    effect: "File of the client's certificate chain.",
-  });
-  const keyPath = read.optionalString("CONFIG_GRPC_XDS_CLIENT_TLS_KEY", { effect: "File of its private key." });
-  const caPath = read.optionalString("CONFIG_GRPC_XDS_SERVER_TLS_CACERT", {
-    effect: "File of an authority to trust for the server, beside the public ones and those of the system.",
+  const pair = { cert: "CONFIG_GRPC_XDS_CLIENT_TLS_CERT", key: "CONFIG_GRPC_XDS_CLIENT_TLS_KEY" };
+  const paths = readTlsPaths(read, {
+    cert: { names: pair.cert, effect: "File of the client's certificate chain." },
+    key: { names: pair.key, effect: "File of its private key." },
+    ca: {
+      names: "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
+      effect: "File of an authority to trust for the server, in addition to the public ones and those of the system.",
+    },
   });
   const serverName = read.optionalString("CONFIG_GRPC_XDS_SERVER_TLS_SAN", {
     effect: "Name that the server's certificate must be valid for, instead of its host name.",
   });
   if (!useTls) return undefined;
-  if (isChosen && (certPath === undefined) !== (keyPath === undefined)) {
-    const missing = certPath === undefined ? "CONFIG_GRPC_XDS_CLIENT_TLS_CERT" : "CONFIG_GRPC_XDS_CLIENT_TLS_KEY";
-    read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");
-  }
-  return {
-    paths: {
-      ...(certPath !== undefined && { certPath }),
-      ...(keyPath !== undefined && { keyPath }),
-      ...(caPath !== undefined && { caPath }),
-    },
-    serverName,
-  };
+  if (isSelected) checkCertificatePair(read, paths, pair);
+  return { paths, serverName };
 }
 
 function readBackoff(read: EnvReader): XdsOptions["backoff"] {
@@ -174,7 +164,7 @@ function readBackoff(read: EnvReader): XdsOptions["backoff"] {
     }),
     jitter: read.boolean("XDS_CLIENT_BACKOFF_JITTER", {
       default: true,
-      effect: "Draws each wait from its upper half, so that pods do not come back together.",
+      effect: "Draws each wait from its upper half, so that pods do not reconnect at the same time.",
     }),
   };
 }

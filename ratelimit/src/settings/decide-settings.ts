@@ -1,4 +1,4 @@
-// Settings of decisions and of what is counted about them.
+// Settings of decisions and of the local cache.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { DecideOptions, LimitHeaderNames } from "../decide/decider.ts";
@@ -7,7 +7,7 @@ import { type BackendSettings, readFailureMode } from "./backend-settings.ts";
 /** A header name as RFC 9110 allows it. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Settings of the decider and of what stands before its counters. */
+/** Settings of the decider and of its local cache. */
 export interface DecideSettings extends DecideOptions {
   /**
    * LOCAL_CACHE_SIZE_IN_BYTES: most memory of the local cache of keys over their limit; 0 = no such
@@ -21,26 +21,26 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
   return {
     shadowMode: read.boolean("SHADOW_MODE", {
       default: false,
-      effect: "Answers OK whatever the limits say, and counts what was overridden.",
+      effect: "Answers OK to every call, and counts the calls above a limit.",
     }),
     quotaMode: read.boolean("QUOTA_MODE", {
       default: false,
-      effect: "Judges every limit as a quota: a call fails only when all are used up.",
+      effect: "Treats every limit as a quota: a call fails only when all are used up.",
     }),
     nearLimitRatio: read.ratio("NEAR_LIMIT_RATIO", {
       default: 0.8,
-      effect: "Share of a limit from which on hits count as near_limit.",
+      effect: "Share of a limit above which hits count as near_limit.",
     }),
     responseHeaders: readHeaderNames(read),
     ruleHeader: readHeaderName(read, "LIMIT_RULE_HEADER", {
       default: "",
-      effect: "Name of a response header that tells which rule rejected; empty sends none.",
+      effect: "Name of a response header with the rule that rejected the call; empty sends none.",
     }),
     dynamicMetadata: read.boolean("RESPONSE_DYNAMIC_METADATA", {
       default: false,
-      effect: "Answers dynamic metadata with each decision.",
+      effect: "Adds dynamic metadata to each response.",
     }),
-    keyPrefix: read.string("CACHE_KEY_PREFIX", { default: "", effect: "Text before every counter key." }),
+    keyPrefix: read.string("CACHE_KEY_PREFIX", { default: "", effect: "Prefix of every counter key." }),
     maxDescriptors: read.integer("MAX_DESCRIPTORS_PER_REQUEST", {
       default: 1000,
       min: 1,
@@ -55,12 +55,12 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
       default: 0,
       min: 0,
       effect:
-        "Most memory for keys that are known to be over their limit, so that the counter store is not asked for them; 0 keeps none. There is no least size.",
+        "Most memory for keys that are known to be over their limit, which saves calls of the counter store; 0 is no cache. There is no minimum size.",
     }),
     stopIncrementsWhenOver: read.boolean("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", {
       default: false,
       effect:
-        "When one descriptor of a call is over its limit, the counters of the others are not incremented. Calls of several descriptors then take a second round trip, with a time limit of its own. Without effect with altstore.",
+        "When one descriptor of a call is over its limit, the counters of the others are not incremented. Calls with several descriptors then take a second round trip, with a time limit of its own. No effect with altstore.",
     }),
     failureMode: readFailureMode(read, backend),
   };
@@ -69,7 +69,7 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
 function readHeaderNames(read: EnvReader): LimitHeaderNames | undefined {
   const isEnabled = read.boolean("LIMIT_RESPONSE_HEADERS_ENABLED", {
     default: false,
-    effect: "Answers headers with limit, remaining hits and reset.",
+    effect: "Adds response headers with the limit, the remaining hits and the reset.",
   });
   const headers = {
     limit: readHeaderName(read, "LIMIT_LIMIT_HEADER", {
@@ -78,7 +78,7 @@ function readHeaderNames(read: EnvReader): LimitHeaderNames | undefined {
     }),
     remaining: readHeaderName(read, "LIMIT_REMAINING_HEADER", {
       default: "RateLimit-Remaining",
-      effect: "Name of the header with the hits left.",
+      effect: "Name of the header with the remaining hits.",
     }),
     reset: readHeaderName(read, "LIMIT_RESET_HEADER", {
       default: "RateLimit-Reset",

@@ -1,6 +1,5 @@
-// Every variable that the service knows, under every spelling, set once to something else than its
-// default, alone or with what it needs to mean anything: the field that it is for changes to the
-// expected value. Together they must be all that the service reads.
+// Sets every variable, under every spelling, to another value than its default: the field that it is
+// for changes to the expected value.
 import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
 

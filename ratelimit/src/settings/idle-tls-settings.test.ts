@@ -1,4 +1,4 @@
-// What is told about files for TLS while TLS is off.
+// Warnings about TLS files while TLS is off.
 import { describe, expect, it } from "vitest";
 import { describeSettings } from "../settings.ts";
 import { findSettingWarnings } from "./setting-warnings.ts";
@@ -40,7 +40,7 @@ describe("findIdleTlsReason()", () => {
       "memory",
       ["CONFIG_GRPC_XDS_SERVER_TLS_CACERT: TLS is off there; CONFIG_GRPC_XDS_SERVER_USE_TLS=true turns it on"],
     ],
-  ])("findIdleTlsReason() tells of %j with %s", (env, backend, warnings) => {
+  ])("findIdleTlsReason() reports %j with %s", (env, backend, warnings) => {
     expect(warningsOf(env, backend)).toEqual(warnings);
   });
 

@@ -1,18 +1,14 @@
-// Files and names for TLS that are set while TLS itself is off: whoever set them believes in a
-// protection that is not there. Pure.
+// Finds settings of TLS files and names that have no effect because TLS itself is off. Pure.
 import { parseBoolean } from "@weir/common/settings/parse-values";
 import type { Env } from "@weir/common/settings/read-env";
 
-/** Settings of TLS to or from one kind of peer, and what turns TLS on for it. */
+/** Settings of TLS with one kind of peer, and the settings that turn it on. */
 interface TlsGroup {
   readonly settings: RegExp;
   /** Any of these turns it on. */
   readonly switches: readonly [string, ...string[]];
   readonly isOnByDefault?: boolean;
-  /**
-   * Whether there is such a peer at all; else nothing is said, for the variables may wait for
-   * another day.
-   */
+  /** Whether such a peer is configured; otherwise there is no warning. */
   readonly isUsed: (env: Env, backend: string) => boolean;
 }
 
@@ -37,7 +33,8 @@ const GROUPS: readonly TlsGroup[] = [
 ];
 
 /**
- * Why `name`, which is set, does nothing, if it is one of these. `backend` is the kind of counters.
+ * Why `name`, which is set, has no effect; undefined if it has one. `backend` is the kind of
+ * counters.
  */
 export function findIdleTlsReason(env: Env, name: string, backend: string): string | undefined {
   const group = GROUPS.find(({ settings }) => settings.test(name));

@@ -1,14 +1,13 @@
-// The settings of the kvstore backend: both names of each, the words that are refused, and that no
-// password shows.
+// Settings of the kvstore backend: both names of each, invalid values, and passwords, which no
+// message may show.
 import { readEnv, type SettingProblem, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 
-import { checkAddresses, type KvstoreBackendSettings, readKvstore } from "./kvstore-settings.ts";
+import { type KvstoreBackendSettings, readKvstore } from "./kvstore-settings.ts";
 
 function read(env: Readonly<Record<string, string>>): KvstoreBackendSettings {
   const reader = readEnv(env);
-  const settings = readKvstore(reader);
-  checkAddresses(reader, settings);
+  const settings = readKvstore(reader, true);
   reader.done();
   return settings;
 }
@@ -25,8 +24,8 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly SettingProb
 
 describe("readKvstore()", () => {
   it.each([
-    ["the specification", "KVSTORE"],
-    ["the reference", "REDIS"],
+    ["Weir", "KVSTORE"],
+    ["envoyproxy/ratelimit", "REDIS"],
   ])("readKvstore() reads a store under the names of %s", (_what, prefix) => {
     const backend = read({
       [`${prefix}_SOCKET_TYPE`]: "tcp",
@@ -131,7 +130,7 @@ describe("readKvstore()", () => {
           {
             name,
             value: behavior,
-            allowed: "WAIT: connections are shared, so a call neither makes one of its own nor fails for want of one",
+            allowed: "WAIT: connections are shared, so a call neither opens one of its own nor fails without one",
           },
         ]);
       }

@@ -1,51 +1,49 @@
-// Settings of the kvstore backend: where its one or two deployments are and how they are spoken to.
-// Other backends have files of their own.
+// Settings of the kvstore backend: its one or two deployments and how they are reached.
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import { REDACTED, Secret } from "@weir/common/settings/secret";
 
 import { parseAddress } from "../counters/kvstore/address.ts";
 import { parseSeeds } from "../counters/kvstore/deployments/cluster/seeds.ts";
-import type { KvstoreServerOptions } from "../counters/kvstore/options.ts";
 import { parseSentinelAddress } from "../counters/kvstore/deployments/sentinel/sentinel-address.ts";
-import { readStoreTls, type StoreTlsSettings } from "./store-tls-settings.ts";
+import type { KvstoreCounterOptions, KvstoreServerOptions } from "../counters/kvstore/options.ts";
+import { readStoreTls, type StoreTlsSettings } from "./tls-settings.ts";
 
-/** Counters in a key-value store. */
-export interface KvstoreBackendSettings {
+/** Counters in a key-value store: the options of the backend, and its TLS as files. */
+export interface KvstoreBackendSettings extends Omit<KvstoreCounterOptions, "main" | "perSecond"> {
   readonly kind: "kvstore";
   readonly main: KvstoreServerSettings;
-  /** KVSTORE_PERSECOND; undefined = counters per second live on the main server, the default. */
+  /** KVSTORE_PERSECOND; undefined = counters per second are on the main server, the default. */
   readonly perSecond: KvstoreServerSettings | undefined;
   /** TLS files, for both servers. */
   readonly tls: StoreTlsSettings;
-  /** KVSTORE_COMMAND_TIMEOUT, in milliseconds; default 1 s. */
-  readonly commandTimeoutMs: number;
-  /** EXPIRATION_JITTER_MAX_SECONDS; default 300. */
-  readonly expiryJitterMaxSeconds: number;
-  /** KVSTORE_STARTUP_*, in milliseconds; 0 for `maxElapsedMs` waits for ever. */
-  readonly startup: { readonly initialMs: number; readonly maxMs: number; readonly maxElapsedMs: number };
 }
 
-/** One deployment: what the backend is told of it, without its certificates. */
+/** The options of one deployment without its certificates. */
 export interface KvstoreServerSettings extends Omit<KvstoreServerOptions, "tls"> {
   readonly useTls: boolean;
 }
 
 const DURATION_MIN_MS = 1;
 
-/** Values of KVSTORE_POOL_ON_EMPTY_BEHAVIOR that the reference refuses too. */
+/** Values of KVSTORE_POOL_ON_EMPTY_BEHAVIOR that envoyproxy/ratelimit refuses too. */
 const UNSUPPORTED_EMPTY_POOL_BEHAVIORS = ["CREATE", "ERROR"];
 
-/** Reads the settings of the backend, all but the meaning of addresses: see `checkAddresses`. */
-export function readKvstore(read: EnvReader): KvstoreBackendSettings {
+/**
+ * Reads the settings. Addresses are checked only when the backend is selected, because the default
+ * is a socket that need not exist.
+ */
+export function readKvstore(read: EnvReader, isSelected: boolean): KvstoreBackendSettings {
   const main = readServer(read, "", { url: "/var/run/nutcracker/ratelimit.sock", what: "the counter store" });
   const hasPerSecond = read.boolean(names("PERSECOND"), {
     default: false,
-    effect: "Counters per second live on a server of their own.",
+    effect: "Stores counters per second on a server of their own.",
   });
   const perSecond = readServer(read, "PERSECOND_", {
     url: "/var/run/nutcracker/ratelimitpersecond.sock",
     what: "the store of counters per second",
   });
+  if (isSelected) checkAddress(read, "KVSTORE_URL", main);
+  if (isSelected && hasPerSecond) checkAddress(read, "KVSTORE_PERSECOND_URL", perSecond);
   return {
     kind: "kvstore",
     main,
@@ -67,7 +65,7 @@ export function readKvstore(read: EnvReader): KvstoreBackendSettings {
   };
 }
 
-/** A setting by its primary name and that of the field. */
+/** The name of a setting, and its name in envoyproxy/ratelimit. */
 function names(suffix: string): Names {
   return [`KVSTORE_${suffix}`, `REDIS_${suffix}`];
 }
@@ -113,7 +111,7 @@ function readServer(
     clusterPipelineParallelism: read.integer(name("CLUSTER_PIPELINE_PARALLELISM"), {
       default: 1,
       min: 0,
-      effect: `How many groups of commands of a call are on their way to ${what} at a time where its type is cluster; 0 is as many as the pool is large.`,
+      effect: `Most groups of commands of a call in flight to ${what} where its type is cluster; 0 is the size of the pool.`,
     }),
     connectTimeoutMs: read.durationMs(name("TIMEOUT"), {
       default: "10s",
@@ -134,31 +132,28 @@ function readPipeline(
       default: "0",
       isTimer: true,
       effect:
-        `Flush interval of the commands that are gathered for ${what}; 0 flushes at the end of each event-loop turn. ` +
+        `Flush interval of the batches of commands for ${what}; 0 flushes at the end of each event-loop turn. ` +
         "A window below 1ms ends early with the first event-loop turn that brings no further command.",
     }),
     limit: read.integer(name("PIPELINE_LIMIT"), {
       default: 0,
       min: 0,
-      effect: `Most commands gathered for ${what} before they are flushed, an increment and its expiry counted as one; 0 is no limit.`,
+      effect: `Most commands in a batch for ${what}, an increment and its expiry counted as one; 0 is no limit.`,
     }),
   };
 }
 
-/**
- * What a pool does when it has no connection to give: ours waits. The words that ask for something
- * else are refused, all others mean nothing.
- */
+/** Reports values that ask for another behavior than waiting; other values have no effect. */
 function refuseEmptyPoolBehavior(read: EnvReader, name: Names, what: string): void {
   const behavior = read.string(name, {
     default: "WAIT",
-    effect: `What a call does while no connection to ${what} stands: it waits, within its time limit. CREATE and ERROR are not supported.`,
+    effect: `Behavior of a call while no connection to ${what} is open: it waits, within its time limit. CREATE and ERROR are not supported.`,
   });
   if (UNSUPPORTED_EMPTY_POOL_BEHAVIORS.includes(behavior.toUpperCase())) {
     read.problem(
       primaryOf(name),
       behavior,
-      "WAIT: connections are shared, so a call neither makes one of its own nor fails for want of one",
+      "WAIT: connections are shared, so a call neither opens one of its own nor fails without one",
     );
   }
 }
@@ -168,7 +163,7 @@ function readStartup(read: EnvReader): KvstoreBackendSettings["startup"] {
     default: "1s",
     minMs: DURATION_MIN_MS,
     isTimer: true,
-    effect: "First wait at start after a store could not be reached; each further one is twice as long.",
+    effect: "First wait at start after a store could not be reached; each further wait is twice as long.",
   });
   const maxMs = read.durationMs(names("STARTUP_MAX_INTERVAL"), {
     default: "30s",
@@ -182,18 +177,9 @@ function readStartup(read: EnvReader): KvstoreBackendSettings["startup"] {
     maxElapsedMs: read.durationMs(names("STARTUP_MAX_ELAPSED_TIME"), {
       default: "0",
       isTimer: true,
-      effect: "When the start gives up waiting for the stores and the process ends; 0 waits for ever.",
+      effect: "Longest wait for the stores at start, after which the process ends; 0 waits indefinitely.",
     }),
   };
-}
-
-/**
- * Tells what is wrong with the addresses; for the backend in use only, because the default is a
- * socket that need not exist.
- */
-export function checkAddresses(read: EnvReader, { main, perSecond }: KvstoreBackendSettings): void {
-  checkAddress(read, "KVSTORE_URL", main);
-  if (perSecond !== undefined) checkAddress(read, "KVSTORE_PERSECOND_URL", perSecond);
 }
 
 function checkAddress(read: EnvReader, name: string, server: KvstoreServerSettings): void {

@@ -1,4 +1,4 @@
-// Settings of pushed statistics under every name, and what is refused.
+// Settings of pushed statistics under every name, and invalid values.
 import { settingRowsOf } from "@weir/common/settings/program-settings";
 import { readEnv, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
@@ -25,7 +25,7 @@ function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
 describe("readPushSettings()", () => {
   it.each([
     {
-      what: "the specification",
+      what: "Weir",
       env: {
         USE_PUSHSTATS: "true",
         PUSHSTATS_HOST: "h",
@@ -35,7 +35,7 @@ describe("readPushSettings()", () => {
       },
     },
     {
-      what: "the reference",
+      what: "envoyproxy/ratelimit",
       env: { USE_STATSD: "t", STATSD_HOST: "h", STATSD_PORT: "1", STATSD_PROTOCOL: "UDP", USE_DOG_STATSD: "true" },
     },
   ])("readPushSettings() takes the names of $what", ({ env }) => {
@@ -127,7 +127,7 @@ describe("readPushSettings()", () => {
     expect(problemsOf(env)).toEqual([]);
   });
 
-  it("readPushSettings() describes the settings of a mogrifier under a name that stands for all", () => {
+  it("readPushSettings() describes the settings of a mogrifier under a placeholder", () => {
     expect(settingRowsOf(readStatisticsSettings).map(({ names }) => names[0])).toContain(
       "TAGGED_STATS_MOGRIFIERS_<NAME>_PATTERN",
     );

@@ -1,5 +1,4 @@
-// Settings of the statistics that are pushed: to a StatsD server, to a DogStatsD server with tags,
-// or to standard output.
+// Settings of pushed statistics: to a StatsD server, or to a DogStatsD server with tags.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import { type Mogrifier, type MogrifierTexts, parseMogrifier } from "../statistics/push/mogrifier.ts";
@@ -19,7 +18,7 @@ export interface TaggedSettings extends HostPort {
   readonly globalTags: readonly string[];
 }
 
-/** What is pushed where. */
+/** The servers, and how often statistics are sent. */
 export interface PushSettings {
   /** STATS_FLUSH_INTERVAL, in milliseconds; default 10 s. */
   readonly flushIntervalMs: number;
@@ -29,7 +28,7 @@ export interface PushSettings {
   readonly tagged: TaggedSettings | undefined;
 }
 
-/** Tags that the clients of DogStatsD take from the environment, by variable. */
+/** Tags that clients of DogStatsD read from the environment, by variable. */
 const GLOBAL_TAGS = [
   { setting: "DD_ENTITY_ID", tag: "dd.internal.entity_id" },
   { setting: "DD_ENV", tag: "env" },
@@ -37,7 +36,7 @@ const GLOBAL_TAGS = [
   { setting: "DD_VERSION", tag: "version" },
 ] as const;
 
-/** Beginnings of the settings of one mogrifier, the primary one first. */
+/** Prefixes of the settings of one mogrifier, the primary one first. */
 const MOGRIFIER_PREFIXES = [
   "TAGGED_STATS_MOGRIFIERS",
   "TAGGED_STATS_MOGRIFIER",
@@ -45,16 +44,16 @@ const MOGRIFIER_PREFIXES = [
   "DOG_STATSD_MOGRIFIER",
 ] as const;
 
-/** Stands for the name of a mogrifier in the table of settings. */
+/** Placeholder for the name of a mogrifier in the table of settings. */
 const ANY_MOGRIFIER = "<NAME>";
 
-/** Reads them. */
+/** Reads the settings. */
 export function readPushSettings(read: EnvReader): PushSettings {
   const flushIntervalMs = read.durationMs("STATS_FLUSH_INTERVAL", {
     default: "10s",
     minMs: 1,
     isTimer: true,
-    effect: "How often statistics are pushed.",
+    effect: "Time between two flushes of statistics.",
   });
   const isStatsd = read.boolean(["USE_PUSHSTATS", "USE_STATSD"], {
     default: true,
@@ -70,7 +69,7 @@ export function readPushSettings(read: EnvReader): PushSettings {
     default: "tcp",
     choices: ["tcp", "udp"],
     ignoreCase: true,
-    effect: "How the StatsD server is spoken to; tagged statistics always go over UDP.",
+    effect: "Protocol to the StatsD server; tagged statistics are always sent over UDP.",
   });
   if (port === 0) read.problem("PUSHSTATS_PORT", "0", "the port of a server, from 1 to 65535");
   const tagged = readTagged(read);
@@ -87,10 +86,9 @@ function readTagged(read: EnvReader): Pick<TaggedSettings, "mogrifiers" | "globa
     effect: "Sends statistics with tags to a DogStatsD server over UDP.",
   });
   const names = read.list(["TAGGED_STATS_MOGRIFIERS", "USE_TAGGED_STATS_MOGRIFIERS", "USE_DOG_STATSD_MOGRIFIERS"], {
-    effect: "Names of the mogrifiers, which rewrite tagged statistics; of those that match one, the first counts.",
+    effect: "Names of the mogrifiers, which rewrite tagged statistics; the first that matches is used.",
   });
-  // Without any the three settings are read under a name that stands for all, for the table;
-  // nothing can be set there.
+  // Without any, the three settings are read under a placeholder, for the table of settings.
   const texts = (names.length > 0 ? names : [ANY_MOGRIFIER]).map((name) => ({
     name,
     texts: readMogrifier(read, name),
@@ -114,9 +112,9 @@ function readMogrifier(read: EnvReader, name: string): MogrifierTexts {
     return read.optionalString([primary ?? setting, ...aliases], { effect });
   };
   return {
-    PATTERN: text("PATTERN", "Regular expression that a mogrifier looks for in names, in Go's syntax."),
-    NAME: text("NAME", "Name that the mogrifier makes of it; $1 is the first group."),
-    TAGS: text("TAGS", "Tags key:value that it adds, separated by commas; values may hold groups."),
+    PATTERN: text("PATTERN", "Regular expression that a mogrifier searches for in names, in Go's syntax."),
+    NAME: text("NAME", "New name of a statistic that matches; $1 is the first group."),
+    TAGS: text("TAGS", "Tags key:value to add, separated by commas; values may contain groups."),
   };
 }
 
@@ -133,7 +131,7 @@ function checkMogrifier(read: EnvReader, name: string, texts: MogrifierTexts): r
   return [];
 }
 
-/** What each setting of a mogrifier may hold. */
+/** The allowed values of each setting of a mogrifier. */
 const ALLOWED: Readonly<Record<keyof MogrifierTexts, string>> = {
   PATTERN: "a regular expression",
   NAME: "the name to send under",

@@ -1,11 +1,11 @@
-// Settings of the listeners and of the life of the process: where they listen, TLS, how long
-// connections and the end may last.
+// Settings of the listeners, of health, and of the stop of the process.
 import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import type { HealthOptions } from "../health/health.ts";
 import type { ListenerAddress } from "../transport/transport.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
+import { readTlsPaths } from "./tls-settings.ts";
 
 /**
  * Longest age of a connection, in milliseconds (22 days): a tenth is added at random, and a timer
@@ -31,14 +31,14 @@ export interface GrpcSettings {
   readonly connectionAgeGraceMs: number;
 }
 
-/** TLS of the gRPC listener. With a CA, clients must show a certificate of it. */
+/** TLS of the gRPC listener. With a CA, clients must present a certificate that it issued. */
 export interface GrpcTlsSettings {
   readonly paths: TlsFilePaths;
   /** GRPC_CLIENT_TLS_SAN; undefined = any client of the CA. */
   readonly clientName: string | undefined;
 }
 
-/** Everything about listeners and the end of the process. */
+/** The listeners, health, and the stop of the process. */
 export interface ServerSettings {
   /** HOST and PORT; default 0.0.0.0:8080. */
   readonly http: HostPort;
@@ -47,17 +47,18 @@ export interface ServerSettings {
   readonly debug: DebugListenerOptions;
   readonly health: HealthOptions;
   readonly shutdown: {
-    /** SHUTDOWN_DRAIN: how long listeners stay open after SIGTERM, in milliseconds; default 5 s. */
+    /**
+     * SHUTDOWN_DRAIN: time that listeners stay open after SIGTERM, in milliseconds; default 5 s.
+     */
     readonly drainMs: number;
     /**
-     * SHUTDOWN_GRACE: how long running calls, and then everything else, may take, in milliseconds;
-     * default 10 s.
+     * SHUTDOWN_GRACE: time for running calls, and then for the rest, in milliseconds; default 10 s.
      */
     readonly graceMs: number;
   };
 }
 
-/** Reads them. */
+/** Reads the settings. */
 export function readServerSettings(read: EnvReader): ServerSettings {
   return {
     http: {
@@ -72,7 +73,7 @@ export function readServerSettings(read: EnvReader): ServerSettings {
         forEveryone: read.boolean("DEBUG_PROFILING", {
           default: false,
           effect:
-            "Lets every peer of the debug listener take profiles, which hold secrets; else only this machine itself may.",
+            "Lets every peer of the debug listener take profiles, which contain secrets; otherwise only this machine may.",
         }),
       },
     },
@@ -93,12 +94,12 @@ export function readServerSettings(read: EnvReader): ServerSettings {
       drainMs: read.durationMs("SHUTDOWN_DRAIN", {
         default: "5s",
         isTimer: true,
-        effect: "How long the listeners stay open after SIGTERM, unhealthy, so that proxies go elsewhere.",
+        effect: "Time that the listeners stay open after SIGTERM while health is unhealthy, so that proxies move away.",
       }),
       graceMs: read.durationMs("SHUTDOWN_GRACE", {
         default: "10s",
         isTimer: true,
-        effect: "How long running calls, and after them the other parts, may take to end.",
+        effect: "Time for running calls, and then for the other parts, to finish.",
       }),
     },
   };
@@ -117,14 +118,14 @@ function readGrpc(read: EnvReader): GrpcSettings {
         default: "24h",
         isTimer: true,
         effect:
-          "Age at which a gRPC connection is told to go away, plus or minus a tenth at random; 0 means never, and more than 22 days means 22 days.",
+          "Age at which a gRPC connection receives GOAWAY, plus or minus a tenth at random; 0 means never, and more than 22 days means 22 days.",
       }),
       CONNECTION_AGE_MAX_MS,
     ),
     connectionAgeGraceMs: read.durationMs("GRPC_MAX_CONNECTION_AGE_GRACE", {
       default: "1h",
       isTimer: true,
-      effect: "How long its running calls have then before it is closed; 0 means as long as they take.",
+      effect: "Time that its running calls then have before it is closed; 0 means no limit.",
     }),
     tls: readGrpcTls(read),
   };
@@ -132,18 +133,23 @@ function readGrpc(read: EnvReader): GrpcSettings {
 
 function readGrpcTls(read: EnvReader): GrpcTlsSettings | undefined {
   const useTls = read.boolean("GRPC_SERVER_USE_TLS", { default: false, effect: "TLS on the gRPC listener." });
-  const certPath = read.optionalString("GRPC_SERVER_TLS_CERT", {
-    effect: "File of the server's certificate chain; reloaded when it changes.",
-  });
-  const keyPath = read.optionalString("GRPC_SERVER_TLS_KEY", { effect: "File of its private key." });
-  const caPath = read.optionalString("GRPC_CLIENT_TLS_CACERT", {
-    effect:
-      "File of the authority of clients; when set, clients must show a certificate of it, and no other authority counts.",
+  const paths = readTlsPaths(read, {
+    cert: {
+      names: "GRPC_SERVER_TLS_CERT",
+      effect: "File of the server's certificate chain; reloaded when it changes.",
+    },
+    key: { names: "GRPC_SERVER_TLS_KEY", effect: "File of its private key." },
+    ca: {
+      names: "GRPC_CLIENT_TLS_CACERT",
+      effect:
+        "File of the authority of clients; when set, clients must present a certificate that it issued, and no other authority is trusted.",
+    },
   });
   const clientName = read.optionalString("GRPC_CLIENT_TLS_SAN", {
     effect: "DNS name that the client's certificate must be valid for.",
   });
   if (!useTls) return undefined;
+  const { certPath, keyPath, caPath } = paths;
   if (certPath === undefined)
     read.problem(
       "GRPC_SERVER_TLS_CERT",
@@ -152,15 +158,7 @@ function readGrpcTls(read: EnvReader): GrpcTlsSettings | undefined {
     );
   if (keyPath === undefined)
     read.problem("GRPC_SERVER_TLS_KEY", keyPath, "the path of a key file, because GRPC_SERVER_USE_TLS is true");
-  if (clientName !== undefined && caPath === undefined) {
+  if (clientName !== undefined && caPath === undefined)
     read.problem("GRPC_CLIENT_TLS_CACERT", caPath, "the path of a CA file, because GRPC_CLIENT_TLS_SAN is set");
-  }
-  return {
-    paths: {
-      ...(certPath !== undefined && { certPath }),
-      ...(keyPath !== undefined && { keyPath }),
-      ...(caPath !== undefined && { caPath }),
-    },
-    clientName,
-  };
+  return { paths, clientName };
 }

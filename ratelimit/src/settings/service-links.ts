@@ -1,17 +1,16 @@
-// Kubernetes puts variables for every service of a namespace into every container. For a service
-// named "statsd" one of them is STATSD_PORT, with an address in it: the name of a setting that a
-// person never meant. Those are taken out here, before anything is read. Pure.
+// Removes the variables that Kubernetes adds to every container for the services of its namespace:
+// for a service named "statsd", STATSD_PORT contains an address. Pure.
 import type { Env } from "@weir/common/settings/read-env";
 
-/** What such a variable holds, for example tcp://10.0.0.7:8125. */
+/** The value of such a variable, for example tcp://10.0.0.7:8125. */
 const LINK_VALUE = /^(tcp|udp|sctp):\/\/[^/]+:\d+$/;
 
-/** How the variables of a service end, behind its name in capital letters. */
+/** The suffix of such a variable, after the name of the service in capital letters. */
 const LINK_NAME = /_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/;
 
 /**
- * `env` without the variables whose name and value are those of a link to a service. No port is
- * ever written so.
+ * `env` without the variables with the name and the value of a service link, which is no valid
+ * port.
  */
 export function withoutServiceLinks(env: Env): Env {
   return Object.fromEntries(
@@ -20,8 +19,7 @@ export function withoutServiceLinks(env: Env): Env {
 }
 
 /**
- * Whether a variable has the name of such a link, whatever it holds: nothing is to be said about
- * those.
+ * Whether a variable has the name of a service link, whatever its value; such names get no warning.
  */
 export function isServiceLinkName(name: string): boolean {
   return LINK_NAME.test(name);

@@ -1,4 +1,4 @@
-// What is told about variables that do nothing, and that nothing is told about those of others.
+// Warnings about variables without effect, and about no other variables.
 import { describe, expect, it } from "vitest";
 
 import { describeSettings } from "../settings.ts";
@@ -10,7 +10,7 @@ function warningsOf(...names: readonly string[]): readonly string[] {
 }
 
 describe("findSettingWarnings()", () => {
-  it("findSettingWarnings() says why when a setting of the reference has no meaning here", () => {
+  it("findSettingWarnings() gives the reason when a setting of envoyproxy/ratelimit has no effect", () => {
     expect(warningsOf("GOMEMLIMIT", "REDIS_POOL_ON_EMPTY_WAIT_DURATION")).toEqual([
       "GOMEMLIMIT: it tunes the runtime of Go; this service runs on Node.js",
       "REDIS_POOL_ON_EMPTY_WAIT_DURATION: connections are shared, so a call never waits for one; KVSTORE_TIMEOUT bounds the wait for a connection",
@@ -25,7 +25,7 @@ describe("findSettingWarnings()", () => {
     { name: "LIMIT_RESPONSE_HEADER_ENABLED", meant: "LIMIT_RESPONSE_HEADERS_ENABLED" },
     { name: "REDIS_AUTH_FIL", meant: "REDIS_AUTH_FILE" },
   ])("findSettingWarnings() asks whether $meant is meant by $name", ({ name, meant }) => {
-    expect(warningsOf(name)).toEqual([`${name}: there is no such setting; is ${meant} meant?`]);
+    expect(warningsOf(name)).toEqual([`${name}: unknown setting; is ${meant} meant?`]);
   });
 
   it("findSettingWarnings() is silent about settings under every name, about files of secrets, and about empty variables", () => {
@@ -57,7 +57,7 @@ describe("findSettingWarnings()", () => {
     ).toEqual([]);
   });
 
-  it("findSettingWarnings() tells of a setting that does nothing with the backend that is chosen", () => {
+  it("findSettingWarnings() reports a setting without effect with the selected backend", () => {
     const env = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" };
     expect(findSettingWarnings(env, describeSettings(), "altstore").map(({ name }) => name)).toEqual([
       "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",

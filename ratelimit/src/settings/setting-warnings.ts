@@ -1,36 +1,29 @@
-// What is set in the environment and does nothing: settings of the reference that have no meaning
-// here, and names that are nearly those of a setting. Such a variable is told at the start, because
-// whoever set it counts on it. Pure.
+// Finds variables of the environment that have no effect: settings of envoyproxy/ratelimit without
+// a meaning here, and misspelt settings. They are logged at the start. Pure.
 import type { Env, SettingRow } from "@weir/common/settings/read-env";
 
 import { findIdleTlsReason } from "./idle-tls-settings.ts";
 import { isServiceLinkName } from "./service-links.ts";
 
-/** A variable that is set and does nothing, and why. */
-export interface SettingWarning {
-  readonly name: string;
-  readonly reason: string;
-}
-
-/** A setting of the reference, or of what it is built with, that does nothing here. */
+/** A variable without effect, and the reason. */
 export interface SettingWithoutEffect {
   readonly name: string;
   readonly reason: string;
 }
 
 /**
- * Names shorter than this are too alike by chance; from the second length on two mistakes are taken
- * for a slip.
+ * Shortest names in which one typing error, and two of them, are recognized; shorter names are
+ * alike by chance.
  */
-const SLIP_LENGTH_MIN = 8;
-const SECOND_SLIP_LENGTH_MIN = 14;
+const TYPO_LENGTH_MIN = 8;
+const SECOND_TYPO_LENGTH_MIN = 14;
 
 const GO_RUNTIME = "it tunes the runtime of Go; this service runs on Node.js";
-const GO_GRPC_LOG = "it tunes the log of Go's gRPC library; LOG_LEVEL tunes all there is here";
+const GO_GRPC_LOG = "it tunes the log of Go's gRPC library; LOG_LEVEL is the only level here";
 const NO_WAIT =
   "connections are shared, so a call never waits for one; KVSTORE_TIMEOUT bounds the wait for a connection";
 
-/** Every such setting. */
+/** Settings of envoyproxy/ratelimit, or of its libraries, without effect here. */
 export const SETTINGS_WITHOUT_EFFECT: readonly SettingWithoutEffect[] = [
   { name: "REDIS_POOL_ON_EMPTY_WAIT_DURATION", reason: NO_WAIT },
   { name: "REDIS_PERSECOND_POOL_ON_EMPTY_WAIT_DURATION", reason: NO_WAIT },
@@ -45,7 +38,7 @@ export const SETTINGS_WITHOUT_EFFECT: readonly SettingWithoutEffect[] = [
   { name: "GRPC_GO_LOG_VERBOSITY_LEVEL", reason: GO_GRPC_LOG },
 ];
 
-/** Settings that do nothing with a backend, in the reference neither. */
+/** Settings without effect with a backend, here and in envoyproxy/ratelimit. */
 const WITHOUT_EFFECT_BY_BACKEND: Readonly<Record<string, readonly SettingWithoutEffect[]>> = {
   altstore: [
     {
@@ -57,16 +50,20 @@ const WITHOUT_EFFECT_BY_BACKEND: Readonly<Record<string, readonly SettingWithout
 };
 
 /**
- * What in `env` does nothing, sorted by name. `rows` are the settings there are, `backend` is the
- * kind of counters. Values are not told: they may be secrets.
+ * The variables of `env` without effect, sorted by name, without their values, which may be
+ * secrets. `rows` are the known settings, `backend` is the kind of counters.
  */
-export function findSettingWarnings(env: Env, rows: readonly SettingRow[], backend: string): readonly SettingWarning[] {
+export function findSettingWarnings(
+  env: Env,
+  rows: readonly SettingRow[],
+  backend: string,
+): readonly SettingWithoutEffect[] {
   const idle = WITHOUT_EFFECT_BY_BACKEND[backend] ?? [];
   const known = rows.flatMap(({ names, type }) =>
     type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names,
   );
   const families = new Set(known.map(familyOf));
-  const warnings: SettingWarning[] = [];
+  const warnings: SettingWithoutEffect[] = [];
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined || value === "") continue;
     const withoutEffect = [...SETTINGS_WITHOUT_EFFECT, ...idle].find((each) => each.name === name);
@@ -74,34 +71,32 @@ export function findSettingWarnings(env: Env, rows: readonly SettingRow[], backe
     if (withoutEffect !== undefined) warnings.push(withoutEffect);
     else if (idleTlsReason !== undefined && known.includes(name)) warnings.push({ name, reason: idleTlsReason });
     else if (!known.includes(name) && families.has(familyOf(name)) && !isServiceLinkName(name)) {
-      const meant = known.find((candidate) => isSlip(name, candidate));
-      if (meant !== undefined) warnings.push({ name, reason: `there is no such setting; is ${meant} meant?` });
+      const meant = known.find((candidate) => isTypo(name, candidate));
+      if (meant !== undefined) warnings.push({ name, reason: `unknown setting; is ${meant} meant?` });
     }
   }
   return warnings.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * The word that a name begins with: only names that share it with a setting can be meant for one.
- */
+/** The first word of a name; only names that share it with a setting can be a misspelt one. */
 function familyOf(name: string): string {
   return name.split("_", 1)[0] ?? name;
 }
 
 /**
- * Whether `name` is `setting` but for a missing underscore or letters changed, left out, added or
- * swapped: one, in a long name two.
+ * Whether `name` differs from `setting` by underscores only, or by one typing error, in a long name
+ * two.
  */
-function isSlip(name: string, setting: string): boolean {
-  if (setting.length < SLIP_LENGTH_MIN || setting.includes("<")) return false;
+function isTypo(name: string, setting: string): boolean {
+  if (setting.length < TYPO_LENGTH_MIN || setting.includes("<")) return false;
   if (name.replaceAll("_", "") === setting.replaceAll("_", "")) return true;
-  return distance(name, setting) <= (setting.length >= SECOND_SLIP_LENGTH_MIN ? 2 : 1);
+  return editDistance(name, setting) <= (setting.length >= SECOND_TYPO_LENGTH_MIN ? 2 : 1);
 }
 
 /**
  * Fewest letters to change, leave out, add or swap with their neighbour (optimal string alignment).
  */
-function distance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   let older: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

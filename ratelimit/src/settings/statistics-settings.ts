@@ -1,4 +1,4 @@
-// Settings of statistics and of how they go out.
+// Settings of statistics.
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import { type PushSettings, readPushSettings } from "./push-settings.ts";
@@ -10,14 +10,11 @@ export interface PullSettings extends HostPort {
   readonly path: string;
   /** PULLSTATS_MAPPER_YAML: a mapping file; undefined = the default mapping. */
   readonly mappingPath: string | undefined;
-  /**
-   * PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS: response times are not scaled to seconds; default
-   * false.
-   */
+  /** PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS: response times stay milliseconds; default false. */
   readonly responseTimeAsMilliseconds: boolean;
 }
 
-/** Everything about statistics. */
+/** The settings. */
 export interface StatisticsSettings {
   /** STATS_MAX_DYNAMIC_KEYS; default 100000. */
   readonly maxDynamicKeys: number;
@@ -25,26 +22,23 @@ export interface StatisticsSettings {
   readonly extraTags: ReadonlyMap<string, string>;
   /** USE_PULLSTATS; undefined = off, the default. */
   readonly pull: PullSettings | undefined;
-  /**
-   * Statistics that are sent; with DISABLE_STATS nothing is, and nothing is served for scraping
-   * either.
-   */
+  /** Pushed statistics; DISABLE_STATS turns them and the pull endpoint off. */
   readonly push: PushSettings;
-  /** Whether they are written to standard output, which is so when nothing else is on. */
+  /** Whether statistics are written to standard output: when nothing else is on. */
   readonly isOutput: boolean;
 }
 
-/** Reads them. */
+/** Reads the settings. */
 export function readStatisticsSettings(read: EnvReader): StatisticsSettings {
   const maxDynamicKeys = read.integer("STATS_MAX_DYNAMIC_KEYS", {
     default: 100_000,
     min: 0,
-    effect: "Most statistics made by request values; hits beyond it count under their rule.",
+    effect: "Most statistics keys made from request values; further hits count under their rule.",
   });
   const extraTags = read.map("EXTRA_TAGS", { effect: "Tags of every statistic." });
   const isDisabled = read.boolean("DISABLE_STATS", {
     default: false,
-    effect: "Nothing is pushed and nothing is served for scraping; /stats stays.",
+    effect: "Turns pushed statistics and the scrape endpoint off; /stats stays.",
   });
   const push = readPushSettings(read);
   const isEnabled = read.boolean(["USE_PULLSTATS", "USE_PROMETHEUS"], {
@@ -68,11 +62,11 @@ export function readStatisticsSettings(read: EnvReader): StatisticsSettings {
 function readPull(read: EnvReader): PullSettings {
   const address = read.string(["PULLSTATS_ADDR", "PROMETHEUS_ADDR"], {
     default: ":9090",
-    effect: "Address of that endpoint, host:port or :port.",
+    effect: "Address of the scrape endpoint, host:port or :port.",
   });
   const path = read.string(["PULLSTATS_PATH", "PROMETHEUS_PATH"], {
     default: "/metrics",
-    effect: "Path of that endpoint.",
+    effect: "Path of the scrape endpoint.",
   });
   if (!path.startsWith("/")) read.problem("PULLSTATS_PATH", path, "a path that begins with /");
   return {
@@ -91,7 +85,7 @@ function readPull(read: EnvReader): PullSettings {
   };
 }
 
-/** `host:port`, `[::1]:port` or `:port`, which is every address. */
+/** `host:port`, `[::1]:port` or `:port`, which listens on all interfaces. */
 function readAddress(read: EnvReader, name: string, text: string): HostPort {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);

@@ -172,7 +172,7 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
     await until(async () => (await reset()) < first, WAIT.timeout, "the time until reset is shorter");
   });
 
-  it("counts go on when slots move, and every node has its share", async () => {
+  it("counting continues when slots move, and every node has its share", async () => {
     await clearOfMidnight();
     const windowStart = Math.floor(Date.now() / 86_400_000) * 86_400;
     const suffix = `_${windowStart}`;

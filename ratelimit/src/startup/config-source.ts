@@ -13,20 +13,20 @@ export async function createConfigSource(
 ): Promise<ConfigSource> {
   switch (source.kind) {
     case "files": {
-      const { createFileSource } = await import("../config/files/file-source.ts");
+      const { FileSource } = await import("../config/files/file-source.ts");
       const listener = withLoadMetrics(deps.listener, createLoadStatistics(deps.store, "runtime"));
-      return createFileSource({ ...deps, listener }, source.directory);
+      return new FileSource({ ...deps, listener }, source.directory);
     }
     case "xds": {
-      const { createXdsSource } = await import("../config/xds/xds-source.ts");
-      return createXdsSource({ ...deps, random: Math.random }, source.client);
+      const { XdsSource } = await import("../config/xds/xds-source.ts");
+      return new XdsSource({ ...deps, random: Math.random }, source.client);
     }
   }
 }
 
 /**
- * The listener with every load counted. A load is a failure when nothing can be applied, for example
- * because a file cannot be read.
+ * The listener with every load counted. A load is a failure when nothing can be applied, for
+ * example because a file cannot be read.
  */
 export function withLoadMetrics(listener: ConfigListener, statistics: LoadStatistics): ConfigListener {
   return {

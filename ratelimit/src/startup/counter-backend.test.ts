@@ -11,7 +11,7 @@ describe("createKvstoreBackend()", () => {
     { type: "single" as const, url: "127.0.0.1:1" },
     { type: "sentinel" as const, url: "primary,127.0.0.1:1" },
     { type: "cluster" as const, url: "127.0.0.1:1" },
-  ])("start() fails at once when stop() came before, for the type $type", async ({ type, url }) => {
+  ])("start() fails immediately after stop(), for the type $type", async ({ type, url }) => {
     const backend = await createKvstoreBackend(
       {
         log: silentLog(),

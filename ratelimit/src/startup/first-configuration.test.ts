@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createFirstConfigurationWait } from "./first-configuration.ts";
 
 describe("createFirstConfigurationWait", () => {
-  it("start() resolves when rules are in force", async () => {
+  it("start() resolves when rules are active", async () => {
     const first = Promise.withResolvers<void>();
     const part = createFirstConfigurationWait({ first: first.promise, log: silentLog() });
     let isStarted = false;

@@ -145,7 +145,7 @@ describe("weir-ratelimit over a key-value store", () => {
     { type: "sentinel", url: (place: string) => `mymaster,redis://foo:hunter@2@${place},redis://:hunter2@${place}` },
     { type: "cluster", url: (place: string) => `redis://foo:hunter@2@${place},redis://foo:hunter@2@${place}` },
   ])(
-    "case 127: tells no password when it cannot reach a store of the type $type, nor when that store refuses it",
+    "case 127: logs no password when a store of the type $type is unreachable or rejects it",
     async ({ type, url }) => {
       const server = await startServer(["--requirepass", "other"]);
       const settings = {

@@ -6,9 +6,9 @@ import type { Log } from "@weir/common/log/log";
 import type { StatsdSettings, TaggedSettings } from "../settings/push-settings.ts";
 import type { PullSettings, StatisticsSettings } from "../settings/statistics-settings.ts";
 import { countReservedTags } from "../statistics/extra-tags.ts";
-import { createNodeStatistics } from "../statistics/node-statistics.ts";
+import { NodeStatistics } from "../statistics/node-statistics.ts";
 import type { LineChannel } from "../statistics/push/line-channel.ts";
-import type { LineFormat } from "../statistics/push/line-format.ts";
+import { createJsonFormat, createStatsdFormat, type LineFormat } from "../statistics/push/line-format.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { withAddressLog } from "./listen-address-log.ts";
 
@@ -33,7 +33,7 @@ export async function createStatisticsSinks(
 ): Promise<readonly Part[]> {
   const { pull, push, isOutput, extraTags } = settings;
   countReservedTags(deps.store, extraTags);
-  const parts: Part[] = [createNodeStatistics({ store: deps.store, nowMs: () => performance.now() })];
+  const parts: Part[] = [new NodeStatistics({ store: deps.store, nowMs: () => performance.now() })];
   if (pull !== undefined) parts.push(await createPull(pull, settings, deps));
   if (push.statsd !== undefined) parts.push(await createStatsd(push.statsd, settings, deps));
   if (push.tagged !== undefined) parts.push(await createTagged(push.tagged, settings, deps));
@@ -46,14 +46,14 @@ async function createPull(
   { extraTags }: StatisticsSettings,
   deps: StatisticsSinksDeps,
 ): Promise<Part> {
-  const { createPullSink } = await import("../statistics/pull/pull-sink.ts");
+  const { PullSink } = await import("../statistics/pull/pull-sink.ts");
   const { readMappingFile } = await import("../statistics/pull/mapping-file.ts");
   const { createDefaultMapping } = await import("../statistics/pull/default-mapping.ts");
   const mapping =
     pull.mappingPath === undefined
       ? createDefaultMapping({ isMilliseconds: pull.responseTimeAsMilliseconds })
       : readMappingFile(pull.mappingPath);
-  return withAddressLog(createPullSink({ ...deps, mapping }, { ...pull, extraTags }), "statistics", deps.addressLog);
+  return withAddressLog(new PullSink({ ...deps, mapping }, { ...pull, extraTags }), "statistics", deps.addressLog);
 }
 
 async function createStatsd(
@@ -61,11 +61,10 @@ async function createStatsd(
   settings: StatisticsSettings,
   deps: StatisticsSinksDeps,
 ): Promise<Part> {
-  const { createStatsdFormat } = await import("../statistics/push/statsd-format.ts");
   const channel =
     protocol === "tcp"
       ? (await import("../statistics/push/tcp-channel.ts")).createTcpChannel(deps, { host, port })
-      : (await import("../statistics/push/udp-channel.ts")).createUdpChannel(deps, { host, port });
+      : new (await import("../statistics/push/udp-channel.ts")).UdpChannel(deps, { host, port });
   return createPush("StatsD statistics", { format: createStatsdFormat(settings), channel }, settings, deps);
 }
 
@@ -75,15 +74,14 @@ async function createTagged(
   deps: StatisticsSinksDeps,
 ): Promise<Part> {
   const { createTaggedFormat } = await import("../statistics/push/tagged-format.ts");
-  const { createUdpChannel } = await import("../statistics/push/udp-channel.ts");
+  const { UdpChannel } = await import("../statistics/push/udp-channel.ts");
   const format = createTaggedFormat(deps, { extraTags: settings.extraTags, mogrifiers, globalTags });
-  return createPush("tagged statistics", { format, channel: createUdpChannel(deps, { host, port }) }, settings, deps);
+  return createPush("tagged statistics", { format, channel: new UdpChannel(deps, { host, port }) }, settings, deps);
 }
 
 async function createOutput(settings: StatisticsSettings, deps: StatisticsSinksDeps): Promise<Part> {
-  const { createJsonFormat } = await import("../statistics/push/json-format.ts");
-  const { createOutputChannel } = await import("../statistics/push/output-channel.ts");
-  const channel = createOutputChannel(deps, { fileDescriptor: STANDARD_OUTPUT });
+  const { OutputChannel } = await import("../statistics/push/output-channel.ts");
+  const channel = new OutputChannel(deps, { fileDescriptor: STANDARD_OUTPUT });
   const format = createJsonFormat({ nowMs: Date.now }, settings);
   return createPush("statistics on standard output", { format, channel }, settings, deps);
 }
@@ -94,6 +92,6 @@ async function createPush(
   { push }: StatisticsSettings,
   { store }: StatisticsSinksDeps,
 ): Promise<Part> {
-  const { createPushSink } = await import("../statistics/push/push-sink.ts");
-  return createPushSink({ store, ...output }, { name, flushIntervalMs: push.flushIntervalMs });
+  const { PushSink } = await import("../statistics/push/push-sink.ts");
+  return new PushSink({ store, ...output }, { name, flushIntervalMs: push.flushIntervalMs });
 }

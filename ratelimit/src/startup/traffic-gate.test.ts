@@ -80,7 +80,7 @@ describe("createTrafficGate", () => {
     expect(health.isHealthy()).toBe(true);
   });
 
-  it("stop() is unhealthy at once, keeps the listeners open for the drain, then waits for running calls (case 177)", async () => {
+  it("stop() is unhealthy immediately, keeps the listeners open for the drain, then waits for running calls (case 177)", async () => {
     const { stop } = serve(true);
     const stopping = stop();
     expect([health.isHealthy(), transport.isDraining, sleeps.lengths()]).toEqual([false, false, [5000]]);
@@ -90,7 +90,7 @@ describe("createTrafficGate", () => {
     await stopping;
   });
 
-  it("stop() drains at once when the signal does not ask for a wait", async () => {
+  it("stop() drains immediately when the signal does not ask for a wait", async () => {
     const { stop } = serve(false);
     const stopping = stop();
     expect([transport.isDraining, sleeps.lengths()]).toEqual([true, [10_000]]);

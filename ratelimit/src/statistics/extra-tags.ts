@@ -1,11 +1,11 @@
-// EXTRA_TAGS inside statistic names: `name.__k1=v1.__k2=v2`, as receivers that know tags and those
-// that do not both take them.
+// Adds EXTRA_TAGS to statistic names as `name.__k1=v1.__k2=v2`, which receivers with and without
+// tags accept.
 import type { StatisticsStore } from "./statistics-store.ts";
 
-/** Begins a tag inside a name. */
+/** Start of a tag in a name. */
 export const TAG_START = ".__";
 
-/** Keys that receivers of the field keep for themselves; using one works, and is counted. */
+/** Keys that receivers use themselves; an extra tag with one works, and is counted. */
 const RESERVED_KEYS: ReadonlySet<string> = new Set([
   "asg",
   "az",
@@ -23,20 +23,20 @@ const RESERVED_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A name that ends with tags of its own; a dot in what looks like a value means that the value of a
- * rule only looks like a tag.
+ * A name that ends with tags; a dot in such a value means that a rule's value only looks like a
+ * tag.
  */
 const OWN_TAGS = /^(.*?)((?:\.__[^.=]+=[^.]*)+)$/s;
 
-/** What would end a value, a tag or a line on one of the wires. */
+/** Characters that would end a value, a tag or a line in one of the formats. */
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const UNSAFE_IN_VALUE = /[.:|,#\u0000-\u001f\u007f]/g;
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const UNSAFE_IN_KEY = /[=:|,#\u0000-\u001f\u007f]/g;
 
 /**
- * Puts the extra tags behind names, sorted by key together with the tags that a name has already; a
- * tag of the name itself wins.
+ * Appends the extra tags to names, sorted by key with the tags of the name, which win over extra
+ * tags.
  */
 export function createTagger(extraTags: ReadonlyMap<string, string>): (name: string) => string {
   const extra = new Map<string, string>();
@@ -56,7 +56,7 @@ export function createTagger(extraTags: ReadonlyMap<string, string>): (name: str
   };
 }
 
-/** Makes the counter reserved_tag and adds one for each extra tag whose key is reserved. */
+/** Creates the counter reserved_tag and counts the extra tags with reserved keys. */
 export function countReservedTags(store: StatisticsStore, extraTags: ReadonlyMap<string, string>): void {
   const counter = store.counter("reserved_tag");
   for (const key of extraTags.keys()) if (RESERVED_KEYS.has(key)) counter.add(1);

@@ -1,10 +1,10 @@
 // Statistics of the process: measured when they are read, and believable.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createNodeStatistics } from "./node-statistics.ts";
+import { NodeStatistics } from "./node-statistics.ts";
 import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
 
-describe("createNodeStatistics()", () => {
+describe("NodeStatistics", () => {
   let store: StatisticsStore;
   let nowMs: number;
   let stop: () => unknown;
@@ -12,9 +12,9 @@ describe("createNodeStatistics()", () => {
   beforeEach(async () => {
     store = createStatisticsStore({ maxDynamicKeys: 1 });
     nowMs = 0;
-    const part = createNodeStatistics({ store, nowMs: () => nowMs });
-    await part.start?.();
-    stop = () => part.stop?.();
+    const part = new NodeStatistics({ store, nowMs: () => nowMs });
+    part.start();
+    stop = () => part.stop();
   });
 
   afterEach(() => stop());

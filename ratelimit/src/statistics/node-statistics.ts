@@ -1,6 +1,5 @@
-// Statistics of the process, of memory, processor, event loop and garbage collection: what the
-// reference tells of Go's runtime. They are measured when somebody reads the store, and seen by
-// every sink under the scope ratelimit.node.
+// Statistics of the process: memory, processor, event loop and garbage collection, for every sink.
+// They are measured when the store is read.
 import { monitorEventLoopDelay, performance, PerformanceObserver } from "node:perf_hooks";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
@@ -9,26 +8,19 @@ import type { StatisticsStore } from "./statistics-store.ts";
 
 const SCOPE = "ratelimit.node";
 
-/** How often the delay of the event loop is sampled, in milliseconds. */
+/** Interval of the samples of the event loop's delay, in milliseconds. */
 const SAMPLING_MS = 20;
 
 /**
- * Shortest time over which the event loop is judged, in milliseconds: readers within it see the
- * same numbers, instead of emptying them for each other.
+ * Shortest period of the event loop's statistics, in milliseconds: readers within one see the same
+ * numbers.
  */
 const PERIOD_MIN_MS = 1000;
 
 const NANOSECONDS = 1e9;
 
-/**
- * Creates the statistics, all at zero; they are measured from start to stop. `nowMs` is a clock
- * that only goes forward.
- */
-export function createNodeStatistics(deps: { readonly store: StatisticsStore; readonly nowMs: () => number }): Part {
-  return new NodeStatistics(deps.store, deps.nowMs);
-}
-
-class NodeStatistics implements Part {
+/** The statistics, measured from start to stop. */
+export class NodeStatistics implements Part {
   readonly name = "process statistics";
   readonly #store: StatisticsStore;
   readonly #nowMs: () => number;
@@ -39,13 +31,14 @@ class NodeStatistics implements Part {
     for (const { duration } of list.getEntries()) this.#addCollection(duration);
   });
   #utilization = performance.eventLoopUtilization();
-  /** Processor time and pauses that are not yet whole milliseconds. */
+  /** Counted processor time, and pauses of less than a millisecond that are not counted yet. */
   #countedCpuMs = 0;
   #pausedMs = 0;
   #periodStartMs: number;
   #stopReading: (() => void) | undefined;
 
-  constructor(store: StatisticsStore, nowMs: () => number) {
+  /** Creates the statistics in the store, all at zero. `nowMs` is a monotonic clock. */
+  constructor({ store, nowMs }: { readonly store: StatisticsStore; readonly nowMs: () => number }) {
     this.#store = store;
     this.#nowMs = nowMs;
     this.#periodStartMs = nowMs();
@@ -93,16 +86,16 @@ class NodeStatistics implements Part {
     this.#counters.cpuMs.add(cpuMs - this.#countedCpuMs);
     this.#countedCpuMs = cpuMs;
     const nowMs = this.#nowMs();
-    if (nowMs - this.#periodStartMs >= PERIOD_MIN_MS) this.#judgeEventLoop(nowMs);
+    if (nowMs - this.#periodStartMs >= PERIOD_MIN_MS) this.#measureEventLoop(nowMs);
   }
 
-  /** How the event loop was since it was last judged. */
-  #judgeEventLoop(nowMs: number): void {
+  /** Measures the event loop since the last call. */
+  #measureEventLoop(nowMs: number): void {
     this.#periodStartMs = nowMs;
     const now = performance.eventLoopUtilization();
     this.#gauges.utilization.set(performance.eventLoopUtilization(now, this.#utilization).utilization);
     this.#utilization = now;
-    // Nothing sampled gives NaN.
+    // Without a sample the mean is NaN.
     this.#gauges.lagMean.set(lagSeconds(this.#delay.count > 0 ? this.#delay.mean : 0));
     this.#gauges.lagHigh.set(lagSeconds(this.#delay.percentile(99)));
     this.#gauges.lagMax.set(lagSeconds(this.#delay.max));
@@ -119,7 +112,7 @@ class NodeStatistics implements Part {
 }
 
 /**
- * The samples are nanoseconds between two timers, of which the time that was asked for is no delay.
+ * The delay of a sample, which is the time between two timers in nanoseconds, less their interval.
  */
 function lagSeconds(sampleNs: number): number {
   return Math.max(0, sampleNs / NANOSECONDS - SAMPLING_MS / 1000);

@@ -1,37 +1,32 @@
-// Answers that may be long, such as a hundred thousand statistics: written piece by piece, one
-// piece per turn of the event loop, no faster than they are read, and only a few at a time. It
-// knows nothing of what is in them.
+// Sends long HTTP responses, such as a hundred thousand statistics, in pieces: one piece per turn
+// of the event loop, no faster than the client reads, and only a few responses at a time.
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** Length of text that is written at once, in UTF-16 units. */
+/** Least text of one write, in UTF-16 units. */
 const CHUNK_LENGTH = 65_536;
 
-/**
- * Most answers that are made at a time, for each may hold a copy of all statistics; others wait for
- * their turn.
- */
+/** Most responses at a time, because each may contain a copy of all statistics; others wait. */
 const RUNNING_MAX = 2;
 
-/** How long a client may take nothing, in milliseconds: it has the turn of another. */
+/** Longest time without progress of a client, in milliseconds: others wait for it. */
 const CLIENT_TIMEOUT_MS = 30_000;
 
-/** A text in pieces; an empty piece lets others go on, too. */
+/** A text in pieces; after each, also an empty one, other work runs. */
 export type Pieces = Generator<string, void>;
 
 /** Sends texts that come in pieces. */
 export interface PacedResponses {
   /**
-   * Sends what `write` makes and ends the response. Resolves when everything is handed over, or the
-   * client has gone.
+   * Sends the pieces of `write` and ends the response. Resolves then, or when the client has gone.
    */
   send(response: ServerResponse, write: () => Pieces): Promise<void>;
 }
 
 /**
- * Makes a sender with a queue of its own. A client that takes nothing for `clientTimeoutMs` loses
- * its connection.
+ * Creates a sender with a queue. The connection of a client that reads nothing for
+ * `clientTimeoutMs` is closed.
  */
 export function createPacedResponses(clientTimeoutMs: number = CLIENT_TIMEOUT_MS): PacedResponses {
   let running = 0;
@@ -72,7 +67,10 @@ function isGone(response: ServerResponse): boolean {
   return response.destroyed || response.writableEnded;
 }
 
-/** Resolves when the client has read enough, or has gone; one that reads nothing is made to go. */
+/**
+ * Resolves when the client has read enough or has gone; closes the connection of one that reads
+ * nothing.
+ */
 async function drained(response: ServerResponse, timeoutMs: number): Promise<void> {
   if (isGone(response)) return;
   const end = new AbortController();

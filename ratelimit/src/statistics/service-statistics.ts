@@ -1,14 +1,14 @@
-// The statistics of the service that are not a rule's, by the names of the field: call errors,
-// configuration loads, shadow mode, served methods. Every one exists at zero from the start.
+// The statistics of the service, named as in envoyproxy/ratelimit: call errors, configuration
+// loads, shadow mode, served methods. All exist at zero from the start.
 import type { StatisticsCounter, StatisticsGauge, StatisticsStore, StatisticsTimer } from "./statistics-store.ts";
 
 /** Scope of the service's own statistics. */
 const SERVICE = "ratelimit.service";
 
-/** <err_type> of a call that failed: the request or our state, or the store by kind. */
+/** <err_type> of a failed call: the request or the service itself, or the store by kind. */
 export type CallErrorType = "service_error" | "redis_error" | "memcache_error" | "memory_error";
 
-/** What happened to a call whose counter backend failed. */
+/** The answer to a call whose counter backend failed. */
 export type BackendFailureOutcome = "error" | "allow" | "deny";
 
 /** Requests and durations of one served gRPC method. */
@@ -34,8 +34,8 @@ export interface ServiceStatistics {
   /** Counts ratelimit.service.rate_limit.<domain>.domain_not_found, once per descriptor. */
   domainNotFound(domain: string, descriptors: number): void;
   /**
-   * Statistics of a served method, e.g. "ShouldRateLimit"; made at zero at the first call, so call
-   * it when the method is registered.
+   * Statistics of a served method, e.g. "ShouldRateLimit", at zero; call it when the method is
+   * registered.
    */
   method(name: string): MethodStatistics;
 }

@@ -1,13 +1,10 @@
-// Sorting in steps between which others may go on: sorting half a million names at once would hold
+// Sorts in steps between which other work runs: sorting half a million names in one go would hold
 // up decisions for a second.
 
-/** Most items that one step sorts or puts in place. */
+/** Most items that one step sorts or merges. */
 export const SORT_STEP = 512;
 
-/**
- * The items in the order of `compare`; equal ones keep theirs. A merge sort; the result is a new
- * array.
- */
+/** The items in the order of `compare` as a new array, by a stable merge sort. */
 export function* sortInSteps<T>(
   items: readonly T[],
   compare: (a: T, b: T) => number,

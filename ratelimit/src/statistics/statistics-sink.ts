@@ -1,16 +1,11 @@
-// What every statistics sink is to main.ts: a part that reads the store and tells someone. Pulled
-// and pushed statistics have a folder each; statistics-sink.suite.ts says in tests what they all
-// must do.
+// The interface of a statistics sink. Pulled and pushed statistics have a folder each.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 
 /**
- * A sink. `start` makes it ready (listening, connecting); `stop` delivers what it still holds and
- * closes. It never blocks or fails a decision.
+ * A part that reads the store and exports it. `start` listens or connects; `stop` sends the rest
+ * and closes. A sink never blocks or fails a decision.
  */
 export interface StatisticsSink extends Part {
-  /**
-   * Where it listens or sends to, for the table of what runs where; undefined before start or when
-   * there is no address.
-   */
+  /** The address where it listens or sends to; undefined before start or without one. */
   address(): string | undefined;
 }

@@ -1,16 +1,11 @@
-// Every counter, gauge and timer of the process by its dotted name: the one truth that sinks and
-// /stats read. It knows no sink and no exposition format. Memory is bounded: rules own their keys,
-// and keys made by request values are limited in number and length.
+// Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read
+// it. Memory is bounded: the keys made from request values are limited in number and length.
 import { cleanNamePart, DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "@weir/limits/rules/statistic-name";
 import {
-  Counter,
-  Gauge,
-  RuleCounters,
-  type RuleStatistics,
-  type StatisticsCounter,
-  type StatisticsGauge,
-  type StatisticsTimer,
-  Timer,
+  RuleStatistics,
+  StatisticsCounter,
+  StatisticsGauge,
+  StatisticsTimer,
   type TimerListener,
 } from "./statistics-values.ts";
 
@@ -25,13 +20,10 @@ export type {
   StatisticsTimer,
 };
 
-/** Counts hits that had no room for a key of their own. */
+/** Counts hits that did not get a key of their own. */
 const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
 
-/**
- * Most statistics that are read before others have their turn: well below a millisecond's work for
- * whoever hears them.
- */
+/** Most statistics that one step of a walk reads: well below a millisecond's work for a visitor. */
 export const WALK_STEP = 100;
 
 /** The counters of a rule: the last part of each one's name, and its field. */
@@ -52,82 +44,29 @@ export interface StatisticsVisitor {
   rule(statistics: RuleStatistics): void;
   /** A gauge and its value. */
   gauge(name: string, value: number): void;
-  /** A timer; what it has recorded is in it. */
+  /** A timer with what it has recorded. */
   timer(timer: StatisticsTimer): void;
-}
-
-/**
- * All statistics of the process. Everything starts at zero and is visible from the moment it is
- * created.
- */
-export interface StatisticsStore {
-  /**
-   * The counter of this name, made at the first call. For names known in advance only: the number
-   * of names is not limited here.
-   */
-  counter(name: string): StatisticsCounter;
-  /** The gauge of this name, made at the first call. For names known in advance only. */
-  gauge(name: string): StatisticsGauge;
-  /** The timer of this name, made at the first call. For names known in advance only. */
-  timer(name: string): StatisticsTimer;
-  /**
-   * Declares the statistics keys (`domain.key_value.key2`) of all rules now in force and returns
-   * their counters by key. A key known before keeps its counters; one that is no longer named is
-   * dropped.
-   */
-  replaceRules(keys: Iterable<string>): ReadonlyMap<string, RuleStatistics>;
-  /**
-   * The counters of one key known in advance, outside `replaceRules`; the next call of that drops
-   * them if it does not name the key.
-   */
-  rule(key: string): RuleStatistics;
-  /**
-   * Counters under a key that holds request values. Undefined when there is no room for a new one,
-   * or the key is too long: then count under a key known in advance;
-   * ratelimit.service.stats_keys_dropped has counted it.
-   */
-  dynamicRule(key: string): RuleStatistics | undefined;
-  /**
-   * A counter whose name holds a request value, under the same limit: `<scope>.<cleaned
-   * value>.<name>`.
-   */
-  dynamicCounter(scope: string, value: string, name: string): StatisticsCounter | undefined;
-  /**
-   * Reads everything as it is now. For few statistics: with many it takes longer than decisions
-   * should wait.
-   */
-  visit(visitor: StatisticsVisitor): void;
-  /**
-   * Reads everything in steps of at most WALK_STEP statistics (a rule's six count as one), between
-   * which others may go on. Each statistic is told as it is when its step comes; the six of a rule
-   * belong together.
-   */
-  walk(visitor: StatisticsVisitor): Generator<undefined, void>;
-  /**
-   * Calls `refresh` at the beginning of every visit and walk, for gauges that are measured when
-   * somebody asks; the returned function ends it.
-   */
-  onRead(refresh: () => void): () => void;
-  /** Calls the listener for every duration recorded from now on; the returned function ends it. */
-  onTimer(listener: TimerListener): () => void;
 }
 
 /** Settings of the store. */
 export interface StatisticsStoreOptions {
-  /** STATS_MAX_DYNAMIC_KEYS: most keys made by request values. Default 100000. */
+  /** STATS_MAX_DYNAMIC_KEYS: most keys made from request values. Default 100000. */
   readonly maxDynamicKeys: number;
 }
 
-/** A store with nothing in it but the count of dropped keys. */
+/** A store that contains only the counter of dropped keys. */
 export function createStatisticsStore(options: StatisticsStoreOptions): StatisticsStore {
-  return new MemoryStatisticsStore(options.maxDynamicKeys);
+  return new StatisticsStore(options.maxDynamicKeys);
 }
 
-class MemoryStatisticsStore implements StatisticsStore {
+/**
+ * All statistics of the process. Each starts at zero and is visible from the moment it is created.
+ */
+export class StatisticsStore {
   readonly #maxDynamicKeys: number;
-  readonly #counters = new Map<string, Counter>();
-  readonly #gauges = new Map<string, Gauge>();
-  readonly #timers = new Map<string, Timer>();
+  readonly #counters = new Map<string, StatisticsCounter>();
+  readonly #gauges = new Map<string, StatisticsGauge>();
+  readonly #timers = new Map<string, StatisticsTimer>();
   readonly #timerListeners = new Set<TimerListener>();
   readonly #refreshers = new Set<() => void>();
   readonly #droppedKeys: StatisticsCounter;
@@ -135,41 +74,52 @@ class MemoryStatisticsStore implements StatisticsStore {
    * Counters of rules by key as configured; several keys may share counters, because cleaning makes
    * them equal.
    */
-  #rules = new Map<string, RuleCounters>();
+  #rules = new Map<string, RuleStatistics>();
   /**
    * The same by key with request values. Together with `#dynamicCounters` never larger than the
    * limit.
    */
-  readonly #dynamicRules = new Map<string, RuleCounters>();
-  readonly #dynamicCounters = new Map<string, Counter>();
+  readonly #dynamicRules = new Map<string, RuleStatistics>();
+  readonly #dynamicCounters = new Map<string, StatisticsCounter>();
   /** The dynamic counters by cleaned name, which several keys may share. */
-  readonly #dynamicByName = new Map<string, Counter>();
+  readonly #dynamicByName = new Map<string, StatisticsCounter>();
   /** Every rule's counters by cleaned name: what `visit` shows. */
-  #byPrefix = new Map<string, RuleCounters>();
+  #byPrefix = new Map<string, RuleStatistics>();
 
+  /** `maxDynamicKeys` as in StatisticsStoreOptions. */
   constructor(maxDynamicKeys: number) {
     this.#maxDynamicKeys = maxDynamicKeys;
     this.#droppedKeys = this.counter(DROPPED_KEYS_NAME);
   }
 
+  /**
+   * The counter of this name, created at the first call. For names known in advance only: the
+   * number of names is not limited here.
+   */
   counter(name: string): StatisticsCounter {
     let counter = this.#counters.get(name);
-    if (counter === undefined) this.#counters.set(name, (counter = new Counter(name)));
+    if (counter === undefined) this.#counters.set(name, (counter = new StatisticsCounter(name)));
     return counter;
   }
 
+  /** The gauge of this name, created at the first call. For names known in advance only. */
   gauge(name: string): StatisticsGauge {
     let gauge = this.#gauges.get(name);
-    if (gauge === undefined) this.#gauges.set(name, (gauge = new Gauge(name)));
+    if (gauge === undefined) this.#gauges.set(name, (gauge = new StatisticsGauge(name)));
     return gauge;
   }
 
+  /** The timer of this name, created at the first call. For names known in advance only. */
   timer(name: string): StatisticsTimer {
     let timer = this.#timers.get(name);
-    if (timer === undefined) this.#timers.set(name, (timer = new Timer(name, this.#timerListeners)));
+    if (timer === undefined) this.#timers.set(name, (timer = new StatisticsTimer(name, this.#timerListeners)));
     return timer;
   }
 
+  /**
+   * Declares the statistics keys (`domain.key_value.key2`) of all active rules and returns their
+   * counters by key. A key known before keeps its counters; one that is no longer named is dropped.
+   */
   replaceRules(keys: Iterable<string>): ReadonlyMap<string, RuleStatistics> {
     const known = this.#byPrefix;
     this.#byPrefix = new Map();
@@ -179,82 +129,107 @@ class MemoryStatisticsStore implements StatisticsStore {
     return this.#rules;
   }
 
+  /**
+   * The counters of one key known in advance, outside `replaceRules`, whose next call drops them if
+   * it does not name the key.
+   */
   rule(key: string): RuleStatistics {
     let counters = this.#rules.get(key);
     if (counters === undefined) this.#rules.set(key, (counters = this.#countersOf(key, this.#byPrefix)));
     return counters;
   }
 
+  /**
+   * Counters under a key that contains request values. Undefined when the limit is reached or the
+   * key is too long: then count under a key known in advance;
+   * ratelimit.service.stats_keys_dropped has counted it.
+   */
   dynamicRule(key: string): RuleStatistics | undefined {
     const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
     if (known !== undefined) return known;
-    if (!this.#hasRoom(key)) return undefined;
+    if (!this.#admits(key)) return undefined;
     const counters = this.#countersOf(key, this.#byPrefix);
     this.#dynamicRules.set(key, counters);
     return counters;
   }
 
+  /**
+   * A counter whose name contains a request value, under the same limit: `<scope>.<cleaned
+   * value>.<name>`.
+   */
   dynamicCounter(scope: string, value: string, name: string): StatisticsCounter | undefined {
     const key = `${scope}.${value}.${name}`;
     const known = this.#dynamicCounters.get(key);
     if (known !== undefined) return known;
-    if (!this.#hasRoom(key)) return undefined;
+    if (!this.#admits(key)) return undefined;
     const cleaned = `${scope}.${cleanNamePart(value)}.${name}`;
-    const counter = this.#dynamicByName.get(cleaned) ?? new Counter(cleaned);
+    const counter = this.#dynamicByName.get(cleaned) ?? new StatisticsCounter(cleaned);
     this.#dynamicByName.set(cleaned, counter);
     this.#dynamicCounters.set(key, counter);
     return counter;
   }
 
+  /** Reads everything as it is now. For few statistics: many would hold up decisions. */
   visit(visitor: StatisticsVisitor): void {
     const walk = this.walk(visitor);
     let step = walk.next();
     while (step.done !== true) step = walk.next();
   }
 
+  /**
+   * Reads everything in steps of at most WALK_STEP statistics (a rule's six count as one), between
+   * which other work runs. A statistic is read when its step comes, the six of a rule together.
+   */
   *walk(visitor: StatisticsVisitor): Generator<undefined, void> {
     for (const refresh of this.#refreshers) refresh();
-    let told = 0;
+    let visited = 0;
     for (const { name, value } of this.#counters.values()) {
       visitor.counter(name, value);
-      if (++told % WALK_STEP === 0) yield;
+      if (++visited % WALK_STEP === 0) yield;
     }
     for (const { name, value } of this.#dynamicByName.values()) {
       visitor.counter(name, value);
-      if (++told % WALK_STEP === 0) yield;
+      if (++visited % WALK_STEP === 0) yield;
     }
     for (const counters of this.#byPrefix.values()) {
       visitor.rule(counters);
-      if (++told % WALK_STEP === 0) yield;
+      if (++visited % WALK_STEP === 0) yield;
     }
     for (const { name, value } of this.#gauges.values()) visitor.gauge(name, value);
     for (const timer of this.#timers.values()) visitor.timer(timer);
   }
 
+  /**
+   * Calls `refresh` at the start of every visit and walk, for gauges that are measured on demand;
+   * the returned function ends this.
+   */
   onRead(refresh: () => void): () => void {
     this.#refreshers.add(refresh);
     return () => void this.#refreshers.delete(refresh);
   }
 
+  /**
+   * Calls the listener for every duration recorded from now on; the returned function ends this.
+   */
   onTimer(listener: TimerListener): () => void {
     this.#timerListeners.add(listener);
     return () => void this.#timerListeners.delete(listener);
   }
 
-  /** The counters of the key's cleaned name, taken over from `known` or new. */
-  #countersOf(key: string, known: ReadonlyMap<string, RuleCounters>): RuleCounters {
+  /** The counters of the key's cleaned name, from `known` or new. */
+  #countersOf(key: string, known: ReadonlyMap<string, RuleStatistics>): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    const counters = this.#byPrefix.get(prefix) ?? known.get(prefix) ?? new RuleCounters(prefix);
+    const counters = this.#byPrefix.get(prefix) ?? known.get(prefix) ?? new RuleStatistics(prefix);
     this.#byPrefix.set(prefix, counters);
     return counters;
   }
 
-  /** Whether one more key with request values may be made; counts the refusal. */
-  #hasRoom(key: string): boolean {
-    const hasRoom =
+  /** Whether one more key with request values fits; counts a key that does not. */
+  #admits(key: string): boolean {
+    const isAdmitted =
       key.length <= DYNAMIC_KEY_MAX_LENGTH &&
       this.#dynamicRules.size + this.#dynamicCounters.size < this.#maxDynamicKeys;
-    if (!hasRoom) this.#droppedKeys.add(1);
-    return hasRoom;
+    if (!isAdmitted) this.#droppedKeys.add(1);
+    return isAdmitted;
   }
 }

@@ -1,72 +1,23 @@
-// The values of statistics: counters, gauges, timers, and the six counters of a rule. Who keeps
-// them under which name is statistics-store.ts.
+// The values of statistics: counters, gauges, timers, and the six counters of a rule.
 
 /** A number that only grows. */
-export interface StatisticsCounter {
+export class StatisticsCounter {
   readonly name: string;
   /** The total since start. Add through `add` only. */
-  readonly value: number;
-  /** Adds a whole number, 0 or more. */
-  add(count: number): void;
-}
-
-/** A number that goes up and down. */
-export interface StatisticsGauge {
-  readonly name: string;
-  readonly value: number;
-  /** Replaces the value. */
-  set(value: number): void;
-}
-
-/** Durations in milliseconds, possibly with a fraction. */
-export interface StatisticsTimer {
-  readonly name: string;
-  readonly count: number;
-  readonly sumMs: number;
-  readonly maxMs: number;
-  /** Adds one duration. */
-  record(durationMs: number): void;
-}
-
-/**
- * The six counters of a rule, kept as plain fields because every decision adds to two of them. Add
- * with `+=` only.
- */
-export interface RuleStatistics {
-  /**
-   * `ratelimit.service.rate_limit.<key>`, cleaned; see RULE_STATISTICS for the rest of each name.
-   */
-  readonly prefix: string;
-  totalHits: number;
-  overLimit: number;
-  nearLimit: number;
-  overLimitWithLocalCache: number;
-  withinLimit: number;
-  shadowMode: number;
-}
-
-/**
- * Hears each recorded duration at once; for sinks that make histograms of them or send them one by
- * one.
- */
-export type TimerListener = (timer: StatisticsTimer, durationMs: number) => void;
-
-/** A counter at zero. */
-export class Counter implements StatisticsCounter {
-  readonly name: string;
   value = 0;
 
   constructor(name: string) {
     this.name = name;
   }
 
+  /** Adds a whole number, 0 or more. */
   add(count: number): void {
     this.value += count;
   }
 }
 
-/** A gauge at zero. */
-export class Gauge implements StatisticsGauge {
+/** A number that goes up and down. */
+export class StatisticsGauge {
   readonly name: string;
   value = 0;
 
@@ -74,13 +25,20 @@ export class Gauge implements StatisticsGauge {
     this.name = name;
   }
 
+  /** Replaces the value. */
   set(value: number): void {
     this.value = value;
   }
 }
 
-/** A timer that tells its listeners of each duration. */
-export class Timer implements StatisticsTimer {
+/**
+ * Receives each recorded duration immediately; for sinks that build histograms or send durations
+ * one by one.
+ */
+export type TimerListener = (timer: StatisticsTimer, durationMs: number) => void;
+
+/** Durations in milliseconds, possibly with a fraction. */
+export class StatisticsTimer {
   readonly name: string;
   count = 0;
   sumMs = 0;
@@ -92,6 +50,7 @@ export class Timer implements StatisticsTimer {
     this.#listeners = listeners;
   }
 
+  /** Adds one duration. */
   record(durationMs: number): void {
     this.count += 1;
     this.sumMs += durationMs;
@@ -100,8 +59,14 @@ export class Timer implements StatisticsTimer {
   }
 }
 
-/** The counters of a rule, at zero. */
-export class RuleCounters implements RuleStatistics {
+/**
+ * The six counters of a rule, plain fields because every decision adds to two of them. Add with
+ * `+=` only.
+ */
+export class RuleStatistics {
+  /**
+   * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
+   */
   readonly prefix: string;
   totalHits = 0;
   overLimit = 0;

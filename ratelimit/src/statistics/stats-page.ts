@@ -1,5 +1,5 @@
-// What /stats prints: every counter, gauge and timer as it is now, sorted by name. It comes in
-// pieces, for there may be hundreds of thousands. Serving it is the debug transport's matter.
+// Writes the page /stats: every counter, gauge and timer, sorted by name, in pieces because there
+// may be hundreds of thousands.
 import { createTagger } from "./extra-tags.ts";
 import type { Pieces } from "./paced-response.ts";
 import { sortInSteps } from "./sorted-steps.ts";
@@ -8,10 +8,10 @@ import { RULE_STATISTICS, type StatisticsStore } from "./statistics-store.ts";
 /** Lines of one piece. */
 const PIECE_LINES = 500;
 
-/** EXTRA_TAGS, which stand in every name. */
+/** EXTRA_TAGS, which are part of every name. */
 type ExtraTags = ReadonlyMap<string, string>;
 
-/** A statistic as it is printed: its name, and a number or what is known of a timer. */
+/** A line of the page: a name with a number or a timer. */
 interface Line {
   readonly name: string;
   readonly value: number | { readonly count: number; readonly sumMs: number; readonly maxMs: number };
@@ -38,7 +38,7 @@ export function* writeStatisticsJson(store: StatisticsStore, extraTags: ExtraTag
   yield "}\n";
 }
 
-/** Every statistic, sorted by name. Names that tags made equal stand side by side. */
+/** Every statistic, sorted by name. */
 function* collectStatistics(store: StatisticsStore, extraTags: ExtraTags): Generator<undefined, readonly Line[]> {
   const tagged = createTagger(extraTags);
   const found: Line[] = [];

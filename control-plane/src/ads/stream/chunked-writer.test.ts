@@ -74,7 +74,7 @@ describe("chunkedWriter()", () => {
     call = new FakeCall({ stream });
   });
 
-  it("hands one message over in slices of the pieces themselves, one after the other, and tells when all are taken in", async () => {
+  it("hands one message over in slices of the pieces themselves, one after the other, and reports when all are taken in", async () => {
     chunkedWriter(call.asCall())([body, tail], written);
     expect([call.sendMetadata.mock.calls.length, stream.chunks.length]).toEqual([1, 1]);
     let taken = 0;

@@ -65,7 +65,7 @@ export type StreamKind = "aggregated" | "single-type";
 
 /** How a stream was opened. */
 export interface PodStreamOptions {
-  /** Tells clients which replica they talk to. */
+  /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly kind: StreamKind;
 }

@@ -84,7 +84,7 @@ describe("clientStatus()", () => {
     ]);
   });
 
-  it("tells node, type, time and the resource itself", () => {
+  it("reports node, type, time and the resource itself", () => {
     const [client] = ask([podOf({ sent: NOW, accepted: NOW })]).config;
     expect(client?.node).toMatchObject({
       id: "gateway/pod-7",
@@ -99,7 +99,7 @@ describe("clientStatus()", () => {
     expect(fromBinary(RateLimitConfigSchema, entry?.xdsConfig?.value ?? new Uint8Array()).domain).toBe("alpha");
   });
 
-  it("tells why a pod rejected, and what", () => {
+  it("reports why a pod rejected, and what", () => {
     const [entry] =
       ask([podOf({ sent: NOW, accepted: OLD, rejected: { ...NOW, message: "default/a: no" } })]).config[0]
         ?.genericXdsConfigs ?? [];
@@ -121,7 +121,7 @@ describe("clientStatus()", () => {
     ]);
   });
 
-  it("tells of a pod for which no snapshot is active", () => {
+  it("reports of a pod for which no snapshot is active", () => {
     const response = clientStatus(
       { pods: [podOf({})], snapshotFor: () => undefined },
       create(ClientStatusRequestSchema),

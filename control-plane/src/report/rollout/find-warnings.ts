@@ -1,6 +1,6 @@
 // Finds the fields of a resource that pods of envoyproxy/ratelimit ignore: they enforce its limits
 // without them. Pure.
-import { fieldPath } from "@weir/crds/rate-limit-config/translate";
+import { fieldPath } from "@weir/limits/model/field-path";
 import type {
   RateLimitConfig,
   RateLimitDescriptor,

@@ -41,7 +41,7 @@ function rejectedBy(publisher: PublisherState, serves: "present" | "last-good" |
 }
 
 describe("reportRollout()", () => {
-  it("tells what is served, and which pod has accepted which version", () => {
+  it("reports what is served, and which pod has accepted which version", () => {
     expect(reportOf(ONE, [podOf({ sent: EVENT, accepted: EVENT })])).toEqual({
       replica: "replica-1",
       instance: "process-1",
@@ -170,7 +170,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("tells of refused resources with their domain, reason and problems", () => {
+  it("reports of refused resources with their domain, reason and problems", () => {
     const publisher = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "alpha" }),
@@ -220,7 +220,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("tells of the last good form of a resource why it is one, also when its file does not parse, and of no other file's problems", () => {
+  it("reports of the last good form of a resource why it is one, also when its file does not parse, and of no other file's problems", () => {
     const memory = new ManifestStore();
     const look = (files: Readonly<Record<string, string>>): SourceState =>
       memory.update(new Map(Object.entries(files).map(([path, text]) => [path, { kind: "text", text }] as const)));

@@ -59,7 +59,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
       error: publisher.sourceError ?? problem ?? null,
       syncedAt: syncedMs === undefined ? null : formatTime(syncedMs),
     },
-    fleets: fleets.map((standing) => reportFleet(standing, publishedMs.get(standing.fleet))),
+    fleets: fleets.map((status) => reportFleet(status, publishedMs.get(status.fleet))),
     resources,
     refusals: reportRefusals(refusals, new Set(resources.map(({ resource }) => resource)), filter),
     pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),

@@ -64,7 +64,7 @@ describe("RolloutFeed", () => {
     vi.useRealTimers();
   });
 
-  it("tells the state immediately, and a change after quiet immediately", async () => {
+  it("reports the state immediately, and a change after quiet immediately", async () => {
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(0);
     expect(watcher.pods).toEqual([0]);
@@ -74,7 +74,7 @@ describe("RolloutFeed", () => {
     expect(watcher.pods).toEqual([0, 1]);
   });
 
-  it("tells changes that come close together once, and the last one in the end", async () => {
+  it("reports changes that come close together once, and the last one in the end", async () => {
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(1000);
     for (let count = 1; count <= 50; count += 1) {
@@ -96,7 +96,7 @@ describe("RolloutFeed", () => {
     expect(watcher.pods).toEqual([0]);
   });
 
-  it("tells the state again when nothing has changed for 25 s, so that proxies do not take the stream for dead", async () => {
+  it("reports the state again when nothing has changed for 25 s, so that proxies do not take the stream for dead", async () => {
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(25_000);
     expect(watcher.pods).toEqual([0]);
@@ -173,7 +173,7 @@ describe("RolloutFeed", () => {
     crowded.stop();
   });
 
-  it("tells one who comes the state immediately, even when it is not time to look for the others", async () => {
+  it("reports one who comes the state immediately, even when it is not time to look for the others", async () => {
     reportTakesMs = 400;
     const first = new Watcher(feed, { namespace: "first" });
     await vi.advanceTimersByTimeAsync(1000);

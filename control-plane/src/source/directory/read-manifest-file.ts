@@ -5,9 +5,9 @@ import { basename } from "node:path";
 
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
-import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest";
-import { readManifests } from "@weir/crds/rate-limit-config/manifest";
-import { TEXT_MAX_BYTES } from "@weir/crds/rate-limit-config/yaml-documents";
+import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest/manifest";
+import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
+import { TEXT_MAX_BYTES } from "@weir/limits/go-yaml/json-documents";
 
 import type { Place, SourceRefusal, SourceResource } from "../source.ts";
 import { resourceKey } from "../source.ts";

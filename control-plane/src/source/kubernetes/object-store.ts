@@ -3,9 +3,10 @@
 import { hash } from "node:crypto";
 
 import { describeError } from "@weir/common/errors/service-error";
-import { excerpt } from "@weir/crds/rate-limit-config/excerpt";
-import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema";
-import { fieldPath, modelOfResource } from "@weir/crds/rate-limit-config/translate";
+import { excerpt } from "@weir/limits/go-yaml/excerpt";
+import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import { fieldPath } from "@weir/limits/model/field-path";
+import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
 import { findProblems } from "@weir/limits/validate/validate";
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";

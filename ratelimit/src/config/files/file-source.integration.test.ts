@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import type { ConfigSource } from "../config-source.ts";
 import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
-import { createFileSource, type FileSourceOptions } from "./file-source.ts";
+import { FileSource, type FileSourceOptions } from "./file-source.ts";
 
 const silent: Log = createLog({ level: "error", format: "json", write: () => undefined });
 
@@ -47,7 +47,7 @@ async function start(options: Partial<FileSourceOptions>): Promise<void> {
     ignoreDotFiles: false,
     watchRoot: false,
   };
-  source = createFileSource({ listener, log }, { ...defaults, ...options });
+  source = new FileSource({ listener, log }, { ...defaults, ...options });
   await source.start();
 }
 
@@ -81,7 +81,7 @@ describeConfigSource("a watched directory (RUNTIME_WATCH_ROOT=false)", async (su
   const folder = await mkdtemp(join(tmpdir(), "weir-files-"));
   let version = 0;
   return {
-    source: createFileSource(
+    source: new FileSource(
       { listener: suiteListener, log: silent },
       { root: folder, subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: false },
     ),
@@ -115,7 +115,7 @@ describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteLis
     await rename(join(folder, "next"), join(folder, "current"));
   };
   return {
-    source: createFileSource(
+    source: new FileSource(
       { listener: suiteListener, log: silent },
       {
         root: join(folder, "current"),
@@ -131,7 +131,7 @@ describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteLis
   };
 });
 
-describe("createFileSource", () => {
+describe("FileSource", () => {
   it.each([{ watchRoot: true }, { watchRoot: false }])(
     "brings no half of a change while the root is swapped again and again (watchRoot $watchRoot)",
     async ({ watchRoot }) => {
@@ -182,7 +182,7 @@ describe("createFileSource", () => {
     await listener.until(() => listener.domains().includes("d"));
     expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
       {
-        "@message": "not a rule file, skipped",
+        "@message": "Skipped an entry that is not a rule file",
         path: join(base, "root/config/notes.txt"),
         reason: "its name ends in neither .yaml nor .yml",
       },
@@ -307,7 +307,7 @@ describe("createFileSource", () => {
     await start({ pollIntervalMs: 20 });
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(listener.errors).toEqual([
-      `Cannot read the rule files in ${join(base, "root/config")}: there is no such folder; ` +
+      `Cannot read the rule files in ${join(base, "root/config")}: the folder does not exist; ` +
         "RUNTIME_ROOT, RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY say where they are",
     ]);
     await write("root/config/a.yaml", rules("a"));
@@ -372,9 +372,9 @@ describe("createFileSource", () => {
     await listener.until(() => listener.domains().join() === "a2");
     expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
       {
-        "@message": "not a rule file, skipped",
+        "@message": "Skipped an entry that is not a rule file",
         path: join(base, "root/config/b.yaml"),
-        reason: "it is a link that leads nowhere",
+        reason: "it is a link without a target",
       },
     ]);
   });
@@ -395,14 +395,14 @@ describe("createFileSource", () => {
       .filter((line) => line["level"] === "warning")
       .map((line) => `${String(line["path"]).slice(join(base, "root/config/").length)}: ${String(line["reason"])}`);
     expect(told.sort()).toEqual([
-      "away: it is a link that leads nowhere",
-      "circle: it is a link that leads nowhere",
+      "away: it is a link without a target",
+      "circle: it is a link without a target",
       "here: it is a link to a folder",
-      "late.yaml: it is a link that leads nowhere",
+      "late.yaml: it is a link without a target",
     ]);
   });
 
-  it("a link that appears and leads nowhere is told although there is nothing to load", async () => {
+  it("a link that appears without a target is logged although there is nothing to load", async () => {
     await write("root/config/a.yaml", rules("a"));
     await start({});
     await symlink("missing", join(base, "root/config/away"));
@@ -410,15 +410,15 @@ describe("createFileSource", () => {
     expect(listener.accepted).toEqual(["a"]);
   });
 
-  it("what stands beside the folder of rule files is told when the root is watched, because the reference reads it", async () => {
+  it("what is next to the folder of rule files is logged when the root is watched, because envoyproxy/ratelimit reads it", async () => {
     await write("root/config/a.yaml", rules("a"));
     await write("root/config.yaml", rules("b"));
     await write("root/config.d/c.yaml", rules("c"));
     await start({ watchRoot: true });
     expect(listener.domains()).toEqual(["a"]);
     expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
-      { path: join(base, "root/config.d"), reason: `it stands beside ${join(base, "root/config")}, not in it` },
-      { path: join(base, "root/config.yaml"), reason: `it stands beside ${join(base, "root/config")}, not in it` },
+      { path: join(base, "root/config.d"), reason: `it is next to ${join(base, "root/config")}, not in it` },
+      { path: join(base, "root/config.yaml"), reason: `it is next to ${join(base, "root/config")}, not in it` },
     ]);
   });
 

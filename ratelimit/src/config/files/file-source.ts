@@ -1,6 +1,5 @@
-// Rule files as a source of configuration. Level-triggered: whatever wakes it (an event, a tick,
-// SIGHUP), it compares the state of the directory with the state last loaded, and loads everything
-// again when they differ. What a file says is rule-file.ts.
+// The rule files of a directory as a source of configuration. Level-triggered: an event, a tick or SIGHUP makes it compare
+// the directory with what was last loaded, and load everything again when they differ.
 import { readFile } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 
@@ -8,32 +7,24 @@ import { createFolderWatch, type FolderWatch } from "@weir/common/files/folder-w
 import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
+import type { SourceLocation } from "@weir/limits/go-yaml/node";
+import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES, type RuleFileResult } from "@weir/limits/rule-file/rule-file";
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import {
-  type DirectoryState,
-  readRuleDirectory,
-  ruleFolder,
-  type RuleDirectoryOptions,
-  type RuleFileEntry,
-} from "./rule-directory.ts";
-import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES, type RuleFileResult } from "./rule-file.ts";
+import { type DirectoryState, readRuleDirectory, ruleFolder, type RuleDirectoryOptions } from "./rule-directory.ts";
 
 /**
- * How often the directory is looked at when no event came, in milliseconds: events get lost on
- * network mounts and when a watch has to be renewed.
+ * Interval of polling, in milliseconds: events get lost on network mounts and when a watch has to
+ * be renewed.
  */
 const POLL_INTERVAL_MS = 2000;
 
-/**
- * How long after an event the directory is looked at, in milliseconds: whoever writes one file
- * often writes the next.
- */
+/** Delay after an event, in milliseconds: a program that writes one file often writes the next. */
 const SETTLE_MS = 50;
 
-/** Most skipped entries that are remembered as already told. */
-const TOLD_MAX = 1000;
+/** Most skipped entries that are remembered as already logged. */
+const LOGGED_MAX = 1000;
 
 /** What the source needs. */
 export interface FileSourceDeps {
@@ -47,37 +38,29 @@ export interface FileSourceOptions extends RuleDirectoryOptions {
   readonly pollIntervalMs?: number;
 }
 
-/** The rule files of a directory. */
-export function createFileSource(deps: FileSourceDeps, options: FileSourceOptions): ConfigSource {
-  return new FileSource(deps, options);
-}
+type ParsedFile = Extract<RuleFileResult, { ok: true }> & { readonly path: string };
 
-type ParsedFile = Extract<RuleFileResult, { ok: true }> & RuleFileEntry;
-
-/** Why nothing could be loaded, with the place. */
-interface Refusal {
+/** Why a directory cannot be loaded, with the file and the place in it. */
+interface Rejection {
   readonly error: ConfigError;
   readonly file?: string;
-  readonly line?: number | undefined;
-  readonly column?: number | undefined;
+  readonly at?: SourceLocation | undefined;
 }
 
-class FileSource implements ConfigSource {
+/** The rule files of a directory. */
+export class FileSource implements ConfigSource {
   readonly name = "configuration files";
   readonly #deps: FileSourceDeps;
   readonly #options: FileSourceOptions;
   readonly #watch: FolderWatch;
   /** Fingerprint of the state that was last loaded, well or badly; undefined asks for a load. */
   #loaded: string | undefined;
-  /**
-   * The last message about a directory that cannot be read, so that it is told once and not at
-   * every tick.
-   */
+  /** Why the directory could not be read the last time, to log it once and not at every tick. */
   #unreadable: string | undefined;
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   #pollTimer: NodeJS.Timeout | undefined;
   #settleTimer: NodeJS.Timeout | undefined;
-  /** The look that is going on. */
+  /** The look that is under way. */
   #looking: Promise<void> | undefined;
   #isLookDue = false;
   #isStopped = false;
@@ -105,7 +88,7 @@ class FileSource implements ConfigSource {
   reload(): void {
     this.#loaded = undefined;
     this.#unreadable = undefined;
-    this.#told.clear();
+    this.#logged.clear();
     this.#lookSoon();
   }
 
@@ -115,7 +98,7 @@ class FileSource implements ConfigSource {
   }
 
   /**
-   * Looks now, or once more after the look that is going on: an event during a look may be about
+   * Looks now, or once more after the look that is under way: an event during a look may be about
    * what it has already seen.
    */
   #lookSoon(): void {
@@ -156,54 +139,70 @@ class FileSource implements ConfigSource {
       return;
     }
     this.#loaded = state.fingerprint;
-    this.#offer(files);
+    this.#apply(files);
   }
 
   /**
-   * Whether the directory is as it was when it was looked at, so that what was read since belongs
-   * together: a link that is swapped meanwhile makes a list of files that are gone, or files of two
-   * versions. What changes after this makes an event.
+   * Whether the directory has not changed since it was looked at, so that what was read since
+   * belongs together: a link that is swapped meanwhile gives a list of files that are gone, or files
+   * of two versions. What changes after this makes an event.
    */
   async #isStill({ fingerprint, content }: DirectoryState): Promise<boolean> {
     try {
       const now = await readRuleDirectory(this.#options);
       return now.fingerprint === fingerprint && now.content === content;
     } catch {
-      return false; // The next look tells why it cannot be read.
+      return false; // The next look reports why it cannot be read.
     }
   }
 
   /**
-   * Every file of the state, the first refusal in their order, or "changed" when the state is
+   * Every file of the state, the first rejection in their order, or "changed" when the state is
    * already another.
    */
-  async #read(state: DirectoryState): Promise<readonly ParsedFile[] | Refusal | "changed"> {
+  async #read(state: DirectoryState): Promise<readonly ParsedFile[] | Rejection | "changed"> {
     const files: ParsedFile[] = [];
-    for (const entry of state.files) {
-      if (entry.sizeBytes > RULE_FILE_MAX_BYTES) return tooLarge(entry);
+    for (const { path, name, sizeBytes } of state.files) {
+      const reject = (message: string, at?: SourceLocation): Rejection => ({
+        error: new ConfigError("CONFIG_INVALID", message),
+        file: path,
+        at,
+      });
+      if (sizeBytes > RULE_FILE_MAX_BYTES) {
+        const excess = `it is larger than ${RULE_FILE_MAX_BYTES} bytes, current size is ${sizeBytes}`;
+        return reject(`${name}: error loading config file: ${excess}`);
+      }
       let text: string;
       try {
-        text = decode(await readFile(entry.path));
+        text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await readFile(path));
       } catch (cause) {
         if (isGone(cause)) return "changed";
-        return cause instanceof TypeError ? notText(entry) : unreadable(entry, cause);
+        if (cause instanceof TypeError) return reject(`${name}: error loading config file: yaml: invalid UTF-8`);
+        const message = `Cannot read the rule file ${path}: ${describeError(cause)}`;
+        return { error: new ConfigError("CONFIG_SOURCE_UNAVAILABLE", message, { cause }), file: path };
       }
-      const result = await inTurns(parseRuleFileInSteps(entry.name, text));
-      if (!result.ok) return { error: result.error, file: entry.path, line: result.line, column: result.column };
-      files.push({ ...entry, ...result });
+      const result = await inTurns(parseRuleFileInSteps(name, text));
+      if (!result.ok) return reject(result.message, result.at);
+      files.push({ path, ...result });
     }
     return files;
   }
 
-  #offer(files: readonly ParsedFile[] | Refusal): void {
+  #apply(files: readonly ParsedFile[] | Rejection): void {
     if ("error" in files) {
       this.#deps.listener.reject(files.error);
-      this.#logRefusal(files);
+      this.#logRejection(files);
       return;
     }
     const error = this.#deps.listener.apply(files.map((file) => file.model));
     if (error !== undefined) {
-      this.#logRefusal(locateProblem(error, files));
+      const { problem } = error;
+      const file = files[problem?.config ?? -1];
+      this.#logRejection(
+        file === undefined || problem === undefined
+          ? { error }
+          : { error, file: file.path, at: file.locationOf(problem.path) },
+      );
       return;
     }
     this.#deps.log.info("Successfully loaded new configuration", {
@@ -212,31 +211,31 @@ class FileSource implements ConfigSource {
     });
   }
 
-  #logRefusal({ error, file, line, column }: Refusal): void {
-    this.#deps.log.error("Error loading new configuration, what was in force stays", {
+  #logRejection({ error, file, at }: Rejection): void {
+    this.#deps.log.error("Error loading new configuration, keeping the active rules", {
       error: describeError(error),
       file,
-      line,
-      column,
+      line: at?.line,
+      column: at?.column,
     });
   }
 
   #reportUnreadable(cause: unknown): void {
-    const reason = isGone(cause) ? "there is no such folder" : describeError(cause);
+    const reason = isGone(cause) ? "the folder does not exist" : describeError(cause);
     if (reason === this.#unreadable) return;
     this.#unreadable = reason;
     this.#loaded = undefined; // When it is back it is loaded, even if it looks as before.
     const message = `Cannot read the rule files in ${ruleFolder(this.#options)}: ${reason}; RUNTIME_ROOT, RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY say where they are`;
     const error = new ConfigError("CONFIG_SOURCE_UNAVAILABLE", message);
     this.#deps.listener.reject(error);
-    this.#deps.log.error("Error loading new configuration, what was in force stays", { error });
+    this.#deps.log.error("Error loading new configuration, keeping the active rules", { error });
   }
 
   #reportSkipped(state: DirectoryState): void {
     for (const [path, reason] of state.skipped) {
-      if (this.#told.has(path) || this.#told.size >= TOLD_MAX) continue;
-      this.#told.add(path);
-      this.#deps.log.warn("not a rule file, skipped", { path, reason });
+      if (this.#logged.has(path) || this.#logged.size >= LOGGED_MAX) continue;
+      this.#logged.add(path);
+      this.#deps.log.warn("Skipped an entry that is not a rule file", { path, reason });
     }
   }
 }
@@ -250,35 +249,6 @@ async function inTurns<Result>(steps: Generator<void, Result>): Promise<Result> 
   }
 }
 
-/** Throws a TypeError when the bytes are no UTF-8. */
-function decode(bytes: Buffer): string {
-  return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-}
-
-function notText(entry: RuleFileEntry): Refusal {
-  return {
-    error: new ConfigError("CONFIG_INVALID", `${entry.name}: error loading config file: yaml: invalid UTF-8`),
-    file: entry.path,
-  };
-}
-
-function tooLarge(entry: RuleFileEntry): Refusal {
-  const message = `${entry.name}: error loading config file: it is larger than ${RULE_FILE_MAX_BYTES} bytes, current size is ${entry.sizeBytes}`;
-  return { error: new ConfigError("CONFIG_INVALID", message), file: entry.path };
-}
-
-function unreadable(entry: RuleFileEntry, cause: unknown): Refusal {
-  const message = `Cannot read the rule file ${entry.path}: ${describeError(cause)}`;
-  return { error: new ConfigError("CONFIG_SOURCE_UNAVAILABLE", message, { cause }), file: entry.path };
-}
-
 function isGone(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
-}
-
-/** The place of a problem that was found between or in the models. */
-function locateProblem(error: ConfigError, files: readonly ParsedFile[]): Refusal {
-  const file = files[error.problem?.config ?? -1];
-  if (file === undefined || error.problem === undefined) return { error };
-  return { error, file: file.path, ...file.positionOf(error.problem.path) };
 }

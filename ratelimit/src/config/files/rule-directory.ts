@@ -1,13 +1,12 @@
-// The directory of rule files: which files belong to a load, under which names, and a fingerprint
-// that tells whether there is something new to load. It reads no file's content and watches
-// nothing.
+// Lists the rule files of a directory with their names, and a fingerprint that shows whether there is something new to
+// load. Reads no file's content and watches nothing.
 import type { BigIntStats } from "node:fs";
 import { lstat, readdir, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 
 import { errorCode } from "@weir/common/errors/error-code";
 
-/** Most entries that are looked at; a directory with more is not one of rule files. */
+/** Most entries; a directory with more is not one of rule files. */
 const ENTRIES_MAX = 10_000;
 
 /**
@@ -41,7 +40,7 @@ export interface RuleFileEntry {
   readonly path: string;
   readonly sizeBytes: number;
   /**
-   * How errors call it: its path with dots for slashes, from below root and subdirectory when the
+   * Its name in errors: its path with dots for slashes, from below root and subdirectory when the
    * root is watched, else from the folder of the files.
    */
   readonly name: string;
@@ -53,10 +52,7 @@ export interface DirectoryState {
   readonly files: readonly RuleFileEntry[];
   /** Folders in which a change can matter, the folder above the root included. */
   readonly folders: readonly string[];
-  /**
-   * Entries that look as if somebody expected them to be read, each with the reason why they are
-   * not.
-   */
+  /** Entries that an operator may expect to be read, each with the reason why they are not. */
   readonly skipped: ReadonlyMap<string, string>;
   /** Equal fingerprints: nothing happened that asks for a load. */
   readonly fingerprint: string;
@@ -166,23 +162,20 @@ class Scan {
     }
   }
 
-  /**
-   * The reference reads `config.d/` and `config.yaml` along with `config/` when it watches the
-   * root.
-   */
+  /** envoyproxy/ratelimit reads `config.d/` and `config.yaml` along with `config/` when it watches the root. */
   async noteSiblings(): Promise<void> {
     const folder = ruleFolder(this.#options);
-    const names = await readdir(dirname(folder)).catch(() => []); // Nobody needs what is there.
+    const names = await readdir(dirname(folder)).catch(() => []); // Not needed.
     for (const name of names) {
       if (name.startsWith(`${basename(folder)}.`))
-        this.skipped.set(join(dirname(folder), name), `it stands beside ${folder}, not in it`);
+        this.skipped.set(join(dirname(folder), name), `it is next to ${folder}, not in it`);
     }
   }
 
   async #visit(path: string): Promise<void> {
     const found = await statOf(path);
     if (found === undefined) {
-      if (await isLink(path)) this.skipped.set(path, "it is a link that leads nowhere");
+      if (await isLink(path)) this.skipped.set(path, "it is a link without a target");
     } else if (found.isDirectory()) await this.#visitFolder(path);
     else if (!found.isFile()) this.skipped.set(path, "it is neither a file nor a folder");
     else if (!RULE_FILE.test(path)) this.skipped.set(path, "its name ends in neither .yaml nor .yml");
@@ -190,8 +183,8 @@ class Scan {
   }
 
   async #visitFolder(path: string): Promise<void> {
-    // Following links to folders could go round in circles; but a folder of a mounted ConfigMap is
-    // one, and its target is passed over by its name.
+    // Following links to folders could go round in circles. A folder of a mounted ConfigMap is a
+    // link, too, whose target is skipped by its name.
     const target = await readlink(path).catch(() => undefined);
     if (target === undefined || target.startsWith(`${CONFIG_MAP_LINK}${sep}`)) await this.walk(path);
     else this.skipped.set(path, "it is a link to a folder");
@@ -207,8 +200,8 @@ async function statOf(path: string): Promise<BigIntStats | undefined> {
   try {
     return await stat(path, { bigint: true });
   } catch (error) {
-    // Gone since the folder was listed, or a link to nothing or to itself: the next look tells what
-    // became of it.
+    // Gone since the folder was listed, or a link to nothing or to itself: the next look finds
+    // its result.
     if (["ENOENT", "ELOOP"].includes(errorCode(error) ?? "")) return undefined;
     throw error;
   }

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { compileRules } from "@weir/limits/rules/compile";
 import { attachKeys } from "@weir/limits/rules/configuration.suite";
 import { createRandom, mutate, randomBytes } from "../mutation.suite.ts";
-import { parseRuleFile } from "./rule-file.ts";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
 const INPUTS = 30_000;
 
@@ -97,21 +97,21 @@ describe("parseRuleFile", () => {
 function readAll(text: string): "good" | "refused" | "invalid" {
   const file = parseRuleFile("f.yaml", text);
   if (!file.ok) {
-    if (file.error.code !== "CONFIG_INVALID" || !file.error.message.startsWith("f.yaml: ")) throw file.error;
-    checkPlace(file.line, file.column);
+    if (!file.message.startsWith("f.yaml: ")) throw new Error(file.message);
+    checkLocation(file.at?.line, file.at?.column);
     return "refused";
   }
   const [problem] = findSetProblems([file.model], { mergeDomains: false });
   if (problem !== undefined) {
-    const { line, column } = file.positionOf(problem.path);
-    checkPlace(line, column);
+    const { line, column } = file.locationOf(problem.path);
+    checkLocation(line, column);
     return "invalid";
   }
   compileRules([file.model], attachKeys).dump();
   return "good";
 }
 
-function checkPlace(line: number | undefined, column: number | undefined): void {
+function checkLocation(line: number | undefined, column: number | undefined): void {
   if (line === undefined || column === undefined || !(line >= 1) || !(column >= 1))
     throw new Error(`at ${line}:${column}`);
 }

@@ -1,5 +1,4 @@
-// One connection to the configuration server with one stream on it. It moves messages; what they
-// mean is ads-client-state.ts, what follows an end is xds-source.ts.
+// One connection to the configuration server with one ADS stream on it.
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   type ChannelOptions,
@@ -21,23 +20,22 @@ import { StatusSchema } from "@weir/proto/generated/google/rpc/status_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { RequestContent } from "./ads-client-state.ts";
+import type { RequestContent } from "./ads-messages.ts";
 import { callReason } from "@weir/common/grpc/call-reason";
 import { openTlsChannel, type TlsChannel } from "@weir/common/grpc/tls-channel";
 import type { XdsOptions } from "./xds-options.ts";
 
-/** The status code in a rejection: INVALID_ARGUMENT. */
-const REJECTION_CODE = 3;
+/** The status code of a NACK: INVALID_ARGUMENT. */
+const NACK_CODE = 3;
 
 /**
- * How long a server may be silent before it is pinged, and then may take to answer, in
- * milliseconds. Go servers end connections that ping more often than every five minutes.
+ * Silence of a server before a ping, and the longest wait for its answer, in milliseconds. Go
+ * servers end connections that ping more often than every five minutes.
  */
 const KEEPALIVE = { timeMs: 310_000, timeoutMs: 20_000 };
 
 /**
- * How long a connection may take until the server speaks HTTP/2, in milliseconds: gRPC's own
- * minimum. grpc-js waits for ever.
+ * Longest wait for a connection, in milliseconds: gRPC's own minimum. grpc-js waits indefinitely.
  */
 const CONNECT_TIMEOUT_MS = 20_000;
 
@@ -45,41 +43,27 @@ const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 
 const PLAIN_TEXT: TlsChannel = { credentials: credentials.createInsecure(), options: {} };
 
-/** Hears what happens on a stream. */
+/** Receives the events of a stream. */
 export interface AdsStreamListener {
-  /** The connection stands. Not called for a connection that fails. */
+  /** The connection is open. Not called for a connection that fails. */
   connected(): void;
   /** A response arrived. */
   received(response: DiscoveryResponse): void;
-  /** The stream is over, exactly once, unless it was closed from here. */
+  /** The stream ended; called once, and not after `close`. */
   ended(reason: string): void;
-}
-
-/** A stream. */
-export interface AdsStream {
-  /** Sends a request. */
-  send(content: RequestContent): void;
-  /** Ends stream and connection; the listener hears nothing more. */
-  close(): void;
 }
 
 type Call = ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
-/**
- * Connects, sends `first` and goes on until the stream ends. Fails with TLS_FILE_INVALID when the
- * files are not usable.
- */
-export function openAdsStream(options: XdsOptions, first: RequestContent, listener: AdsStreamListener): AdsStream {
-  return new GrpcAdsStream(options, first, listener);
-}
-
-class GrpcAdsStream implements AdsStream {
+/** A stream. */
+export class AdsStream {
   readonly #client: Client;
   readonly #call: Call;
   readonly #node: Node;
   readonly #connectTimeoutMs: number;
   #listener: AdsStreamListener | undefined;
 
+  /** Connects and sends `first`. Fails with TLS_FILE_INVALID when the files are invalid. */
   constructor(options: XdsOptions, first: RequestContent, listener: AdsStreamListener) {
     this.#listener = listener;
     this.#connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
@@ -91,13 +75,14 @@ class GrpcAdsStream implements AdsStream {
       serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
     this.#call.on("data", (response: DiscoveryResponse) => this.#listener?.received(response));
-    // After an error comes no "end" that matters: the first of the two ends the stream.
+    // The first of "error" and "end" ends the stream.
     this.#call.on("error", (error: ServiceError) => this.#end(reasonOf(error)));
     this.#call.on("end", () => this.#end("the server ended the stream"));
     this.#watchConnection();
     this.send(first);
   }
 
+  /** Sends a request. */
   send({ versionInfo, responseNonce, errorMessage }: RequestContent): void {
     const request = create(DiscoveryRequestSchema, {
       versionInfo,
@@ -106,10 +91,11 @@ class GrpcAdsStream implements AdsStream {
       typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
     });
     if (errorMessage !== undefined)
-      request.errorDetail = create(StatusSchema, { code: REJECTION_CODE, message: errorMessage });
+      request.errorDetail = create(StatusSchema, { code: NACK_CODE, message: errorMessage });
     this.#call.write(request);
   }
 
+  /** Ends stream and connection; the listener is not called any more. */
   close(): void {
     this.#listener = undefined;
     this.#call.cancel();
@@ -120,7 +106,7 @@ class GrpcAdsStream implements AdsStream {
     const timeoutMs = this.#connectTimeoutMs;
     this.#client.waitForReady(Date.now() + timeoutMs, (error) => {
       if (error === undefined) this.#listener?.connected();
-      // A refused connection has ended the stream already, and with that nobody listens.
+      // A refused connection has ended the stream already; then there is no listener.
       else this.#end(`no connection within ${timeoutMs} ms`);
     });
   }
@@ -132,12 +118,12 @@ class GrpcAdsStream implements AdsStream {
   }
 }
 
-/** The reason, and which setting helps where one does. */
+/** The reason, with the setting that helps, if any. */
 function reasonOf(error: ServiceError): string {
   const reason = callReason(error);
   if (error.code === status.RESOURCE_EXHAUSTED && error.details.includes("larger than max"))
     return `${reason}; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit`;
-  // What a server without TLS sends is no TLS record.
+  // OpenSSL's error for the bytes of a server without TLS.
   if (error.details.includes("wrong version number"))
     return `${reason}; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS`;
   return reason;
@@ -158,7 +144,7 @@ function channelOptions({ messageMaxBytes, keepalive = KEEPALIVE }: XdsOptions):
     "grpc.max_receive_message_length": messageMaxBytes ?? MESSAGE_MAX_BYTES,
     "grpc.keepalive_time_ms": keepalive.timeMs,
     "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
-    "grpc.use_local_subchannel_pool": 1, // Each connection is a new one, with the TLS files as they are now.
+    "grpc.use_local_subchannel_pool": 1, // Each connection is new and reads the TLS files again.
     "grpc.enable_channelz": 0,
   };
 }

@@ -63,9 +63,9 @@ export class GoControlPlane {
     this.#child = child;
     createInterface(child.stdout).on("line", (line) => {
       this.events.push(JSON.parse(line) as ServerEvent);
-      this.#tell();
+      this.#notify();
     });
-    child.on("exit", () => this.#tell());
+    child.on("exit", () => this.#notify());
   }
 
   /** Starts it and waits until it listens. */
@@ -130,7 +130,7 @@ export class GoControlPlane {
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers<void>();
     resolve();

@@ -12,7 +12,7 @@ import { RecordingListener } from "../config-source.suite.ts";
 import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
 import { RawAdsServer, type RawStream, responseFrame } from "./raw-ads-server.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
-import { createXdsSource } from "./xds-source.ts";
+import { XdsSource } from "./xds-source.ts";
 
 /** How a connection ends. */
 const ENDS: readonly (readonly [string, (stream: RawStream) => void])[] = [
@@ -75,7 +75,7 @@ const POINTS: readonly (readonly [string, (stream: RawStream) => Promise<void>])
   ],
 ];
 
-describe("createXdsSource", () => {
+describe("XdsSource", () => {
   let source: ConfigSource | undefined;
   let listener: RecordingListener;
   let lines: Record<string, unknown>[];
@@ -99,7 +99,7 @@ describe("createXdsSource", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    source = createXdsSource(
+    source = new XdsSource(
       { listener, random: () => 0, log },
       {
         serverUrl: `127.0.0.1:${port}`,
@@ -124,7 +124,7 @@ describe("createXdsSource", () => {
   }
 
   describe.each(ENDS)("when %s", (_end, end) => {
-    it.each(POINTS)("the client comes back with the version in force, %s", async (_point, reach) => {
+    it.each(POINTS)("the client reconnects with the active version, %s", async (_point, reach) => {
       const server = await RawAdsServer.open(async (stream, number) => {
         if (number === 0) {
           await reach(stream);
@@ -151,7 +151,7 @@ describe("createXdsSource", () => {
     });
   });
 
-  it("a proxy's page instead of gRPC is told in words, and the client tries on", async () => {
+  it("the page of a proxy instead of gRPC is logged, and the client retries", async () => {
     const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
       await heard(1);
       if (number === 0) {
@@ -200,12 +200,12 @@ describe("createXdsSource", () => {
     for (const side of sides) side.unpipe().pause(); // Open at both ends, and nothing gets through.
     await listener.until(() => listener.domains().join() === "b");
     expect(lines.find((line) => line["level"] === "warning")).toMatchObject({
-      "@message": "lost the configuration server, retrying",
+      "@message": "Lost the configuration server, retrying",
     });
     expect(server.streams.at(-1)?.requests[0]).toMatchObject({ versionInfo: "v1", responseNonce: "" });
   });
 
-  it("a message that claims more than it may is refused before it comes", async () => {
+  it("a message whose length exceeds the limit is rejected before it arrives", async () => {
     const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
       await heard(1);
       respond();
@@ -221,7 +221,7 @@ describe("createXdsSource", () => {
     );
   });
 
-  it("a flood of responses is taken in order and each is acknowledged", async () => {
+  it("a flood of responses is applied in order and each is ACKed", async () => {
     const server = await openFake();
     server.publish("v0", [rateLimitConfig("d0")]);
     await start(server.port);
@@ -233,7 +233,7 @@ describe("createXdsSource", () => {
     expect(server.violations).toEqual([]);
   });
 
-  it("a flood of bad responses is neither answered nor logged one by one, and the next good one is taken at once", async () => {
+  it("a flood of invalid responses is neither NACKed nor logged one by one, and the next valid one is applied immediately", async () => {
     const server = await openFake();
     server.mayLeaveUnanswered = true;
     server.publish("v0", [rateLimitConfig("good")]);
@@ -251,7 +251,7 @@ describe("createXdsSource", () => {
     expect(server.violations).toEqual([]);
   });
 
-  it("a response that comes twice is put in force and acknowledged twice", async () => {
+  it("a response that comes twice is applied and ACKed twice", async () => {
     const server = await openFake();
     server.publish("v1", [rateLimitConfig("a")]);
     await start(server.port);
@@ -263,7 +263,7 @@ describe("createXdsSource", () => {
     expect(server.violations).toEqual([]);
   });
 
-  it("an empty set is put in force and acknowledged", async () => {
+  it("an empty set is applied and ACKed", async () => {
     const server = await openFake();
     server.publish("v1", [rateLimitConfig("a")]);
     await start(server.port);
@@ -324,7 +324,7 @@ describe("createXdsSource", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    source = createXdsSource(
+    source = new XdsSource(
       { listener, random: () => random, log },
       {
         serverUrl: `127.0.0.1:${server.port}`,

@@ -1,7 +1,8 @@
-// Settings of the xDS client, as the rest of the process hands them over.
+// Options of the xDS client.
+import type { BackoffOptions } from "@weir/common/backoff/backoff";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
-/** How to reach the server and how to come back to it. */
+/** Options of the connections to the server. */
 export interface XdsOptions {
   /** CONFIG_GRPC_XDS_SERVER_URL: host:port. */
   readonly serverUrl: string;
@@ -9,26 +10,23 @@ export interface XdsOptions {
   readonly nodeId: string;
   /** CONFIG_GRPC_XDS_NODE_METADATA. */
   readonly nodeMetadata: ReadonlyMap<string, string>;
-  /** CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS; may hold secrets, so they are never logged. */
+  /** CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS; may contain secrets, never logged. */
   readonly headers: ReadonlyMap<string, string>;
   /** CONFIG_GRPC_XDS_SERVER_USE_TLS with its files; undefined = plain text. */
   readonly tls: XdsTlsOptions | undefined;
   /** XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES; undefined = the 4 MiB of gRPC. */
   readonly messageMaxBytes: number | undefined;
   /**
-   * CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: first wait after a connection that could not be
-   * made, in milliseconds.
+   * CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: first wait after a failed connection, in
+   * milliseconds.
    */
   readonly connectRetryMs: number;
-  /** For tests: how long a connection may take, in milliseconds, instead of CONNECT_TIMEOUT_MS. */
+  /** For tests: longest wait for a connection, in milliseconds, instead of CONNECT_TIMEOUT_MS. */
   readonly connectTimeoutMs?: number;
-  /**
-   * For tests: how long a server may be silent before it is pinged, and may then take to answer,
-   * instead of KEEPALIVE.
-   */
+  /** For tests: silence before a ping, and longest wait for its answer, instead of KEEPALIVE. */
   readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
-  /** XDS_CLIENT_BACKOFF_*: waits after a stream that broke. */
-  readonly backoff: XdsBackoffOptions;
+  /** XDS_CLIENT_BACKOFF_*: waits after a broken stream. */
+  readonly backoff: Omit<BackoffOptions, "random">;
 }
 
 /** TLS to the server. */
@@ -43,12 +41,4 @@ export interface XdsTlsOptions {
    * undefined = the host of the URL.
    */
   readonly serverName: string | undefined;
-}
-
-/** Waits between streams. */
-export interface XdsBackoffOptions {
-  readonly initialMs: number;
-  readonly maxMs: number;
-  readonly factor: number;
-  readonly jitter: boolean;
 }

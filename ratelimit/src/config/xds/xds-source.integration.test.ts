@@ -15,7 +15,7 @@ import type { ConfigSource } from "../config-source.ts";
 import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
 import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
-import { createXdsSource } from "./xds-source.ts";
+import { XdsSource } from "./xds-source.ts";
 
 function options(server: FakeAdsServer, overrides: Partial<XdsOptions> = {}): XdsOptions {
   return {
@@ -36,7 +36,7 @@ describeConfigSource("the xDS client", async (suiteListener) => {
   await fake.open();
   let version = 0;
   return {
-    source: createXdsSource({ listener: suiteListener, random: () => 0, log: silentLog() }, options(fake)),
+    source: new XdsSource({ listener: suiteListener, random: () => 0, log: silentLog() }, options(fake)),
     publish: (domains) => {
       version += 1;
       fake.publish(
@@ -58,7 +58,7 @@ describeConfigSource("the xDS client", async (suiteListener) => {
   };
 });
 
-describe("createXdsSource", () => {
+describe("XdsSource", () => {
   let server: FakeAdsServer;
   let source: ConfigSource | undefined;
   let listener: RecordingListener;
@@ -84,7 +84,7 @@ describe("createXdsSource", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    source = createXdsSource({ listener, random: () => 0, log }, options(server, overrides));
+    source = new XdsSource({ listener, random: () => 0, log }, options(server, overrides));
     await source.start();
   }
 
@@ -103,12 +103,12 @@ describe("createXdsSource", () => {
     expect(server.node).toMatchObject({ id: "gateway/pod-7", metadata: { fleet: "edge" } });
     expect(server.headers).toMatchObject({ authorization: "Bearer x:y" });
     expect(logged("info")).toMatchObject([
-      { "@message": "connected to the configuration server", server: `127.0.0.1:${server.port}` },
+      { "@message": "Connected to the configuration server", server: `127.0.0.1:${server.port}` },
       { "@message": "Successfully loaded new configuration", version: "v1", resources: 1 },
     ]);
   });
 
-  it("a response that the loader refuses is rejected with its text, and the last good version stays (case 192)", async () => {
+  it("an invalid response is NACKed with the loader's text, and the last valid version stays (case 192)", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
     await server.until(() => server.words.length === 2);
@@ -153,7 +153,7 @@ describe("createXdsSource", () => {
     expect(listener.configs).toEqual([]);
   });
 
-  it("a type that nobody asked for is ignored and never answered", async () => {
+  it("a response of another type is ignored and never answered", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
     await server.until(() => server.words.length === 2);
@@ -177,7 +177,7 @@ describe("createXdsSource", () => {
       { kind: "accepted", version: "v1" },
     ]);
     expect(logged("warning")).toMatchObject([
-      { "@message": "lost the configuration server, retrying", reason: "the server ended the stream", retryInMs: 20 },
+      { "@message": "Lost the configuration server, retrying", reason: "the server ended the stream", retryInMs: 20 },
     ]);
   });
 
@@ -217,7 +217,7 @@ describe("createXdsSource", () => {
     await waitFor(() => logged("warning").length >= 2);
     expect(logged("warning").slice(0, 2)).toMatchObject([
       {
-        "@message": "cannot connect to the configuration server, retrying",
+        "@message": "Cannot connect to the configuration server, retrying",
         reason: expect.stringContaining("ECONNREFUSED"),
         retryInMs: 20,
       },
@@ -229,7 +229,7 @@ describe("createXdsSource", () => {
     await listener.until(() => listener.domains().join() === "a");
   });
 
-  it("a server without TLS, where TLS is the default, is told with the setting that helps", async () => {
+  it("a server without TLS, where TLS is the default, is logged with the setting that helps", async () => {
     await start({ tls: { paths: {}, serverName: undefined } });
     await waitFor(() => logged("warning").length >= 1);
     expect(logged("warning")[0]?.["reason"]).toMatch(
@@ -237,7 +237,7 @@ describe("createXdsSource", () => {
     );
   });
 
-  it("a server that crashes keeps the configuration in force and is found again", async () => {
+  it("a server that crashes leaves the configuration active and is found again", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
     await server.until(() => server.words.length === 2);
@@ -262,7 +262,7 @@ describe("createXdsSource", () => {
     );
   });
 
-  it("a server that offers again at once what was refused is not answered in a loop (go-control-plane's snapshot cache)", async () => {
+  it("a server that sends a NACKed version again immediately is not answered in a loop (go-control-plane's snapshot cache)", async () => {
     const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
     server.publish("v1", bad);
     const beganMs = performance.now(); // Before the first refusal, from which the client counts its second.
@@ -278,7 +278,7 @@ describe("createXdsSource", () => {
     expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
   });
 
-  it("a refusal that is held back is told all the same when a type comes that nobody asked for", async () => {
+  it("a delayed NACK is sent after a response of another type", async () => {
     const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
     server.publish("v1", bad);
     await start();
@@ -297,7 +297,7 @@ describe("createXdsSource", () => {
     await start({ serverUrl: `127.0.0.1:${port}`, connectTimeoutMs: 100 });
     await waitFor(() => logged("warning").length >= 1);
     expect(logged("warning")[0]).toMatchObject({
-      "@message": "cannot connect to the configuration server, retrying",
+      "@message": "Cannot connect to the configuration server, retrying",
       reason: "no connection within 100 ms",
     });
     await source?.stop();
@@ -322,7 +322,7 @@ describe("createXdsSource", () => {
   }
 });
 
-describe("createXdsSource over TLS", () => {
+describe("XdsSource over TLS", () => {
   let folder: string;
   let server: FakeAdsServer;
   let source: ConfigSource | undefined;
@@ -380,7 +380,7 @@ describe("createXdsSource over TLS", () => {
     server.publish("v1", [rateLimitConfig("a")]);
     const listener = new RecordingListener();
     const tls = { paths, serverName: "control-plane.example" };
-    source = createXdsSource({ listener, random: () => 0, log: silentLog() }, options(server, { tls }));
+    source = new XdsSource({ listener, random: () => 0, log: silentLog() }, options(server, { tls }));
     await source.start();
     await listener.until(() => listener.domains().join() === "a");
   });
@@ -390,7 +390,7 @@ describe("createXdsSource over TLS", () => {
     server.publish("v1", [rateLimitConfig("a")]);
     const listener = new RecordingListener();
     const tls = { paths, serverName: undefined };
-    source = createXdsSource({ listener, random: () => 0, log: silentLog() }, options(server, { tls }));
+    source = new XdsSource({ listener, random: () => 0, log: silentLog() }, options(server, { tls }));
     await source.start();
     await listener.until(() => listener.domains().join() === "a");
   });
@@ -404,7 +404,7 @@ describe("createXdsSource over TLS", () => {
       format: "json",
       write: (line) => reasons.push((JSON.parse(line) as { reason: unknown }).reason),
     });
-    source = createXdsSource(
+    source = new XdsSource(
       { listener: new RecordingListener(), random: () => 0, log },
       options(server, { tls: { paths, serverName: undefined } }),
     );
@@ -414,7 +414,7 @@ describe("createXdsSource over TLS", () => {
     expect(server.words).toEqual([]);
   });
 
-  it("files that are missing are told by name and read again at the next attempt", async () => {
+  it("missing files are logged by name and read again at the next attempt", async () => {
     const paths = await openServer();
     server.publish("v1", [rateLimitConfig("a")]);
     const missing = join(folder, "missing.pem");
@@ -426,7 +426,7 @@ describe("createXdsSource over TLS", () => {
     });
     const listener = new RecordingListener();
     const tls = { paths: { ...paths, caPath: missing }, serverName: "control-plane.example" };
-    source = createXdsSource({ listener, random: () => 0, log }, options(server, { tls }));
+    source = new XdsSource({ listener, random: () => 0, log }, options(server, { tls }));
     await source.start();
     expect(reasons[0]).toContain(`CA certificate file ${missing}`);
     await writeFile(missing, await readFile(paths.caPath));
@@ -443,7 +443,7 @@ describe("createXdsSource over TLS", () => {
       format: "json",
       write: (line) => warnings.push((JSON.parse(line) as { reason: string }).reason),
     });
-    source = createXdsSource(
+    source = new XdsSource(
       { listener, random: () => 0, log },
       options(server, { tls: { paths, serverName: "control-plane.example" } }),
     );
@@ -484,7 +484,7 @@ describe("createXdsSource over TLS", () => {
     await writeFile(later.keyPath, pair.keyPem);
     const warnings: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => warnings.push(line) });
-    source = createXdsSource(
+    source = new XdsSource(
       { listener, random: () => 0, log },
       options(server, { tls: { paths: later, serverName: "control-plane.example" } }),
     );

@@ -1,5 +1,5 @@
-// The configuration server as a source of configuration: keeps one stream open, puts what it offers
-// in force, and comes back when it breaks.
+// The configuration source over xDS: keeps one ADS stream open, makes its configurations active,
+// and reconnects when it breaks.
 import { type Backoff, createBackoff } from "@weir/common/backoff/backoff";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
@@ -7,60 +7,45 @@ import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/disc
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import {
-  acknowledge,
-  type AdsClientState,
-  INITIAL_STATE,
-  readOffer,
-  refuse,
-  subscription,
-} from "./ads-client-state.ts";
-import { type AdsStream, openAdsStream } from "./ads-stream.ts";
+import { ack, decodeResponse, nack, subscription } from "./ads-messages.ts";
+import { AdsStream } from "./ads-stream.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
 /** Growth of the waits between attempts to connect, as in gRPC's own connection back-off. */
 const CONNECT_BACKOFF_FACTOR = 0.6;
 
 /**
- * How long a rejection is held back when the server offers again what was just refused, in
- * milliseconds: some answer each one with the same at once.
+ * Delay of the NACK of a version that was just NACKed, in milliseconds: some servers answer a NACK
+ * with the same version immediately.
  */
-const REPEATED_REFUSAL_PAUSE_MS = 1000;
+const NACK_DELAY_MS = 1000;
 
-/**
- * Refusals in a row that are told at once; a server that goes on inventing versions is answered at
- * that pace, too.
- */
-const REFUSALS_AT_ONCE = 10;
+/** NACKs in a row without that delay, for servers that send a new version each time. */
+const IMMEDIATE_NACKS_MAX = 10;
 
-/** What the source needs. `random` gives numbers from 0 up to but not including 1. */
+/** Dependencies of the source. `random` returns numbers from 0 up to but not including 1. */
 export interface XdsSourceDeps {
   readonly listener: ConfigListener;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** The configuration server as a source. */
-export function createXdsSource(deps: XdsSourceDeps, options: XdsOptions): ConfigSource {
-  return new XdsSource(deps, options);
-}
-
-class XdsSource implements ConfigSource {
+/** The source. */
+export class XdsSource implements ConfigSource {
   readonly name = "configuration server client";
   readonly #deps: XdsSourceDeps;
   readonly #options: XdsOptions;
   readonly #connectBackoff: Backoff;
   readonly #streamBackoff: Backoff;
-  #state: AdsClientState = INITIAL_STATE;
+  /** The version of the active configuration; "" before the first. */
+  #ackedVersion = "";
   #stream: AdsStream | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
-  /**
-   * The version that was refused last on this stream; undefined when what came last was accepted.
-   */
-  #refusedVersion: string | undefined;
-  /** Refusals on this stream since something was accepted. */
-  #refusals = 0;
-  #refusalTimer: NodeJS.Timeout | undefined;
+  /** The version NACKed last on this stream; undefined after an ACK. */
+  #nackedVersion: string | undefined;
+  /** NACKs on this stream since the last ACK. */
+  #nacks = 0;
+  #nackTimer: NodeJS.Timeout | undefined;
   #isConnected = false;
   #isStopped = false;
 
@@ -89,7 +74,7 @@ class XdsSource implements ConfigSource {
     return Promise.resolve();
   }
 
-  /** Connects anew: what the server has is offered again, and TLS files are read again. */
+  /** Reconnects: the server sends its configuration again, and TLS files are read again. */
   reload(): void {
     if (this.#isStopped) return;
     this.#close();
@@ -98,19 +83,19 @@ class XdsSource implements ConfigSource {
 
   #close(): void {
     clearTimeout(this.#retryTimer);
-    clearTimeout(this.#refusalTimer);
+    clearTimeout(this.#nackTimer);
     this.#stream?.close();
   }
 
   #open(): void {
     this.#isConnected = false;
-    this.#refusedVersion = undefined;
-    this.#refusals = 0;
+    this.#nackedVersion = undefined;
+    this.#nacks = 0;
     try {
-      this.#stream = openAdsStream(this.#options, subscription(this.#state), {
+      this.#stream = new AdsStream(this.#options, subscription(this.#ackedVersion), {
         connected: () => {
           this.#isConnected = true;
-          this.#deps.log.info("connected to the configuration server");
+          this.#deps.log.info("Connected to the configuration server");
         },
         received: (response) => this.#receive(response),
         ended: (reason) => this.#retry(reason),
@@ -123,11 +108,11 @@ class XdsSource implements ConfigSource {
 
   #retry(reason: string): void {
     if (this.#isStopped) return;
-    clearTimeout(this.#refusalTimer);
+    clearTimeout(this.#nackTimer);
     const retryInMs = Math.round((this.#isConnected ? this.#streamBackoff : this.#connectBackoff).nextMs());
     const message = this.#isConnected
-      ? "lost the configuration server, retrying"
-      : "cannot connect to the configuration server, retrying";
+      ? "Lost the configuration server, retrying"
+      : "Cannot connect to the configuration server, retrying";
     this.#deps.log.warn(message, { reason, retryInMs });
     this.#retryTimer = setTimeout(() => this.#open(), retryInMs);
   }
@@ -135,54 +120,50 @@ class XdsSource implements ConfigSource {
   #receive(response: DiscoveryResponse): void {
     this.#connectBackoff.reset();
     this.#streamBackoff.reset();
-    const offer = readOffer(response);
-    if (offer.kind !== "foreign") clearTimeout(this.#refusalTimer); // What it would answer is out of date.
-    switch (offer.kind) {
+    const content = decodeResponse(response);
+    if (content.kind !== "foreign") clearTimeout(this.#nackTimer); // That NACK would be out of date.
+    switch (content.kind) {
       case "foreign":
-        this.#deps.log.warn("the configuration server sent a type that nobody asked for, ignored", {
-          typeUrl: offer.typeUrl,
-        });
+        this.#deps.log.warn("Ignored a response of another type", { typeUrl: content.typeUrl });
         return;
       case "invalid": {
-        const error = new ConfigError("CONFIG_INVALID", `configuration server: ${offer.reason}`);
+        const error = new ConfigError("CONFIG_INVALID", `configuration server: ${content.reason}`);
         this.#deps.listener.reject(error);
-        this.#refuse(response, error);
+        this.#nack(response, error);
         return;
       }
       case "configs": {
-        const error = this.#deps.listener.apply(offer.configs);
+        const error = this.#deps.listener.apply(content.configs);
         if (error !== undefined) {
-          this.#refuse(response, error);
+          this.#nack(response, error);
           return;
         }
-        const { state, request } = acknowledge(response);
-        this.#state = state;
-        this.#refusedVersion = undefined;
-        this.#refusals = 0;
-        this.#stream?.send(request);
+        this.#ackedVersion = response.versionInfo;
+        this.#nackedVersion = undefined;
+        this.#nacks = 0;
+        this.#stream?.send(ack(response));
         this.#deps.log.info("Successfully loaded new configuration", {
           version: response.versionInfo,
-          resources: offer.configs.length,
+          resources: content.configs.length,
         });
       }
     }
   }
 
-  #refuse(response: DiscoveryResponse, error: ConfigError): void {
-    const isRepeated = response.versionInfo === this.#refusedVersion;
-    this.#refusals += 1;
-    const tell = (): void => {
-      this.#stream?.send(refuse(this.#state, response, error.message));
+  #nack(response: DiscoveryResponse, error: ConfigError): void {
+    const isRepeated = response.versionInfo === this.#nackedVersion;
+    this.#nacks += 1;
+    const send = (): void => {
+      this.#stream?.send(nack(this.#ackedVersion, response, error.message));
       if (isRepeated) return;
-      this.#refusedVersion = response.versionInfo;
-      this.#deps.log.error("Error loading new configuration, what was in force stays", {
+      this.#nackedVersion = response.versionInfo;
+      this.#deps.log.error("Error loading new configuration, keeping the active rules", {
         error,
         rejectedVersion: response.versionInfo,
-        version: this.#state.acceptedVersion,
+        version: this.#ackedVersion,
       });
     };
-    if (isRepeated || this.#refusals > REFUSALS_AT_ONCE)
-      this.#refusalTimer = setTimeout(tell, REPEATED_REFUSAL_PAUSE_MS);
-    else tell();
+    if (isRepeated || this.#nacks > IMMEDIATE_NACKS_MAX) this.#nackTimer = setTimeout(send, NACK_DELAY_MS);
+    else send();
   }
 }

@@ -1,56 +1,41 @@
-// The built-in mapping as the text of a mapping file, which anybody may copy, change and give to us
-// or to statsd_exporter: metric names and labels of the specification, with every pattern anchored
-// at both ends, so that no statistic is added to another. Other counters get the ending that
-// counters have.
+// The built-in mapping, as the text of a mapping file that users can copy and change. Every pattern
+// is anchored at both ends, so that no statistic is added to another.
 import type { Mapping } from "./mapping.ts";
 import { parseMapping } from "./mapping-file.ts";
 
 /** From milliseconds to seconds. */
-const TO_SECONDS = "0.001";
+const TO_SECONDS = "scale: 0.001";
 
-/** The first group of a pattern, fenced off from what follows it in a template. */
+/** The first group of a pattern, in braces because a name follows in the template. */
 const FIRST_GROUP = "$".concat("{1}");
 
-/**
- * Counters of rules with their help; those of the specification keep its names, which have no
- * ending.
- */
-const RULE_COUNTERS = [
-  {
-    statistic: "near_limit",
-    metric: "near_limit",
-    help: "Hits of a rule above the near-limit ratio and within its limit",
-  },
-  { statistic: "over_limit", metric: "over_limit", help: "Hits of a rule above its limit" },
-  { statistic: "total_hits", metric: "total_hits", help: "Hits of a rule" },
-  { statistic: "within_limit", metric: "within_limit", help: "Hits of a rule within its limit" },
-  {
-    statistic: "shadow_mode",
-    metric: "shadow_mode",
-    help: "Hits of a rule above its limit that its shadow mode let pass",
-  },
-  {
-    statistic: "over_limit_with_local_cache",
-    metric: "over_limit_with_local_cache_total",
-    help: "Hits of a rule answered as over its limit from the local cache",
-  },
-] as const;
+const RULE_SCOPE = String.raw`^ratelimit\.service\.rate_limit\.`;
 
-/** The gauges of the local cache, whose names are no names of metrics. */
-const LOCAL_CACHE_GAUGES = [
-  { statistic: "entryCount", metric: "entries", help: "Keys in the local cache" },
-  { statistic: "evacuateCount", metric: "evacuations", help: "Keys that made room for others in the local cache" },
-  { statistic: "expiredCount", metric: "expirations", help: "Keys whose time was over in the local cache" },
-  {
-    statistic: "averageAccessTime",
-    metric: "average_access_time",
-    help: "Average time of the last access to a key of the local cache",
-  },
-  { statistic: "hitCount", metric: "hits", help: "Keys that were found in the local cache" },
-  { statistic: "missCount", metric: "misses", help: "Keys that were not found in the local cache" },
-  { statistic: "lookupCount", metric: "lookups", help: "Keys that were looked for in the local cache" },
-  { statistic: "overwriteCount", metric: "overwrites", help: "Keys that were written again to the local cache" },
-] as const;
+/** Counters of rules with their help, and their metric where its name differs. */
+const RULE_COUNTERS: readonly (readonly [statistic: string, help: string, metric?: string])[] = [
+  ["near_limit", "Hits of a rule above the near-limit ratio and within its limit"],
+  ["over_limit", "Hits of a rule above its limit"],
+  ["total_hits", "Hits of a rule"],
+  ["within_limit", "Hits of a rule within its limit"],
+  ["shadow_mode", "Hits of a rule above its limit that its shadow mode allowed"],
+  [
+    "over_limit_with_local_cache",
+    "Hits of a rule answered as over its limit from the local cache",
+    "over_limit_with_local_cache_total",
+  ],
+];
+
+/** The gauges of the local cache with their metrics and help. */
+const LOCAL_CACHE_GAUGES: readonly (readonly [statistic: string, metric: string, help: string])[] = [
+  ["entryCount", "entries", "Keys in the local cache"],
+  ["evacuateCount", "evacuations", "Keys evicted from the local cache"],
+  ["expiredCount", "expirations", "Keys that expired in the local cache"],
+  ["averageAccessTime", "average_access_time", "Average time of the last access to a key of the local cache"],
+  ["hitCount", "hits", "Keys found in the local cache"],
+  ["missCount", "misses", "Keys not found in the local cache"],
+  ["lookupCount", "lookups", "Lookups of keys in the local cache"],
+  ["overwriteCount", "overwrites", "Keys overwritten in the local cache"],
+];
 
 /**
  * The built-in mapping. With `isMilliseconds` response times keep that unit under the same name, as
@@ -65,127 +50,112 @@ export function createDefaultMapping(options: { readonly isMilliseconds: boolean
 }
 
 /**
- * The text of the built-in mapping. Durations come in milliseconds here; statsd_exporter makes
- * seconds of them by itself and needs no scale.
+ * The text of the built-in mapping. Durations are in milliseconds here; statsd_exporter converts
+ * them to seconds itself and needs no scale.
  */
 export function defaultMappingText({ isMilliseconds }: { readonly isMilliseconds: boolean }): string {
-  const entries = [...ruleEntries(), ...serviceEntries(isMilliseconds), ...localCacheEntries(), ...otherCounters()];
+  const entries = [
+    ...RULE_COUNTERS.flatMap(ruleEntries),
+    ...serviceEntries(isMilliseconds),
+    ...LOCAL_CACHE_GAUGES.map(([statistic, metric, help]) =>
+      entry(String.raw`^ratelimit\.localcache\.${statistic}$`, {
+        type: "gauge",
+        name: `ratelimit_localcache_${metric}`,
+        help,
+      }),
+    ),
+    ...otherCounters(),
+  ];
   return `defaults:\n  match_type: regex\n\nmappings:\n${entries.join("")}`;
 }
 
-/** One level has the label key1, two or more also key2; deeper levels are added up. */
-function ruleEntries(): readonly string[] {
-  const scope = String.raw`^ratelimit\.service\.rate_limit\.`;
+/** Rules of one level have the label key1, deeper ones also key2; levels below are added up. */
+function ruleEntries([statistic, help, metric = statistic]: (typeof RULE_COUNTERS)[number]): readonly string[] {
+  const name = `ratelimit_service_rate_limit_${metric}`;
   return [
-    ...RULE_COUNTERS.flatMap(({ statistic, metric, help }) => {
-      const name = `ratelimit_service_rate_limit_${metric}`;
-      return [
-        counter(String.raw`${scope}([^.]*)\.([^.]*)\.${statistic}$`, { name, labels: ["domain", "key1"], help }),
-        counter(String.raw`${scope}([^.]*)\.([^.]*)\.([^.]*)(?:\..*)?\.${statistic}$`, {
-          name,
-          labels: ["domain", "key1", "key2"],
-          help,
-        }),
-      ];
-    }),
-    counter(String.raw`${scope}(.*)\.domain_not_found$`, {
-      name: "ratelimit_service_rate_limit_domain_not_found_total",
-      labels: ["domain"],
-      help: "Descriptors of a domain without configuration",
+    entry(String.raw`${RULE_SCOPE}([^.]*)\.([^.]*)\.${statistic}$`, { name, labels: ["domain", "key1"], help }),
+    entry(String.raw`${RULE_SCOPE}([^.]*)\.([^.]*)\.([^.]*)(?:\..*)?\.${statistic}$`, {
+      name,
+      labels: ["domain", "key1", "key2"],
+      help,
     }),
   ];
 }
 
 function serviceEntries(isMilliseconds: boolean): readonly string[] {
   return [
-    counter(String.raw`^ratelimit\.service\.call\.should_rate_limit\.([^.]+)$`, {
+    entry(String.raw`${RULE_SCOPE}(.*)\.domain_not_found$`, {
+      name: "ratelimit_service_rate_limit_domain_not_found_total",
+      labels: ["domain"],
+      help: "Descriptors of a domain without configuration",
+    }),
+    entry(String.raw`^ratelimit\.service\.call\.should_rate_limit\.([^.]+)$`, {
       name: "ratelimit_service_should_rate_limit_error",
       labels: ["err_type"],
       help: "Calls that failed, by cause",
     }),
-    counter(String.raw`^ratelimit_server\.([^.]+)\.total_requests$`, {
+    entry(String.raw`^ratelimit_server\.([^.]+)\.total_requests$`, {
       name: "ratelimit_service_total_requests",
       labels: ["grpc_method"],
       help: "Calls of a gRPC method",
     }),
-    entry(String.raw`^ratelimit_server\.([^.]+)\.response_time$`, "observer", {
+    entry(String.raw`^ratelimit_server\.([^.]+)\.response_time$`, {
+      type: "observer",
       name: "ratelimit_service_response_time_seconds",
       labels: ["grpc_method"],
       help: "Time from a call to its answer, by gRPC method",
-      more: [...(isMilliseconds ? [] : [`scale: ${TO_SECONDS}`]), "observer_type: histogram"],
+      more: [...(isMilliseconds ? [] : [TO_SECONDS]), "observer_type: histogram"],
     }),
-    counter(String.raw`^ratelimit\.service\.config_load_success$`, {
-      name: "ratelimit_service_config_load_success",
-      help: "Configurations that came into force",
-    }),
-    counter(String.raw`^ratelimit\.service\.config_load_error$`, {
-      name: "ratelimit_service_config_load_error",
-      help: "Configurations that were refused",
-    }),
-    counter(String.raw`^ratelimit\.service\.global_shadow_mode$`, {
-      name: "ratelimit_service_global_shadow_mode",
-      help: "Calls above a limit that the global shadow mode let pass",
-    }),
-    counter(String.raw`^ratelimit\.service\.backend_failure\.([^.]+)$`, {
+    ...[
+      ["config_load_success", "Configurations that became active"],
+      ["config_load_error", "Invalid configurations"],
+      ["global_shadow_mode", "Calls above a limit that the global shadow mode allowed"],
+    ].map(([statistic = "", help]) =>
+      entry(String.raw`^ratelimit\.service\.${statistic}$`, { name: `ratelimit_service_${statistic}`, help }),
+    ),
+    entry(String.raw`^ratelimit\.service\.backend_failure\.([^.]+)$`, {
       name: "ratelimit_service_backend_failure_total",
       labels: ["mode"],
-      help: "Calls whose counters could not be reached, by what they were answered",
+      help: "Calls whose counter backend failed, by the answer to them",
     }),
   ];
 }
 
-function localCacheEntries(): readonly string[] {
-  return LOCAL_CACHE_GAUGES.map(({ statistic, metric, help }) =>
-    entry(String.raw`^ratelimit\.localcache\.${statistic}$`, "gauge", { name: `ratelimit_localcache_${metric}`, help }),
-  );
-}
-
-/**
- * What every counter needs that has no entry: the ending, and seconds where milliseconds are
- * counted.
- */
+/** Other counters get `_total`, and seconds instead of milliseconds. */
 function otherCounters(): readonly string[] {
   return [
-    counter(String.raw`^(ratelimit\.memcache\.[^.]+)\.__code=([^.]+)$`, {
+    entry(String.raw`^(ratelimit\.memcache\.[^.]+)\.__code=([^.]+)$`, {
       name: `${FIRST_GROUP}_total`,
-      labelTemplates: { code: "$2" },
+      more: ["labels:", "  code: $2"],
     }),
-    counter(String.raw`^(ratelimit\.node\.[^.]+)_milliseconds$`, {
+    entry(String.raw`^(ratelimit\.node\.[^.]+)_milliseconds$`, {
       name: `${FIRST_GROUP}_seconds_total`,
-      more: [`scale: ${TO_SECONDS}`],
+      more: [TO_SECONDS],
     }),
-    // An equals sign is in names with tags only; those are looked for again without them.
-    counter("^([^=]+?)(?:[._]total)?$", { name: `${FIRST_GROUP}_total` }),
+    // Only names with tags contain an equals sign; they are mapped again without their tags.
+    entry("^([^=]+?)(?:[._]total)?$", { name: `${FIRST_GROUP}_total` }),
   ];
 }
 
 interface EntryFields {
+  /** Default counter. */
+  readonly type?: "gauge" | "observer";
   readonly name: string;
+  readonly help?: string | undefined;
   /** Labels of the groups, in their order. */
   readonly labels?: readonly string[];
-  readonly labelTemplates?: Readonly<Record<string, string>>;
-  readonly help?: string;
   /** Further lines. */
   readonly more?: readonly string[];
 }
 
-function counter(match: string, fields: EntryFields): string {
-  return entry(match, "counter", fields);
-}
-
-function entry(
-  match: string,
-  type: "counter" | "gauge" | "observer",
-  { name, labels = [], labelTemplates, help, more = [] }: EntryFields,
-): string {
-  const templates = labelTemplates ?? Object.fromEntries(labels.map((label, index) => [label, `$${index + 1}`]));
-  const labelLines = Object.entries(templates).map(([label, template]) => `  ${label}: ${template}`);
+function entry(match: string, { type, name, help, labels = [], more = [] }: EntryFields): string {
   const lines = [
     `match: ${match.includes("\\") ? `'${match}'` : `"${match}"`}`,
-    `match_metric_type: ${type}`,
+    `match_metric_type: ${type ?? "counter"}`,
     `name: ${name}`,
     ...(help === undefined ? [] : [`help: ${help}`]),
-    ...(labelLines.length === 0 ? [] : ["labels:", ...labelLines]),
+    ...(labels.length === 0 ? [] : ["labels:"]),
+    ...labels.map((label, index) => `  ${label}: $${index + 1}`),
     ...more,
   ];
   return `  - ${lines.join("\n    ")}\n`;

@@ -1,10 +1,10 @@
-// The text format of Prometheus, version 0.0.4: families with help and type, series with labels.
-// Pure text; what is in it comes from snapshot.ts.
+// Renders the text format of Prometheus, version 0.0.4, in pieces: prom-client renders all series
+// in one go, which would hold up decisions. Pure.
 
 /** Content type of the format. */
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Series after which a family comes in another piece. */
+/** Most series of one piece. */
 const PIECE_SERIES = 500;
 
 /** One metric with its series. */
@@ -16,7 +16,7 @@ export interface Family {
   readonly series: ReadonlyMap<string, SeriesValue>;
 }
 
-/** A number, or durations; bucket counts are cumulative and stand in the order of their bounds. */
+/** A number, or durations; bucket counts are cumulative, in the order of their bounds. */
 export type SeriesValue =
   | number
   | {
@@ -25,15 +25,12 @@ export type SeriesValue =
       readonly buckets: readonly { readonly bound: number; readonly count: number }[];
     };
 
-/** Labels as they stand between braces. */
+/** The text of labels between braces. */
 export function labelsText(labels: readonly (readonly [name: string, value: string])[]): string {
   return labels.map(([name, value]) => `${name}="${escapeValue(value)}"`).join(",");
 }
 
-/**
- * A family in the text format, ready to be joined with others; in pieces, because it may have a
- * hundred thousand series.
- */
+/** A family in the text format; in pieces, because it may have a hundred thousand series. */
 export function* renderFamily({ name, help, type, series }: Family): Generator<string> {
   let text = `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}\n# TYPE ${name} ${type}\n`;
   let count = 0;

@@ -1,5 +1,5 @@
-// Reads the fields of a parsed YAML map one by one: wrong types and fields that nobody asked for
-// become problems that name their place.
+// Reads the fields of a parsed YAML map one by one. Wrong types and unknown fields become problems
+// that name their path.
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,10 +16,7 @@ export class FieldReader {
     this.#problems = problems;
   }
 
-  /**
-   * A reader of the value, if that is a map; else a problem. `path` is "" at the top and ends in a
-   * dot below.
-   */
+  /** A reader of a map, or a problem. `path` is "" for the file and ends in a dot for a field. */
   static open(value: unknown, path: string, problems: string[]): FieldReader | undefined {
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return new FieldReader(value as Fields, path, problems);
@@ -27,7 +24,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** Notes a problem of a field. */
+  /** Adds a problem of a field. */
   problem(name: string, what: string): void {
     this.#problems.push(`${this.#path}${name} ${what}`);
   }
@@ -40,8 +37,7 @@ export class FieldReader {
 
   /** The maps in the list of a field. */
   children(name: string): readonly FieldReader[] {
-    const value = this.#take(name);
-    if (value === undefined) return [];
+    const value = this.#take(name) ?? [];
     if (!Array.isArray(value)) {
       this.problem(name, "must be a list");
       return [];
@@ -51,53 +47,40 @@ export class FieldReader {
       .filter((reader) => reader !== undefined);
   }
 
-  /** Whether there is such a field. */
+  /** Whether the field exists. */
   has(name: string): boolean {
     return Object.hasOwn(this.#fields, name);
   }
 
-  /** The yes or no of a field. */
+  /** A boolean. */
   boolean(name: string): boolean | undefined {
-    const value = this.#take(name);
-    if (value === undefined || typeof value === "boolean") return value;
-    this.problem(name, `must be true or false, current value is ${JSON.stringify(value)}`);
-    return undefined;
+    return this.#typed(name, "true or false", (value) => typeof value === "boolean");
   }
 
-  /** The text of a field. */
+  /** A text. */
   text(name: string): string | undefined {
-    const value = this.#take(name);
-    if (value === undefined || typeof value === "string") return value;
-    this.problem(name, `must be a text, current value is ${JSON.stringify(value)}`);
-    return undefined;
+    return this.#typed(name, "a text", (value) => typeof value === "string");
   }
 
-  /** One of a few words. */
+  /** One of the choices. */
   oneOf<T extends string>(name: string, choices: readonly T[]): T | undefined {
-    const value = this.#take(name);
-    if (value === undefined) return undefined;
-    const found = choices.find((choice) => choice === value);
-    if (found === undefined)
-      this.problem(name, `must be one of ${choices.join(", ")}, current value is ${JSON.stringify(value)}`);
-    return found;
+    return this.#typed(name, `one of ${choices.join(", ")}`, (value): value is T =>
+      choices.some((choice) => choice === value),
+    );
   }
 
   /** A finite number. */
   number(name: string): number | undefined {
-    const value = this.#take(name);
-    if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
-    this.problem(name, `must be a number, current value is ${JSON.stringify(value)}`);
-    return undefined;
+    return this.#typed(name, "a number", isFiniteNumber);
   }
 
   /** A list of finite numbers. */
   numbers(name: string): readonly number[] | undefined {
-    const value = this.#take(name);
-    if (value === undefined) return undefined;
-    if (Array.isArray(value) && value.every((item) => typeof item === "number" && Number.isFinite(item)))
-      return value as number[];
-    this.problem(name, `must be a list of numbers, current value is ${JSON.stringify(value)}`);
-    return undefined;
+    return this.#typed(
+      name,
+      "a list of numbers",
+      (value): value is number[] => Array.isArray(value) && value.every(isFiniteNumber),
+    );
   }
 
   /** A map of texts, in the order of the file. */
@@ -114,15 +97,26 @@ export class FieldReader {
     for (const name of names) this.#read.add(name);
   }
 
-  /** Notes a problem for every field that nobody asked for. */
+  /** Adds a problem for every field that was not read. */
   done(): void {
     for (const name of Object.keys(this.#fields))
       if (!this.#read.has(name)) this.problem(name, "is not a field of a mapping");
   }
 
+  #typed<T>(name: string, what: string, isType: (value: unknown) => value is T): T | undefined {
+    const value = this.#take(name);
+    if (value === undefined || isType(value)) return value;
+    this.problem(name, `must be ${what}, current value is ${JSON.stringify(value)}`);
+    return undefined;
+  }
+
   /** The value of a field; null counts as absent. */
   #take(name: string): unknown {
     this.#read.add(name);
-    return Object.hasOwn(this.#fields, name) ? (this.#fields[name] ?? undefined) : undefined;
+    return this.has(name) ? (this.#fields[name] ?? undefined) : undefined;
   }
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return Number.isFinite(value);
 }

@@ -1,4 +1,4 @@
-// Mapping files: what they map, and the refusal of what is no mapping.
+// Mapping files: how they map names, and invalid ones.
 import { describe, expect, it } from "vitest";
 import { mapName, sanitizeName } from "./mapping.ts";
 import { parseMapping } from "./mapping-file.ts";
@@ -126,7 +126,7 @@ describe("parseMapping()", () => {
     },
     {
       text: "mappings: [{match: x, name: x, summary_options: {}, histogram_options: {}}]",
-      problem: "mappings[0].summary_options cannot stand together with histogram_options",
+      problem: "mappings[0].summary_options cannot be combined with histogram_options",
     },
     {
       text: "mappings: [{match: x, name: x, honor_labels: 1}]",

@@ -10,22 +10,22 @@ import { compileGoPattern, type Pattern } from "../go-pattern.ts";
 import { FieldReader } from "./field-reader.ts";
 import type { Mapping, MappingEntry, StatisticKind, TimerOptions } from "./mapping.ts";
 
-/** Upper bounds of histograms for which the file names none. */
+/** Default upper bounds of histograms. */
 const FALLBACK_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /**
- * Fields that are understood and need nothing done: series live as long as their statistics,
- * summaries have sum and count only.
+ * Fields without effect: series exist as long as their statistics, and summaries have sum and count
+ * only.
  */
 const WITHOUT_EFFECT = ["ttl", "quantiles", "summary_options"] as const;
 
 /**
- * What statsd_exporter takes for a glob: parts that are a star or a word, the first of which begins
- * with no digit.
+ * A glob of statsd_exporter: parts that are a star or a word; the first does not begin with a
+ * digit.
  */
 const GLOB = /^(?:\*|[A-Za-z_][\w-]*)(?:\.(?:\*|\w[\w-]*))*$/;
 
-/** What it takes for the name of a metric, which may hold groups, and of a label. */
+/** A name of a metric, which may contain groups, and a name of a label, as in statsd_exporter. */
 const METRIC_NAME = /^(?:[A-Za-z_]|\$\{?\d+\}?)(?:\w|\$\{?\d+\}?)*$/;
 const LABEL_NAME = /^[A-Za-z_]\w+$/;
 
@@ -39,7 +39,7 @@ const KINDS: Readonly<Record<string, StatisticKind>> = {
   observer: "timer",
 };
 
-/** How entries behave that do not say it themselves. */
+/** Defaults of entries. */
 interface Defaults {
   readonly isGlobOrdered: boolean;
   readonly matchType: "glob" | "regex";
@@ -59,8 +59,9 @@ export function readMappingFile(path: string): Mapping {
 }
 
 /**
- * The mapping of a text; `file` names it in errors. Durations come in milliseconds and are multiplied by `scale`. Fails with
- * STATISTICS_MAPPING_INVALID. `compile` compiles its regular expressions.
+ * The mapping of a text; `file` names it in errors. Durations come in milliseconds and are
+ * multiplied by `scale`. Fails with STATISTICS_MAPPING_INVALID. `compile` compiles its regular
+ * expressions.
  */
 export function parseMapping(text: string, file: string, compile = compileGoPattern): Mapping {
   const document = parseDocument(text, { prettyErrors: true });
@@ -84,7 +85,7 @@ function readMapping(value: unknown, problems: string[], compile: typeof compile
   const defaults = readDefaults(root.child("defaults"));
   const entries = root.children("mappings").map((fields) => readEntry(fields, defaults, compile));
   root.done();
-  // Globs go first whatever their place, then regular expressions: statsd_exporter's order.
+  // Globs come before regular expressions, as in statsd_exporter.
   const globs = entries.filter((entry) => entry.isGlob);
   if (!defaults.isGlobOrdered) globs.sort((a, b) => compareGlobs(a.match, b.match));
   const others = entries.filter((entry) => !entry.isGlob);
@@ -94,7 +95,7 @@ function readMapping(value: unknown, problems: string[], compile: typeof compile
   };
 }
 
-/** The more specific glob first: of two parts at the same place a word goes before a star. */
+/** Sorts the more specific glob first: a word comes before a star at the same place. */
 function compareGlobs(a: string, b: string): number {
   const others = b.split(".");
   for (const [index, part] of a.split(".").entries()) {
@@ -134,7 +135,7 @@ function readEntry(fields: FieldReader, defaults: Defaults, compile: typeof comp
   const scale = fields.number("scale") ?? 1;
   const timerType = readTimerType(fields) ?? defaults.timer;
   if (fields.has("histogram_options") && fields.has("summary_options")) {
-    fields.problem("summary_options", "cannot stand together with histogram_options");
+    fields.problem("summary_options", "cannot be combined with histogram_options");
   }
   const timer = timerOptions(timerType, readBuckets(fields) ?? defaults.buckets, scale);
   const labels = fields.texts("labels");

@@ -1,30 +1,27 @@
-// From dotted statistic names to metrics with labels. A mapping is a list of entries of which the
-// first that matches counts; the built-in one is in default-mapping.ts, how one is read from a file
-// in mapping-file.ts. Names, templates and labels behave as in statsd_exporter.
+// Maps dotted statistic names to metrics with labels, by the first entry that matches. Names,
+// templates and labels behave as in statsd_exporter.
 
 import type { Pattern } from "../go-pattern.ts";
 
 /** Tags at the end of a name, as gostats writes them. */
 const TAGS = /(?:\.__[^.=]+=[^.]*)+$/;
 
-/**
- * Characters that no name of a metric may hold; of several dashes only the first leaves a trace.
- */
+/** Characters that are invalid in the name of a metric; several dashes become one underscore. */
 const UNSAFE = /-+|[^A-Za-z0-9_]/gu;
 
 /** `$$`, `$name` or `${name}` in a template; a number names a group by its place. */
 const TEMPLATE = /\$(?:(\$)|(\w+)|\{(\w+)\})/g;
 
-/** What a statistic is. */
+/** The type of a statistic. */
 export type StatisticKind = "counter" | "gauge" | "timer";
 
 /** One entry. */
 export interface MappingEntry {
-  /** Matches the whole name; its groups fill the templates. */
+  /** Its groups fill the templates. */
   readonly pattern: Pattern;
   /** Only statistics of this kind; undefined = all. */
   readonly kind: StatisticKind | undefined;
-  /** What to do with a match. */
+  /** The action for a match. */
   readonly action:
     | { readonly kind: "drop" }
     | {
@@ -40,20 +37,18 @@ export interface MappingEntry {
       };
 }
 
-/**
- * How durations are shown. Recorded in milliseconds; `scale` makes the unit of the metric of them.
- */
+/** The metric of durations, which are recorded in milliseconds and multiplied by `scale`. */
 export type TimerOptions =
   | { readonly kind: "histogram"; readonly buckets: readonly number[]; readonly scale: number }
   | { readonly kind: "summary"; readonly scale: number };
 
-/** A list of entries, and how timers that no entry matches are shown. */
+/** A list of entries, and the metric of timers that no entry matches. */
 export interface Mapping {
   readonly entries: readonly MappingEntry[];
   readonly unmappedTimer: TimerOptions;
 }
 
-/** Where a statistic is shown. */
+/** The metric and the labels of a statistic. */
 export interface MappedName {
   readonly family: string;
   /** Names are valid and unique; values are unescaped. */
@@ -69,9 +64,9 @@ type Labels = ReadonlyMap<string, string>;
 const NO_LABELS: Labels = new Map();
 
 /**
- * Where a name is shown, with the extra labels of every series; undefined when it is dropped.
- * Entries are tried on the name as it is, then on what is left of it without its tags, which become
- * labels; a name that nothing matches becomes a metric of its own.
+ * Maps a name, with the extra labels of every series; undefined when it is dropped. Entries are
+ * tried with the name, then with the name without its tags, which become labels; a name that no
+ * entry matches becomes a metric of its own.
  */
 export function mapName(
   mapping: Mapping,
@@ -95,8 +90,7 @@ export function mapName(
 }
 
 /**
- * A valid name of a metric or label: every other character is an underscore, and a leading digit
- * gets one in front.
+ * A valid name of a metric or label: invalid characters become underscores, as does an empty name.
  */
 export function sanitizeName(name: string): string {
   const clean = name.replaceAll(UNSAFE, "_");
@@ -153,8 +147,9 @@ function splitTags(name: string): { readonly base: string; readonly tags: Labels
 }
 
 /**
- * Fills a template as Go's regexp.Expand does: `$1` or `${1}` is the first group, `$$` a dollar, and
- * a group that does not exist is empty. The longest name counts: `$1_total` is the group "1_total".
+ * Fills a template as Go's regexp.Expand does: `$1` or `${1}` is the first group, `$$` a dollar,
+ * and a group that does not exist is empty. The longest name counts: `$1_total` is the group
+ * "1_total".
  */
 function fill(template: string, match: RegExpMatchArray): string {
   return template.replaceAll(TEMPLATE, (_whole, dollar?: string, plain?: string, braced?: string) => {

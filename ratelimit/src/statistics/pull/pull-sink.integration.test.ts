@@ -6,7 +6,7 @@ import type { StatisticsSink } from "../statistics-sink.ts";
 import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
 import { createDefaultMapping } from "./default-mapping.ts";
 import { sanitizeName } from "./mapping.ts";
-import { createPullSink } from "./pull-sink.ts";
+import { PullSink } from "./pull-sink.ts";
 
 function createSink(
   store: StatisticsStore,
@@ -14,7 +14,7 @@ function createSink(
   port = 0,
   extraTags = new Map<string, string>(),
 ): StatisticsSink {
-  return createPullSink(
+  return new PullSink(
     { store, mapping: createDefaultMapping({ isMilliseconds: false }), log: silentLog() },
     { host: "127.0.0.1", port, path, extraTags },
   );
@@ -54,7 +54,7 @@ describeSink("pull", (store) => {
   });
 });
 
-describe("createPullSink()", () => {
+describe("PullSink", () => {
   const sinks: StatisticsSink[] = [];
   afterEach(async () => {
     for (const sink of sinks.splice(0)) await sink.stop?.();

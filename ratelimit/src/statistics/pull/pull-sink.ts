@@ -1,15 +1,26 @@
-// Pull statistics: answers scrapes of Prometheus with what is so at that moment. Nothing is kept
-// between scrapes but the buckets of durations.
+// Pull statistics: serves the current values to Prometheus. Only the buckets of durations are kept
+// between scrapes.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { AdminServer } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
+import type { Registry } from "prom-client";
+
 import { createPacedResponses } from "../paced-response.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
 import type { StatisticsStore } from "../statistics-store.ts";
 import { CONTENT_TYPE, renderFamily } from "./exposition.ts";
 import { type Mapping, sanitizeName } from "./mapping.ts";
-import { observeProcess, type ProcessMetrics } from "./process-metrics.ts";
-import { openSnapshots, type Snapshots } from "./snapshot.ts";
+import { Snapshots } from "./snapshot.ts";
+
+/**
+ * Gauges of prom-client whose names end in `_total`, which is for counters only; `promtool check
+ * metrics` objects to them.
+ */
+const MISNAMED_METRICS = [
+  "nodejs_active_resources_total",
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+] as const;
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
@@ -25,25 +36,22 @@ export interface PullSinkOptions {
   readonly extraTags: ReadonlyMap<string, string>;
 }
 
-/** Creates the sink; it listens from `start` on and counts durations from now on. */
-export function createPullSink(
-  deps: { readonly store: StatisticsStore; readonly mapping: Mapping; readonly log: Log },
-  options: PullSinkOptions,
-): StatisticsSink {
-  return new PullSink(deps.store, deps.mapping, deps.log, options);
-}
-
-class PullSink implements StatisticsSink {
+/** The sink. It records durations from its creation and listens from `start`. */
+export class PullSink implements StatisticsSink {
   readonly name = "pull statistics";
   readonly #extraLabels: ReadonlyMap<string, string>;
   readonly #snapshots: Snapshots;
   readonly #server;
   readonly #responses = createPacedResponses();
-  #process: ProcessMetrics | undefined;
+  /** CPU, memory, files, event loop and garbage collection of the process. */
+  #process: Registry | undefined;
 
-  constructor(store: StatisticsStore, mapping: Mapping, log: Log, { host, port, path, extraTags }: PullSinkOptions) {
+  constructor(
+    { store, mapping, log }: { readonly store: StatisticsStore; readonly mapping: Mapping; readonly log: Log },
+    { host, port, path, extraTags }: PullSinkOptions,
+  ) {
     this.#extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
-    this.#snapshots = openSnapshots({ store, mapping }, { extraLabels: this.#extraLabels });
+    this.#snapshots = new Snapshots({ store, mapping }, { extraLabels: this.#extraLabels });
     this.#server = new AdminServer(
       { log },
       {
@@ -66,14 +74,14 @@ class PullSink implements StatisticsSink {
     try {
       await this.#server.start();
     } catch (error) {
-      this.#process.close();
+      this.#process.clear();
       throw error;
     }
   }
 
   async stop(): Promise<void> {
     this.#snapshots.close();
-    this.#process?.close();
+    this.#process?.clear();
     await this.#server.stop();
   }
 
@@ -88,7 +96,7 @@ class PullSink implements StatisticsSink {
       response.end();
       return;
     }
-    const ownMetrics = (await this.#process?.render()) ?? "";
+    const ownMetrics = (await this.#process?.metrics()) ?? "";
     await this.#responses.send(response, () => this.#write(ownMetrics));
   }
 
@@ -102,4 +110,16 @@ class PullSink implements StatisticsSink {
     }
     for (const family of collected.value) yield* renderFamily(family);
   }
+}
+
+/**
+ * Starts to observe the process. prom-client is loaded here, because only pull statistics need it.
+ */
+async function observeProcess(extraLabels: ReadonlyMap<string, string>): Promise<Registry> {
+  const { collectDefaultMetrics, Registry } = await import("prom-client");
+  const registry = new Registry();
+  registry.setDefaultLabels(Object.fromEntries(extraLabels));
+  collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED_METRICS) registry.removeSingleMetric(name);
+  return registry;
 }

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
 import { createDefaultMapping } from "./default-mapping.ts";
 import { type Family, renderFamily } from "./exposition.ts";
-import { openSnapshots, type Snapshots } from "./snapshot.ts";
+import { Snapshots } from "./snapshot.ts";
 
 /** A view of a fresh store: fill it, then read the text of one family. */
 function open(extraLabels: Readonly<Record<string, string>> = {}, isMilliseconds = false) {
   const store = createStatisticsStore({ maxDynamicKeys: 100 });
-  const snapshots = openSnapshots(
+  const snapshots = new Snapshots(
     { store, mapping: createDefaultMapping({ isMilliseconds }) },
     { extraLabels: new Map(Object.entries(extraLabels)) },
   );
@@ -157,7 +157,7 @@ describe("collect() by the built-in mapping", () => {
   it("collect() reads at most a hundred statistics in a step, and those that come later as they are then", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 0 });
     const rules = Array.from({ length: 1000 }, (_, index) => store.rule(`d.k${index}`));
-    const collecting = openSnapshots(
+    const collecting = new Snapshots(
       { store, mapping: createDefaultMapping({ isMilliseconds: false }) },
       { extraLabels: new Map() },
     ).collect();

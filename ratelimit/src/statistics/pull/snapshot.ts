@@ -1,6 +1,5 @@
-// What a scrape shows: the statistics of the store, gathered into families. Statistics that are
-// mapped to one series are added up. Durations are sorted into buckets when they are recorded,
-// everything else is read when it is asked for, in steps between which decisions go on.
+// Collects the statistics of a store into metric families for a scrape, in steps between which
+// decisions run. Statistics with the same series are added up.
 import {
   RULE_STATISTICS,
   type RuleStatistics,
@@ -10,7 +9,7 @@ import {
 import { type Family, labelsText, type SeriesValue } from "./exposition.ts";
 import { type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
 
-/** Where one statistic goes, with its labels already as text. */
+/** The series of one statistic, with its labels as text. */
 interface Target {
   readonly family: string;
   readonly labels: string;
@@ -24,7 +23,7 @@ class Durations {
   readonly options: TimerOptions;
   sum = 0;
   count = 0;
-  /** Per bound, and one more for what is above the last; not cumulative. */
+  /** Per bound, and one more above the last; not cumulative. */
   readonly #counts: Float64Array;
 
   constructor(options: TimerOptions) {
@@ -51,25 +50,6 @@ class Durations {
   }
 }
 
-/**
- * A view of a store through a mapping. Create it before anything is recorded: durations recorded
- * earlier are not in its histograms.
- */
-export interface Snapshots {
-  /** The families, sorted by name; each step is one of the store's walk. */
-  collect(): Generator<undefined, readonly Family[]>;
-  /** Ends listening to the store. */
-  close(): void;
-}
-
-/** Opens a view. `extraLabels` stand on every series (EXTRA_TAGS). */
-export function openSnapshots(
-  deps: { readonly store: StatisticsStore; readonly mapping: Mapping },
-  options: { readonly extraLabels: ReadonlyMap<string, string> },
-): Snapshots {
-  return new StoreSnapshots(deps.store, deps.mapping, options.extraLabels);
-}
-
 type Kind = "counter" | "gauge" | "histogram" | "summary";
 
 interface GatheredFamily {
@@ -79,12 +59,17 @@ interface GatheredFamily {
   readonly series: Map<string, SeriesValue>;
 }
 
-class StoreSnapshots implements Snapshots {
+/**
+ * A view of a store through a mapping. Create it before anything is recorded: durations recorded
+ * earlier are not in its histograms.
+ */
+export class Snapshots {
   readonly #store: StatisticsStore;
   readonly #mapping: Mapping;
   readonly #extraLabels: ReadonlyMap<string, string>;
-  readonly #unsubscribe: () => void;
-  /** The six targets of a rule are found once; rules may be many and scrapes frequent. */
+  /** Stops listening to the store. */
+  readonly close: () => void;
+  /** The six targets of a rule are found once, because rules may be many and scrapes frequent. */
   readonly #ruleTargets = new WeakMap<RuleStatistics, readonly (Target | undefined)[]>();
   readonly #timerTargets = new WeakMap<
     StatisticsTimer,
@@ -93,13 +78,18 @@ class StoreSnapshots implements Snapshots {
   /** Durations by family and labels: several timers may share them. */
   readonly #durations = new Map<string, Durations>();
 
-  constructor(store: StatisticsStore, mapping: Mapping, extraLabels: ReadonlyMap<string, string>) {
+  /** `extraLabels` are on every series (EXTRA_TAGS). */
+  constructor(
+    { store, mapping }: { readonly store: StatisticsStore; readonly mapping: Mapping },
+    { extraLabels }: { readonly extraLabels: ReadonlyMap<string, string> },
+  ) {
     this.#store = store;
     this.#mapping = mapping;
     this.#extraLabels = extraLabels;
-    this.#unsubscribe = store.onTimer((timer, durationMs) => this.#timerTarget(timer)?.durations.record(durationMs));
+    this.close = store.onTimer((timer, durationMs) => this.#timerTarget(timer)?.durations.record(durationMs));
   }
 
+  /** The families, sorted by name, in the steps of the store's walk. */
   *collect(): Generator<undefined, readonly Family[]> {
     const families = new Map<string, GatheredFamily>();
     const addNumber = (target: Target | undefined, type: Kind, value: number): void => {
@@ -126,16 +116,11 @@ class StoreSnapshots implements Snapshots {
     return Array.from(families.values()).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  close(): void {
-    this.#unsubscribe();
-  }
-
   #targetsOfRule(statistics: RuleStatistics): readonly (Target | undefined)[] {
     let targets = this.#ruleTargets.get(statistics);
     if (targets === undefined) {
       const found = RULE_STATISTICS.map(({ name }) => this.#target(`${statistics.prefix}.${name}`, "counter"));
-      // Their labels are mostly the same text, which is then kept once: there may be a hundred
-      // thousand rules.
+      // Keeps equal labels once: there may be a hundred thousand rules.
       const labels = found[0]?.labels;
       targets = found.map((target) =>
         target !== undefined && target.labels === labels ? { ...target, labels } : target,
@@ -169,10 +154,7 @@ class StoreSnapshots implements Snapshots {
   }
 }
 
-/**
- * The family of a target; undefined when its name is taken by a family of another type, which
- * cannot be shown then.
- */
+/** The family of a target; undefined, so not shown, when a family of another type has its name. */
 function familyOf(families: Map<string, GatheredFamily>, target: Target, type: Kind): GatheredFamily | undefined {
   const family = families.get(target.family);
   if (family !== undefined) return family.type === type ? family : undefined;

@@ -1,7 +1,7 @@
 // What grew between two flushes.
 import { describe, expect, it } from "vitest";
 import { createStatisticsStore } from "../statistics-store.ts";
-import { createDifferences, type Differences } from "./differences.ts";
+import { Differences } from "./differences.ts";
 
 function begin(differences: Differences): { told: string[]; steps: Generator<undefined, void> } {
   const told: string[] = [];
@@ -18,10 +18,10 @@ function collect(differences: Differences): string[] {
   return told;
 }
 
-describe("createDifferences()", () => {
+describe("Differences", () => {
   it("collect() tells counters by what they grew, only when they did, and gauges always", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const differences = createDifferences(store);
+    const differences = new Differences(store);
     store.counter("c").add(2);
     store.gauge("g").set(5);
     store.rule("d.k").totalHits += 4;
@@ -42,7 +42,7 @@ describe("createDifferences()", () => {
 
   it("collect() tells two readers of one store the same", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const [first, second] = [createDifferences(store), createDifferences(store)];
+    const [first, second] = [new Differences(store), new Differences(store)];
     store.counter("c").add(2);
     expect(collect(first)).toEqual(["c +2"]);
     store.counter("c").add(1);
@@ -52,7 +52,7 @@ describe("createDifferences()", () => {
 
   it("collect() tells what a rule counted before and after it was replaced, until it counts no more", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const differences = createDifferences(store);
+    const differences = new Differences(store);
     const rule = store.replaceRules(["d.k"]).get("d.k");
     if (rule === undefined) throw new Error("no counters");
     rule.totalHits += 1;
@@ -67,7 +67,7 @@ describe("createDifferences()", () => {
 
   it("collect() begins anew when a rule comes back under its old name", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const differences = createDifferences(store);
+    const differences = new Differences(store);
     store.rule("d.k").totalHits += 7;
     collect(differences);
     store.replaceRules([]);
@@ -77,7 +77,7 @@ describe("createDifferences()", () => {
 
   it("collect() tells later what a collection that was given up had not come to", () => {
     const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const differences = createDifferences(store);
+    const differences = new Differences(store);
     for (let index = 0; index < 250; index++) store.rule(`d.k${index}`).totalHits += 1;
     const { told, steps } = begin(differences);
     steps.next();

@@ -1,8 +1,8 @@
-// What has changed in a store since it was last asked. Each sink has its own; the store knows
-// nothing of them, so counting costs nothing more.
+// Finds the changes in a store since the last flush of a sink. Each sink has its own, so counting
+// costs no more with many sinks.
 import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, WALK_STEP } from "../statistics-store.ts";
 
-/** Hears what a flush sends. */
+/** Receives what a flush sends. */
 export interface DifferenceVisitor {
   /** A counter and by how much it grew; never 0. */
   counter(name: string, difference: number): void;
@@ -10,46 +10,37 @@ export interface DifferenceVisitor {
   gauge(name: string, value: number): void;
 }
 
-/** The growth of every counter between one call and the next. */
-export interface Differences {
-  /**
-   * Tells what grew since the last collection (the first time: since the process started), and
-   * every gauge; in the steps of the store's walk. What was not told because nobody asked on is
-   * told the next time. One collection at a time.
-   */
-  collect(visitor: DifferenceVisitor): Generator<undefined, void>;
-}
-
-/** Watches a store. */
-export function createDifferences(store: StatisticsStore): Differences {
-  return new StoreDifferences(store);
-}
-
-/** What has been told of a rule's counters, in the order of RULE_STATISTICS. */
-interface Told {
+/** What was sent of a rule's counters, in the order of RULE_STATISTICS. */
+interface Sent {
   readonly values: number[];
   /** All of them together. Counters only grow, so an equal sum means that none did. */
   sum: number;
-  /** The call in which the rule was last in the store. */
-  round: number;
+  /** The collection in which the rule was last in the store. */
+  epoch: number;
 }
 
-class StoreDifferences implements Differences {
+/** The growth of every counter of a store from one collection to the next. */
+export class Differences {
   readonly #store: StatisticsStore;
   readonly #counters = new Map<string, number>();
   /**
-   * Rules that have counted something; no larger than the rules of the store and those that left
-   * since the last call.
+   * Rules that have counted something: those of the store, and those that left since the last
+   * collection.
    */
-  readonly #rules = new Map<RuleStatistics, Told>();
-  #round = 0;
+  readonly #rules = new Map<RuleStatistics, Sent>();
+  #epoch = 0;
 
   constructor(store: StatisticsStore) {
     this.#store = store;
   }
 
+  /**
+   * Visits every gauge and the counters that grew since the last collection (the first time: since
+   * the process started), in the steps of the store's walk. What a caller left out by not asking
+   * for further steps comes with the next collection. One collection at a time.
+   */
   *collect(visitor: DifferenceVisitor): Generator<undefined, void> {
-    this.#round += 1;
+    this.#epoch += 1;
     yield* this.#store.walk({
       counter: (name, value) => {
         const difference = value - (this.#counters.get(name) ?? 0);
@@ -57,32 +48,32 @@ class StoreDifferences implements Differences {
         this.#counters.set(name, value);
         visitor.counter(name, difference);
       },
-      rule: (statistics) => void this.#tellRule(statistics, this.#round, visitor),
+      rule: (statistics) => void this.#visitRule(statistics, this.#epoch, visitor),
       gauge: (name, value) => visitor.gauge(name, value),
       timer: () => undefined,
     });
-    // A rule that left the store may have counted since the last call, and calls that still hold it
-    // may count a little longer.
+    // A rule that left the store may have counted since the last collection, and running calls may
+    // still count on it.
     let seen = 0;
-    for (const [statistics, { round }] of this.#rules) {
-      if (round !== this.#round && !this.#tellRule(statistics, round, visitor)) this.#rules.delete(statistics);
+    for (const [statistics, { epoch }] of this.#rules) {
+      if (epoch !== this.#epoch && !this.#visitRule(statistics, epoch, visitor)) this.#rules.delete(statistics);
       if (++seen % WALK_STEP === 0) yield;
     }
   }
 
   /** Whether anything of the rule grew. */
-  #tellRule(statistics: RuleStatistics, round: number, visitor: DifferenceVisitor): boolean {
+  #visitRule(statistics: RuleStatistics, epoch: number, visitor: DifferenceVisitor): boolean {
     const sum = sumOf(statistics);
-    let told = this.#rules.get(statistics);
-    if (told !== undefined) told.round = round;
-    if (sum === (told?.sum ?? 0)) return false;
-    if (told === undefined) this.#rules.set(statistics, (told = { values: RULE_STATISTICS.map(() => 0), sum, round }));
-    told.sum = sum;
+    let sent = this.#rules.get(statistics);
+    if (sent !== undefined) sent.epoch = epoch;
+    if (sum === (sent?.sum ?? 0)) return false;
+    if (sent === undefined) this.#rules.set(statistics, (sent = { values: RULE_STATISTICS.map(() => 0), sum, epoch }));
+    sent.sum = sum;
     for (const [index, { name, field }] of RULE_STATISTICS.entries()) {
       const value = statistics[field];
-      const difference = value - (told.values[index] ?? 0);
+      const difference = value - (sent.values[index] ?? 0);
       if (difference === 0) continue;
-      told.values[index] = value;
+      sent.values[index] = value;
       visitor.counter(`${statistics.prefix}.${name}`, difference);
     }
     return true;

@@ -1,28 +1,22 @@
-// Where lines go: the interface of the channels to a TCP server, to a UDP server and to standard
-// output. No channel ever makes its user wait.
+// The interface of the channels to a TCP server, to a UDP server and to standard output.
 
 /**
- * Takes lines and delivers them as well as it can. What it cannot deliver it drops, beyond a bound
- * that each channel states.
+ * Sends lines without blocking its caller. Lines that it cannot send it queues up to a bound, then
+ * drops.
  */
 export interface LineChannel {
-  /** Where it sends to; undefined when that is no address. */
+  /** The address of the server; undefined for standard output. */
   readonly address: string | undefined;
-  /** Begins to connect. */
+  /** Starts to connect. */
   open(): void;
-  /**
-   * Whether what is written now has a way to go; otherwise counters had better keep what they have.
-   */
+  /** Whether lines can be sent now; otherwise counters keep their growth for later. */
   isReady(): boolean;
-  /** Whether there is room for a good deal more; what is written when there is none is dropped. */
+  /** Whether at least half of the queue is free; a full queue drops lines. */
   hasRoom(): boolean;
-  /**
-   * Writes a line, which ends in a line end, a number of times. It goes out when enough has come
-   * together, or at `flush`.
-   */
+  /** Queues a line with its line end, `times` times. It is sent in a full packet or at `flush`. */
   write(line: string, times: number): void;
-  /** Sends what has been written. */
+  /** Sends what is queued. */
   flush(): void;
-  /** Sends what has been written, waits for that a short while, and closes. */
+  /** Sends what is queued, waits for that a short while, and closes. */
   close(): Promise<void>;
 }

@@ -1,10 +1,8 @@
 // Golden lines of every format.
 import { createLog, silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
-import { createJsonFormat } from "./json-format.ts";
-import type { LineFormat } from "./line-format.ts";
+import { createJsonFormat, createStatsdFormat, type LineFormat } from "./line-format.ts";
 import { parseMogrifier } from "./mogrifier.ts";
-import { createStatsdFormat } from "./statsd-format.ts";
 import { createTaggedFormat, type TaggedFormatOptions } from "./tagged-format.ts";
 
 const NO_TAGS = new Map<string, string>();
@@ -63,13 +61,13 @@ describe("createStatsdFormat()", () => {
 });
 
 describe("createTaggedFormat()", () => {
-  it("case 185: createTaggedFormat() makes tags of what stands behind .__ and leaves out a part without =", () => {
+  it("case 185: createTaggedFormat() makes tags of the parts after .__ and leaves out a part without =", () => {
     expect(tagged().counter("a.b.__COMMIT=12345.__DEPLOY=6890", 2)).toBe("a.b:2|c|#COMMIT:12345,DEPLOY:6890\n");
     expect(tagged().counter("a.b.__COMMIT=12345.__DEPLOY", 2)).toBe("a.b:2|c|#COMMIT:12345\n");
     expect(tagged().counter("a.b.__DEPLOY", 2)).toBe("a.b:2|c\n");
   });
 
-  it("case 185: createTaggedFormat() tells of a part without = at level debug, once per name", () => {
+  it("case 185: createTaggedFormat() logs a part without = at level debug, once per name", () => {
     const lines: string[] = [];
     const log = createLog({ level: "debug", format: "text", write: (line) => lines.push(line) });
     const format = createTaggedFormat({ log }, { extraTags: NO_TAGS, globalTags: [], mogrifiers: [] });

@@ -1,4 +1,4 @@
-// Mogrifiers: what they make of names, and every reason to refuse one.
+// Mogrifiers: how they rewrite names, and invalid ones.
 import { describe, expect, it } from "vitest";
 import { createDraws } from "../draws.suite.ts";
 import { type Mogrifier, type MogrifierTexts, mogrify, parseMogrifier } from "./mogrifier.ts";

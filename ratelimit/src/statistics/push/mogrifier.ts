@@ -1,36 +1,36 @@
-// Mogrifiers: rules that rewrite a statistic name into another name and tags. The settings name
-// them; the first that matches counts.
+// Mogrifiers: rules of the settings that rewrite a statistic name into another name and tags. The
+// first that matches is used.
 import { compileGoPattern, type Pattern } from "../go-pattern.ts";
 
 /** One rule. */
 export interface Mogrifier {
-  /** Looked for anywhere in a name. */
+  /** Searched for anywhere in a name. */
   readonly pattern: Pattern;
-  /** The new name; `$1` stands for the first group. */
+  /** The new name; `$1` is the first group. */
   readonly name: string;
   /** Tags to add, with templates like that of the name. */
   readonly tags: readonly (readonly [key: string, template: string])[];
 }
 
-/** The three settings of a mogrifier as they are written; undefined when not set. */
+/** The texts of the three settings of a mogrifier; undefined when not set. */
 export interface MogrifierTexts {
   readonly PATTERN: string | undefined;
   readonly NAME: string | undefined;
   readonly TAGS: string | undefined;
 }
 
-/** What is wrong with one of its settings, in the words of the reference. */
+/** A problem with one of its settings, in the words of envoyproxy/ratelimit. */
 export interface MogrifierProblem {
   readonly setting: keyof MogrifierTexts;
   readonly message: string;
 }
 
-/** A mogrifier, or everything that is wrong with it. */
+/** A mogrifier, or all problems with it. */
 export type MogrifierResult =
   | { readonly ok: true; readonly mogrifier: Mogrifier }
   | { readonly ok: false; readonly problems: readonly MogrifierProblem[] };
 
-/** Reads the mogrifier that the settings call `id`. */
+/** Parses the mogrifier named `id`. */
 export function parseMogrifier(id: string, texts: MogrifierTexts): MogrifierResult {
   const problems: MogrifierProblem[] = [];
   const problem = (setting: keyof MogrifierTexts, message: string): void => void problems.push({ setting, message });
@@ -48,10 +48,7 @@ export function parseMogrifier(id: string, texts: MogrifierTexts): MogrifierResu
   return { ok: true, mogrifier: { pattern, name: texts.NAME, tags } };
 }
 
-/**
- * The name and the tags `key:value` that the first matching mogrifier makes of a name; the name
- * itself when none matches.
- */
+/** Rewrites a name with the first mogrifier that matches it, if any; tags are `key:value`. */
 export function mogrify(
   mogrifiers: readonly Mogrifier[],
   name: string,
@@ -67,7 +64,7 @@ export function mogrify(
   return { name, tags: [] };
 }
 
-/** `key:template,key:template`; of equal keys the last stands. */
+/** `key:template,key:template`; the last of equal keys is used. */
 function parseTags(id: string, text: string, problem: (message: string) => void): Mogrifier["tags"] {
   const tags = new Map<string, string>();
   for (const item of text.trim() === "" ? [] : text.split(",")) {
@@ -88,10 +85,7 @@ function parseTags(id: string, text: string, problem: (message: string) => void)
   return Array.from(tags);
 }
 
-/**
- * Puts the groups of a match into a template. A group that the pattern does not have stays as it is
- * written.
- */
+/** Fills a template with the groups of a match; a group that the pattern lacks is left as it is. */
 function fill(template: string, match: RegExpMatchArray): string {
   return template.replaceAll(/\$(\d+)/g, (whole, digits: string) => {
     const index = Number(digits);

@@ -1,27 +1,19 @@
-// Lines to standard output, where whatever collects the logs of the process finds them. Past
-// `process.stdout`: that one makes the whole process wait for a reader that is slow, and ends it
-// when the reader has gone.
+// Writes lines to standard output without `process.stdout`, which blocks the process while the
+// reader is slow and ends it when the reader has gone.
 import { write } from "node:fs";
 import type { Log } from "@weir/common/log/log";
 import type { LineChannel } from "./line-channel.ts";
 import { PacketQueue } from "./packet-queue.ts";
 import { Reachability } from "./reachability.ts";
 
-/** Bytes that are written at once. */
+/** Bytes of one write. */
 const PACKET_MAX_BYTES = 65_536;
 
-/** Longest time that closing waits for the last lines to be taken, in milliseconds. */
+/** Longest wait of `close` for the last lines, in milliseconds. */
 const CLOSE_MAX_MS = 1000;
 
-/** Creates the channel to a file descriptor; 1 is standard output. */
-export function createOutputChannel(
-  deps: { readonly log: Log },
-  options: { readonly fileDescriptor: number },
-): LineChannel {
-  return new OutputChannel(deps.log, options.fileDescriptor);
-}
-
-class OutputChannel implements LineChannel {
+/** The channel to a file descriptor; 1 is standard output. */
+export class OutputChannel implements LineChannel {
   readonly address = undefined;
   readonly #fileDescriptor: number;
   readonly #reachability: Reachability;
@@ -29,9 +21,9 @@ class OutputChannel implements LineChannel {
   #isWriting = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(log: Log, fileDescriptor: number) {
-    this.#fileDescriptor = fileDescriptor;
-    this.#reachability = new Reachability(log, "standard output");
+  constructor(deps: { readonly log: Log }, options: { readonly fileDescriptor: number }) {
+    this.#fileDescriptor = options.fileDescriptor;
+    this.#reachability = new Reachability(deps.log, "standard output");
   }
 
   open(): void {
@@ -79,8 +71,8 @@ class OutputChannel implements LineChannel {
   }
 
   /**
-   * The system may take less than it is given. What it refuses is dropped: whoever reads may be
-   * gone for good.
+   * The system may take a part of the bytes. It drops them on an error: the reader may have gone
+   * for good.
    */
   #writeAll(bytes: Buffer): void {
     write(this.#fileDescriptor, bytes, (error, written) => {

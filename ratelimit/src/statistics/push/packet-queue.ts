@@ -1,12 +1,9 @@
-// Packs lines into packets and keeps those that wait to be sent, up to a bound. Lines are never
-// cut.
+// Packs whole lines into packets and queues them, up to a bound.
 
-/**
- * Most bytes that wait; what comes on top is dropped. The reference's queue holds about as much.
- */
+/** Most queued bytes, about as in envoyproxy/ratelimit; further lines are dropped. */
 const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
 
-/** Lines that go out together. */
+/** Lines that are sent together. */
 export interface Packet {
   readonly text: string;
   readonly bytes: number;
@@ -26,14 +23,14 @@ export class PacketQueue {
     this.#packetMaxBytes = packetMaxBytes;
   }
 
-  /** Whether lines were dropped since it was last asked. */
+  /** Whether lines were dropped since the last call. */
   hasDropped(): boolean {
     const hasDropped = this.#hasDropped;
     this.#hasDropped = false;
     return hasDropped;
   }
 
-  /** Whether a packet waits. */
+  /** Whether no packet is queued. */
   get isEmpty(): boolean {
     return this.#packets.length === 0;
   }
@@ -64,7 +61,7 @@ export class PacketQueue {
     }
   }
 
-  /** Makes a packet of what has come together. */
+  /** Ends the open packet. */
   endPacket(): void {
     if (this.#bytes === 0) return;
     this.#packets.push({ text: this.#text, bytes: this.#bytes });

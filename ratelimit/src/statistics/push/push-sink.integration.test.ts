@@ -9,14 +9,13 @@ import { afterEach, describe, expect, it } from "vitest";
 import { describeSink } from "../statistics-sink.suite.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
 import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
-import { createJsonFormat } from "./json-format.ts";
-import { createOutputChannel } from "./output-channel.ts";
-import { createPushSink } from "./push-sink.ts";
+import { createJsonFormat, createStatsdFormat } from "./line-format.ts";
+import { OutputChannel } from "./output-channel.ts";
+import { PushSink } from "./push-sink.ts";
 import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "./receivers.suite.ts";
-import { createStatsdFormat } from "./statsd-format.ts";
 import { createTaggedFormat } from "./tagged-format.ts";
 import { createTcpChannel, type TcpChannelOptions } from "./tcp-channel.ts";
-import { createUdpChannel } from "./udp-channel.ts";
+import { UdpChannel } from "./udp-channel.ts";
 
 /** Short enough for tests to see several flushes. */
 const FLUSH_INTERVAL_MS = 20;
@@ -30,7 +29,7 @@ const log = silentLog();
 
 function overTcp(store: StatisticsStore, options: TcpChannelOptions, channelLog: Log = log): StatisticsSink {
   const channel = createTcpChannel({ log: channelLog }, options);
-  return createPushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
+  return new PushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
 }
 
 function opened(sink: StatisticsSink, receiver: Receiver, address: RegExp) {
@@ -45,9 +44,9 @@ describeSink("StatsD over TCP", async (store) => {
 
 describeSink("StatsD over UDP", async (store) => {
   const receiver = await openUdpReceiver();
-  const channel = createUdpChannel({ log }, { host: "localhost", port: receiver.port });
+  const channel = new UdpChannel({ log }, { host: "localhost", port: receiver.port });
   return opened(
-    createPushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS),
+    new PushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS),
     receiver,
     /^localhost:\d+$/,
   );
@@ -55,9 +54,9 @@ describeSink("StatsD over UDP", async (store) => {
 
 describeSink("DogStatsD over UDP", async (store) => {
   const receiver = await openUdpReceiver();
-  const channel = createUdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
+  const channel = new UdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
   const format = createTaggedFormat({ log }, { extraTags: new Map([["a", "b"]]), globalTags: [], mogrifiers: [] });
-  return opened(createPushSink({ store, format, channel }, OPTIONS), receiver, /^127\.0\.0\.1:\d+$/);
+  return opened(new PushSink({ store, format, channel }, OPTIONS), receiver, /^127\.0\.0\.1:\d+$/);
 });
 
 describeSink("JSON on an output", async (store) => {
@@ -65,7 +64,7 @@ describeSink("JSON on an output", async (store) => {
   const path = join(folder, "output");
   const fileDescriptor = openSync(path, "w");
   const format = createJsonFormat({ nowMs: Date.now }, NO_TAGS);
-  const sink = createPushSink({ store, format, channel: createOutputChannel({ log }, { fileDescriptor }) }, OPTIONS);
+  const sink = new PushSink({ store, format, channel: new OutputChannel({ log }, { fileDescriptor }) }, OPTIONS);
   const kinds: Readonly<Record<string, string>> = { counter: "c", gauge: "g", timer: "ms" };
   const received = (name: string): Promise<number | undefined> => {
     const lines = readFileSync(path, "utf8").split("\n").slice(0, -1);
@@ -85,7 +84,7 @@ describeSink("JSON on an output", async (store) => {
   };
 });
 
-describe("createPushSink()", () => {
+describe("PushSink", () => {
   const ends: (() => unknown)[] = [];
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
@@ -119,8 +118,8 @@ describe("createPushSink()", () => {
     const receiver = await openUdpReceiver();
     ends.push(() => receiver.close());
     const statistics = store();
-    const channel = createUdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
-    await start(createPushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
+    const channel = new UdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
+    await start(new PushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
     for (let count = 0; count < 1000; count++)
       statistics.timer("ratelimit_server.ShouldRateLimit.response_time").record(count % 3);
     await expect.poll(() => receiver.lines.length, WAIT).toBe(1000);
@@ -199,20 +198,20 @@ describe("createPushSink()", () => {
 
   it("start() reports a name that does not resolve once, and stop() ends", async () => {
     const { heard, lines } = heardLog();
-    const channel = createUdpChannel({ log: heard }, { host: "statistics.invalid", port: 8125 });
-    const sink = createPushSink({ store: store(), format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
-    await sink.start?.();
+    const channel = new UdpChannel({ log: heard }, { host: "statistics.invalid", port: 8125 });
+    const sink = new PushSink({ store: store(), format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
+    sink.start();
     await expect.poll(() => lines.length, WAIT).toBe(1);
-    await sink.stop?.();
+    await sink.stop();
     expect(lines).toEqual([expect.stringMatching(/Cannot send statistics.*statistics\.invalid:8125/)]);
   });
 
   it("start() goes on when its output is closed, and says so once", async () => {
     const { heard, lines } = heardLog();
     const statistics = store();
-    const channel = createOutputChannel({ log: heard }, { fileDescriptor: openSync("/dev/full", "w") });
+    const channel = new OutputChannel({ log: heard }, { fileDescriptor: openSync("/dev/full", "w") });
     await start(
-      createPushSink({ store: statistics, format: createJsonFormat({ nowMs: Date.now }, NO_TAGS), channel }, OPTIONS),
+      new PushSink({ store: statistics, format: createJsonFormat({ nowMs: Date.now }, NO_TAGS), channel }, OPTIONS),
     );
     await expect.poll(() => lines.length, WAIT).toBe(1);
     statistics.counter("c").add(1);
@@ -251,8 +250,8 @@ describe("createPushSink()", () => {
     const statistics = store();
     const rules = statistics.replaceRules(Array.from({ length: 1000 }, (_, index) => `domain.key_${index}`));
     for (const rule of rules.values()) rule.nearLimit += 1;
-    const channel = createUdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
-    await start(createPushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
+    const channel = new UdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
+    await start(new PushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
     await expect.poll(() => new Set(receiver.lines).size, WAIT).toBe(1000);
     for (const line of receiver.lines)
       expect(line).toMatch(/^ratelimit\.service\.rate_limit\.domain\.key_\d+\.near_limit:1\|c$/);

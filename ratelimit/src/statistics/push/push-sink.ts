@@ -1,26 +1,24 @@
-// Push statistics: sends at an interval what has changed, and durations about as they come. What a
-// line looks like is the format's matter, where it goes the channel's. Nothing here waits for a
-// server: as long as there is none, counters keep what they have for the first flush that can go.
+// Push statistics: sends changes at an interval and durations about once a second. While no server
+// is reachable, counters keep their growth for the first flush that can be sent.
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 
 import type { StatisticsSink } from "../statistics-sink.ts";
 import type { StatisticsStore } from "../statistics-store.ts";
-import { createDifferences, type Differences } from "./differences.ts";
+import { Differences } from "./differences.ts";
 import type { LineChannel } from "./line-channel.ts";
 import type { LineFormat } from "./line-format.ts";
-import { openTimings, type Timings } from "./timings.ts";
-
-/** Durations and begun packets wait at most this long, in milliseconds, as in the reference. */
-const BATCH_MAX_MS = 1000;
+import { Timings } from "./timings.ts";
 
 /**
- * How long a flush waits at a time for a channel that has no room, in milliseconds, and how often
- * at most.
+ * Longest wait of durations and unfinished packets, in milliseconds, as in envoyproxy/ratelimit.
  */
+const BATCH_MAX_MS = 1000;
+
+/** One wait of a flush for a full channel, in milliseconds, and the most waits. */
 const ROOM_WAIT_MS = 10;
 const ROOM_WAITS_MAX = 100;
 
-/** What a sink is made of. */
+/** Dependencies of a sink. */
 export interface PushSinkDeps {
   readonly store: StatisticsStore;
   readonly format: LineFormat;
@@ -29,18 +27,14 @@ export interface PushSinkDeps {
 
 /** Settings of a sink. */
 export interface PushSinkOptions {
-  /** What messages call it. */
+  /** Its name in log messages. */
   readonly name: string;
   /** STATS_FLUSH_INTERVAL, in milliseconds; default 10 s. */
   readonly flushIntervalMs: number;
 }
 
-/** Creates the sink. */
-export function createPushSink(deps: PushSinkDeps, options: PushSinkOptions): StatisticsSink {
-  return new PushSink(deps, options);
-}
-
-class PushSink implements StatisticsSink {
+/** The sink. */
+export class PushSink implements StatisticsSink {
   readonly name: string;
   readonly #deps: PushSinkDeps;
   readonly #flushIntervalMs: number;
@@ -54,7 +48,7 @@ class PushSink implements StatisticsSink {
     this.name = name;
     this.#deps = deps;
     this.#flushIntervalMs = flushIntervalMs;
-    this.#differences = createDifferences(deps.store);
+    this.#differences = new Differences(deps.store);
   }
 
   address(): string | undefined {
@@ -63,14 +57,14 @@ class PushSink implements StatisticsSink {
 
   start(): void {
     this.#deps.channel.open();
-    this.#timings = openTimings(this.#deps.store);
+    this.#timings = new Timings(this.#deps.store);
     this.#timers.push(
       setInterval(() => this.#sendTimings(), Math.min(BATCH_MAX_MS, this.#flushIntervalMs)),
       setInterval(() => this.#flushSoon(), this.#flushIntervalMs),
     );
   }
 
-  /** Sends what is left, if there is a way, and closes. */
+  /** Sends the rest, if the server is reachable, and closes. */
   async stop(): Promise<void> {
     for (const timer of this.#timers.splice(0)) clearInterval(timer);
     await this.#running;
@@ -87,9 +81,7 @@ class PushSink implements StatisticsSink {
     channel.flush();
   }
 
-  /**
-   * A flush that is still being written is not overtaken: the next one tells what came together.
-   */
+  /** Skips a flush while the one before is still being written; the next one sends both. */
   #flushSoon(): void {
     this.#running ??= this.#flush().finally(() => (this.#running = undefined));
   }
@@ -101,8 +93,8 @@ class PushSink implements StatisticsSink {
       counter: (name, difference) => channel.write(format.counter(name, difference), 1),
       gauge: (name, value) => channel.write(format.gauge(name, value), 1),
     });
-    // Between two steps decisions have their turn, and the channel sends. What was not told yet
-    // when there is no way on waits for the next flush.
+    // Decisions run and the channel sends between two steps. When the channel stays full, the rest
+    // waits for the next flush.
     while (steps.next().done !== true) {
       await nextTurn();
       if (!(await this.#hasRoom())) return;
@@ -112,7 +104,7 @@ class PushSink implements StatisticsSink {
     channel.flush();
   }
 
-  /** Whether more can be written, after a while of waiting if need be. */
+  /** Waits a while for a full channel; returns whether more can be written. */
   async #hasRoom(): Promise<boolean> {
     const { channel } = this.#deps;
     for (let waits = 0; !channel.hasRoom() && waits < ROOM_WAITS_MAX && channel.isReady(); waits++)

@@ -1,5 +1,5 @@
-// Lines as a DogStatsD server reads them: the tags that stand in names, and those that mogrifiers
-// make, become tags of the wire.
+// Formats statistics as lines for a DogStatsD server: the tags in names, and those of mogrifiers,
+// become tags of the protocol.
 import type { Log } from "@weir/common/log/log";
 
 import { createTagger, TAG_START } from "../extra-tags.ts";
@@ -7,12 +7,12 @@ import type { LineFormat } from "./line-format.ts";
 import { type Mogrifier, mogrify } from "./mogrifier.ts";
 
 /**
- * Most names whose form on the wire is remembered; beyond it all are forgotten and found again.
- * Names leave when rules do, so there is a limit.
+ * Most names in the cache of formatted names; a full cache is cleared, because names leave with
+ * their rules.
  */
 const KNOWN_NAMES_MAX = 100_000;
 
-/** What would end a name, a tag or a line on this wire. */
+/** Characters that would end a name, a tag or a line. */
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
 const UNSAFE_IN_NAME = /[:|\u0000-\u001f\u007f]/g;
 // eslint-disable-next-line no-control-regex -- control characters are what it looks for
@@ -22,7 +22,7 @@ const UNSAFE_IN_TAG = /[|,\u0000-\u001f\u007f]/g;
 export interface TaggedFormatOptions {
   /** EXTRA_TAGS. */
   readonly extraTags: ReadonlyMap<string, string>;
-  /** Tags `key:value` that stand first on every line. */
+  /** Tags `key:value` that come first on every line. */
   readonly globalTags: readonly string[];
   /** The first that matches a name rewrites it. */
   readonly mogrifiers: readonly Mogrifier[];
@@ -52,18 +52,18 @@ export function createTaggedFormat(deps: { readonly log: Log }, options: TaggedF
   };
 }
 
-/** What stands before and after the value of a line. */
+/** The text before and after the value of a line. */
 interface WireName {
   readonly prefix: string;
   readonly suffix: string;
 }
 
 function writeName(name: string, { globalTags, mogrifiers }: TaggedFormatOptions, log: Log): WireName {
-  const [plain = "", ...parts] = splitTags(name);
+  const [plain = "", ...parts] = name.split(TAG_START);
   const own = parts.flatMap((part) => {
     const at = part.indexOf("=");
     if (at !== -1) return [`${part.slice(0, at)}:${part.slice(at + 1)}`];
-    log.debug("a part of a statistic name looks like a tag but has no value, it is left out", { name, part });
+    log.debug("Left out a tag without a value", { name, part });
     return [];
   });
   const mogrified = mogrify(mogrifiers, plain);
@@ -72,9 +72,4 @@ function writeName(name: string, { globalTags, mogrifiers }: TaggedFormatOptions
     prefix: mogrified.name.replaceAll(UNSAFE_IN_NAME, "_"),
     suffix: tags.length === 0 ? "" : `|#${tags.join(",")}`,
   };
-}
-
-/** The name and the texts of its tags. */
-function splitTags(name: string): readonly string[] {
-  return name.split(TAG_START);
 }

@@ -1,41 +1,36 @@
-// Durations between two sendings, in whole milliseconds and grouped by value: recording one is an
-// addition, and a second of them takes little memory.
+// Collects durations between two flushes in whole milliseconds, grouped by value: recording one is
+// an addition.
 import type { StatisticsStore, StatisticsTimer } from "../statistics-store.ts";
 
 /**
- * Most durations that one timer keeps for the next sending; about as much as the queue of a channel
- * takes. Later ones are dropped.
+ * Most durations that one timer keeps for a flush, about what a channel's queue holds; later ones
+ * are dropped.
  */
 const DURATIONS_MAX = 100_000;
 
 /**
- * Durations below this many milliseconds have a count each; longer ones, which are rare, are kept
- * one by one.
+ * Durations below this many milliseconds have a count each; longer, rare ones are kept one by one.
  */
 const COUNTED_BELOW_MS = 1024;
 
-/** Durations that wait to be sent. */
-export interface Timings {
-  /** Tells each value with how often it was recorded since the last call, and forgets them. */
-  drain(tell: (name: string, durationMs: number, times: number) => void): void;
-  /** Ends listening to the store. */
-  close(): void;
-}
+/** The durations that the timers of a store record from now on. */
+export class Timings {
+  readonly #batches = new Map<StatisticsTimer, Batch>();
+  /** Stops listening to the store. */
+  readonly close: () => void;
 
-/** Listens to the timers of a store from now on. */
-export function openTimings(store: StatisticsStore): Timings {
-  const batches = new Map<StatisticsTimer, Batch>();
-  const close = store.onTimer((timer, durationMs) => {
-    let batch = batches.get(timer);
-    if (batch === undefined) batches.set(timer, (batch = new Batch()));
-    batch.record(durationMs);
-  });
-  return {
-    drain(tell) {
-      for (const [{ name }, batch] of batches) batch.drain((durationMs, times) => tell(name, durationMs, times));
-    },
-    close,
-  };
+  constructor(store: StatisticsStore) {
+    this.close = store.onTimer((timer, durationMs) => {
+      let batch = this.#batches.get(timer);
+      if (batch === undefined) this.#batches.set(timer, (batch = new Batch()));
+      batch.record(durationMs);
+    });
+  }
+
+  /** Calls `visit` for each value with its number since the last call, and forgets them. */
+  drain(visit: (name: string, durationMs: number, times: number) => void): void {
+    for (const [{ name }, batch] of this.#batches) batch.drain((durationMs, times) => visit(name, durationMs, times));
+  }
 }
 
 class Batch {
@@ -51,10 +46,10 @@ class Batch {
     else this.#longer.push(wholeMs);
   }
 
-  drain(tell: (durationMs: number, times: number) => void): void {
+  drain(visit: (durationMs: number, times: number) => void): void {
     if (this.#size === 0) return;
-    for (const [durationMs, times] of this.#counts.entries()) if (times > 0) tell(durationMs, times);
-    for (const durationMs of this.#longer) tell(durationMs, 1);
+    for (const [durationMs, times] of this.#counts.entries()) if (times > 0) visit(durationMs, times);
+    for (const durationMs of this.#longer) visit(durationMs, 1);
     this.#counts.fill(0);
     this.#longer = [];
     this.#size = 0;

@@ -1,5 +1,5 @@
-// Lines to a server over UDP, in packets that fit into one frame of a usual network. Nobody tells
-// whether anything arrives.
+// Sends lines to a server over UDP, in packets that fit into one Ethernet frame, without knowing
+// whether they arrive.
 import { createSocket, type Socket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -9,37 +9,25 @@ import type { LineChannel } from "./line-channel.ts";
 import { PacketQueue } from "./packet-queue.ts";
 import { Reachability } from "./reachability.ts";
 
-/**
- * Bytes of a packet: what an Ethernet frame carries less headers and room for tunnels, as the
- * reference's.
- */
+/** Bytes of a packet: an Ethernet frame less headers and tunnels, as in envoyproxy/ratelimit. */
 const PACKET_MAX_BYTES = 1432;
 
-/**
- * Packets that leave before other work has its turn; more at once would also overrun the buffers of
- * the receiver.
- */
+/** Packets sent in one event-loop turn; more would also overrun the buffers of the receiver. */
 const PACKETS_PER_TURN = 32;
 
 /**
- * A name is looked up again after so long, in milliseconds: its server may have moved. Also the
- * wait after a lookup that failed.
+ * Time until a name is looked up again, in milliseconds: after a lookup, and after one that failed.
  */
 const RESOLVED_FOR_MS = 30_000;
 const RESOLVE_RETRY_MS = 3000;
 
-/** Longest time that closing waits for the last packets to leave, in milliseconds. */
+/** Longest wait of `close` for the last packets, in milliseconds. */
 const CLOSE_MAX_MS = 1000;
 
-/** Where to. */
+/** The server. */
 export interface UdpChannelOptions {
   readonly host: string;
   readonly port: number;
-}
-
-/** Creates the channel. */
-export function createUdpChannel(deps: { readonly log: Log }, options: UdpChannelOptions): LineChannel {
-  return new UdpChannel(deps.log, options);
 }
 
 /** A socket for the family of an address. */
@@ -49,7 +37,8 @@ interface Target {
   readonly socket: Socket;
 }
 
-class UdpChannel implements LineChannel {
+/** The channel. */
+export class UdpChannel implements LineChannel {
   readonly address: string;
   readonly #options: UdpChannelOptions;
   readonly #reachability: Reachability;
@@ -57,15 +46,15 @@ class UdpChannel implements LineChannel {
   #target: Target | undefined;
   #resolveTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  /** Packets handed to the system that it has not taken yet. */
+  /** Packets that the system has not taken yet. */
   #pending = 0;
   #isSending = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(log: Log, options: UdpChannelOptions) {
+  constructor(deps: { readonly log: Log }, options: UdpChannelOptions) {
     this.#options = options;
     this.address = formatAddress(options);
-    this.#reachability = new Reachability(log, this.address);
+    this.#reachability = new Reachability(deps.log, this.address);
   }
 
   open(): void {
@@ -109,14 +98,13 @@ class UdpChannel implements LineChannel {
   }
 
   /**
-   * Looks the name up, now and from time to time; while that fails, the last known address stands.
-   * Never rejects.
+   * Looks the name up now and at intervals; while that fails, the last known address is used. Never
+   * rejects.
    */
   async #resolve(): Promise<void> {
     let waitMs = RESOLVED_FOR_MS;
     try {
-      // IPv4 first, as Go's dialling of UDP: most receivers on "localhost" listen on 127.0.0.1
-      // only.
+      // IPv4 first, as Go does for UDP: most receivers on "localhost" listen on 127.0.0.1 only.
       const { address, family } = await lookup(this.#options.host, { order: "ipv4first" });
       if (!this.#isClosed) this.#aim(address, family);
     } catch (error) {

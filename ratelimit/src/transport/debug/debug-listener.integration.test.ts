@@ -1,7 +1,7 @@
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { parseRuleFile } from "../../config/files/rule-file.ts";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import { createHealth, type Health } from "../../health/health.ts";
 import { compileRules, type RuleSet } from "@weir/limits/rules/compile";
 import { attachKeys } from "@weir/limits/rules/configuration.suite";
@@ -57,7 +57,7 @@ describe("DebugListener", () => {
   it("/rlconfig is empty before the first configuration, then has a line per rule (cases 178, 189, 190)", async () => {
     expect(await get("/rlconfig")).toBe("200 ");
     const file = parseRuleFile("rules.yaml", RULES);
-    if (!file.ok) throw file.error;
+    if (!file.ok) throw new Error(file.message);
     rules = compileRules([file.model], attachKeys);
     expect(await get("/rlconfig")).toBe(
       "200 foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: true, quota_mode: true\n" +

@@ -1,0 +1,89 @@
+// Hundreds of random manifests, mostly a little wrong: a real API server and readManifests() refuse
+// the same ones.
+import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
+
+import { eventually } from "@weir/testing/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { readManifests } from "../manifest/manifest.ts";
+import { randomManifest } from "./random-manifest.suite.ts";
+import { refusalBy } from "./server-dry-run.suite.ts";
+
+const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
+const ESTABLISHED_TIMEOUT_MS = 60_000;
+
+const MANIFESTS = { numRuns: 1200, seed: 20_260_131 };
+
+/** Requests under way at a time. */
+const PARALLEL = 8;
+
+/**
+ * What the server says of any namespace but that of the request, before it looks at anything else:
+ * nothing of the manifest.
+ */
+const ELSEWHERE = "the namespace of the provided object does not match the namespace sent on the request";
+
+/**
+ * What only the control plane can say, and the API server not: it compares no rules, counts no
+ * levels, and has CEL at the first level only.
+ */
+const BEYOND_THE_SERVER: readonly RegExp[] = [
+  /^spec\.descriptors.*\.key: duplicate descriptor composite key /,
+  /^spec\.descriptors.*\.metadata.*: must be a JSON value that nests at most /,
+  /^spec\.descriptors\[\d+\]\.descriptors.*\.shareThreshold: share_threshold can only be used with wildcard values/,
+  /^spec\.descriptors\[\d+\]\.descriptors.*\.rateLimit\.replaces\[\d+\]\.name: replaces should not contain name of same descriptor/,
+];
+
+let cluster: KubernetesCluster;
+let agent: Agent;
+beforeAll(async () => {
+  cluster = await startKubernetesCluster();
+  agent = new Agent({ keepAlive: true, maxSockets: PARALLEL, ca: cluster.caPem });
+  await cluster.apply(CRD);
+  await eventually(
+    "the CRD to be served",
+    async () => expect((await cluster.kubectl(["get", "rlc"])).code).toBe(0),
+    ESTABLISHED_TIMEOUT_MS,
+  );
+});
+afterAll(async () => {
+  agent.destroy();
+  await cluster.stop();
+});
+
+/** What readManifests() says that a server can say, too. */
+function problemsOf(text: string): readonly string[] {
+  return readManifests(text)
+    .flatMap(({ problems }) => problems.map(({ field, message }) => `${field}: ${message}`))
+    .filter((problem) => !BEYOND_THE_SERVER.some((pattern) => pattern.test(problem)));
+}
+
+describe("the API server and readManifests()", () => {
+  it(`refuse the same of ${MANIFESTS.numRuns} random manifests`, async () => {
+    const texts = [...new Set(fc.sample(randomManifest, MANIFESTS))];
+    const counts = { accepted: 0, refused: 0 };
+    const disagreements: string[] = [];
+    const next = texts.values();
+    const judge = async (): Promise<void> => {
+      for (const text of next) {
+        const refusal = await refusalBy(cluster, agent, text);
+        if (refusal === ELSEWHERE) continue;
+        const problems = problemsOf(text);
+        counts[refusal === undefined ? "accepted" : "refused"] += 1;
+        if ((refusal === undefined) !== (problems.length === 0)) {
+          disagreements.push(
+            `${text}\n  server: ${refusal ?? "accepts"}\n  readManifests(): ${problems.join("; ") || "accepts"}`,
+          );
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: PARALLEL }, judge));
+    expect(disagreements).toEqual([]);
+    // Both sides have had their say.
+    expect(counts.accepted).toBeGreaterThan(300);
+    expect(counts.refused).toBeGreaterThan(400);
+  });
+});

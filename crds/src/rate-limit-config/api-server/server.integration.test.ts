@@ -1,0 +1,251 @@
+// The CRD on a real API server: what it accepts and refuses, in its own words and beside what
+// readManifests says, and what kubectl shows of it.
+import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
+
+import { eventually } from "@weir/testing/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { readManifests } from "../manifest/manifest.ts";
+import { ACCEPTED } from "./server-accepted.suite.ts";
+import { manifest } from "./server-case.suite.ts";
+import { DIFFERENT } from "./server-different.suite.ts";
+import { refusalBy } from "./server-dry-run.suite.ts";
+import { REFUSED_LIMITS } from "./server-refused-limits.suite.ts";
+import { REFUSED } from "./server-refused.suite.ts";
+
+const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
+const CRD_NAME = "crd/ratelimitconfigs.ratelimit.weir.dev";
+
+/**
+ * What an API server adds when it stops before it has checked all: it says nothing of the manifest.
+ */
+const UNCHECKED =
+  ', <nil>: Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]';
+const PREFIX = 'RateLimitConfig.ratelimit.weir.dev "x" is invalid: ';
+
+/** Longest waits for the server to have taken in the CRD, in milliseconds. */
+const ESTABLISHED_TIMEOUT_MS = 60_000;
+
+let cluster: KubernetesCluster;
+let agent: Agent;
+beforeAll(async () => {
+  cluster = await startKubernetesCluster();
+  agent = new Agent({ keepAlive: true, ca: cluster.caPem });
+  await cluster.apply(CRD);
+  await eventually(
+    "the CRD to be served",
+    async () => expect((await cluster.kubectl(["get", "rlc"])).code).toBe(0),
+    ESTABLISHED_TIMEOUT_MS,
+  );
+});
+afterAll(async () => {
+  agent.destroy();
+  await cluster.stop();
+});
+
+/** What the server says, without what it says every time. */
+async function refusalOf(text: string): Promise<string | undefined> {
+  const refusal = await refusalBy(cluster, agent, text);
+  return refusal === undefined ? undefined : shortened(refusal);
+}
+
+function shortened(message: string): string {
+  const checked = message.endsWith(UNCHECKED)
+    ? message.slice(0, -UNCHECKED.length).replace(" is invalid: [", " is invalid: ")
+    : message;
+  if (!checked.startsWith(PREFIX)) return checked;
+  // The server checks fields in an order of its own, which changes from run to run.
+  return checked
+    .slice(PREFIX.length)
+    .split(/, (?=spec\.)/)
+    .toSorted()
+    .join(", ");
+}
+
+function isValid(text: string): boolean {
+  return readManifests(text).every(({ problems }) => problems.length === 0);
+}
+
+describe("the API server", () => {
+  it.each(ACCEPTED)("accepts $what, and so does readManifests()", async ({ manifest: text }) => {
+    expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({ refusal: undefined, isValid: true });
+  });
+
+  it.each([...REFUSED, ...REFUSED_LIMITS])(
+    "refuses $what, and so does readManifests()",
+    async ({ manifest: text, refusal }) => {
+      expect(refusal).toBeDefined();
+      expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({ refusal, isValid: false });
+    },
+  );
+
+  it.each(DIFFERENT)(
+    "decides otherwise than readManifests() on $what: $differs",
+    async ({ manifest: text, refusal }) => {
+      expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({
+        refusal,
+        isValid: refusal !== undefined,
+      });
+    },
+  );
+
+  it("tells 0 requests from none after it has stored them", async () => {
+    await cluster.apply(
+      manifest(
+        "{ domain: zero, descriptors: [{ key: k, rateLimit: { unit: second, requestsPerUnit: 0 } }] }",
+        "name: zero",
+      ),
+    );
+    const stored = await cluster.kubectl(["get", "rlc", "zero", "-o", "jsonpath={.spec.descriptors[0].rateLimit}"]);
+    expect(JSON.parse(stored.stdout)).toEqual({ unit: "second", requestsPerUnit: 0 });
+  });
+
+  it("adds nothing to a spec: there are no defaults", async () => {
+    await cluster.apply(manifest("{ domain: bare, descriptors: [{ key: k }] }", "name: bare"));
+    const stored = await cluster.kubectl(["get", "rlc", "bare", "-o", "jsonpath={.spec}"]);
+    expect(JSON.parse(stored.stdout)).toEqual({ domain: "bare", descriptors: [{ key: "k" }] });
+  });
+
+  it("refuses with kubectl what it refuses without", async () => {
+    await expect(
+      cluster.apply(manifest("{ domain: d, descriptors: [{ key: k, rateLimit: { unit: day } }] }")),
+    ).rejects.toThrow(
+      "spec.descriptors[0].rateLimit.requestsPerUnit: Required value: requestsPerUnit is required, unless unlimited is true; 0 rejects every request",
+    );
+  });
+});
+
+describe("the CRD", () => {
+  it("is established, and nothing in it is not structural", async () => {
+    const { stdout } = await cluster.kubectl(["get", CRD_NAME, "-o", "jsonpath={.status.conditions}"]);
+    const conditions = JSON.parse(stdout) as readonly { readonly type: string; readonly status: string }[];
+    expect(conditions.map(({ type, status }) => `${type} ${status}`).toSorted()).toEqual([
+      "Established True",
+      "NamesAccepted True",
+    ]);
+  });
+
+  it("is small enough for client-side apply, too: that keeps a copy of it in an annotation of at most 256 KiB", () => {
+    expect(CRD.length).toBeLessThan(128 * 1024);
+  });
+
+  it("has a short name and a category", async () => {
+    await cluster.apply(manifest("{ domain: listed }", "name: listed"));
+    expect((await cluster.kubectl(["get", "rlc", "listed", "-o", "name"])).stdout).toBe(
+      "ratelimitconfig.ratelimit.weir.dev/listed\n",
+    );
+    expect((await cluster.kubectl(["get", "weir", "-o", "name"])).stdout).toContain(
+      "ratelimitconfig.ratelimit.weir.dev/listed\n",
+    );
+  });
+
+  it("selects by domain in every namespace", async () => {
+    await cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata: { name: other }\n");
+    await cluster.apply(manifest("{ domain: shop }", "name: mine"));
+    await cluster.apply(manifest("{ domain: shop }", "name: theirs, namespace: other"));
+    await cluster.apply(manifest("{ domain: login }", "name: unrelated"));
+    const { stdout } = await cluster.kubectl([
+      "get",
+      "rlc",
+      "-A",
+      "--field-selector",
+      "spec.domain=shop",
+      "-o",
+      "name",
+    ]);
+    expect(stdout).toBe("ratelimitconfig.ratelimit.weir.dev/mine\nratelimitconfig.ratelimit.weir.dev/theirs\n");
+  });
+});
+
+describe("kubectl", () => {
+  it("shows who has loaded what in kubectl get", async () => {
+    await cluster.apply(manifest("{ domain: columns }", "name: columns"));
+    const patched = await cluster.kubectl([
+      "patch",
+      "rlc",
+      "columns",
+      "--subresource=status",
+      "--type=merge",
+      "-p",
+      JSON.stringify({ status: STATUS }),
+    ]);
+    expect(patched).toMatchObject({ code: 0 });
+    const { stdout } = await cluster.kubectl(["get", "rlc", "columns"]);
+    const [head = "", row = ""] = stdout.split("\n").map((line) => line.trim().split(/\s+/).join(" "));
+    expect(head).toBe("NAME DOMAIN ACCEPTED PROGRAMMED PODS REASON AGE");
+    expect(row).toMatch(/^columns columns True False 2\/3 RejectedByDataPlane \d+s$/);
+  });
+
+  it("writes a status without changing the generation, and keeps conditions of other writers", async () => {
+    await cluster.apply(manifest("{ domain: written }", "name: written"));
+    const condition = (type: string): string =>
+      `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: { name: written }\nstatus: { conditions: [{ type: ${type}, status: "True", reason: Valid, message: "", lastTransitionTime: "2026-01-31T12:00:00Z" }] }\n`;
+    for (const type of ["Accepted", "Programmed"]) {
+      const args = [
+        "apply",
+        "--server-side",
+        "--subresource=status",
+        `--field-manager=${type}`,
+        "--validate=strict",
+        "-f",
+        "-",
+      ];
+      expect(await cluster.kubectl(args, condition(type))).toMatchObject({ code: 0 });
+    }
+    const stored = JSON.parse((await cluster.kubectl(["get", "rlc", "written", "-o", "json"])).stdout) as {
+      metadata: { generation: number };
+      status: { conditions: { type: string }[] };
+    };
+    expect(stored.metadata.generation).toBe(1);
+    expect(stored.status.conditions.map(({ type }) => type)).toEqual(["Accepted", "Programmed"]);
+  });
+
+  it("explains rules as a manual would", async () => {
+    await eventually(
+      "the server to publish the schema",
+      async () =>
+        expect((await cluster.kubectl(["explain", "rlc.spec.descriptors"])).stdout).toContain("FIELD: descriptors"),
+      ESTABLISHED_TIMEOUT_MS,
+    );
+    const { stdout } = await cluster.kubectl(["explain", "rlc.spec.descriptors"]);
+    const text = stdout.split(/\s+/).join(" ");
+    expect(text).toContain(
+      "rules nest at most 6 levels deep, and no two of one level may have the same key and value.",
+    );
+    expect(text).toContain("key <string> -required- Key that the entry of a request's descriptor must have.");
+    expect(text).toContain("shadowMode <boolean> Count, but let every request pass: for trying a limit out.");
+    const unit = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit.unit"])).stdout
+      .split(/\s+/)
+      .join(" ");
+    expect(unit).toContain(
+      "ENUM: second minute hour day week month year DESCRIPTION: Length of the window in which requests are counted",
+    );
+    // Beside other fields kubectl names the first four only.
+    const units = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit"])).stdout.split(/\s+/).join(" ");
+    expect(units).toContain("second, minute, hour, day, week, month (30 days) or year (365 days)");
+  });
+});
+
+/** A status as the operator writes it, with every field. */
+const STATUS = {
+  observedGeneration: 1,
+  conditions: [
+    { type: "Accepted", status: "True", reason: "Valid" },
+    { type: "Programmed", status: "False", reason: "RejectedByDataPlane" },
+    { type: "Ready", status: "False", reason: "RejectedByDataPlane" },
+  ].map((condition) => ({
+    ...condition,
+    message: "",
+    observedGeneration: 1,
+    lastTransitionTime: "2026-01-31T12:00:00Z",
+  })),
+  domain: "columns",
+  servesLastGood: true,
+  pods: { total: 3, accepted: 2, rejected: 1, pending: 0, summary: "2/3" },
+  fleets: [{ name: "*", version: "9f2c", total: 3, accepted: 2, rejected: 1, pending: 0 }],
+  problems: [{ field: "spec.descriptors[0].key", message: "must not be empty" }],
+  // Of one name in two namespaces.
+  rejections: ["gateway/pod-7", "edge/pod-7", "edge/pod-7"].map((pod) => ({ pod, message: "unknown unit" })),
+};

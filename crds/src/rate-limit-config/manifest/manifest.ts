@@ -1,0 +1,183 @@
+// Reads manifests as kubectl does, with line, column and field of everything that the API server or the data plane would
+// refuse.
+import { excerpt } from "@weir/limits/go-yaml/excerpt";
+import { type PlainValue, readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
+import type { SourceLocation } from "@weir/limits/go-yaml/node";
+import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
+import { findProblems } from "@weir/limits/validate/validate";
+
+import type { ManifestProblem } from "../schema/problems.ts";
+import { API_VERSION, KIND, parseRateLimitConfigResource } from "../schema/schema.ts";
+import type { RateLimitConfigResource } from "../schema/schema.ts";
+import { modelOfResource } from "../translate/translate.ts";
+
+/** What can be the name of an object at all (RFC 1123); the schema says it in words. */
+const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+/** Most problems that are reported of one resource or text. */
+const PROBLEMS_MAX = 100;
+
+/**
+ * Most items of one list, as many as a text may hold documents: each that is wrong is reported by
+ * itself.
+ */
+const ITEMS_MAX = 10_000;
+
+/** What is wrong in a text, and where. */
+export interface LocatedProblem extends SourceLocation {
+  /**
+   * For example `spec.descriptors[2].rateLimit.unit`; empty when the document as a whole is meant,
+   * or is not valid YAML.
+   */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Name and namespace as they are written. */
+export interface ManifestIdentity {
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** The place of a manifest in a text. */
+export interface ManifestPlace {
+  /** Position of its document, from 0, empty ones included. */
+  readonly document: number;
+  /** Its path inside when it is an item of a list. */
+  readonly path: FieldPath;
+}
+
+/** One resource of a text, or what should have been one. */
+export interface ManifestDocument {
+  /** Position among the resources of the text, from 0; the items of a list count one by one. */
+  readonly index: number;
+  readonly place: ManifestPlace;
+  /** Line on which it begins. */
+  readonly line: number;
+  /** Present when the schema accepts it, also when the rules inside have problems. */
+  readonly resource?: RateLimitConfigResource;
+  /**
+   * Its name, as far as it is a RateLimitConfig with a name that can be one; also when the schema
+   * refuses the rest.
+   */
+  readonly identity?: ManifestIdentity;
+  readonly problems: readonly LocatedProblem[];
+  /** Set when it is of another kind and was therefore not checked. */
+  readonly isSkipped?: true;
+  /** The place of a field of the resource, or of the nearest thing around it. */
+  readonly locate: (path: FieldPath) => SourceLocation;
+}
+
+/**
+ * Reads every resource of a text: documents separated by `---`, lists with `items`, YAML or JSON.
+ * Empty documents are skipped.
+ */
+export function readManifests(text: string): readonly ManifestDocument[] {
+  return manifestsOf(readYamlDocuments(text));
+}
+
+/**
+ * The same of a text whose YAML is read already. Documents of other kinds are wrong, unless
+ * `otherKinds` says to skip them: what has neither our API group nor our kind is then skipped,
+ * while what has one of the two is still misspelt.
+ */
+export function manifestsOf(
+  documents: readonly YamlDocument[],
+  { otherKinds = "refuse" }: { readonly otherKinds?: "refuse" | "skip" } = {},
+): readonly ManifestDocument[] {
+  const isSkipped = otherKinds === "skip" ? isOtherKind : (): boolean => false;
+  return documents
+    .flatMap((document, number) =>
+      document.value === null ? [] : candidatesOf(document, number, isSkipped(document.value)),
+    )
+    .map((candidate, index) => readCandidate(candidate, index, isSkipped(candidate.value)));
+}
+
+/** The first problems, and in place of the others one that counts them. */
+export function firstProblems<Problem extends { readonly message: string }>(
+  problems: readonly Problem[],
+): readonly Problem[] {
+  const next = problems[PROBLEMS_MAX];
+  if (next === undefined) return problems;
+  const message = `${problems.length - PROBLEMS_MAX} more problems from here on`;
+  return [...problems.slice(0, PROBLEMS_MAX), { ...next, ...("field" in next && { field: "" }), message }];
+}
+
+/** A value that should be a resource, and its place in its document. */
+interface Candidate {
+  readonly document: YamlDocument;
+  readonly value: PlainValue | undefined;
+  readonly place: ManifestPlace;
+}
+
+function candidatesOf(document: YamlDocument, number: number, isSkipped: boolean): readonly Candidate[] {
+  const { value } = document;
+  const whole: ManifestPlace = { document: number, path: [] };
+  const items = !isSkipped && isMapping(value) && value["kind"] !== KIND ? value["items"] : undefined;
+  // The problems of a document that is not understood are reported once, whether it is a list or not.
+  if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0)
+    return [{ document, value, place: whole }];
+  if (items.length > ITEMS_MAX) {
+    const message = `the list holds more than ${ITEMS_MAX} items`;
+    const problems = [{ ...document.locate(["items", ITEMS_MAX], "value"), message }];
+    return [{ document: { ...document, problems }, value: undefined, place: whole }];
+  }
+  // The items of a typed list may leave out what the list says already.
+  const isTyped = value["kind"] === `${KIND}List` && value["apiVersion"] === API_VERSION;
+  return (items as readonly PlainValue[]).map((item, index) => ({
+    document,
+    value: isTyped && isMapping(item) ? { apiVersion: API_VERSION, kind: KIND, ...item } : item,
+    place: { document: number, path: ["items", index] },
+  }));
+}
+
+/**
+ * Whether a value says that it is an object of Kubernetes, and none of ours. A list is what its
+ * items are.
+ */
+function isOtherKind(value: PlainValue | undefined): boolean {
+  if (!isMapping(value)) return false;
+  const { apiVersion, kind } = value;
+  if (typeof apiVersion !== "string" || typeof kind !== "string" || apiVersion === "" || kind === "" || kind === "List")
+    return false;
+  return apiVersion.split("/")[0] !== API_VERSION.split("/")[0] && kind !== KIND;
+}
+
+function readCandidate({ document, value, place }: Candidate, index: number, isSkipped: boolean): ManifestDocument {
+  const locate = (inner: FieldPath): SourceLocation => document.locate([...place.path, ...inner], "value");
+  const found = { index, place, line: locate([]).line, locate };
+  if (isSkipped) return { ...found, problems: [], isSkipped };
+  if (value === undefined || document.problems.length > 0)
+    return { ...found, problems: firstProblems(document.problems).map((problem) => ({ ...problem, field: "" })) };
+  const parsed = parseRateLimitConfigResource(value);
+  const identity = identityIn(value);
+  const problems = (parsed.ok ? ruleProblems(parsed.resource) : parsed.problems).map(({ path, message, about }) => {
+    const whole = [...place.path, ...path];
+    const at = document.locate(whole, about === "name" ? "key" : "value");
+    return { ...at, field: excerpt(fieldPath(whole)), message: excerpt(message) };
+  });
+  return {
+    ...found,
+    ...(parsed.ok && { resource: parsed.resource }),
+    ...(identity && { identity }),
+    problems: firstProblems(problems.toSorted((left, right) => left.line - right.line || left.column - right.column)),
+  };
+}
+
+/** What the validator of all rules finds in a resource that the schema accepts. */
+function ruleProblems(resource: RateLimitConfigResource): readonly ManifestProblem[] {
+  return findProblems(modelOfResource(resource)).map(({ path, message }) => ({ path: ["spec", ...path], message }));
+}
+
+function identityIn(value: PlainValue): ManifestIdentity | undefined {
+  if (!isMapping(value) || value["kind"] !== KIND || !isMapping(value["metadata"])) return undefined;
+  const { name, namespace } = value["metadata"];
+  if (typeof name !== "string" || !NAME.test(name)) return undefined;
+  // As the schema has it: null and the empty text count as absent.
+  if (namespace === undefined || namespace === null || namespace === "") return { name };
+  return typeof namespace === "string" && NAME.test(namespace) ? { name, namespace } : undefined;
+}
+
+function isMapping(value: PlainValue | undefined): value is Readonly<Record<string, PlainValue>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,109 @@
+// The schema of the limit inside a rule of the custom resource. The validator of @weir/limits repeats its rules on fields
+// that need each other.
+import * as z from "zod";
+
+import { flag, list, text } from "./fields.ts";
+
+/** Longest name of a limit, in characters. */
+const LIMIT_NAME_LENGTH_MAX = 256;
+
+/** Most limits that one limit switches off. */
+const REPLACES_MAX = 32;
+
+/** Largest number of requests per unit: what the 32 bits on the wire hold. */
+const REQUESTS_MAX = 4_294_967_295;
+
+/** A limit of the first level: CEL rules with messages of their own, which the API server's budget allows there. */
+const LIMIT_VALIDATIONS = {
+  "x-kubernetes-validations": [
+    {
+      rule: "has(self.unit) || (has(self.unlimited) && self.unlimited)",
+      message: "unit is required, unless unlimited is true",
+      reason: "FieldValueRequired",
+      fieldPath: ".unit",
+    },
+    {
+      rule: "has(self.requestsPerUnit) || (has(self.unlimited) && self.unlimited)",
+      message: "requestsPerUnit is required, unless unlimited is true; 0 rejects every request",
+      reason: "FieldValueRequired",
+      fieldPath: ".requestsPerUnit",
+    },
+    {
+      rule: "!has(self.unit) || !has(self.unlimited) || !self.unlimited",
+      message: "should not specify rate limit unit when unlimited",
+      reason: "FieldValueForbidden",
+      fieldPath: ".unit",
+    },
+    {
+      rule: "!has(self.name) || !has(self.replaces) || self.replaces.all(replaced, replaced.name != self.name)",
+      message: "replaces should not contain name of same descriptor",
+      fieldPath: ".replaces",
+    },
+  ],
+} as const;
+
+/** A limit of a deeper level, in plain words of the schema: either counted or unlimited. */
+const LIMIT_ALTERNATIVES = {
+  anyOf: [
+    { required: ["unit", "requestsPerUnit"], properties: { unlimited: { enum: [false] } } },
+    { required: ["unlimited"], properties: { unlimited: { enum: [true] } }, not: { required: ["unit"] } },
+  ],
+} as const;
+
+const limitFields = {
+  unit: z
+    .enum(["second", "minute", "hour", "day", "week", "month", "year"])
+    .optional()
+    .describe(
+      "Length of the window in which requests are counted: second, minute, hour, day, week, month (30 days) or year (365 days). Windows are " +
+        "aligned to the Unix epoch. Required, unless unlimited is true: then it must be absent.",
+    ),
+  requestsPerUnit: z.int().min(0).max(REQUESTS_MAX).optional().meta({
+    format: "int64",
+    description: "Requests allowed in one unit. 0 rejects every request. Required, unless unlimited is true.",
+  }),
+  unlimited: flag("Every request passes, and is still counted in the statistics."),
+  name: text(LIMIT_NAME_LENGTH_MAX)
+    .optional()
+    .describe(
+      "Name of the limit: returned to the caller, and used by replaces of other limits. It need not be unique.",
+    ),
+  replaces: list(
+    z
+      .object({ name: text(LIMIT_NAME_LENGTH_MAX).min(1).describe("Name of the limits to switch off.") })
+      .describe("Names limits by their name."),
+    {
+      max: REPLACES_MAX,
+      description:
+        "Limits that this one switches off when both match the same request. They are neither counted nor enforced then.",
+    },
+  ),
+} as const;
+
+/** A limit of the custom resource. */
+export type LimitSpec = z.infer<z.ZodObject<typeof limitFields>>;
+
+/** The limit of a rule of the first level or of a deeper one. */
+export function limitSchema(isTop: boolean): z.ZodObject<typeof limitFields> {
+  return z
+    .object(limitFields)
+    .superRefine((limit, context) => {
+      if (limit.unlimited === true) return;
+      if (limit.unit === undefined) {
+        context.addIssue({ code: "custom", path: ["unit"], message: "is required, unless unlimited is true" });
+      }
+      if (limit.requestsPerUnit === undefined) {
+        context.addIssue({
+          code: "custom",
+          path: ["requestsPerUnit"],
+          message: "is required, unless unlimited is true; 0 rejects every request",
+        });
+      }
+    })
+    .meta({
+      ...(isTop ? LIMIT_VALIDATIONS : LIMIT_ALTERNATIVES),
+      description:
+        "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
+        "rule on the same key. One counter is kept for each different value of the entries that led here.",
+    });
+}

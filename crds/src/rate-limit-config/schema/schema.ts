@@ -1,0 +1,225 @@
+// The RateLimitConfig custom resource: one definition gives the TypeScript type, the checks of manifests and the schema
+// of the CRD. What needs several fields or rules together is checked by the validator of @weir/limits.
+import type { DescriptorModel } from "@weir/limits/model/model";
+import * as z from "zod";
+
+import { flag, list, text } from "./fields.ts";
+import { limitSchema } from "./limit-schema.ts";
+import type { LimitSpec } from "./limit-schema.ts";
+import { objectMetadata, storedObjectMetadata } from "./object-metadata.ts";
+import { omitUnknown, problemOfIssue } from "./problems.ts";
+import type { ManifestProblem } from "./problems.ts";
+
+/** API group and version of the custom resource. */
+export const API_VERSION = "ratelimit.weir.dev/v1alpha1";
+
+/** Kind of the custom resource. */
+export const KIND = "RateLimitConfig";
+
+/** Deepest nesting of rules. CRD schemas cannot be recursive, so each level is written out. */
+const DESCRIPTOR_DEPTH_MAX = 6;
+
+/** Most rules at the first level, and below each rule. */
+const TOP_DESCRIPTORS_MAX = 1024;
+const NESTED_DESCRIPTORS_MAX = 64;
+
+/** Longest domain, and key and value of a rule, in characters. */
+const DOMAIN_LENGTH_MAX = 256;
+const KEY_LENGTH_MAX = 256;
+const VALUE_LENGTH_MAX = 1024;
+
+/** Most fleets that one resource is for, and facts of one rule. */
+const FLEETS_MAX = 64;
+const METADATA_FIELDS_MAX = 64;
+
+/**
+ * Deepest nesting of a rule's metadata: each level costs three of the 100 levels at which protobuf
+ * decoders stop.
+ */
+const METADATA_DEPTH_MAX = 20;
+
+/**
+ * Names of fleets: Kubernetes label values, so that a fleet can be selected by a label. What pods
+ * of no named fleet get shows as "*".
+ */
+const FLEET_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+const FLEET_NAME_LENGTH_MAX = 63;
+
+const FLEET_NAME_MESSAGE =
+  'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
+const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEPTH_MAX} levels deep`;
+
+/** A rule of the first level. */
+const DESCRIPTOR_VALIDATIONS = {
+  "x-kubernetes-validations": [
+    {
+      rule: "!has(self.shareThreshold) || !self.shareThreshold || self.key.contains('*') || (has(self.value) && self.value.contains('*'))",
+      message: "shareThreshold can only be used with wildcard values (containing '*')",
+      fieldPath: ".shareThreshold",
+    },
+  ],
+} as const;
+
+/** A value inside a rule's metadata. */
+type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
+
+/** Everything of a rule but its limit and the rules below it. */
+const plainFields = {
+  key: text(KEY_LENGTH_MAX)
+    .min(1)
+    .describe(
+      "Key that the entry of a request's descriptor must have. Each * stands for any text. Letter case counts.",
+    ),
+  value: text(VALUE_LENGTH_MAX)
+    .optional()
+    .describe(
+      "Value that the entry must have; absent or empty means any. Each * stands for any text, the empty text included. Of the rules of one " +
+        "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
+    ),
+  shadowMode: flag(
+    "Count, but let every request pass: for trying a limit out. The statistics count what it would have rejected.",
+  ),
+  detailedMetric: flag(
+    "Put the values of the request, at every level, into the names of this rule's statistics. Only the rule that decides counts; mind " +
+      "the number of different values.",
+  ),
+  quotaMode: flag("Reject a request only when every rule in quota mode that matches it is over its limit."),
+  valueToMetric: flag(
+    "Put the value of the request at this level into the names of the statistics of this rule and of those below it.",
+  ),
+  shareThreshold: flag(
+    "Count all values that match this rule's wildcard together, in one counter; needs a * in key or value.",
+  ),
+  metadata: z
+    .record(
+      z.string(),
+      z.custom<MetadataValue>((value) => isJson(value, METADATA_DEPTH_MAX), METADATA_MESSAGE),
+    )
+    .refine(
+      (facts) => Object.keys(facts).length <= METADATA_FIELDS_MAX,
+      `must have at most ${METADATA_FIELDS_MAX} fields`,
+    )
+    .optional()
+    .meta({
+      "x-kubernetes-preserve-unknown-fields": true,
+      maxProperties: METADATA_FIELDS_MAX,
+      description:
+        "Free facts, returned to the caller in the dynamic metadata of the response. Any JSON, at most " +
+        `${METADATA_FIELDS_MAX} fields that nest at most ${METADATA_DEPTH_MAX} levels deep.`,
+    }),
+} as const;
+
+/** The type of a rule without the rules below it. */
+type DescriptorFields = z.infer<z.ZodObject<typeof plainFields>> & { rateLimit?: LimitSpec | undefined };
+
+/**
+ * A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next
+ * entry.
+ */
+export interface DescriptorSpec extends DescriptorFields {
+  descriptors?: DescriptorSpec[] | undefined;
+}
+
+/** The spec of a manifest: the rules of one domain. */
+export const specSchema = z
+  .object({
+    domain: text(DOMAIN_LENGTH_MAX)
+      .min(1)
+      .describe(
+        "Domain of the rules: what the proxy names in its requests. One resource owns it in each fleet, the oldest that claims it; others are " +
+          "refused with the reason DomainConflict until the owner is gone.",
+      ),
+    fleets: z
+      .array(
+        z
+          .string()
+          .min(1, { abort: true })
+          .max(FLEET_NAME_LENGTH_MAX)
+          .regex(FLEET_NAME, FLEET_NAME_MESSAGE)
+          .describe(
+            `Each name has at most ${FLEET_NAME_LENGTH_MAX} letters, digits, "-", "_" and ".", and begins and ends with a letter or digit.`,
+          ),
+      )
+      .min(1)
+      .max(FLEETS_MAX)
+      .refine((fleets) => new Set(fleets).size === fleets.length, "must not name a fleet twice")
+      .optional()
+      .meta({
+        "x-kubernetes-list-type": "set",
+        description:
+          "Fleets of rate limit pods that these rules are for. Absent means every fleet; an empty list is not valid.",
+      }),
+    descriptors: list(descriptorSchema(1), {
+      max: TOP_DESCRIPTORS_MAX,
+      description:
+        "The rules of the first level, each for the first entry of a request's descriptor. A request is limited by the rule that its last " +
+        `entry leads to; rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep, and no two of one level may have the same key and value.`,
+    }),
+  })
+  .describe("The rules of one domain.");
+
+const identity = z.object({ apiVersion: z.literal(API_VERSION), kind: z.literal(KIND) });
+
+const resource = identity.extend({
+  metadata: objectMetadata,
+  spec: specSchema,
+  // Written by the control plane; means nothing in a manifest.
+  status: z.unknown().optional(),
+});
+
+const storedResource = resource.extend({ metadata: storedObjectMetadata });
+
+/** A RateLimitConfig custom resource, as a manifest or the API server gives it. */
+export type RateLimitConfigResource = z.infer<typeof storedResource>;
+
+/** A resource, or what is wrong with it. */
+export type ParsedResource =
+  | { readonly ok: true; readonly resource: RateLimitConfigResource }
+  | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
+
+/**
+ * Checks a value against the schema. Null fields count as absent, as the API server has it. Unknown
+ * fields are refused, unless `unknownFields` says to ignore them: for values that come from an API
+ * server, which may be newer than this program, and has checked labels and the like by itself.
+ */
+export function parseRateLimitConfigResource(
+  value: unknown,
+  options: { readonly unknownFields?: "refuse" | "ignore" } = {},
+): ParsedResource {
+  const named = identity.safeParse(value, { reportInput: true });
+  // What is not a RateLimitConfig at all would only collect unknown fields.
+  if (!named.success) return { ok: false, problems: named.error.issues.map((issue) => problemOfIssue(issue)) };
+  const schema = options.unknownFields === "ignore" ? storedResource : resource;
+  const known = omitUnknown(value, schema, { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` });
+  const parsed = schema.safeParse(known.value, { reportInput: true });
+  const problems = options.unknownFields === "ignore" ? [] : [...known.problems];
+  if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => problemOfIssue(issue)));
+  return parsed.success && problems.length === 0 ? { ok: true, resource: parsed.data } : { ok: false, problems };
+}
+
+/** A rule of a level, counted from 1; rules of the last level have none below them. */
+function descriptorSchema(level: number): z.ZodType<DescriptorSpec> {
+  // Inside lists of lists the API server's budget for CEL is soon spent: only the first level has CEL.
+  const isTop = level === 1;
+  const { key, value, ...flags } = plainFields;
+  const fields = { key, value, rateLimit: limitSchema(isTop).optional(), ...flags };
+  const meta = {
+    ...(isTop ? DESCRIPTOR_VALIDATIONS : {}),
+    description:
+      "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
+  };
+  if (level === DESCRIPTOR_DEPTH_MAX) return z.object(fields).meta(meta);
+  const descriptors = list(descriptorSchema(level + 1), {
+    max: NESTED_DESCRIPTORS_MAX,
+    description:
+      "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
+  });
+  return z.object({ ...fields, descriptors }).meta(meta);
+}
+
+function isJson(value: unknown, depthLeft: number): boolean {
+  if (depthLeft === 0) return false;
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true;
+  if (typeof value === "number") return Number.isFinite(value);
+  return typeof value === "object" && Object.values(value).every((inner) => isJson(inner, depthLeft - 1));
+}

@@ -1,0 +1,138 @@
+// The schema of the status of a RateLimitConfig.
+import * as z from "zod";
+
+import { flag, list } from "./fields.ts";
+
+/**
+ * Bounds of lists and texts: a status stays far below what an API server stores, however many pods
+ * there are.
+ */
+const CONDITIONS_MAX = 16;
+const FLEETS_MAX = 65;
+const PROBLEMS_MAX = 32;
+const REJECTIONS_MAX = 32;
+const MESSAGE_LENGTH_MAX = 4096;
+const FIELD_LENGTH_MAX = 1024;
+const NAME_LENGTH_MAX = 253;
+const POD_LENGTH_MAX = 63 + 1 + NAME_LENGTH_MAX;
+const VERSION_LENGTH_MAX = 128;
+
+/** Those of Kubernetes' own conditions (metav1.Condition). */
+const CONDITION_TYPE_LENGTH_MAX = 316;
+const CONDITION_REASON_LENGTH_MAX = 1024;
+const CONDITION_MESSAGE_LENGTH_MAX = 32_768;
+const CONDITION_REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
+
+const PODS_MAX = 2_147_483_647;
+
+const time = z.string().meta({ format: "date-time" });
+const generation = z.int().min(0).meta({ format: "int64" });
+const message = z.string().max(MESSAGE_LENGTH_MAX);
+const version = z.string().max(VERSION_LENGTH_MAX);
+
+const condition = z
+  .object({
+    type: z
+      .string()
+      .min(1)
+      .max(CONDITION_TYPE_LENGTH_MAX)
+      .describe(
+        "What the condition is about. Accepted: the rules are valid and own their domain. Programmed: the rate limit pods enforce them. Ready: " +
+          "both, with the reason of the first that does not hold.",
+      ),
+    status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
+    observedGeneration: generation.optional().describe("Generation of the resource that the condition was found on."),
+    lastTransitionTime: time.describe("When the status last changed."),
+    reason: z
+      .string()
+      .min(1)
+      .max(CONDITION_REASON_LENGTH_MAX)
+      .regex(CONDITION_REASON)
+      .describe(
+        "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooLarge. Programmed: Programmed, " +
+          "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane.",
+      ),
+    message: z.string().max(CONDITION_MESSAGE_LENGTH_MAX).describe("Why, for people."),
+  })
+  .describe("One condition.");
+
+const podCounts = {
+  total: count("Pods that are connected and are sent these rules."),
+  accepted: count("Pods that enforce them."),
+  rejected: count("Pods that rejected them."),
+  pending: count("Pods that have not answered yet."),
+} as const;
+
+const fleet = z
+  .object({
+    name: z
+      .string()
+      .min(1)
+      .max(NAME_LENGTH_MAX)
+      .describe("Name of the fleet; * stands for every fleet that no resource names."),
+    version: version.optional().describe("Version of the fleet's active configuration: a hash of its content."),
+    ...podCounts,
+  })
+  .describe("One fleet.");
+
+const problem = z
+  .object({
+    field: z.string().max(FIELD_LENGTH_MAX).describe("Path of the field, such as spec.descriptors[2].rateLimit.unit."),
+    message: message.describe("What is wrong, and what is allowed."),
+  })
+  .describe("One thing that is wrong.");
+
+const rejection = z
+  .object({
+    pod: z
+      .string()
+      .min(1)
+      .max(POD_LENGTH_MAX)
+      .describe("Namespace and name of the pod, such as gateway/ratelimit-7, or its node id when it reports no name."),
+    message: message.describe("The reason it gave."),
+  })
+  .describe("One pod's rejection.");
+
+/** The status. */
+export const statusSchema = z
+  .object({
+    observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),
+    conditions: list(condition, {
+      max: CONDITIONS_MAX,
+      key: "type",
+      description:
+        "Accepted: the rules are valid and own their domain. Programmed: the rate limit pods have loaded them. Ready: both.",
+    }),
+    domain: z
+      .string()
+      .max(NAME_LENGTH_MAX + 3)
+      .optional()
+      .describe("Domain that was observed; the resource owns it when it is accepted."),
+    servesLastGood: flag("Whether an earlier form of the rules is enforced, because the present one was rejected."),
+    pods: z
+      .object({
+        ...podCounts,
+        summary: z.string().max(32).optional().describe("Accepted and total, such as 3/4, for kubectl get."),
+      })
+      .optional()
+      .describe("Pods of all fleets, by their answer to the present rules."),
+    fleets: list(fleet, {
+      max: FLEETS_MAX,
+      key: "name",
+      description: `Pods of each fleet that these rules are for, for at most ${FLEETS_MAX} fleets.`,
+    }),
+    problems: list(problem, {
+      max: PROBLEMS_MAX,
+      description: `What is wrong with the rules, at most ${PROBLEMS_MAX} of it.`,
+    }),
+    // No map by pod: two pods may report the same node id.
+    rejections: list(rejection, {
+      max: REJECTIONS_MAX,
+      description: `Pods that rejected the rules, at most ${REJECTIONS_MAX} of them.`,
+    }),
+  })
+  .describe("Result of the rules. Written by the control plane.");
+
+function count(description: string): z.ZodOptional<z.ZodInt> {
+  return z.int().min(0).max(PODS_MAX).optional().meta({ format: "int32", description });
+}

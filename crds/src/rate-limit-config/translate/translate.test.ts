@@ -1,0 +1,108 @@
+// Tests of the way from the custom resource to the model, and on to the wire.
+import { messageOfModel, modelOfMessage } from "@weir/limits/model/message";
+import { describe, expect, it } from "vitest";
+
+import type { RateLimitConfigResource } from "../schema/schema.ts";
+import { parseRateLimitConfigResource } from "../schema/schema.ts";
+import { modelOfResource } from "./translate.ts";
+
+function resource(metadata: object, spec: object): RateLimitConfigResource {
+  const parsed = parseRateLimitConfigResource({
+    apiVersion: "ratelimit.weir.dev/v1alpha1",
+    kind: "RateLimitConfig",
+    metadata,
+    spec,
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.resource;
+}
+
+describe("modelOfResource()", () => {
+  it("fills in what is absent", () => {
+    expect(
+      modelOfResource(
+        resource(
+          { name: "shop" },
+          { domain: "d", descriptors: [{ key: "k" }, { key: "u", rateLimit: { unlimited: true } }] },
+        ),
+      ),
+    ).toEqual({
+      name: "default/shop",
+      domain: "d",
+      descriptors: [
+        {
+          key: "k",
+          value: "",
+          descriptors: [],
+          shadowMode: false,
+          detailedMetric: false,
+          quotaMode: false,
+          valueToMetric: false,
+          shareThreshold: false,
+        },
+        {
+          key: "u",
+          value: "",
+          rateLimit: { unit: "", requestsPerUnit: 0, unlimited: true, name: "", replaces: [] },
+          descriptors: [],
+          shadowMode: false,
+          detailedMetric: false,
+          quotaMode: false,
+          valueToMetric: false,
+          shareThreshold: false,
+        },
+      ],
+    });
+  });
+
+  it("carries everything that is written, also over the wire", () => {
+    const spec = {
+      domain: "d",
+      descriptors: [
+        {
+          key: "k",
+          value: "v*",
+          rateLimit: { unit: "week", requestsPerUnit: 7, name: "one", replaces: [{ name: "two" }] },
+          shadowMode: true,
+          detailedMetric: true,
+          quotaMode: true,
+          valueToMetric: true,
+          shareThreshold: true,
+          metadata: { team: "a", list: [1, null] },
+          descriptors: [{ key: "x", value: "y" }],
+        },
+      ],
+    };
+    const model = modelOfResource(resource({ name: "shop", namespace: "team-a" }, spec));
+    const leaf = {
+      descriptors: [],
+      shadowMode: false,
+      detailedMetric: false,
+      quotaMode: false,
+      valueToMetric: false,
+      shareThreshold: false,
+    };
+    expect(model).toEqual({
+      name: "team-a/shop",
+      domain: "d",
+      descriptors: [
+        {
+          key: "k",
+          value: "v*",
+          rateLimit: { unit: "week", requestsPerUnit: 7, unlimited: false, name: "one", replaces: [{ name: "two" }] },
+          shadowMode: true,
+          detailedMetric: true,
+          quotaMode: true,
+          valueToMetric: true,
+          shareThreshold: true,
+          metadata: { team: "a", list: [1, null] },
+          descriptors: [{ key: "x", value: "y", ...leaf }],
+        },
+      ],
+    });
+    expect(modelOfMessage(messageOfModel(model)).descriptors[0]).toMatchObject({
+      rateLimit: { unit: "WEEK" },
+      metadata: { team: "a", list: [1, null] },
+    });
+  });
+});

@@ -1,0 +1,45 @@
+// From the custom resource to the model that is validated, sent and compiled.
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
+
+import type { DescriptorSpec, RateLimitConfigResource } from "../schema/schema.ts";
+
+/** Namespace of a resource that names none. */
+const DEFAULT_NAMESPACE = "default";
+
+/**
+ * The model of a resource. Its name is `<namespace>/<name>`, so that a rejection of the data plane
+ * can be led back to the resource.
+ */
+export function modelOfResource(resource: RateLimitConfigResource): RateLimitConfigModel {
+  const { name, namespace } = resource.metadata;
+  return {
+    name: `${namespace ?? DEFAULT_NAMESPACE}/${name}`,
+    domain: resource.spec.domain,
+    descriptors: (resource.spec.descriptors ?? []).map(modelOfDescriptor),
+  };
+}
+
+function modelOfDescriptor(spec: DescriptorSpec): DescriptorModel {
+  return {
+    key: spec.key,
+    value: spec.value ?? "",
+    ...(spec.rateLimit === undefined ? {} : { rateLimit: modelOfLimit(spec.rateLimit) }),
+    descriptors: (spec.descriptors ?? []).map(modelOfDescriptor),
+    shadowMode: spec.shadowMode ?? false,
+    detailedMetric: spec.detailedMetric ?? false,
+    quotaMode: spec.quotaMode ?? false,
+    valueToMetric: spec.valueToMetric ?? false,
+    shareThreshold: spec.shareThreshold ?? false,
+    ...(spec.metadata === undefined ? {} : { metadata: spec.metadata }),
+  };
+}
+
+function modelOfLimit(spec: NonNullable<DescriptorSpec["rateLimit"]>): RateLimitModel {
+  return {
+    unit: spec.unit ?? "",
+    requestsPerUnit: spec.requestsPerUnit ?? 0,
+    unlimited: spec.unlimited ?? false,
+    name: spec.name ?? "",
+    replaces: spec.replaces ?? [],
+  };
+}

@@ -1,0 +1,66 @@
+// Reads the settings of TLS files, and the TLS settings of connections to a counter store.
+import type { EnvReader, Names } from "@weir/common/settings/read-env";
+import type { TlsFilePaths } from "@weir/common/tls/tls-files";
+
+/** The setting of one file. */
+interface FileSetting {
+  readonly names: Names;
+  readonly effect: string;
+}
+
+/** Reads the paths of a certificate, its key and an authority. */
+export function readTlsPaths(
+  read: EnvReader,
+  { cert, key, ca }: Readonly<Record<"cert" | "key" | "ca", FileSetting>>,
+): TlsFilePaths {
+  const path = ({ names, effect }: FileSetting): string | undefined => read.optionalString(names, { effect });
+  return { certPath: path(cert), keyPath: path(key), caPath: path(ca) };
+}
+
+/** Reports a certificate without its key, or a key without its certificate. */
+export function checkCertificatePair(
+  read: EnvReader,
+  { certPath, keyPath }: TlsFilePaths,
+  names: { readonly cert: Names; readonly key: Names },
+): void {
+  if ((certPath === undefined) === (keyPath === undefined)) return;
+  const missing = certPath === undefined ? names.cert : names.key;
+  const primary = typeof missing === "string" ? missing : missing[0];
+  read.problem(primary, undefined, "the path of a file: certificate and key are given together or not at all");
+}
+
+/** TLS to a store. */
+export interface StoreTlsSettings {
+  readonly paths: TlsFilePaths;
+  /**
+   * Whether any host name in the store's certificate is accepted; its authority is always verified.
+   */
+  readonly skipHostnameVerification: boolean;
+}
+
+/**
+ * Reads `<PREFIX>_TLS_*`. `names` gives the names of a setting by its suffix, `stores` is used in
+ * the effects.
+ */
+export function readStoreTls(
+  read: EnvReader,
+  { names, stores }: { readonly names: (suffix: string) => Names; readonly stores: string },
+): StoreTlsSettings {
+  const pair = { cert: names("TLS_CLIENT_CERT"), key: names("TLS_CLIENT_KEY") };
+  const paths = readTlsPaths(read, {
+    cert: { names: pair.cert, effect: `File of the client certificate for ${stores}.` },
+    key: { names: pair.key, effect: "File of its private key." },
+    ca: {
+      names: names("TLS_CACERT"),
+      effect: `File of an authority to trust for ${stores}, in addition to the public ones and those of the system.`,
+    },
+  });
+  checkCertificatePair(read, paths, pair);
+  return {
+    paths,
+    skipHostnameVerification: read.boolean(names("TLS_SKIP_HOSTNAME_VERIFICATION"), {
+      default: false,
+      effect: `Accepts certificates of ${stores} for any host name; their authority is still verified.`,
+    }),
+  };
+}

@@ -1,0 +1,58 @@
+// Holds the active rules: configuration sources replace them, decisions read them. A set is
+// validated and compiled as a whole; an invalid one changes nothing.
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { findSetProblems } from "@weir/limits/validate/validate";
+
+import type { ConfigListener } from "../config/config-source.ts";
+import { ConfigError } from "../config/errors.ts";
+import type { Health } from "../health/health.ts";
+import type { ServiceStatistics } from "../statistics/service-statistics.ts";
+import type { StatisticsStore } from "../statistics/statistics-store.ts";
+import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
+
+/** Dependencies of a load. */
+export interface ActiveRulesDeps {
+  readonly store: StatisticsStore;
+  readonly statistics: ServiceStatistics;
+  readonly health: Health;
+}
+
+/** The active rules; none before the first valid configuration. */
+export class ActiveRules implements ConfigListener {
+  readonly #deps: ActiveRulesDeps;
+  readonly #options: { readonly mergeDomains: boolean };
+  readonly #first = Promise.withResolvers<void>();
+  #rules: CountedRules | undefined;
+
+  constructor(deps: ActiveRulesDeps, options: { readonly mergeDomains: boolean }) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** The active set; undefined before the first valid configuration. */
+  readonly current = (): CountedRules | undefined => this.#rules;
+
+  /** Resolves at the first valid configuration. */
+  get first(): Promise<void> {
+    return this.#first.promise;
+  }
+
+  apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {
+    const { store, statistics, health } = this.#deps;
+    const [problem] = findSetProblems(configs, this.#options);
+    if (problem !== undefined) {
+      statistics.configLoadError.add(1);
+      const name = configs[problem.config]?.name ?? "";
+      return new ConfigError("CONFIG_INVALID", `${name}: ${problem.message}`, { problem });
+    }
+    this.#rules = compileCountedRules(configs, store);
+    statistics.configLoadSuccess.add(1);
+    health.set("config", this.#rules.domains > 0);
+    this.#first.resolve();
+    return undefined;
+  }
+
+  reject(_error: ConfigError): void {
+    this.#deps.statistics.configLoadError.add(1);
+  }
+}
