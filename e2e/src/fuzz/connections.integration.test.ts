@@ -22,9 +22,7 @@ describe("weir-ratelimit with many connections", () => {
     expect([first.length, second.length]).toEqual([120, 24]);
     expect(fixture.wires.filter((wire) => wire.isClosed)).toHaveLength(156); // Refused, not left to wait.
     expect(running.logLines(/Refused connections/)).toEqual([
-      expect.stringContaining(
-        "256 file descriptors allow no more connections here, besides those of other listeners",
-      ),
+      expect.stringContaining("256 file descriptors allow no more connections here, besides those of other listeners"),
     ]);
     expect(running.logLines(/EMFILE|ENFILE/)).toEqual([]);
     expect(await fixture.isAnswered(first[0]!, grpc, 2)).toBe(true);
