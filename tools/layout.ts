@@ -72,6 +72,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "reserve-ports.ts",
       "server-process.ts",
       "temporary-folder.ts",
+      "servers",
       "kubernetes",
     ],
     alternatives: [],
@@ -127,7 +128,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "dev",
     mayImport: ["proto", "limits", "crds", "common", "certificates"],
     testsMayImport: ["testing"],
-    order: ["errors.ts"],
+    order: ["errors.ts", "settings.ts", "processes", "setup", "output"],
     alternatives: [],
   },
   {

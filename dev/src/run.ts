@@ -1,14 +1,14 @@
-// The program behind `make run`: starts the whole system on this machine, says what can be tried,
-// and stops it again.
+// The program behind `make run`: starts the whole system on this machine, prints a guide, and stops
+// everything at the end.
 import { join } from "node:path";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
 import { DevError } from "./errors.ts";
 import { describeStackSettings, parseStackSettings } from "./settings.ts";
-import { createStack } from "./stack.ts";
-import { createTerminal } from "./terminal.ts";
+import { Stack } from "./stack.ts";
+import { Terminal } from "./output/terminal.ts";
 
-/** Root of the repository, seen from dist/stack as well as from src/stack. */
+/** Root of the repository, from dist as well as from src. */
 const ROOT = join(import.meta.dirname, "..", "..");
 
 runProgram(
@@ -23,14 +23,14 @@ runProgram(
 
 async function runStack(context: ProgramContext): Promise<number> {
   const settings = parseStackSettings(context.env);
-  const terminal = createTerminal({ write: (text) => context.stdout(text), clock: Date.now });
-  const stack = createStack({ terminal }, { settings, root: ROOT, machine: context.env });
+  const terminal = new Terminal({ write: (text) => context.stdout(text), clock: Date.now });
+  const stack = new Stack({ terminal }, { settings, root: ROOT, machine: context.env });
   // However this process ends, a second Ctrl-C included, nothing is left behind; the guard covers
   // what no handler can (SIGKILL).
   process.on("exit", () => stack.kill());
 
   const started = stack.start();
-  // A start that fails because a part was stopped is no news; one that fails by itself is the
+  // A start that fails because a part was stopped is expected; one that fails by itself is the
   // outcome below.
   const settled = started.catch(() => undefined);
   try {

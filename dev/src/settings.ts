@@ -1,6 +1,5 @@
-// The settings of the local stack: which ports it takes, where its state is and which manifests it
-// serves. What the programs themselves can be told is theirs; the stack hands them a fixed
-// environment (programs.ts).
+// The settings of the local stack: its ports, the folder of its state and the manifests it serves.
+// The programs get a fixed environment (setup/programs.ts).
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import { readEnv } from "@weir/common/settings/read-env";
 
@@ -16,9 +15,9 @@ export interface StackPorts {
   readonly accountMetrics: number;
 }
 
-/** Everything the local stack can be told. */
+/** All settings of the local stack. */
 export interface StackSettings {
-  /** 0 stands for any free port; ports.ts replaces it by one. */
+  /** 0 is any free port; setup/ports.ts replaces it by one. */
   readonly ports: StackPorts;
   /** Folder with RateLimitConfig manifests, relative to the root of the repository or absolute. */
   readonly sourceDirectory: string;

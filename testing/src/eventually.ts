@@ -1,4 +1,4 @@
-// Waiting for a condition with a deadline: the only way in which tests wait for anything.
+// Waits for a condition with a deadline: the only way in which tests wait for anything.
 import { setTimeout as delay } from "node:timers/promises";
 
 /** Time between two attempts, in milliseconds. */

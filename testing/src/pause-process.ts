@@ -1,6 +1,5 @@
-// Holds a server process still for sure. A signal that stops only begins to: it reaches one thread,
-// which stops the others when it gets the processor, and until then a server of several threads
-// goes on answering (signal(7)).
+// Stops a server process by SIGSTOP and waits until all of its threads have stopped: the signal
+// reaches one thread first, and until then the others keep answering (signal(7)).
 import { readdirSync, readFileSync } from "node:fs";
 
 /** Longest wait for the threads to stand still, in milliseconds. */

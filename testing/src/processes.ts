@@ -1,4 +1,4 @@
-// Which processes there are, from /proc: what a test needs to prove that nothing is left behind.
+// Reads processes from /proc, so that a test can check that none is left behind.
 import { readFileSync, readdirSync } from "node:fs";
 
 /** The processes whose parent is `pid`. */

@@ -1,29 +1,25 @@
-// Ports of 127.0.0.1 for servers that cannot choose one themselves and tell, such that no other
-// test takes one: not in another process, and not while the server is away.
+// Ports of 127.0.0.1 for servers that cannot choose one themselves. No other test takes one, in this
+// or another process, also while its server is stopped.
 import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Where they are looked for: below those that systems give to outgoing connections and to whoever
- * asks for any (from 32768 on Linux, from 49152 by RFC 6335), so that none of these takes one whose
- * server is away. The buses of Redis clusters are at other ports, which are reserved, too.
+ * Their range: below the ports of outgoing connections and of servers that listen on any (from 32768
+ * on Linux, from 49152 by RFC 6335), so that none of these takes one.
  */
 const RANGE = { first: 12_000, end: 32_000 } as const;
 
 /** How many ports are tried for one. */
 const ATTEMPTS_MAX = 1000;
 
-/**
- * Where a sign that a port is taken stands: an address of this machine that no server listens on,
- * so that it is in nobody's way, UDP servers included.
- */
+/** Address of the sockets that mark a port as reserved; no server listens on it. */
 const SIGN_ADDRESS = "127.0.0.2";
 
 /**
- * A port of 127.0.0.1 that nothing listens on. Until this process ends, nobody else who asks here
- * is given it, whether its server has not begun yet, listens or is away.
+ * A port of 127.0.0.1 that nothing listens on. No other call, in any process, returns it until this
+ * process ends.
  *
  * @throws Error when none is free
  */
@@ -49,7 +45,7 @@ async function reserve(port: number): Promise<boolean> {
     await once(sign, "listening");
     await listenOnce(port);
   } catch {
-    sign.close(); // It is somebody else's.
+    sign.close(); // Another test has it.
     return false;
   }
   sign.unref();

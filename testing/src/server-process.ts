@@ -1,8 +1,9 @@
-// A real server as a child process of a test: its output goes to a file, and it is ended by its
+// A real server as a child process of a test. Its output goes to a file, and it is ended by its
 // process id, whatever state it is in.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { eventually } from "./eventually.ts";
 import { pauseProcess } from "./pause-process.ts";
 
 /** Most characters of a log that a failure shows. */
@@ -10,15 +11,17 @@ const LOG_TAIL_LENGTH = 2_000;
 
 /** What to run. */
 export interface ServerProcessOptions {
-  /** What it is called in failures. */
+  /** Its name in failures. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   /** File that its output is appended to. */
   readonly logPath: string;
+  /** Whether it leads a process group of its own, which a Ctrl-C at the terminal does not reach. */
+  readonly isGroupLeader?: boolean;
 }
 
-/** A server that can be started, held, ended and started again. */
+/** A server that can be started, paused, ended and started again. */
 export class ServerProcess {
   readonly #options: ServerProcessOptions;
   #child: ChildProcess | undefined;
@@ -32,14 +35,35 @@ export class ServerProcess {
     return this.#child?.exitCode === null && this.#child.signalCode === null ? this.#child.pid : undefined;
   }
 
-  /** Starts it; that it serves is for the caller to await. */
+  /** Starts it; the caller waits until it serves. */
   start(): void {
-    const { command, args, logPath } = this.#options;
+    const { command, args, logPath, isGroupLeader = false } = this.#options;
     const log = openSync(logPath, "a");
     try {
-      this.#child = spawn(command, args, { stdio: ["ignore", log, log] });
+      this.#child = spawn(command, args, { stdio: ["ignore", log, log], detached: isGroupLeader });
     } finally {
       closeSync(log);
+    }
+  }
+
+  /**
+   * Starts it and repeats `attempt` until that does not throw. Throws with the end of its log when it
+   * ends before that or takes too long, and leaves no process.
+   */
+  async startAndWait(attempt: () => void | Promise<void>): Promise<void> {
+    const { name } = this.#options;
+    this.start();
+    const failedToStart = once(this.#child!, "error").then(([error]) => Promise.reject(error as Error));
+    try {
+      const serves = eventually(`${name} to serve`, async () => {
+        if (this.pid === undefined) return false;
+        await attempt();
+        return true;
+      });
+      if (!(await Promise.race([serves, failedToStart]))) throw new Error(`${name} ended`);
+    } catch (cause) {
+      await this.kill();
+      throw new Error(`Cannot start ${name}: ${String(cause)}. ${this.logTail()}`, { cause });
     }
   }
 
@@ -49,21 +73,21 @@ export class ServerProcess {
     return `The end of the log of ${name}:\n${readFileSync(logPath, "utf8").slice(-LOG_TAIL_LENGTH)}`;
   }
 
-  /** Lets it neither read nor answer; resolves when it stands still. */
+  /** Stops all of its threads by SIGSTOP: it neither reads nor answers. Resolves when they are stopped. */
   async pause(): Promise<void> {
     await pauseProcess(this.pid);
   }
 
-  /** Lets it go on. */
+  /** Continues after {@link pause}. */
   resume(): void {
     this.#child?.kill("SIGCONT");
   }
 
-  /** Ends it at once, as a crash would; it can be started again. */
+  /** Kills it, as a crash would; it can be started again. */
   async kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
-    if (child?.exitCode !== null || child.signalCode !== null) return; // Not started, or gone already.
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const gone = once(child, "exit");
     child.kill("SIGKILL");
     await gone;

@@ -1,5 +1,4 @@
-// `make check`: runs every gate and says which failed and why. With names as arguments, only those
-// gates.
+// `make check`: runs every gate, or those named as arguments, and prints which failed and why.
 import { formatGateResult, listGates, runGates } from "./gates.ts";
 
 const all = listGates({ cache: process.env["CI"] === undefined });

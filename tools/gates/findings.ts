@@ -1,7 +1,6 @@
-// What a gate has to say: a list of findings, each with a place that editors and people can jump
-// to. No gate decides how they are printed.
+// The findings of a gate, each with a file and line that editors can jump to, and how they are printed.
 
-/** One thing that a gate refuses. */
+/** One thing that a gate rejects. */
 export interface Finding {
   /** Path from the root of the repository. */
   readonly file: string;

@@ -1,5 +1,5 @@
-// The gates of `make check`: what each is, and how they run, two at a time, every one to its end.
-// check.ts and test.ts print what comes of it.
+// The gates of `make check` and how they run: two at a time, every one to its end. check.ts and
+// test.ts print the results.
 import { availableParallelism } from "node:os";
 import { GENERATORS } from "../generate/generators.ts";
 import type { CommandResult } from "../run-command.ts";
@@ -12,7 +12,7 @@ export interface Gate {
   readonly command: readonly string[];
 }
 
-/** What came of one gate. */
+/** The result of one gate. */
 export interface GateResult extends CommandResult {
   readonly gate: Gate;
 }

@@ -1,5 +1,4 @@
-// Writes a page of docs/ that is made from the code, or says that the committed one is out of date.
-// What the page says, the generators know.
+// Writes a page of docs/ that is made from the code, or reports that the committed one is out of date.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { format, resolveConfig } from "prettier";
 

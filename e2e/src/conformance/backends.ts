@@ -1,19 +1,15 @@
-// The kinds of counter store over which the flows from end to end are the same: which servers each
-// needs, and the environment of the service for it.
-import { STACK_HOST } from "@weir/dev/ports";
-import {
-  type StoreServer,
-  startCluster,
-  startMemcached,
-  startRedisServer,
-  startSentinel,
-  writeStoreCertificates,
-} from "./store-server.ts";
+// The kinds of counter store over which the flows from end to end are the same: the servers of each,
+// and the environment of the service.
+import { writeCertificates } from "@weir/testing/servers/certificate-files";
+import { startMemcached } from "@weir/testing/servers/memcached";
+import { startRedis, startRedisCluster, startSentinel } from "@weir/testing/servers/redis";
+import type { StoreServer } from "@weir/testing/servers/store-server";
+import type { Env } from "../parts/programs.ts";
 
 /** A kind of store that runs. */
 export interface RunningBackend {
   /** The environment of the service. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Env;
   stop(): Promise<void>;
 }
 
@@ -32,10 +28,10 @@ export interface Backend {
 const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: "1000000" } as const;
 const STOP = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" } as const;
 
-/** A machine that is busy may let a store wait for longer than a proxy would. */
+/** A busy machine may let a store wait for longer than a proxy would. */
 const PATIENCE = { KVSTORE_COMMAND_TIMEOUT: "20s", ALTSTORE_TIMEOUT: "20s" } as const;
 
-/** What is plain about a backend. */
+/** The defaults of a kind. */
 const PLAIN = { hasLocalCache: false, stopsOthers: false, countsLater: false } as const;
 
 /** Every kind. */
@@ -51,14 +47,14 @@ export const BACKENDS: readonly Backend[] = [
   {
     ...PLAIN,
     name: "Redis",
-    start: async (folder: string): Promise<RunningBackend> => redis([await startRedisServer(folder)]),
+    start: async (folder: string): Promise<RunningBackend> => redis([await startRedis(folder)]),
   },
   {
     ...PLAIN,
     name: "Redis with a password, a prefix and a local cache",
     hasLocalCache: true,
     start: async (folder: string): Promise<RunningBackend> =>
-      redis([await startRedisServer(folder, ["--requirepass", "open:sesame"])], {
+      redis([await startRedis(folder, { flags: ["--requirepass", "open:sesame"] })], {
         REDIS_AUTH: "default:open:sesame",
         CACHE_KEY_PREFIX: "limits:",
         ...LOCAL_CACHE,
@@ -68,28 +64,18 @@ export const BACKENDS: readonly Backend[] = [
     ...PLAIN,
     name: "Redis, which stops others",
     stopsOthers: true,
-    start: async (folder: string): Promise<RunningBackend> => redis([await startRedisServer(folder)], STOP),
+    start: async (folder: string): Promise<RunningBackend> => redis([await startRedis(folder)], STOP),
   },
   {
     ...PLAIN,
     name: "Redis over TLS with client certificates",
     start: async (folder: string): Promise<RunningBackend> => {
-      const { ca, serverCert, serverKey, clientCert, clientKey } = await writeStoreCertificates(folder);
-      const flags = [
-        "--tls-cert-file",
-        serverCert,
-        "--tls-key-file",
-        serverKey,
-        "--tls-ca-cert-file",
-        ca,
-        "--tls-auth-clients",
-        "yes",
-      ];
-      return redis([await startRedisServer(folder, flags, "--tls-port")], {
+      const tls = await writeCertificates(folder);
+      return redis([await startRedis(folder, { tls })], {
         REDIS_TLS: "true",
-        REDIS_TLS_CACERT: ca,
-        REDIS_TLS_CLIENT_CERT: clientCert,
-        REDIS_TLS_CLIENT_KEY: clientKey,
+        REDIS_TLS_CACERT: tls.ca,
+        REDIS_TLS_CLIENT_CERT: tls.clientCert,
+        REDIS_TLS_CLIENT_KEY: tls.clientKey,
       });
     },
   },
@@ -97,11 +83,11 @@ export const BACKENDS: readonly Backend[] = [
     ...PLAIN,
     name: "a pair of Redis, one for counters per second",
     start: async (folder: string): Promise<RunningBackend> => {
-      const [main, perSecond] = [await startRedisServer(folder), await startRedisServer(folder)];
+      const [main, perSecond] = [await startRedis(folder), await startRedis(folder)];
       return redis([main, perSecond], {
         REDIS_PERSECOND: "true",
         REDIS_PERSECOND_SOCKET_TYPE: "tcp",
-        REDIS_PERSECOND_URL: addressOf(perSecond),
+        REDIS_PERSECOND_URL: perSecond.address,
       });
     },
   },
@@ -109,10 +95,10 @@ export const BACKENDS: readonly Backend[] = [
     ...PLAIN,
     name: "a Redis cluster with a write window",
     start: async (folder: string): Promise<RunningBackend> => {
-      const nodes = await startCluster(folder);
+      const nodes = await startRedisCluster(folder);
       return redis(nodes, {
         REDIS_TYPE: "CLUSTER",
-        REDIS_URL: nodes.map(addressOf).join(","),
+        REDIS_URL: nodes.map(({ address }) => address).join(","),
         REDIS_PIPELINE_WINDOW: "150us",
       });
     },
@@ -121,9 +107,9 @@ export const BACKENDS: readonly Backend[] = [
     ...PLAIN,
     name: "Redis behind a sentinel",
     start: async (folder: string): Promise<RunningBackend> => {
-      const main = await startRedisServer(folder);
+      const main = await startRedis(folder);
       const sentinel = await startSentinel(folder, main.port);
-      return redis([main, sentinel], { REDIS_TYPE: "SENTINEL", REDIS_URL: `mymaster,${addressOf(sentinel)}` });
+      return redis([main, sentinel], { REDIS_TYPE: "SENTINEL", REDIS_URL: `mymaster,${sentinel.address}` });
     },
   },
   {
@@ -131,11 +117,11 @@ export const BACKENDS: readonly Backend[] = [
     name: "three memcached with a local cache",
     hasLocalCache: true,
     countsLater: true,
-    start: async (): Promise<RunningBackend> => {
-      const nodes = [await startMemcached(), await startMemcached(), await startMemcached()];
+    start: async (folder: string): Promise<RunningBackend> => {
+      const nodes = [await startMemcached(folder), await startMemcached(folder), await startMemcached(folder)];
       return running(nodes, {
         BACKEND_TYPE: "memcache",
-        MEMCACHE_HOST_PORT: nodes.map(addressOf).join(","),
+        MEMCACHE_HOST_PORT: nodes.map(({ address }) => address).join(","),
         ...LOCAL_CACHE,
       });
     },
@@ -145,11 +131,13 @@ export const BACKENDS: readonly Backend[] = [
     name: "memcached over TLS",
     countsLater: true,
     start: async (folder: string): Promise<RunningBackend> => {
-      const { ca, serverCert, serverKey } = await writeStoreCertificates(folder);
-      const node = await startMemcached(["-Z", "-o", `ssl_chain_cert=${serverCert},ssl_key=${serverKey}`]);
+      const { ca, serverCert, serverKey } = await writeCertificates(folder);
+      const node = await startMemcached(folder, {
+        flags: ["-Z", "-o", `ssl_chain_cert=${serverCert},ssl_key=${serverKey}`],
+      });
       return running([node], {
         BACKEND_TYPE: "memcache",
-        MEMCACHE_HOST_PORT: addressOf(node),
+        MEMCACHE_HOST_PORT: node.address,
         MEMCACHE_TLS: "true",
         MEMCACHE_TLS_CACERT: ca,
       });
@@ -157,19 +145,15 @@ export const BACKENDS: readonly Backend[] = [
   },
 ];
 
-function redis(servers: readonly StoreServer[], env: Readonly<Record<string, string>> = {}): Promise<RunningBackend> {
+function redis(servers: readonly StoreServer[], env: Env = {}): Promise<RunningBackend> {
   const [main] = servers;
-  const address = main === undefined ? {} : { REDIS_URL: addressOf(main) };
+  const address = main === undefined ? {} : { REDIS_URL: main.address };
   return running(servers, { BACKEND_TYPE: "redis", REDIS_SOCKET_TYPE: "tcp", ...address, ...env });
 }
 
-function running(servers: readonly StoreServer[], env: Readonly<Record<string, string>>): Promise<RunningBackend> {
+function running(servers: readonly StoreServer[], env: Env): Promise<RunningBackend> {
   const stop = async (): Promise<void> => {
     for (const server of servers.toReversed()) await server.stop();
   };
   return Promise.resolve({ env: { ...PATIENCE, ...env }, stop });
-}
-
-function addressOf({ port }: StoreServer): string {
-  return `${STACK_HOST}:${port}`;
 }

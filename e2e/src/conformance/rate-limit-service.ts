@@ -1,10 +1,12 @@
 // The rate limit service as its users run it: a process with environment variables and rule files,
-// asked over gRPC, looked into over its debug port. Runs the sources, so that the conformance suite
-// needs no build.
+// with a gRPC client. Runs the sources, so that the tests that use it need no build.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type JsonObject, create } from "@bufbuild/protobuf";
-import { Client, Metadata, type ServiceError, credentials } from "@grpc/grpc-js";
+import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { type ProcessExit, type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { unitOfNumber } from "@weir/limits/model/unit";
 import {
   type RateLimitResponse,
   RateLimitRequestSchema,
@@ -12,91 +14,75 @@ import {
   RateLimitService as RateLimitSchema,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { unitOfNumber } from "@weir/limits/model/unit";
-import { ROOT } from "../parts/flow.ts";
-import { STACK_HOST } from "@weir/dev/ports";
-import { type ProcessExit, type ProcessGroup, startProcess } from "@weir/dev/process-group";
-import { waitUntilReadyOrEnded } from "./ready-or-ended.ts";
+import { eventually } from "@weir/testing/eventually";
+import { type Env, ROOT } from "../parts/programs.ts";
 
-/**
- * How long a call may take, in milliseconds: generous, because the machine of a test may be busy.
- */
+/** Longest time of a call, in milliseconds, on a busy machine. */
 const CALL_TIMEOUT_MS = 15_000;
 
 /** How long the service may take to stop, in milliseconds. */
 const STOP_GRACE_MS = 15_000;
 
-/** Environment of a rate limit service whose listeners take free ports. */
-export const FREE_LISTENERS = {
-  HOST: STACK_HOST,
-  PORT: "0",
-  GRPC_HOST: STACK_HOST,
-  GRPC_PORT: "0",
-  DEBUG_HOST: STACK_HOST,
-  DEBUG_PORT: "0",
-} as const;
-
-/** One descriptor of a question: its entries, and the hits that it adds if those are its own. */
+/** One descriptor of a request: its entries, and its own hits if it has them. */
 export interface Question {
   readonly entries: Readonly<Record<string, string>>;
   readonly hits?: number;
 }
 
-/** What is answered about one descriptor. */
+/** The answer about one descriptor. */
 export interface Status {
   readonly code: "OK" | "OVER_LIMIT";
   readonly remaining: number;
-  /** Such as "20 per MINUTE"; undefined when there is no limit. */
+  /** Such as "20 per MINUTE"; undefined without a limit. */
   readonly limit: string | undefined;
-  /** Seconds until the window ends; undefined when there is no limit. */
+  /** Seconds until the window ends; undefined without a limit. */
   readonly resetSeconds: number | undefined;
 }
 
-/** What is answered about a call. */
+/** The answer to a call. */
 export interface Answer {
   readonly code: "OK" | "OVER_LIMIT";
   readonly statuses: readonly Status[];
   readonly metadata: JsonObject;
 }
 
-/** A running service. */
-export interface RateLimitService {
-  readonly httpPort: number;
-  readonly debugPort: number;
-  /** Where it is scraped; 0 when it is not. */
-  readonly statisticsPort: number;
-  readonly grpcAddress: string;
-  /** Asks about descriptors of `domain`. */
-  ask(domain: string, ...questions: readonly Question[]): Promise<Answer>;
-  /** The same with a deadline of its own, in milliseconds. */
-  askWithin(timeoutMs: number, domain: string, ...questions: readonly Question[]): Promise<Answer>;
-  /** Every statistic, by its name. */
-  statistics(): Promise<Readonly<Record<string, unknown>>>;
-  /** The value of one; 0 when there is none of that name. */
-  statistic(name: string): Promise<number>;
-  /** The lines it wrote last. */
-  lines(): readonly string[];
-  stop(): Promise<ProcessExit>;
+/** What may differ from the usual start. */
+export interface ServiceOptions {
+  /** Words in front of the command line. */
+  readonly prefix?: readonly string[];
+  /** What the client needs when gRPC is not plaintext. */
+  readonly credentials?: ChannelCredentials;
+  /** The unix socket of gRPC; by default a port. */
+  readonly grpcSocket?: string;
 }
 
 /**
  * Starts the service in `folder`, over the rule files given by name, with further environment
- * variables. Resolves when it serves.
+ * variables; its listeners take free ports. Resolves when it serves.
  */
 export async function startRateLimitService(
   folder: string,
   files: Readonly<Record<string, string>>,
-  env: Readonly<Record<string, string>>,
+  env: Env,
+  options: ServiceOptions = {},
 ): Promise<RateLimitService> {
   mkdirSync(join(folder, "config"), { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, "config", name), text);
+  const lines: string[] = [];
   const ports = new Map<string, number>();
+  const program = [process.execPath, "--conditions=source", join(ROOT, "ratelimit", "src", "main.ts")];
+  const [command = "", ...args] = [...(options.prefix ?? []), ...program];
   const service = await startProcess({
     name: "ratelimit",
-    command: process.execPath,
-    args: ["--conditions=source", join(ROOT, "ratelimit", "src", "main.ts")],
+    command,
+    args,
     env: {
-      ...FREE_LISTENERS,
+      HOST: STACK_HOST,
+      PORT: "0",
+      GRPC_HOST: STACK_HOST,
+      GRPC_PORT: "0",
+      DEBUG_HOST: STACK_HOST,
+      DEBUG_PORT: "0",
       RUNTIME_ROOT: folder,
       RUNTIME_WATCH_ROOT: "false",
       USE_STATSD: "false",
@@ -106,37 +92,58 @@ export async function startRateLimitService(
       ...env,
     },
     onLine: (line) => {
+      lines.push(line);
       const [, what, port] = /Listening for (\w+) on [^" ]*:(\d+)/.exec(line) ?? [];
       if (what !== undefined) ports.set(what, Number(port));
     },
   });
-  await waitUntilReadyOrEnded(service, () => {
-    if (!ports.has("HTTP")) throw new Error(`it does not listen yet: ${service.lastLines().join("\n")}`);
-  });
-  return new ServiceProcess(service, ports);
+  try {
+    await eventually("the service to listen", () => {
+      if (service.isRunning() && !ports.has("HTTP")) throw new Error(lines.join("\n"));
+    });
+    if (!service.isRunning()) throw service.endedError(await service.exited);
+  } catch (error) {
+    service.kill();
+    throw error;
+  }
+  return new RateLimitService(service, { lines, ports }, options);
 }
 
-class ServiceProcess implements RateLimitService {
+/** A running service. */
+export class RateLimitService {
+  readonly process: ProcessGroup;
+  /** Every line that it has written. */
+  readonly lines: readonly string[];
+  readonly grpcPort: number;
   readonly httpPort: number;
   readonly debugPort: number;
+  /** Port of the metrics; 0 when they are not served. */
   readonly statisticsPort: number;
   readonly grpcAddress: string;
-  private readonly process: ProcessGroup;
-  private readonly client: Client;
+  readonly #channel: ChannelCredentials;
+  #client: Client | undefined;
 
-  constructor(process: ProcessGroup, ports: ReadonlyMap<string, number>) {
+  constructor(
+    process: ProcessGroup,
+    output: { readonly lines: readonly string[]; readonly ports: ReadonlyMap<string, number> },
+    { credentials: channel = credentials.createInsecure(), grpcSocket }: ServiceOptions,
+  ) {
     this.process = process;
-    this.httpPort = ports.get("HTTP") ?? 0;
-    this.debugPort = ports.get("debug") ?? 0;
-    this.statisticsPort = ports.get("statistics") ?? 0;
-    this.grpcAddress = `${STACK_HOST}:${ports.get("gRPC") ?? 0}`;
-    this.client = new Client(this.grpcAddress, credentials.createInsecure());
+    this.lines = output.lines;
+    this.grpcPort = output.ports.get("gRPC") ?? 0;
+    this.httpPort = output.ports.get("HTTP") ?? 0;
+    this.debugPort = output.ports.get("debug") ?? 0;
+    this.statisticsPort = output.ports.get("statistics") ?? 0;
+    this.grpcAddress = grpcSocket === undefined ? `${STACK_HOST}:${this.grpcPort}` : `unix:${grpcSocket}`;
+    this.#channel = channel;
   }
 
+  /** Asks about descriptors of `domain`. */
   ask(domain: string, ...questions: readonly Question[]): Promise<Answer> {
     return this.askWithin(CALL_TIMEOUT_MS, domain, ...questions);
   }
 
+  /** The same with a deadline of its own, in milliseconds. */
   async askWithin(timeoutMs: number, domain: string, ...questions: readonly Question[]): Promise<Answer> {
     const descriptors = questions.map(({ entries, hits }) => ({
       entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
@@ -144,41 +151,47 @@ class ServiceProcess implements RateLimitService {
     }));
     const request = create(RateLimitRequestSchema, { domain, descriptors });
     const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitSchema).shouldRateLimit;
+    const client = this.#connect();
     const deadline = Date.now() + timeoutMs;
     const response = await new Promise<RateLimitResponse>((resolve, reject) => {
       const answered = (error: ServiceError | null, answer?: RateLimitResponse): void => {
         if (answer === undefined) reject(error ?? new Error("the answer was empty"));
         else resolve(answer);
       };
-      this.client.makeUnaryRequest(
-        path,
-        requestSerialize,
-        responseDeserialize,
-        request,
-        new Metadata(),
-        { deadline },
-        answered,
-      );
+      const metadata = new Metadata();
+      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, { deadline }, answered);
     });
     return answerOf(response);
   }
 
+  /** Every statistic, by its name. */
   async statistics(): Promise<Readonly<Record<string, unknown>>> {
     const response = await fetch(`http://${STACK_HOST}:${this.debugPort}/stats?format=json`);
     return (await response.json()) as Record<string, unknown>;
   }
 
+  /** The value of one; 0 for an unknown name. */
   async statistic(name: string): Promise<number> {
     return Number((await this.statistics())[name] ?? 0);
   }
 
-  lines(): readonly string[] {
-    return this.process.lastLines();
+  /** Closes the connection of the client; the next call opens another. */
+  disconnect(): void {
+    this.#client?.close();
+    this.#client = undefined;
   }
 
+  /** Stops it and resolves with how it ended. */
   stop(): Promise<ProcessExit> {
-    this.client.close();
+    this.disconnect();
     return this.process.stop("SIGTERM", STOP_GRACE_MS);
+  }
+
+  #connect(): Client {
+    return (this.#client ??= new Client(this.grpcAddress, this.#channel, {
+      "grpc.ssl_target_name_override": "localhost",
+      "grpc.use_local_subchannel_pool": 1,
+    }));
   }
 }
 

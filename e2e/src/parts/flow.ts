@@ -1,83 +1,25 @@
-// The configuration and decision flow as a test starts it: the real control plane over a folder of
-// manifests with mutual TLS, and as many real rate limit pods as wanted. Everything in one
-// temporary folder and on free ports.
+// The configuration and decision flow of a test: the real control plane over a folder of manifests
+// with mutual TLS, and any number of real rate limit pods, in one temporary folder on free ports.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { ensureCertificates } from "@weir/dev/certificates";
-import { STACK_HOST } from "@weir/dev/ports";
-import type { ProcessGroup } from "@weir/dev/process-group";
-import { startProcess } from "@weir/dev/process-group";
-import type { ProgramPlan, StackPlace } from "@weir/dev/programs";
-import { planPrograms } from "@weir/dev/programs";
-import { waitUntilReady } from "@weir/dev/ready";
-import type { RolloutState } from "@weir/dev/rollout-state";
-import { readRolloutState } from "@weir/dev/rollout-state";
-import { anyPorts } from "./ports.ts";
-
-/** Root of the repository. */
-export const ROOT = join(import.meta.dirname, "..", "..", "..");
-
-/**
- * Longest wait for a program to be ready, in milliseconds: also when what it waits for is still
- * being started, on a busy machine.
- */
-const READY_TIMEOUT_MS = 120_000;
+import type { RolloutState } from "@weir/dev/output/rollout-state";
+import { ensureCertificates } from "@weir/dev/setup/certificates";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { type Pod, startPod } from "./pod.ts";
+import { anyPorts, type Env } from "./programs.ts";
+import { type Replica, type ReplicaPlace, startReplica } from "./replica.ts";
 
 /** How long a program may take to stop, in milliseconds. */
 const STOP_GRACE_MS = 30_000;
 
-/** A rule as it stands in a manifest. */
+/** A rule in a manifest. */
 export interface Rule {
   readonly key: string;
   readonly value?: string;
   readonly rateLimit?: { readonly unit: string; readonly requestsPerUnit: number };
   readonly shadowMode?: boolean;
   readonly descriptors?: readonly Rule[];
-}
-
-/** A running pod. */
-export interface Pod {
-  readonly grpcPort: number;
-  readonly httpUrl: string;
-  readonly process: ProcessGroup;
-  /**
-   * Asks over /json about one descriptor, such as `{ path: "/x", user: "ada" }`, and resolves with
-   * the HTTP status.
-   */
-  ask(domain: string, entries: Readonly<Record<string, string>>): Promise<number>;
-  /**
-   * Asks the same, and resolves with the requests per unit of the limit that was applied; undefined
-   * when there was none. Fails when there is no decision.
-   */
-  limitOf(domain: string, entries: Readonly<Record<string, string>>): Promise<number | undefined>;
-}
-
-/** The running flow. */
-export interface Flow {
-  /** Where the control plane tells what becomes of changes. */
-  controlPlaneUrl(): string;
-  /** Writes a manifest in one step, as an editor that saves by renaming does. */
-  writeManifest(file: string, text: string): void;
-  /** Empties the file and writes it again, as other editors do. */
-  overwriteManifest(file: string, text: string): void;
-  /** Deletes a manifest. */
-  removeManifest(file: string): void;
-  /**
-   * Starts a pod with further environment variables; the first one of a flow and all others alike.
-   */
-  startPod(env?: Readonly<Record<string, string>>): Promise<Pod>;
-  /**
-   * Kills the control plane as a crash would; the pods are on their own until it is started again.
-   */
-  killControlPlane(): Promise<void>;
-  /** Starts the control plane again, at its old address. */
-  startControlPlane(): Promise<void>;
-  /** What the control plane says of manifests and pods. */
-  status(): Promise<RolloutState>;
-  /** Its metrics, as text. */
-  metrics(): Promise<string>;
-  stop(): Promise<void>;
 }
 
 /** The text of a manifest for one domain. */
@@ -97,175 +39,87 @@ export function saveManifest(folder: string, file: string, text: string): void {
   renameSync(`${path}.new`, path);
 }
 
-/** What a flow is told besides. */
-export interface FlowOptions {
-  /** Further environment variables of the control plane. */
-  readonly controlPlaneEnv?: Readonly<Record<string, string>>;
-}
-
 /** Starts a control plane in `folder` over the manifests given by file name. */
 export async function startFlow(
   folder: string,
   manifests: Readonly<Record<string, string>>,
-  options: FlowOptions = {},
+  { controlPlaneEnv = {} }: { readonly controlPlaneEnv?: Env } = {},
 ): Promise<Flow> {
-  const flow = new ProcessFlow(folder, options.controlPlaneEnv ?? {});
-  for (const [file, text] of Object.entries(manifests)) flow.writeManifest(file, text);
-  await flow.start();
-  return flow;
-}
-
-/**
- * Starts a pod of the control plane at these ports, itself on free ones, with further environment
- * variables.
- */
-export async function startPod(
-  place: Pick<StackPlace, "ports" | "certificates">,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Pod> {
-  const { rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics } = await anyPorts();
-  const ports = { ...place.ports, rateLimitGrpc, rateLimitHttp, rateLimitDebug, rateLimitMetrics };
-  // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the test to find its tools
-  const machine = process.env;
-  const plan = planPrograms({
-    certificates: place.certificates,
-    ports,
-    sourceDirectory: "",
-    accountDirectory: "",
-    machine,
-  }).rateLimit;
-  const pod = await startPlanned({ ...plan, env: { ...plan.env, ...env } });
-  const httpUrl = `http://${STACK_HOST}:${rateLimitHttp}`;
-  return {
-    grpcPort: rateLimitGrpc,
-    httpUrl,
-    process: pod,
-    ask: (domain, entries) => ask(httpUrl, domain, entries),
-    limitOf: (domain, entries) => limitOf(httpUrl, domain, entries),
-  };
-}
-
-/** Starts one program of the stack and waits until it is ready; kills it when it is not. */
-export async function startPlanned(plan: ProgramPlan): Promise<ProcessGroup> {
-  const program = await startProcess({
-    name: plan.name,
-    command: launcher(plan.launcher),
-    args: [],
-    env: plan.env,
-    cwd: ROOT,
+  const manifestFolder = join(folder, "manifests");
+  mkdirSync(manifestFolder, { recursive: true });
+  for (const [file, text] of Object.entries(manifests)) saveManifest(manifestFolder, file, text);
+  const certificates = await ensureCertificates(join(folder, "certificates"), {
+    hostNames: ["localhost", STACK_HOST],
+    now: new Date(),
   });
-  try {
-    await waitUntilReady(program, plan.readyUrl, READY_TIMEOUT_MS);
-  } catch (error) {
-    program.kill();
-    throw error;
-  }
-  return program;
+  const place = { ports: await anyPorts(), certificates, manifests: manifestFolder };
+  return new Flow(place, controlPlaneEnv, await startReplica(place, controlPlaneEnv));
 }
 
-/** The path of a program. */
-export function launcher(name: string): string {
-  return join(ROOT, "node_modules", ".bin", name);
-}
+/** The running flow. */
+export class Flow {
+  readonly #place: Required<ReplicaPlace>;
+  readonly #controlPlaneEnv: Env;
+  readonly #pods: Pod[] = [];
+  #controlPlane: Replica;
 
-class ProcessFlow implements Flow {
-  private readonly folder: string;
-  private readonly controlPlaneEnv: Readonly<Record<string, string>>;
-  private readonly manifestFolder: string;
-  private readonly pods: ProcessGroup[] = [];
-  private controlPlane: ProcessGroup | undefined;
-  private place: StackPlace | undefined;
-
-  constructor(folder: string, controlPlaneEnv: Readonly<Record<string, string>>) {
-    this.folder = folder;
-    this.controlPlaneEnv = controlPlaneEnv;
-    this.manifestFolder = join(folder, "manifests");
-    mkdirSync(this.manifestFolder, { recursive: true });
+  constructor(place: Required<ReplicaPlace>, controlPlaneEnv: Env, controlPlane: Replica) {
+    this.#place = place;
+    this.#controlPlaneEnv = controlPlaneEnv;
+    this.#controlPlane = controlPlane;
   }
 
-  async start(): Promise<void> {
-    const certificates = await ensureCertificates(join(this.folder, "certificates"), {
-      hostNames: ["localhost", STACK_HOST],
-      now: new Date(),
-    });
-    this.place = {
-      ports: await anyPorts(),
-      certificates,
-      sourceDirectory: this.manifestFolder,
-      accountDirectory: join(this.folder, "account"),
-      // eslint-disable-next-line no-restricted-syntax -- the programs need the PATH of the test to find their tools
-      machine: process.env,
-    };
-    await this.startControlPlane();
-  }
-
-  async startControlPlane(): Promise<void> {
-    const plan = planPrograms(this.place!).controlPlane;
-    this.controlPlane = await startPlanned({ ...plan, env: { ...plan.env, ...this.controlPlaneEnv } });
-  }
-
-  async killControlPlane(): Promise<void> {
-    this.controlPlane!.kill();
-    await this.controlPlane!.exited;
-  }
-
+  /** Writes a manifest in one step, as an editor that saves by renaming does. */
   writeManifest(file: string, text: string): void {
-    saveManifest(this.manifestFolder, file, text);
+    saveManifest(this.#place.manifests, file, text);
   }
 
+  /** Empties the file and writes it again, as other editors do. */
   overwriteManifest(file: string, text: string): void {
-    writeFileSync(join(this.manifestFolder, file), text);
+    writeFileSync(join(this.#place.manifests, file), text);
   }
 
+  /** Deletes a manifest. */
   removeManifest(file: string): void {
-    rmSync(join(this.manifestFolder, file));
+    rmSync(join(this.#place.manifests, file));
   }
 
-  async startPod(env: Readonly<Record<string, string>> = {}): Promise<Pod> {
-    const pod = await startPod(this.place!, env);
-    this.pods.push(pod.process);
+  /** Starts a pod with further environment variables. */
+  async startPod(env: Env = {}): Promise<Pod> {
+    const pod = await startPod(this.#place, env);
+    this.#pods.push(pod);
     return pod;
   }
 
+  /** Kills the control plane as a crash would. */
+  async killControlPlane(): Promise<void> {
+    this.#controlPlane.process.kill();
+    await this.#controlPlane.process.exited;
+  }
+
+  /** Starts the control plane again, at its old address. */
+  async startControlPlane(): Promise<void> {
+    this.#controlPlane = await startReplica(this.#place, this.#controlPlaneEnv);
+  }
+
+  /** The HTTP address of the control plane. */
   controlPlaneUrl(): string {
-    return `http://${STACK_HOST}:${this.place!.ports.controlPlaneHttp}`;
+    return this.#controlPlane.url;
   }
 
-  async status(): Promise<RolloutState> {
-    const response = await fetch(`${this.controlPlaneUrl()}/status`, { headers: { accept: "application/json" } });
-    return readRolloutState(await response.json());
+  /** The control plane's status of manifests and pods. */
+  status(): Promise<RolloutState> {
+    return this.#controlPlane.status();
   }
 
+  /** The control plane's metrics, as text. */
   async metrics(): Promise<string> {
-    return await (await fetch(`${this.controlPlaneUrl()}/metrics`)).text();
+    return await (await fetch(`${this.#controlPlane.url}/metrics`)).text();
   }
 
+  /** Stops the pods, then the control plane. */
   async stop(): Promise<void> {
-    for (const pod of this.pods.toReversed()) await pod.stop("SIGTERM", STOP_GRACE_MS);
-    await this.controlPlane?.stop("SIGTERM", STOP_GRACE_MS);
+    for (const pod of this.#pods.toReversed()) await pod.process.stop("SIGTERM", STOP_GRACE_MS);
+    await this.#controlPlane.process.stop("SIGTERM", STOP_GRACE_MS);
   }
-}
-
-async function ask(httpUrl: string, domain: string, entries: Readonly<Record<string, string>>): Promise<number> {
-  const response = await post(httpUrl, domain, entries);
-  await response.body?.cancel();
-  return response.status;
-}
-
-async function limitOf(
-  httpUrl: string,
-  domain: string,
-  entries: Readonly<Record<string, string>>,
-): Promise<number | undefined> {
-  const response = await post(httpUrl, domain, entries);
-  if (response.status !== 200 && response.status !== 429) throw new Error(`The pod answered ${response.status}`);
-  const { statuses } = (await response.json()) as {
-    readonly statuses: readonly { currentLimit?: { requestsPerUnit: number } }[];
-  };
-  return statuses[0]?.currentLimit?.requestsPerUnit;
-}
-
-function post(httpUrl: string, domain: string, entries: Readonly<Record<string, string>>): Promise<Response> {
-  const descriptor = { entries: Object.entries(entries).map(([key, value]) => ({ key, value })) };
-  return fetch(`${httpUrl}/json`, { method: "POST", body: JSON.stringify({ domain, descriptors: [descriptor] }) });
 }

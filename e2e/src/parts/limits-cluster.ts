@@ -1,35 +1,17 @@
-// A Kubernetes API server as the control plane is meant to find it: with our
-// CustomResourceDefinition, and with the role and the account that the repository ships. Writes go
-// straight to the API, over kept connections: hundreds in a second, which kubectl cannot.
+// A Kubernetes API server with the CustomResourceDefinition, the role and the account of the control
+// plane. Writes go to the API over kept connections, because kubectl cannot do hundreds a second.
 import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { ROOT } from "./flow.ts";
+import { ROOT } from "./programs.ts";
 
 /** Namespace of every resource. */
 const NAMESPACE = "shop";
 
 /** Writes that are under way at most. */
 const WRITES_MAX = 16;
-
-/** A cluster with resources. */
-export interface LimitsCluster {
-  readonly cluster: KubernetesCluster;
-  /**
-   * Writes a kubeconfig of the control plane's own account, for the API server or what stands in
-   * front of it on this machine.
-   */
-  writeKubeconfig(path: string, apiServerPort?: number): Promise<void>;
-  /**
-   * Applies one manifest under the name that it bears; throws with the server's words when it
-   * refuses.
-   */
-  apply(name: string, manifest: string): Promise<void>;
-  /** Deletes one resource if it is there. */
-  delete(name: string): Promise<void>;
-  stop(): Promise<void>;
-}
 
 /** Starts the servers and installs what the control plane needs. */
 export async function startLimitsCluster(): Promise<LimitsCluster> {
@@ -40,12 +22,8 @@ export async function startLimitsCluster(): Promise<LimitsCluster> {
       namespaces.map((name) => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`).join("---\n"),
     );
     await cluster.apply(readFileSync(join(ROOT, "crds/crds/ratelimitconfigs.yaml"), "utf8"));
-    await kubectl(cluster, [
-      "wait",
-      "--for=condition=Established",
-      "--timeout=120s",
-      "crd/ratelimitconfigs.ratelimit.weir.dev",
-    ]);
+    const crd = "crd/ratelimitconfigs.ratelimit.weir.dev";
+    await kubectl(cluster, ["wait", "--for=condition=Established", "--timeout=120s", crd]);
     for (const name of ["service-account", "cluster-role", "cluster-role-binding"]) {
       await cluster.apply(readFileSync(join(ROOT, "control-plane/rbac", `${name}.yaml`), "utf8"));
     }
@@ -53,10 +31,11 @@ export async function startLimitsCluster(): Promise<LimitsCluster> {
     await cluster.stop();
     throw error;
   }
-  return new WrittenCluster(cluster);
+  return new LimitsCluster(cluster);
 }
 
-class WrittenCluster implements LimitsCluster {
+/** A cluster with resources. */
+export class LimitsCluster {
   readonly cluster: KubernetesCluster;
   readonly #agent: Agent;
 
@@ -65,6 +44,10 @@ class WrittenCluster implements LimitsCluster {
     this.#agent = new Agent({ keepAlive: true, maxSockets: WRITES_MAX, ca: cluster.caPem });
   }
 
+  /**
+   * Writes a kubeconfig of the control plane's account, for the API server or for a proxy of it at
+   * another port of this machine.
+   */
   async writeKubeconfig(path: string, apiServerPort = Number(new URL(this.cluster.url).port)): Promise<void> {
     const token = await kubectl(this.cluster, ["create", "token", "weir-control-plane", "--namespace=weir-system"]);
     const server = `https://127.0.0.1:${apiServerPort}`;
@@ -82,36 +65,32 @@ class WrittenCluster implements LimitsCluster {
     writeFileSync(path, JSON.stringify(content), { mode: 0o600 });
   }
 
+  /** Applies one manifest under its name; throws with the server's message when that is invalid. */
   async apply(name: string, manifest: string): Promise<void> {
     const answer = await this.#send("PATCH", `${resourcePath(name)}?fieldManager=test&force=true`, manifest);
-    if (answer.status >= 300) throw new Error(`The API server refused: ${answer.text}`);
+    if (answer.status >= 300) throw new Error(`The API server rejected it: ${answer.text}`);
   }
 
+  /** Deletes one resource if it exists. */
   async delete(name: string): Promise<void> {
     const answer = await this.#send("DELETE", resourcePath(name));
-    if (answer.status >= 300 && answer.status !== 404) throw new Error(`The API server refused: ${answer.text}`);
+    if (answer.status >= 300 && answer.status !== 404) throw new Error(`The API server rejected it: ${answer.text}`);
   }
 
+  /** Stops the servers. */
   async stop(): Promise<void> {
     await this.cluster.stop();
     this.#agent.destroy();
   }
 
-  async #send(
-    method: string,
-    path: string,
-    body?: string,
-  ): Promise<{ readonly status: number; readonly text: string }> {
+  async #send(method: string, path: string, body?: string): Promise<{ status: number; text: string }> {
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
     const headers = {
       authorization: `Bearer ${this.cluster.adminToken}`,
       "content-type": "application/apply-patch+yaml",
     };
     const call = request(this.cluster.url + path, { method, headers, agent: this.#agent }, (response) => {
-      let text = "";
-      response.on("data", (chunk: Buffer) => (text += chunk.toString()));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-      response.on("error", reject);
+      text(response).then((answer) => resolve({ status: response.statusCode ?? 0, text: answer }), reject);
     });
     call.on("error", reject).end(body);
     return await promise;

@@ -1,6 +1,5 @@
-// A relay between a pod and the control plane that makes the pod what an older image of it is: the
-// unit "week" reaches it as a number that it does not know, so that it rejects rules which the
-// control plane holds for good. Everything else passes unchanged, in both directions.
+// A relay between a pod and the control plane that makes the pod behave like an older image: it
+// replaces the unit "week" by an unknown number, so that the pod rejects rules that are valid.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
@@ -46,7 +45,7 @@ export async function startOldImageRelay(controlPlanePort: number): Promise<OldI
     call.on("data", (request: DiscoveryRequest) => upstream.write(request));
     call.on("end", close);
     call.on("cancelled", close);
-    upstream.on("data", (response: DiscoveryResponse) => call.write(asOldImagesSee(response)));
+    upstream.on("data", (response: DiscoveryResponse) => call.write(withoutWeeks(response)));
     upstream.on("error", (error: Error) =>
       call.emit("error", Object.assign(new Error(error.message), { code: status.UNAVAILABLE })),
     );
@@ -69,18 +68,18 @@ export async function startOldImageRelay(controlPlanePort: number): Promise<OldI
   };
 }
 
-function asOldImagesSee(response: DiscoveryResponse): DiscoveryResponse {
+function withoutWeeks(response: DiscoveryResponse): DiscoveryResponse {
   for (const resource of response.resources) {
     const config = fromBinary(RateLimitConfigSchema, resource.value);
-    forgetWeeks(config.descriptors);
+    replaceWeeks(config.descriptors);
     resource.value = toBinary(RateLimitConfigSchema, config);
   }
   return response;
 }
 
-function forgetWeeks(descriptors: readonly RateLimitDescriptor[]): void {
+function replaceWeeks(descriptors: readonly RateLimitDescriptor[]): void {
   for (const { rateLimit, descriptors: below } of descriptors) {
     if (rateLimit?.unit === RateLimitUnit.WEEK) rateLimit.unit = UNKNOWN_UNIT as RateLimitUnit;
-    forgetWeeks(below);
+    replaceWeeks(below);
   }
 }

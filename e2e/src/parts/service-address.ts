@@ -1,57 +1,68 @@
-// One address in front of several servers of this machine, as a Kubernetes Service is: each
-// connection goes to the next server in turn, whether that lives or not. A test can also cut what
-// goes through it.
+// One address in front of several servers of this machine, as a Kubernetes Service is: connections
+// go to the servers in turn, running or not. A test can also cut them.
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-
-/** The address. */
-export interface ServiceAddress {
-  readonly port: number;
-  /** Connections that reached it so far. */
-  connections(): number;
-  /** Ends every connection at once, both ways; later ones pass. */
-  cut(): void;
-  /** Ends every connection, and refuses new ones until `restore`. */
-  block(): void;
-  /** Lets connections pass again. */
-  restore(): void;
-  close(): Promise<void>;
-}
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /** Opens an address for servers at these ports. */
 export async function openServiceAddress(...ports: readonly [number, ...number[]]): Promise<ServiceAddress> {
-  const sockets = new Set<Socket>();
-  let connections = 0;
-  let isBlocked = false;
-  const cut = (): void => {
-    for (const socket of sockets) socket.resetAndDestroy();
-  };
-  const server = createServer((client) => {
-    const port = ports[connections % ports.length] ?? ports[0];
-    connections += 1;
-    if (isBlocked) client.resetAndDestroy();
-    else join(client, connect(port, "127.0.0.1"), sockets);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    connections: () => connections,
-    cut,
-    block: () => {
-      isBlocked = true;
-      cut();
-    },
-    restore: () => {
-      isBlocked = false;
-    },
-    close: async () => {
-      cut();
-      await once(server.close(), "close");
-    },
-  };
+  const address = new ServiceAddress(ports);
+  await address.listen();
+  return address;
 }
 
-/** Lets bytes pass both ways until one of the two ends. */
+/** The address. */
+export class ServiceAddress {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #connections = 0;
+  #isBlocked = false;
+
+  constructor(ports: readonly [number, ...number[]]) {
+    this.#server = createServer((client) => {
+      const port = ports[this.#connections % ports.length] ?? ports[0];
+      this.#connections += 1;
+      if (this.#isBlocked) client.resetAndDestroy();
+      else join(client, connect(port, "127.0.0.1"), this.#sockets);
+    });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Connections that reached it so far. */
+  connections(): number {
+    return this.#connections;
+  }
+
+  /** Begins to accept connections on a free port. */
+  async listen(): Promise<void> {
+    await once(this.#server.listen(0, "127.0.0.1"), "listening");
+  }
+
+  /** Ends every connection, both ways; later ones pass. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  /** Ends every connection, and resets new ones until `restore`. */
+  block(): void {
+    this.#isBlocked = true;
+    this.cut();
+  }
+
+  /** Accepts connections again. */
+  restore(): void {
+    this.#isBlocked = false;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await once(this.#server.close(), "close");
+  }
+}
+
+/** Connects the two until one of them ends. */
 function join(client: Socket, server: Socket, sockets: Set<Socket>): void {
   for (const [from, to] of [
     [client, server],
@@ -59,7 +70,7 @@ function join(client: Socket, server: Socket, sockets: Set<Socket>): void {
   ] as const) {
     sockets.add(from);
     from.setNoDelay(true);
-    from.on("error", () => undefined); // Its close is told below.
+    from.on("error", () => undefined); // "close" follows.
     from.on("close", () => {
       sockets.delete(from);
       to.destroy();

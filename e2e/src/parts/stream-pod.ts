@@ -1,6 +1,5 @@
-// A real gRPC client in the part of a pod, for tests that need many, or one that behaves as no real
-// pod should: it keeps what it is sent, answers as it is told, and after the end of its stream
-// waits and goes on to the next replica.
+// A gRPC client that plays a pod, for tests that need many pods or one that misbehaves: it keeps
+// every response, answers as configured, and goes to the next replica when its stream ends.
 import { readFileSync } from "node:fs";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
@@ -14,7 +13,7 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { eventually } from "@weir/testing/eventually";
-import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 
 /** Shortest and longest back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = { shortest: 100, longest: 500 } as const;
@@ -22,7 +21,7 @@ const BACKOFF_MS = { shortest: 100, longest: 500 } as const;
 /** The gRPC status code of a rejection: INVALID_ARGUMENT. */
 const REJECTED = 3;
 
-/** What it answers to each response: an acceptance, a rejection with this text, or nothing. */
+/** The answer to each response: an ACK, a NACK with this text, or none. */
 export type Answer = "accept" | "nothing" | ((response: DiscoveryResponse) => string);
 
 /** How to make one. */
@@ -34,12 +33,12 @@ export interface StreamPodOptions {
   readonly answer?: Answer;
 }
 
-/** The client; it connects at once. */
+/** The client; it connects immediately. */
 export class StreamPod {
   readonly nodeId: string;
   readonly responses: DiscoveryResponse[] = [];
   losses = 0;
-  /** What it waited after the last loss, in milliseconds. */
+  /** The back-off after the last loss, in milliseconds. */
   backoffMs = 0;
   /** When the first response after the last loss came. */
   servedAgainMs = 0;
@@ -47,7 +46,7 @@ export class StreamPod {
   #client: Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  /** What it accepted last, on whichever stream; a new stream begins with it. */
+  /** The last version that it accepted; a new stream begins with it. */
   #acceptedVersion = "";
 
   constructor(options: StreamPodOptions) {
@@ -56,7 +55,7 @@ export class StreamPod {
     this.#open();
   }
 
-  /** The replica it is with, or goes to next; 0 when it is closed. */
+  /** Port of its replica, or of the next one; 0 when it is closed. */
   get port(): number {
     const { ports } = this.#options;
     return this.#isClosed ? 0 : ports[this.losses % ports.length]!;
@@ -64,11 +63,11 @@ export class StreamPod {
 
   get last(): DiscoveryResponse {
     const response = this.responses.at(-1);
-    if (response === undefined) throw new Error(`${this.nodeId} was sent nothing`);
+    if (response === undefined) throw new Error(`${this.nodeId} has no response`);
     return response;
   }
 
-  /** The limit of each resource that it was sent last, by name without namespace. */
+  /** The limit of each resource of the last response, by name without namespace. */
   limits(): Readonly<Record<string, number | undefined>> {
     return Object.fromEntries(
       this.last.resources.map(({ value }) => {
@@ -115,7 +114,7 @@ export class StreamPod {
       const errorDetail = answer === "accept" ? {} : { errorDetail: { code: REJECTED, message: answer(response) } };
       stream.write(request({ versionInfo: this.#acceptedVersion, responseNonce: response.nonce, ...errorDetail }));
     });
-    stream.on("error", () => undefined); // The status says it.
+    stream.on("error", () => undefined); // "status" follows.
     stream.on("status", () => this.#lost(client));
     stream.write(request({ node: { id: this.nodeId }, versionInfo: this.#acceptedVersion }));
   }

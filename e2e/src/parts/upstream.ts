@@ -1,42 +1,44 @@
-// The service behind the proxy in the scenarios: answers every request with 200 and counts them, so
-// that a test can tell what the proxy let through from what it merely answered.
-import { createServer } from "node:http";
-import { STACK_HOST } from "@weir/dev/ports";
-
-/** A running upstream. */
-export interface Upstream {
-  readonly port: number;
-  /** Requests that arrived so far, whose header `x-user` is `user`. */
-  requestsOf(user: string): number;
-  stop(): Promise<void>;
-}
+// The service behind the proxy in the scenarios: responds to every request with 200 and counts them,
+// so that a test knows which ones the proxy forwarded.
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 
 /** Starts an upstream on a free port. */
-export function startUpstream(): Promise<Upstream> {
+export async function startUpstream(): Promise<Upstream> {
   const requests = new Map<string, number>();
-  // Never closes a connection by itself: the proxy may be about to use it, and the request would
-  // fail.
+  // Never closes an idle connection: the proxy may be about to use it, and the request would fail.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const user = String(request.headers["x-user"] ?? "");
     requests.set(user, (requests.get(user) ?? 0) + 1);
     request.resume();
     response.end("hello\n");
   });
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, STACK_HOST, () => {
-      const address = server.address();
-      if (typeof address !== "object" || address === null) throw new Error("Cannot tell the port of the upstream");
-      resolve({
-        port: address.port,
-        requestsOf: (user) => requests.get(user) ?? 0,
-        stop: () => {
-          server.closeAllConnections();
-          return new Promise((done) => {
-            server.close(() => done());
-          });
-        },
-      });
-    });
-  });
+  await once(server.listen(0, STACK_HOST), "listening");
+  return new Upstream(server, requests);
+}
+
+/** A running upstream. */
+export class Upstream {
+  readonly port: number;
+  readonly #server: Server;
+  readonly #requests: ReadonlyMap<string, number>;
+
+  constructor(server: Server, requests: ReadonlyMap<string, number>) {
+    this.port = (server.address() as AddressInfo).port;
+    this.#server = server;
+    this.#requests = requests;
+  }
+
+  /** Requests that arrived so far, whose header `x-user` is `user`. */
+  requestsOf(user: string): number {
+    return this.#requests.get(user) ?? 0;
+  }
+
+  async stop(): Promise<void> {
+    const closed = once(this.#server.close(), "close");
+    this.#server.closeAllConnections();
+    await closed;
+  }
 }

@@ -2,15 +2,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT, startPlanned } from "../parts/flow.ts";
-import { anyPorts } from "../parts/ports.ts";
-import type { CommandResult } from "../parts/shell.ts";
-import { runCommand } from "../parts/shell.ts";
+import { anyPorts, type CommandResult, ROOT, runCommand, startPlanned } from "../parts/programs.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { drawAvatar } from "@weir/dev/avatar";
-import type { ProcessGroup } from "@weir/dev/process-group";
-import type { ProgramPlan } from "@weir/dev/programs";
-import { planPrograms } from "@weir/dev/programs";
+import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import type { ProgramPlan } from "@weir/dev/setup/programs";
+import { planPrograms } from "@weir/dev/setup/programs";
 
 const EMAIL = "grace@example.com";
 const PASSWORD = "nanoseconds of wire";
@@ -32,7 +29,7 @@ describe("the account service under curl", () => {
   let base: string;
 
   beforeAll(async () => {
-    writeFileSync(join(folder.path, "avatar.png"), drawAvatar());
+    writeFileSync(join(folder.path, "avatar.png"), SAMPLE_AVATAR);
     const ports = await anyPorts();
     const none = { cert: "", key: "" };
     const certificates = { ca: none, controlPlane: none, rateLimit: none, renewed: [] };

@@ -1,9 +1,9 @@
 // Envoy → pod → real redis-server; and two pods over one redis-server, which must count as one.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Flow, Pod } from "../parts/flow.ts";
-import { manifestOf, startFlow } from "../parts/flow.ts";
-import type { Redis } from "../parts/redis.ts";
-import { startRedis } from "../parts/redis.ts";
+import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
+import type { Pod } from "../parts/pod.ts";
+import { sendCommand, startRedis } from "@weir/testing/servers/redis";
+import type { StoreServer } from "@weir/testing/servers/store-server";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { describeEnvoy } from "./envoy.suite.ts";
 
@@ -14,7 +14,7 @@ describeEnvoy("counters in Redis", async (folder) => {
 
 describe("two pods over one Redis", () => {
   const folder = makeTemporaryFolder();
-  let redis: Redis | undefined;
+  let redis: StoreServer | undefined;
   let flow: Flow | undefined;
   let pods: readonly Pod[];
 
@@ -52,12 +52,12 @@ describe("two pods over one Redis", () => {
 
   it("keep their counters in Redis, with an expiry", async () => {
     await pods[0]!.ask("shared", { user: "stored" });
-    const keys = (await redis!.command("KEYS", "shared_user_stored_*"))
+    const keys = (await sendCommand(redis!, "KEYS", "shared_user_stored_*"))
       .split("\r\n")
       .filter((line) => line.startsWith("shared_user"));
     expect(keys).toHaveLength(1);
-    expect(await redis!.command("GET", keys[0]!)).toBe("$1\r\n1\r\n");
-    const seconds = Number((await redis!.command("TTL", keys[0]!)).slice(1));
+    expect(await sendCommand(redis!, "GET", keys[0]!)).toBe("$1\r\n1\r\n");
+    const seconds = Number((await sendCommand(redis!, "TTL", keys[0]!)).slice(1));
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual(24 * 60 * 60 + 300); // A day, and the jitter that spreads deletions.
   });
@@ -72,7 +72,7 @@ describe("two pods over one Redis", () => {
   });
 });
 
-function redisEnv(redis: Redis): Record<string, string> {
+function redisEnv(redis: StoreServer): Record<string, string> {
   const place = { BACKEND_TYPE: "redis", REDIS_TYPE: "SINGLE", REDIS_SOCKET_TYPE: "tcp", REDIS_URL: redis.address };
   return { ...place, KVSTORE_COMMAND_TIMEOUT: "20s" }; // The machine of a test may be busy.
 }

@@ -6,9 +6,8 @@ import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Envoy } from "../parts/envoy.ts";
 import { startEnvoyWith } from "../parts/envoy.ts";
-import type { Flow } from "../parts/flow.ts";
-import { ROOT, startFlow } from "../parts/flow.ts";
-import { runCommand } from "../parts/shell.ts";
+import { type Flow, startFlow } from "../parts/flow.ts";
+import { ROOT, runCommand } from "../parts/programs.ts";
 import type { Upstream } from "../parts/upstream.ts";
 import { startUpstream } from "../parts/upstream.ts";
 

@@ -3,9 +3,9 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
+import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
+import type { Pod, Questions } from "../parts/pod.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
-import { keepAsking, type Questions } from "../parts/questions.ts";
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
@@ -57,7 +57,7 @@ describe("real pods behind an API server with faults", () => {
   });
 
   beforeEach(() => {
-    questions = keepAsking(pod, "always");
+    questions = pod.keepAsking("always");
   });
 
   afterEach(async () => {
@@ -105,7 +105,9 @@ describe("real pods behind an API server with faults", () => {
 
   it("notice nothing when etcd is restarted, and get what changes after", async () => {
     await limits.cluster.killEtcd();
-    await new Promise((resolve) => setTimeout(resolve, 2000));
+    await eventually("the API server to miss etcd", async () =>
+      expect((await limits.cluster.kubectl(["get", "--raw", "/readyz"])).code).not.toBe(0),
+    );
     limits.cluster.startEtcd();
     await eventually("the API server to write again", () => set("kept", 7), RECOVERY_TIMEOUT_MS);
     await expectLimit("kept", 7, RECOVERY_TIMEOUT_MS);

@@ -4,20 +4,14 @@ import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
+import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
+import type { Pod } from "../parts/pod.ts";
+import { watchRolloutApi } from "../parts/replica.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
-import { keepAsking } from "../parts/questions.ts";
-import { watchRolloutApi } from "../parts/rollout-watcher.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
 /** Longest wait for things to be as they were after an outage, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;
-
-/** Longest time of the test of a long outage besides that outage, in milliseconds. */
-const OUTAGE_TEST_MS = 240_000;
-
-/** How long the API server is away at least, in milliseconds. */
-const OUTAGE_MS = 60_000;
 
 describe("the configuration flow from Kubernetes", () => {
   const folder = makeTemporaryFolder();
@@ -60,7 +54,7 @@ describe("the configuration flow from Kubernetes", () => {
 
   it("keeps a mistake that no schema sees to its resource: its last good form stays in force, and others go on", async () => {
     const rule = { key: "user", rateLimit: { unit: "day", requestsPerUnit: 9 } };
-    const questions = keepAsking(pod, "mail");
+    const questions = pod.keepAsking("mail");
     await limits.apply("mail", manifestOf("mail", "mail", [rule, rule]));
     await eventually("the mistake to be told", async () => {
       expect((await flow.status()).troubles).toMatchObject([
@@ -98,31 +92,6 @@ describe("the configuration flow from Kubernetes", () => {
     await eventually("the conflict to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
     await limits.delete("a-later");
   });
-
-  it(
-    "keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back",
-    { timeout: OUTAGE_MS + OUTAGE_TEST_MS },
-    async () => {
-      const questions = keepAsking(pod, "mail");
-      await cluster.killApiServer();
-      const backMs = performance.now() + OUTAGE_MS;
-      expect(await askThrice("away")).toEqual([200, 200, 429]);
-      const second = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "default/second" });
-      expect(await limitOf("mail", second)).toBe(2);
-      await new Promise((resolve) => setTimeout(resolve, backMs - performance.now()));
-      await cluster.startApiServer();
-      await apply("mail", 7);
-      for (const each of [pod, second]) {
-        await eventually(
-          "the changed limit to hold",
-          async () => expect(await limitOf("mail", each)).toBe(7),
-          RECOVERY_TIMEOUT_MS,
-        );
-      }
-      expect(await questions.end()).toBe("2 → 7");
-      await second.process.stop("SIGTERM", 30_000);
-    },
-  );
 
   it("tells those who watch the rollout when the API server goes, and when it is back", async () => {
     const watcher = await watchRolloutApi(flow.controlPlaneUrl());

@@ -8,13 +8,11 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import { pauseProcess } from "@weir/testing/pause-process";
-import { ROOT } from "../parts/flow.ts";
-import { anyPorts } from "../parts/ports.ts";
+import { anyPorts, ROOT, runCommand } from "../parts/programs.ts";
 import { childrenOf, commandOf, isRunning } from "@weir/testing/processes";
-import { runCommand } from "../parts/shell.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import type { ProcessExit, ProcessGroup } from "@weir/dev/process-group";
-import { startProcess } from "@weir/dev/process-group";
+import type { ProcessExit, ProcessGroup } from "@weir/dev/processes/process-group";
+import { startProcess } from "@weir/dev/processes/process-group";
 import { PORT_OWNERS } from "@weir/dev/settings";
 
 /** The page says so last; everything runs by then. */
@@ -84,7 +82,7 @@ describe("make run", () => {
         ),
       ),
     );
-    expect(stack.lines.join("\n")).toContain("old limits of this manifest stay in force");
+    expect(stack.lines.join("\n")).toContain("old limits of this manifest stay active");
     expect(await statusesOf(askThrice)).toEqual([429, 429, 429]); // A limit that was lost would let them through.
     expect(await outputOf(mend)).toBe("");
     await eventually("the mending to be told", () => expect(countLines(stack, /every manifest is good again/)).toBe(1));
@@ -213,7 +211,7 @@ async function stackEnv(folder: string, manifests: string): Promise<Record<strin
 async function spawnStack(env: Readonly<Record<string, string>>): Promise<RunningStack> {
   const lines: string[] = [];
   const node = join(ROOT, "node_modules", ".bin", "node");
-  const program = join(ROOT, "e2e", "dist", "stack", "run.js");
+  const program = join(ROOT, "dev", "dist", "run.js");
   const started = await startProcess({
     name: "make run",
     command: node,

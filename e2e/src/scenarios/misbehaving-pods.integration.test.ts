@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fromBinary } from "@bufbuild/protobuf";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { eventually } from "@weir/testing/eventually";
-import { manifestOf, type Pod, saveManifest, startPod } from "../parts/flow.ts";
-import { keepAsking } from "../parts/questions.ts";
+import { manifestOf, saveManifest } from "../parts/flow.ts";
+import { type Pod, startPod } from "../parts/pod.ts";
 import { type Replica, startReplica } from "../parts/replica.ts";
 import { type Answer, StreamPod } from "../parts/stream-pod.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/certificates";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
 /** The promise is a second; as much again is left to a busy test machine. */
 const EDIT_TIMEOUT_MS = 2000;
@@ -88,7 +88,7 @@ describe("pods that reject everything or never answer", () => {
   });
 
   it("cost a sound pod nothing when all of them come back after a restart", async () => {
-    const questions = keepAsking(pod, "mail");
+    const questions = pod.keepAsking("mail");
     replica.process.kill();
     await replica.process.exited;
     replica = await startReplica({ certificates, manifests, ports: replica.ports });

@@ -5,14 +5,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT, launcher, startPlanned } from "../parts/flow.ts";
-import { anyPorts } from "../parts/ports.ts";
-import { runCommand } from "../parts/shell.ts";
+import { anyPorts, launcher, ROOT, runCommand, startPlanned } from "../parts/programs.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { ensureCertificates } from "@weir/dev/certificates";
-import type { ProcessGroup } from "@weir/dev/process-group";
-import type { ProgramPlan } from "@weir/dev/programs";
-import { planPrograms } from "@weir/dev/programs";
+import { ensureCertificates } from "@weir/dev/setup/certificates";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import type { ProgramPlan } from "@weir/dev/setup/programs";
+import { planPrograms } from "@weir/dev/setup/programs";
 
 const PROGRAMS = [
   "weir-control-plane",

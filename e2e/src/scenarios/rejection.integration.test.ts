@@ -4,7 +4,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { eventually } from "@weir/testing/eventually";
-import { type Flow, manifestOf, type Pod, startFlow } from "../parts/flow.ts";
+import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
+import type { Pod } from "../parts/pod.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";

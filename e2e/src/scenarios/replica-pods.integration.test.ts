@@ -5,12 +5,12 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import { manifestOf, type Pod, saveManifest, startPod } from "../parts/flow.ts";
-import { keepAsking } from "../parts/questions.ts";
+import { manifestOf, saveManifest } from "../parts/flow.ts";
+import { type Pod, startPod } from "../parts/pod.ts";
 import { type Replica, startReplica } from "../parts/replica.ts";
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/certificates";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
 const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;
 
@@ -68,7 +68,7 @@ describe("real pods behind one address of two replicas", () => {
 
   it("keep limits and counts when the replica they are with is killed, and enforce what is changed at that moment", async () => {
     for (const pod of pods) expect(await spend(pod)).toEqual([200, 200, 429]);
-    const questions = pods.map((pod) => keepAsking(pod, "mail"));
+    const questions = pods.map((pod) => pod.keepAsking("mail"));
     first.process.kill();
     save(4);
     await first.process.exited;
@@ -81,7 +81,7 @@ describe("real pods behind one address of two replicas", () => {
 
   it("lose nothing when the killed one is back and the other is shut down", async () => {
     first = await launch(first);
-    const questions = pods.map((pod) => keepAsking(pod, "mail"));
+    const questions = pods.map((pod) => pod.keepAsking("mail"));
     const stopping = second.process.stop("SIGTERM", 60_000);
     save(6);
     expect(await stopping).toEqual({ code: 0, signal: null });

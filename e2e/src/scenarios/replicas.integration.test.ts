@@ -9,7 +9,7 @@ import { manifestOf, saveManifest } from "../parts/flow.ts";
 import { type Replica, type Rollout, startReplica } from "../parts/replica.ts";
 import { StreamPod } from "../parts/stream-pod.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/certificates";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
 /**
  * How far the second replica's clock is behind, in milliseconds: more than a day, so that no part

@@ -15,10 +15,11 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import type { Flow, Pod } from "../parts/flow.ts";
-import { manifestOf, ROOT, startFlow } from "../parts/flow.ts";
+import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
+import type { Pod } from "../parts/pod.ts";
+import { ROOT } from "../parts/programs.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { ensureCertificates } from "@weir/dev/certificates";
+import { ensureCertificates } from "@weir/dev/setup/certificates";
 
 describe("the two flows", () => {
   const folder = makeTemporaryFolder();

@@ -1,11 +1,10 @@
-// What a running program holds, read over the DevTools protocol of its own runtime: the program is
-// started as everybody starts it, and garbage is collected before each look, so that what is left
-// is what is held.
+// The memory that a running program keeps after a garbage collection, read over the DevTools protocol
+// of its runtime.
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 
 /**
- * What to put into the environment of the program, so that it can be looked into; it then says
- * where, on standard error.
+ * What to put into the environment of the program, to open its inspector; it then prints
+ * the address on standard error.
  */
 export const INSPECTED = { NODE_OPTIONS: "--inspect=127.0.0.1:0" } as const;
 
@@ -28,14 +27,7 @@ export interface HeldMemory {
   readonly resident: number;
 }
 
-/** A look into a program. */
-export interface InspectedHeap {
-  /** Collects garbage and tells what is left. */
-  look(): Promise<HeldMemory>;
-  close(): void;
-}
-
-/** The address in a line that the program wrote; undefined when it stands in another. */
+/** The address of the inspector in a line of the program; undefined in every other line. */
 export function inspectorUrlOf(line: string): string | undefined {
   return /^Debugger listening on (ws:\/\/\S+)$/.exec(line)?.[1];
 }
@@ -47,22 +39,7 @@ export async function openInspectedHeap(url: string, pid: number): Promise<Inspe
     socket.addEventListener("open", () => resolve(), { once: true });
     socket.addEventListener("error", () => reject(new Error(`Cannot look into the program at ${url}`)), { once: true });
   });
-  const session = new InspectorSession(socket);
-  return {
-    look: async () => {
-      for (let index = 0; index < COLLECTIONS; index++) await session.post("HeapProfiler.collectGarbage");
-      const { usedSize, backingStorageSize, embedderHeapUsedSize } = (await session.post("Runtime.getHeapUsage")) as {
-        readonly usedSize: number;
-        readonly backingStorageSize: number;
-        readonly embedderHeapUsedSize: number;
-      };
-      return {
-        heap: (usedSize + backingStorageSize + embedderHeapUsedSize) / MEBIBYTE,
-        resident: residentMebibytes(pid),
-      };
-    },
-    close: () => socket.close(),
-  };
+  return new InspectedHeap(socket, pid);
 }
 
 /** An answer of the protocol; without an id it is an event. */
@@ -72,36 +49,54 @@ interface InspectorReply {
   readonly error?: { readonly message: string };
 }
 
-class InspectorSession {
-  private readonly socket: WebSocket;
-  private readonly waiting = new Map<
-    number,
-    (reply: { readonly result?: unknown; readonly error?: { readonly message: string } }) => void
-  >();
-  private lastId = 0;
+/** A connection to the inspector of a program. */
+export class InspectedHeap {
+  readonly #socket: WebSocket;
+  readonly #pid: number;
+  readonly #waiting = new Map<number, (reply: InspectorReply) => void>();
+  #lastId = 0;
 
-  constructor(socket: WebSocket) {
-    this.socket = socket;
+  constructor(socket: WebSocket, pid: number) {
+    this.#socket = socket;
+    this.#pid = pid;
     socket.addEventListener("message", ({ data }) => {
       const reply = JSON.parse(String(data)) as InspectorReply;
-      if (reply.id !== undefined) this.waiting.get(reply.id)?.(reply);
+      if (reply.id !== undefined) this.#waiting.get(reply.id)?.(reply);
     });
   }
 
-  post(method: string): Promise<unknown> {
-    const id = ++this.lastId;
+  /** Collects garbage and returns the memory that is left. */
+  async look(): Promise<HeldMemory> {
+    for (let index = 0; index < COLLECTIONS; index++) await this.#post("HeapProfiler.collectGarbage");
+    const { usedSize, backingStorageSize, embedderHeapUsedSize } = (await this.#post("Runtime.getHeapUsage")) as {
+      readonly usedSize: number;
+      readonly backingStorageSize: number;
+      readonly embedderHeapUsedSize: number;
+    };
+    return {
+      heap: (usedSize + backingStorageSize + embedderHeapUsedSize) / MEBIBYTE,
+      resident: residentMebibytes(this.#pid),
+    };
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  #post(method: string): Promise<unknown> {
+    const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(
         () => reject(new Error(`No answer to ${method} within ${ANSWER_TIMEOUT_MS} ms`)),
         ANSWER_TIMEOUT_MS,
       );
-      this.waiting.set(id, ({ result, error }) => {
+      this.#waiting.set(id, ({ result, error }) => {
         clearTimeout(timer);
-        this.waiting.delete(id);
+        this.#waiting.delete(id);
         if (error === undefined) resolve(result);
         else reject(new Error(`${method} failed: ${error.message}`));
       });
-      this.socket.send(JSON.stringify({ id, method }));
+      this.#socket.send(JSON.stringify({ id, method }));
     });
   }
 }

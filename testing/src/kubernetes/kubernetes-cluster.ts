@@ -97,7 +97,7 @@ export class KubernetesCluster {
     this.#etcd.start();
   }
 
-  /** Ends etcd at once; its state stays. */
+  /** Kills etcd; its state stays. */
   async killEtcd(): Promise<void> {
     await this.#etcd.kill();
   }
@@ -119,17 +119,17 @@ export class KubernetesCluster {
     }
   }
 
-  /** Ends the API server at once, and with it every connection. */
+  /** Kills the API server, and with it every connection. */
   async killApiServer(): Promise<void> {
     await this.#apiServer.kill();
   }
 
-  /** Lets the API server neither read nor answer, its connections open. */
+  /** Stops the API server from reading and answering; its connections stay open. */
   async pauseApiServer(): Promise<void> {
     await this.#apiServer.pause();
   }
 
-  /** Lets the API server go on. */
+  /** Continues the API server after {@link pauseApiServer}. */
   resumeApiServer(): void {
     this.#apiServer.resume();
   }
@@ -156,7 +156,7 @@ export class KubernetesCluster {
     if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
   }
 
-  /** Lets etcd forget every revision but the last, so that what was watched before gets 410. */
+  /** Compacts etcd to its last revision, so that earlier watches get 410. */
   async compact(): Promise<void> {
     const environment = ["--endpoints", this.#etcdUrl, "--dial-timeout=60s", "--command-timeout=60s"];
     const status = await run(this.#programs.etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);

@@ -1,6 +1,5 @@
-// What one numbered case of conformance is: what the service that users run today does, in a
-// sentence, and whether this one does the same. The cases themselves stand in
-// conformance-cases-*.ts.
+// One numbered case of conformance: what envoyproxy/ratelimit does, and whether Weir does the same. The
+// cases are in cases-*.ts.
 
 /** One numbered case. */
 export interface ConformanceCase {

@@ -1,30 +1,17 @@
-// The pods of a benchmark of the control plane, seen from the program that measures: starts their
-// process and asks it.
+// The pods of the control plane's benchmark: starts their process and asks it for their responses.
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { join } from "node:path";
 
 import { E2eError } from "../../errors.ts";
-import { STACK_HOST } from "@weir/dev/ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { PodsAnswer, PodsOrder } from "./pods.ts";
 
-/**
- * Longest wait for an answer, in milliseconds: far beyond every bar, so that a miss is measured and
- * not cut off.
- */
+/** Longest wait for an answer, in milliseconds: far beyond every bar, so that a miss is measured. */
 const ANSWER_TIMEOUT_MS = 120_000;
 
-/** How many pods there are and where they connect. */
+/** The number of pods and where they connect. */
 export type FleetOptions = Omit<Extract<PodsOrder, { kind: "open" }>, "kind" | "host">;
-
-/** Pods in a process of their own. */
-export interface Fleet {
-  /** Each pod's response of this number, counted from 1; resolves when all pods have it. */
-  awaitResponse(response: number): Promise<PodsAnswer>;
-  /** Each pod's last response now. */
-  look(): Promise<PodsAnswer>;
-  stop(): Promise<void>;
-}
 
 /** Starts pods; they connect as soon as there is something to connect to. */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
@@ -32,12 +19,13 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   await once(child, "spawn");
-  const fleet = new ForkedFleet(child);
+  const fleet = new Fleet(child);
   child.send({ kind: "open", host: STACK_HOST, ...options } satisfies PodsOrder);
   return fleet;
 }
 
-class ForkedFleet implements Fleet {
+/** Pods in a process of their own. */
+export class Fleet {
   readonly #child: ChildProcess;
   #lastId = 0;
 
@@ -45,10 +33,12 @@ class ForkedFleet implements Fleet {
     this.#child = child;
   }
 
+  /** Each pod's response of this number, counted from 1; resolves when all pods have it. */
   awaitResponse(response: number): Promise<PodsAnswer> {
     return this.#ask({ kind: "await", id: ++this.#lastId, response });
   }
 
+  /** Each pod's last response now. */
   look(): Promise<PodsAnswer> {
     return this.#ask({ kind: "look", id: ++this.#lastId });
   }
@@ -59,32 +49,26 @@ class ForkedFleet implements Fleet {
     await once(this.#child, "exit");
   }
 
-  #ask(order: Extract<PodsOrder, { id: number }>): Promise<PodsAnswer> {
-    const child = this.#child;
-    return new Promise((resolve, reject) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        child.off("message", hear);
-        child.off("exit", fail);
-      };
-      const hear = (answer: PodsAnswer): void => {
-        if (answer.id !== order.id) return;
-        end();
-        resolve(answer);
-      };
-      const fail = (): void => {
-        end();
-        reject(
-          new E2eError(
-            "BENCHMARK_FAILED",
-            `The pods did not answer '${order.kind}' within ${ANSWER_TIMEOUT_MS / 1000} s, or ended`,
-          ),
-        );
-      };
-      const timer = setTimeout(fail, ANSWER_TIMEOUT_MS);
-      child.on("message", hear);
-      child.once("exit", fail);
-      child.send(order satisfies PodsOrder);
-    });
+  async #ask(order: Extract<PodsOrder, { id: number }>): Promise<PodsAnswer> {
+    const timeout = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const done = new AbortController();
+    const signal = AbortSignal.any([timeout, done.signal]);
+    const ended = once(this.#child, "exit", { signal }).then(() => Promise.reject(new Error("they ended")));
+    const answered = this.#answerTo(order.id, signal);
+    this.#child.send(order satisfies PodsOrder);
+    try {
+      return await Promise.race([answered, ended]);
+    } catch (cause) {
+      const message = `The pods did not answer '${order.kind}' within ${ANSWER_TIMEOUT_MS / 1000} s, or ended`;
+      throw new E2eError("BENCHMARK_FAILED", message, { cause });
+    } finally {
+      done.abort();
+    }
+  }
+
+  async #answerTo(id: number, signal: AbortSignal): Promise<PodsAnswer> {
+    for await (const [answer] of on(this.#child, "message", { signal }) as AsyncIterable<[PodsAnswer]>)
+      if (answer.id === id) return answer;
+    throw new Error("they ended");
   }
 }

@@ -1,18 +1,17 @@
-// What is measured of the control plane, one function for each promise: each starts what it needs,
-// measures, checks that every pod ended up with the same version, and stops everything. Nothing is
-// printed here.
+// The measures of the control plane. Each starts what it needs, measures, and checks that every pod
+// has the same version in the end.
 import { setTimeout as delay } from "node:timers/promises";
 
 import { E2eError } from "../../errors.ts";
 import { eventually } from "@weir/testing/eventually";
-import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type Fleet, startFleet } from "./fleet.ts";
 import type { PodsAnswer } from "./pods.ts";
 import { type MeasuredControlPlane, startControlPlane } from "./server.ts";
 import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./sets.ts";
 
-/** A set as a larger company has it. */
+/** The usual set. */
 const USUAL_SET: SetSize = { resources: 500, longRules: 0 };
 
 /** About as many resources, and a snapshot of a little over 2 MiB. */
@@ -24,24 +23,15 @@ const HUGE_SET: SetSize = { resources: 5000, longRules: 0 };
 /** How many edits of one resource are measured, one after the other. */
 const EDITS = 30;
 
-/**
- * Time between two edits, in milliseconds: longer than the debounce is quiet, so that each edit is
- * on its own.
- */
+/** Time between two edits, in milliseconds: longer than the debounce, so that no two are merged. */
 const EDIT_PAUSE_MS = 150;
 
 const BURST_EDITS = 1000;
 
-/**
- * How long no push must come until a burst counts as over, in milliseconds: twice the longest
- * debounce.
- */
+/** Time without a push that ends a burst, in milliseconds: twice the longest debounce. */
 const BURST_QUIET_MS = 2000;
 
-/**
- * Windows of pods, in bytes: what HTTP/2 starts with and the pods of this repository keep, and one
- * that takes the largest snapshot at once.
- */
+/** Windows of pods, in bytes: the initial one of HTTP/2, and one for the whole largest snapshot. */
 const WINDOW_BYTES = { usual: 65_535, wide: 16 * 1024 * 1024 } as const;
 
 /**
@@ -50,14 +40,14 @@ const WINDOW_BYTES = { usual: 65_535, wide: 16 * 1024 * 1024 } as const;
  */
 const BACKOFF_MS = { start: [20, 20], lost: [250, 1000] } as const;
 
-/** What a measure needs from the program. */
+/** The parts of the program that a measure needs. */
 export interface Bench {
   readonly root: string;
   readonly path: string;
   /** Where folders of manifests are made. */
   readonly folder: string;
   readonly certificates: DevelopmentCertificates;
-  /** Told of everything that must be stopped at the end, and when the program is interrupted. */
+  /** Receives what must be stopped at the end, and when the program is interrupted. */
   readonly onStarted: (stop: () => Promise<void>) => void;
 }
 
@@ -94,11 +84,8 @@ export async function measureEdits(bench: Bench, options: { readonly place: Plac
 export async function measureColdStart(bench: Bench, options: { readonly place: Place }): Promise<Measured> {
   const { controlPlane, fleet } = await start(bench, { ...options, set: HUGE_SET, pods: 1, isTls: true });
   const { arrivals } = await fleet.awaitResponse(1);
-  return finish(
-    controlPlane,
-    fleet,
-    arrivals.map(({ atMs }) => atMs - controlPlane.startedMs),
-  );
+  const samples = arrivals.map(({ atMs }) => atMs - controlPlane.startedMs);
+  return finish(controlPlane, fleet, samples);
 }
 
 /**
@@ -116,14 +103,11 @@ export async function measureLargePush(
     if (sizeBytes < LARGE_SNAPSHOT_BYTES)
       throw new E2eError("BENCHMARK_FAILED", `A snapshot has only ${sizeBytes} bytes`);
   }
-  return finish(
-    controlPlane,
-    fleet,
-    arrivals.map(({ atMs }) => atMs - editedMs),
-  );
+  const samples = arrivals.map(({ atMs }) => atMs - editedMs);
+  return finish(controlPlane, fleet, samples);
 }
 
-/** Pushes that each of 100 pods gets from 1,000 edits, made at once or spread over some time. */
+/** Pushes that each of 100 pods gets from 1,000 edits, made in one go or spread over some time. */
 export async function measureBurst(bench: Bench, options: { readonly overMs: number }): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
   const startedMs = performance.now();
@@ -139,11 +123,8 @@ export async function measureBurst(bench: Bench, options: { readonly overMs: num
     if (String(now.counts) === String(counts)) break;
     counts = now.counts;
   }
-  return finish(
-    controlPlane,
-    fleet,
-    counts.map((count) => count - 1),
-  );
+  const samples = counts.map((count) => count - 1);
+  return finish(controlPlane, fleet, samples);
 }
 
 /**
@@ -151,12 +132,8 @@ export async function measureBurst(bench: Bench, options: { readonly overMs: num
  */
 export async function measureKilledReplica(bench: Bench): Promise<Measured> {
   const other = await reservePort();
-  const { resources, controlPlane, fleet } = await start(bench, {
-    set: USUAL_SET,
-    pods: 100,
-    isTls: true,
-    otherPort: other,
-  });
+  const setup = { set: USUAL_SET, pods: 100, isTls: true, otherPort: other };
+  const { resources, controlPlane, fleet } = await start(bench, setup);
   const second = await launch(bench, { resources, isTls: true, adsPort: other });
   await second.waitUntilReady();
   const killedMs = Date.now();
@@ -216,7 +193,7 @@ async function finish(controlPlane: MeasuredControlPlane, fleet: Fleet, samples:
   const versions = new Set(last.arrivals.map(({ version }) => version));
   if (versions.size !== 1)
     throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of one`);
-  await eventually("the control plane to know that all pods have accepted what is in force", async () => {
+  await eventually("the control plane to know that all pods have accepted the active configuration", async () => {
     const { total, accepted } = await controlPlane.podCounts();
     if (total !== last.counts.length || accepted !== total) throw new Error(`${accepted} of ${total} have`);
   });

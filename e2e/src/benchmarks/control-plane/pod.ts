@@ -1,6 +1,5 @@
-// One pod as the benchmark of the control plane plays it: a connection with one ADS stream in
-// prepared HTTP/2 frames, which accepts every response at once and decodes none. When it loses its
-// stream it waits its own back-off and goes on to the next replica, as pods behind a Service do.
+// One simulated pod: a connection with one ADS stream in prepared HTTP/2 frames that ACKs every
+// response and decodes none. Without its stream it backs off and goes to the next replica.
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
 
@@ -20,24 +19,24 @@ import {
   messageFrame,
   openingBytes,
   windowUpdate,
-} from "../load/http2-frames.ts";
+} from "../../parts/http2-frames.ts";
 
 /** The one stream of a connection. */
 const STREAM_ID = 1;
 
 const PATH = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
 
-/** A response as a pod took it in. */
+/** A response that a pod has received. */
 export interface Arrival {
   readonly version: string;
   readonly sizeBytes: number;
   /** When the acceptance was written, in milliseconds since the epoch. */
   readonly atMs: number;
-  /** What the pod waited by its own choice since the response before, in milliseconds. */
+  /** The back-off of the pod since the response before, in milliseconds. */
   readonly waitedMs: number;
 }
 
-/** Where pods connect and how. */
+/** The replicas of pods and how to connect to them. */
 export interface PodTargets {
   readonly host: string;
   /** Ports of the replicas; a lost pod goes on to the next one. */
@@ -50,23 +49,11 @@ export interface PodTargets {
   readonly backoffMs: readonly [number, number];
 }
 
-/** A pod. */
-export interface BenchmarkPod {
+/** A pod; open() connects it. */
+export class BenchmarkPod {
   /** Every response so far. */
-  readonly arrivals: readonly Arrival[];
-  /** Streams lost so far. */
-  readonly losses: number;
-}
-
-/** Starts a pod; `onArrival` hears of every response. */
-export function startBenchmarkPod(nodeId: string, targets: PodTargets, onArrival: () => void): BenchmarkPod {
-  const pod = new SocketPod(nodeId, targets, onArrival);
-  pod.open();
-  return pod;
-}
-
-class SocketPod implements BenchmarkPod {
   readonly arrivals: Arrival[] = [];
+  /** Streams lost so far. */
   losses = 0;
   readonly #nodeId: string;
   readonly #targets: PodTargets;
@@ -74,12 +61,14 @@ class SocketPod implements BenchmarkPod {
   #attempts = 0;
   #waitedMs = 0;
 
+  /** Calls `onArrival` for every response. */
   constructor(nodeId: string, targets: PodTargets, onArrival: () => void) {
     this.#nodeId = nodeId;
     this.#targets = targets;
     this.#onArrival = onArrival;
   }
 
+  /** Connects to the next replica. */
   open(): void {
     const { host, ports, tls } = this.#targets;
     const port = ports[this.#attempts % ports.length]!;
@@ -90,7 +79,7 @@ class SocketPod implements BenchmarkPod {
         : connectTls({ host, port, secureContext: tls, servername: "localhost", ALPNProtocols: ["h2"] });
     socket.setNoDelay(true);
     socket.once(tls === undefined ? "connect" : "secureConnect", () => this.#begin(socket, `${host}:${port}`));
-    socket.on("error", () => socket.destroy()); // What follows is the same as after any other end.
+    socket.on("error", () => socket.destroy()); // "close" follows.
     socket.once("close", () => this.#lost());
   }
 
@@ -143,7 +132,7 @@ class SocketPod implements BenchmarkPod {
     const backoffMs = shortestMs + Math.random() * (longestMs - shortestMs);
     const sinceMs = performance.now();
     setTimeout(() => {
-      // The back-off it had is what its timer took, not what it was set to.
+      // The back-off is the time that the timer really took.
       this.#waitedMs += performance.now() - sinceMs;
       this.open();
     }, backoffMs);

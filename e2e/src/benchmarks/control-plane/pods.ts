@@ -1,15 +1,14 @@
-// The process that plays all pods of a benchmark of the control plane, so that playing them costs
-// the control plane nothing but a share of the machine. It is told over its parent's channel how
-// many to open, and asked when all of them have a response; it ends with its parent.
+// The process of all simulated pods, so that they cost the control plane only a share of the machine.
+// It gets its orders over its parent's channel and ends with its parent.
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 
-import { type Arrival, type BenchmarkPod, type PodTargets, startBenchmarkPod } from "./pod.ts";
+import { type Arrival, BenchmarkPod, type PodTargets } from "./pod.ts";
 
 /** Connections that are being opened at a time: below what a listener queues. */
 const OPENING_MAX = 64;
 
-/** What the parent says. */
+/** A message of the parent. */
 export type PodsOrder =
   | {
       readonly kind: "open";
@@ -26,7 +25,7 @@ export type PodsOrder =
   /** Asks for each pod's last response now. */
   | { readonly kind: "look"; readonly id: number };
 
-/** What it answers to "await" and "look". */
+/** The answer to "await" and "look". */
 export interface PodsAnswer {
   readonly id: number;
   /** By pod; a pod without a response is left out. */
@@ -61,31 +60,29 @@ process.on("message", (order: PodsOrder) => {
 process.once("disconnect", () => process.exit(0));
 
 function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
-  const { host, ports, backoffMs, windowBytes, tls } = order;
-  const paths =
-    tls === undefined
+  const { host, ports, backoffMs, windowBytes, tls: paths } = order;
+  const tls =
+    paths === undefined
       ? undefined
-      : { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
-  const targets: PodTargets = {
-    host,
-    ports,
-    backoffMs,
-    windowBytes,
-    tls: paths === undefined ? undefined : createSecureContext(paths),
-  };
+      : createSecureContext({
+          ca: readFileSync(paths.ca),
+          cert: readFileSync(paths.cert),
+          key: readFileSync(paths.key),
+        });
+  const targets: PodTargets = { host, ports, backoffMs, windowBytes, tls };
   wanted = order.pods;
   let opened = 0;
   const openNext = (): void => {
     if (opened === wanted) return;
     const number = opened++;
     let isNew = true;
-    pods.push(
-      startBenchmarkPod(`bench/pod-${number}`, targets, () => {
-        if (isNew) openNext();
-        isNew = false;
-        answerAwaited();
-      }),
-    );
+    const pod = new BenchmarkPod(`bench/pod-${number}`, targets, () => {
+      if (isNew) openNext();
+      isNew = false;
+      answerAwaited();
+    });
+    pods.push(pod);
+    pod.open();
   };
   for (let index = 0; index < OPENING_MAX; index++) openNext();
 }

@@ -1,6 +1,5 @@
-// Finds version and nonce in the responses of an ADS stream as their bytes pass by, and decodes
-// nothing else: the resources are skipped, not kept, so that a thousand streams in one process are
-// no bottleneck. For the benchmark of the control plane alone.
+// Reads version and nonce of the responses of an ADS stream and skips their resources, so that a
+// thousand streams in one process are no bottleneck.
 
 /** A response that has passed. */
 export interface SeenResponse {
@@ -20,7 +19,7 @@ const FIELD = { version: 1, nonce: 5 } as const;
 const LENGTH_DELIMITED = 2;
 
 /**
- * Cuts the DATA of one stream into responses; `onResponse` hears of each when its last byte has
+ * Cuts the DATA of one stream into responses; calls `onResponse` for each when its last byte has
  * come.
  */
 export function createResponseReader(onResponse: (response: SeenResponse) => void): (chunk: Buffer) => void {
@@ -36,7 +35,7 @@ class ResponseReader {
   #rest: Buffer = Buffer.alloc(0);
   /** Bytes of the message that are still to come; undefined between two messages. */
   #left: number | undefined;
-  /** Of those, bytes of a field that nobody wants. */
+  /** Of those, bytes of a field to skip. */
   #skip = 0;
   #sizeBytes = 0;
   #version = "";
@@ -56,7 +55,7 @@ class ResponseReader {
     this.#rest = Buffer.from(bytes); // A copy: the chunk belongs to the connection.
   }
 
-  /** Takes in what stands in front; undefined when there is not enough of it. */
+  /** Reads the next part and returns its length; undefined when more bytes are needed. */
   #step(bytes: Buffer): number | undefined {
     if (this.#left === undefined) return this.#begin(bytes);
     if (this.#left === 0) return this.#finish();

@@ -1,15 +1,13 @@
-// The program behind `make bench-control-plane`: measures what the control plane promises about
-// speed and memory, and prints each figure beside its bar. docs/benchmarks.md holds its results.
-// The decision path has a benchmark of its own (decisions/run.ts).
-import { cpus } from "node:os";
+// The program behind `make bench-control-plane`: measures speed and memory of the control plane, and
+// prints each figure with its bar. docs/benchmarks.md has its results.
 import { join } from "node:path";
 
 import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
 
 import { E2eError } from "../../errors.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { ensureCertificates } from "@weir/dev/certificates";
-import { STACK_HOST } from "@weir/dev/ports";
+import { ensureCertificates } from "@weir/dev/setup/certificates";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import {
   type Bench,
   type Measured,
@@ -19,21 +17,22 @@ import {
   measureKilledReplica,
   measureLargePush,
 } from "./measures.ts";
+import { describeMachine } from "../machine.ts";
 import { formatTable } from "../summary.ts";
 
 /** Root of the repository, from dist as well as from src. */
 const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
 
-/** One promise. */
+/** One figure with its bar. */
 interface Measure {
   /** Names it on the command line. */
   readonly id: string;
   readonly title: string;
   readonly unit: "ms" | "pushes";
-  /** Which of the figures is held against the bar. */
+  /** The figure that is compared with the bar. */
   readonly figure: "p99" | "max";
   readonly bar: number;
-  /** Bar of the largest resident memory, in MiB; undefined: it is only told. */
+  /** Bar of the largest resident memory, in MiB; undefined: it is only printed. */
   readonly memoryBarMib?: number;
   readonly run: (bench: Bench) => Promise<Measured>;
 }
@@ -106,8 +105,7 @@ const MEASURES: readonly Measure[] = [
     bar: 1000,
     run: measureKilledReplica,
   },
-  // Last, because they need servers that may have to be built: what was measured before is told if
-  // that fails.
+  // Last, because they need servers that may have to be built.
   {
     id: "edit-cluster",
     title: "1 edit of 500 resources in a cluster → accepted by 100 pods",
@@ -168,7 +166,7 @@ async function benchControlPlane(context: ProgramContext): Promise<number> {
       await stopAll();
     }
   } catch (error) {
-    await interruption; // What fails because it is being stopped is no news, and must not end the process before everything is stopped.
+    await interruption; // A failure caused by the stop must not end the process before all is stopped.
     throw error;
   } finally {
     // What was measured before a failure is worth reading, also when something cannot be stopped.
@@ -214,10 +212,4 @@ function percentile(sorted: readonly number[], share: number): number {
   const value = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
   if (value === undefined) throw new RangeError("Cannot summarise a benchmark without samples");
   return value;
-}
-
-function describeMachine(): string {
-  const processors = cpus();
-  const processor = processors[0]?.model.trim() ?? "unknown processor";
-  return `${processors.length} × ${processor}, Node ${process.versions.node}, ${process.platform} ${process.arch}`;
 }

@@ -1,52 +1,33 @@
-// The control plane as its benchmark runs it: the real program as a child over a folder of
-// manifests, with its default settings but for addresses.
+// The control plane of its benchmark: the real program as a child, with its default settings except
+// for addresses.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { E2eError } from "../../errors.ts";
-import type { DevelopmentCertificates } from "@weir/dev/certificates";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { STACK_HOST } from "@weir/dev/ports";
-import { type ProcessGroup, startProcess } from "@weir/dev/process-group";
-import { waitUntilReady } from "@weir/dev/ready";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import { readRollout, type Rollout } from "../../parts/replica.ts";
 import { cpuTimeMs } from "../cpu-time.ts";
 
 /** Longest wait for the program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 60_000;
 
-/** A running control plane. */
-export interface MeasuredControlPlane {
-  readonly adsPort: number;
-  /** When its process was started, in milliseconds since the epoch. */
-  readonly startedMs: number;
-  /** Largest resident memory so far, in MiB. */
-  peakMemoryMib(): number;
-  /** Processor time so far, in seconds. */
-  cpuSeconds(): number;
-  /** How many pods have accepted what is in force, of how many, by its own report. */
-  podCounts(): Promise<{ readonly total: number; readonly accepted: number }>;
-  /** Resolves when pods can be served; throws STACK_NOT_READY when that takes too long. */
-  waitUntilReady(): Promise<void>;
-  /** Kills it as a crash would. */
-  kill(): void;
-  stop(): Promise<void>;
-}
-
 /** How to start one. */
 export interface ControlPlaneOptions {
   readonly root: string;
   readonly path: string;
-  /** Where its resources come from, as settings. */
+  /** The settings of its source. */
   readonly source: Readonly<Record<string, string>>;
   /** Undefined: plaintext. */
   readonly certificates?: DevelopmentCertificates | undefined;
-  readonly adsPort?: number;
+  readonly adsPort: number;
 }
 
-/** Starts a control plane; it need not be ready yet. */
+/** Starts a control plane; waitUntilReady() waits for it. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<MeasuredControlPlane> {
-  const { certificates } = options;
-  const adsPort = options.adsPort ?? (await reservePort());
+  const { certificates, adsPort } = options;
   const httpPort = await reservePort();
   const env = {
     PATH: options.path,
@@ -67,45 +48,55 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<M
   };
   const startedMs = Date.now();
   const command = join(options.root, "node_modules", ".bin", "weir-control-plane");
-  const program = await startProcess({ name: "weir-control-plane", command, args: [], env });
-  const url = `http://${STACK_HOST}:${httpPort}`;
-  return {
-    adsPort,
-    startedMs,
-    peakMemoryMib: () => peakMemoryMib(program),
-    cpuSeconds: () => cpuTimeMs(program.pid) / 1000,
-    podCounts: () => podCounts(url),
-    waitUntilReady: () => waitUntilReady(program, `${url}/readyz`, READY_TIMEOUT_MS),
-    kill: () => program.kill(),
-    stop: async () => {
-      await program.stop("SIGTERM", 5000);
-    },
-  };
+  const program = await startProcess({ name: "weir-control-plane", command, env });
+  return new MeasuredControlPlane(program, startedMs, `http://${STACK_HOST}:${httpPort}`);
 }
 
-function peakMemoryMib(program: ProcessGroup): number {
-  const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${program.pid}/status`, "utf8"));
-  if (line === null)
-    throw new E2eError("BENCHMARK_FAILED", "The kernel does not tell the resident memory of the control plane");
-  return Number(line[1]) / 1024;
-}
+/** A running control plane. */
+export class MeasuredControlPlane {
+  /** When its process was started, in milliseconds since the epoch. */
+  readonly startedMs: number;
+  readonly #process: ProcessGroup;
+  readonly #url: string;
 
-async function podCounts(url: string): Promise<{ readonly total: number; readonly accepted: number }> {
-  const response = await fetch(`${url}/weir.rollout.v1.RolloutService/GetRollout`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: "{}",
-  });
-  const { rollout } = (await response.json()) as {
-    readonly rollout: { readonly fleets?: readonly { readonly pods?: Partial<Counts> }[] };
-  };
-  const fleets = rollout.fleets ?? [];
-  const sum = (read: (counts: Partial<Counts>) => number | undefined): number =>
-    fleets.reduce((total, { pods }) => total + (read(pods ?? {}) ?? 0), 0);
-  return { total: sum(({ total }) => total), accepted: sum(({ accepted }) => accepted) };
-}
+  constructor(process: ProcessGroup, startedMs: number, url: string) {
+    this.startedMs = startedMs;
+    this.#process = process;
+    this.#url = url;
+  }
 
-interface Counts {
-  readonly total: number;
-  readonly accepted: number;
+  /** Largest resident memory so far, in MiB. */
+  peakMemoryMib(): number {
+    const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#process.pid}/status`, "utf8"));
+    if (line === null)
+      throw new E2eError("BENCHMARK_FAILED", "The kernel does not report the resident memory of the control plane");
+    return Number(line[1]) / 1024;
+  }
+
+  /** Processor time so far, in seconds. */
+  cpuSeconds(): number {
+    return cpuTimeMs(this.#process.pid) / 1000;
+  }
+
+  /** How many pods have accepted the active configuration, of how many, by its own report. */
+  async podCounts(): Promise<{ readonly total: number; readonly accepted: number }> {
+    const { fleets = [] } = (await readRollout(this.#url)) as Partial<Rollout>;
+    const sum = (count: "total" | "accepted"): number =>
+      fleets.reduce((total, { pods }) => total + (pods?.[count] ?? 0), 0);
+    return { total: sum("total"), accepted: sum("accepted") };
+  }
+
+  /** Resolves when pods can be served; throws STACK_NOT_READY when that takes too long. */
+  waitUntilReady(): Promise<void> {
+    return this.#process.waitUntilReady(`${this.#url}/readyz`, READY_TIMEOUT_MS);
+  }
+
+  /** Kills it as a crash would. */
+  kill(): void {
+    this.#process.kill();
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop("SIGTERM", 5000);
+  }
 }

@@ -1,9 +1,16 @@
-// A server that decides nothing: it answers every call with the same prebuilt bytes. What the load
-// generator reaches against it is the generator's own ceiling, so a table can say how far below
-// that a real server stays. Run as a process of its own.
+// A server that answers every call with the same prebuilt bytes: the load generator's rate against it
+// is the generator's own ceiling. A process of its own.
 import { createServer } from "node:net";
 import type { Socket } from "node:net";
-import { FLAG, FRAME, PREFACE, acknowledgement, createFrameReader, frame, windowUpdate } from "../load/http2-frames.ts";
+import {
+  FLAG,
+  FRAME,
+  PREFACE,
+  acknowledgement,
+  createFrameReader,
+  frame,
+  windowUpdate,
+} from "../../parts/http2-frames.ts";
 
 /**
  * Answer of every call: ":status: 200" from the static table, a decision that says OK, and
@@ -20,7 +27,7 @@ const ANSWER = Buffer.concat([
   ),
 ]);
 
-/** Where the three stream identifiers of the answer stand. */
+/** Offsets of the three stream identifiers of the answer. */
 const STREAM_ID_AT = streamIdPlaces(ANSWER);
 
 /** Received bytes after which the client gets more window. */

@@ -49,25 +49,29 @@ export function formatDecisions(rows: readonly DecisionRow[], samples: ReadonlyM
         load.name,
         name,
         formatThousands(spread(({ report }) => report.answers / report.seconds)),
-        formatNumber(spread(({ cpuMicrosPerDecision }) => cpuMicrosPerDecision), 1), // prettier-ignore
-        formatNumber(spread(({ report }) => report.p50Ms), 2), // prettier-ignore
-        formatNumber(spread(({ report }) => report.p99Ms), 2), // prettier-ignore
-        formatNumber(spread(({ residentMebibytes }) => residentMebibytes), 0), // prettier-ignore
+        formatNumber(
+          spread(({ cpuMicrosPerDecision }) => cpuMicrosPerDecision),
+          1,
+        ),
+        formatNumber(
+          spread(({ report }) => report.p50Ms),
+          2,
+        ),
+        formatNumber(
+          spread(({ report }) => report.p99Ms),
+          2,
+        ),
+        formatNumber(
+          spread(({ residentMebibytes }) => residentMebibytes),
+          0,
+        ),
         formatShare(Math.max(...all.map(({ waitedShare }) => waitedShare))),
         formatShare(Math.max(...all.map(({ report }) => report.generatorLoad))),
       ];
     }),
   );
-  const head = [
-    "Load",
-    "Server",
-    "Decisions per second, one core",
-    "CPU µs per decision",
-    "p50 ms",
-    "p99 ms",
-    "RSS MiB",
-  ];
-  return formatTable([...head, "Kept waiting", "Generator"], cells);
+  const head = ["Load", "Server", "Decisions per second, one core", "CPU µs per decision", "p50 ms", "p99 ms"];
+  return formatTable([...head, "RSS MiB", "Kept waiting", "Generator"], cells);
 }
 
 function keyOf(load: string, row: string): string {

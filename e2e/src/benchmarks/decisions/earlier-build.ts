@@ -1,6 +1,5 @@
-// An earlier commit of this repository, checked out and built outside the tree, so that its service
-// can be measured beside ours. The result is kept in the cache folder under the commit's name: a
-// second comparison builds nothing.
+// Builds an earlier commit of this repository in the cache folder, so that its service can be measured
+// too. A second comparison with the same commit builds nothing.
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -26,7 +25,7 @@ export interface EarlierBuild {
 }
 
 /**
- * Builds `commit` of the repository at `root`, unless the cache has it. `say` hears what takes
+ * Builds `commit` of the repository at `root`, unless the cache has it. Calls `say` before what takes
  * time.
  */
 export async function buildEarlier(
@@ -40,20 +39,15 @@ export async function buildEarlier(
   const { root, env, say } = options;
   const hash = await run("git", ["-C", root, "rev-parse", "--verify", "--quiet", `${commit}^{commit}`], root).catch(
     (cause: unknown) => {
-      throw new E2eError(
-        "BENCHMARK_FAILED",
-        `Cannot compare with '${commit}': this repository has no such commit; fetch it first`,
-        {
-          cause,
-        },
-      );
+      const message = `Cannot compare with '${commit}': this repository has no such commit; fetch it first`;
+      throw new E2eError("BENCHMARK_FAILED", message, { cause });
     },
   );
   const description = await run("git", ["-C", root, "log", "-1", "--format=%h (%s)", hash], root);
   const folder = join(cacheFolder(env), `commit-${hash.slice(0, NAME_LENGTH)}`);
   if (existsSync(join(folder, STAMP))) return { root: folder, description };
   say(`Building ${description} in ${folder}\n`);
-  // Also the registration of a checkout whose folder somebody deleted.
+  // Also removes the registration of a checkout whose folder was deleted.
   rmSync(folder, { recursive: true, force: true });
   await run("git", ["-C", root, "worktree", "prune"], root);
   mkdirSync(cacheFolder(env), { recursive: true });
@@ -77,10 +71,7 @@ async function run(command: string, args: readonly string[], cwd: string): Promi
   } catch (cause) {
     const { stdout = "", stderr = "" } = cause as { stdout?: string; stderr?: string };
     const reason = `${stdout}${stderr}`.trim();
-    throw new E2eError(
-      "BENCHMARK_FAILED",
-      `Cannot build the earlier commit: ${command} ${args.join(" ")} failed: ${reason}`,
-      { cause },
-    );
+    const message = `Cannot build the earlier commit: ${command} ${args.join(" ")} failed: ${reason}`;
+    throw new E2eError("BENCHMARK_FAILED", message, { cause });
   }
 }

@@ -1,16 +1,14 @@
-// The rate limit service as the benchmarks run it: the real program of this or of an earlier
-// version, over memory, Redis or memcached, on sockets, with pull statistics; and either nothing
-// else or everything switched on.
+// The rate limit service of the benchmarks: the real program of this or an earlier version, over
+// memory, Redis or memcached on unix sockets, with default settings or everything switched on.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@weir/testing/eventually";
-import { startMemcached } from "../../parts/memcached.ts";
-import { startRedis } from "../../parts/redis.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { STACK_HOST } from "@weir/dev/ports";
-import type { ProcessGroup } from "@weir/dev/process-group";
-import { startProcess } from "@weir/dev/process-group";
-import { waitUntilReady } from "@weir/dev/ready";
+import { startMemcached } from "@weir/testing/servers/memcached";
+import { startRedis } from "@weir/testing/servers/redis";
+import { reservePorts } from "@weir/testing/reserve-ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import { startProcess } from "@weir/dev/processes/process-group";
 import { everythingOn } from "./everything-on.ts";
 import type { Cores } from "../machine.ts";
 import type { TelemetryPorts } from "./telemetry-sink.ts";
@@ -24,6 +22,9 @@ const READY_TIMEOUT_MS = 15_000;
  * which end the benchmark.
  */
 const STORE_TIMEOUT = "10s";
+
+/** Memory of memcached for items, in MiB: more than a benchmark writes, so that nothing is evicted. */
+const MEMCACHED_MEBIBYTES = 256;
 
 /** A server to start. */
 export interface ServerPlan {
@@ -48,12 +49,12 @@ export interface MeasuredServer {
   readonly name: string;
   readonly grpcPort: number;
   readonly pid: number;
-  /** Its process group and those of its stores, to be killed when nobody stops them. */
+  /** Its process group and those of its stores, for the guard. */
   readonly groups: readonly number[];
   stop(): Promise<void>;
 }
 
-/** A store or another program beside a server. */
+/** A store or another program of a server. */
 interface Beside {
   readonly groups: readonly number[];
   readonly env: Readonly<Record<string, string>>;
@@ -72,7 +73,7 @@ export async function startCeilingServer(place: Pick<BenchPlace, "path" | "cores
   };
 }
 
-/** Starts the receiver of what servers tell about themselves; see telemetry-sink.ts. */
+/** Starts the receiver of telemetry; see telemetry-sink.ts. */
 export async function startTelemetrySink(
   place: Pick<BenchPlace, "path" | "cores">,
 ): Promise<{ readonly ports: TelemetryPorts; readonly pid: number; stop(): Promise<void> }> {
@@ -93,12 +94,7 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
   try {
     beside.push(await startStore(plan.store, folder, place.cores.generator));
     if (plan.isEverythingOn) beside.push(await startEverything(folder, place));
-    const [httpPort, grpcPort, debugPort, metricsPort] = [
-      await reservePort(),
-      await reservePort(),
-      await reservePort(),
-      await reservePort(),
-    ];
+    const [httpPort = 0, grpcPort = 0, debugPort = 0, metricsPort = 0] = await reservePorts(4);
     const env: Record<string, string> = {
       PATH: place.path,
       LOG_LEVEL: "error",
@@ -120,7 +116,7 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
     const args = [...place.cores.server, join(plan.root, "ratelimit", "bin", "weir-ratelimit")];
     const program = await startProcess({ name: `weir-ratelimit (${plan.name})`, command: "env", args, env });
     beside.unshift({ groups: [program.pid], env: {}, stop: () => stopProgram(program, 3000) });
-    await waitUntilReady(program, `http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
+    await program.waitUntilReady(`http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
     return {
       name: plan.name,
       grpcPort,
@@ -135,11 +131,12 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
 }
 
 async function startStore(store: ServerPlan["store"], folder: string, pinned: readonly string[]): Promise<Beside> {
+  const options = { pinned, isGroupLeader: true };
   switch (store) {
     case "memory":
       return { groups: [], env: { BACKEND_TYPE: "memory" }, stop: () => Promise.resolve() };
     case "redis": {
-      const redis = await startRedis(folder, pinned);
+      const redis = await startRedis(folder, options);
       const env = {
         BACKEND_TYPE: "kvstore",
         KVSTORE_TYPE: "SINGLE",
@@ -147,16 +144,17 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
         KVSTORE_URL: redis.socketPath,
         KVSTORE_COMMAND_TIMEOUT: STORE_TIMEOUT,
       };
-      return { groups: [redis.process.pid], env, stop: () => redis.stop() };
+      return { groups: [redis.pid], env, stop: () => redis.stop() };
     }
     case "memcached": {
-      const memcached = await startMemcached(folder, pinned);
+      const flags = ["-m", String(MEMCACHED_MEBIBYTES), "-t", "1"];
+      const memcached = await startMemcached(folder, { ...options, flags, listensOn: "socket" });
       const env = {
         BACKEND_TYPE: "altstore",
         ALTSTORE_HOST_PORT: memcached.socketPath,
         ALTSTORE_TIMEOUT: STORE_TIMEOUT,
       };
-      return { groups: [memcached.process.pid], env, stop: () => memcached.stop() };
+      return { groups: [memcached.pid], env, stop: () => memcached.stop() };
     }
   }
 }
@@ -164,12 +162,12 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
 async function startEverything(folder: string, place: BenchPlace): Promise<Beside> {
   const own = join(folder, "per-second");
   mkdirSync(own);
-  const redis = await startRedis(own, place.cores.generator);
+  const redis = await startRedis(own, { pinned: place.cores.generator, isGroupLeader: true });
   const env = everythingOn({ perSecondSocketPath: redis.socketPath, host: STACK_HOST, telemetry: place.telemetry });
-  return { groups: [redis.process.pid], env, stop: () => redis.stop() };
+  return { groups: [redis.pid], env, stop: () => redis.stop() };
 }
 
-// A program of this folder that says where it listens in the first line it writes.
+// Starts a program of this folder that prints where it listens in its first line.
 async function startOwnProgram(
   file: string,
   path: string,

@@ -6,26 +6,26 @@ import { promisify } from "node:util";
 import { RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { E2eError } from "../../errors.ts";
-import { STACK_HOST } from "@weir/dev/ports";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import { cpuTimeMs, residentMebibytes, waitedForCoreMs } from "../cpu-time.ts";
 import type { LoadOrder, LoadReport } from "../load/load-generator.ts";
 import type { MeasuredServer } from "./measured-server.ts";
 import type { Load, Question } from "./workload.ts";
 
-/** What to measure. */
+/** The load and the question to measure. */
 export interface Scenario {
   readonly load: Load;
   readonly question: Question;
 }
 
-/** How. */
+/** How to measure. */
 export interface MeasureOptions {
   /** In front of the command line of the load generator. */
   readonly pinned: readonly string[];
   readonly times: Pick<LoadOrder, "warmUpMs" | "measureMs">;
 }
 
-/** What came of it. */
+/** The result. */
 export interface Sample {
   readonly report: LoadReport;
   readonly cpuMicrosPerDecision: number;

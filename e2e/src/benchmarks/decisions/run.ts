@@ -1,7 +1,5 @@
-// The program behind `make bench`: measures decisions per second, processor time per decision,
-// latency and memory of the rate limit service over every kind of store, compares it with an
-// earlier commit when asked to, and prints tables. docs/benchmarks.md holds its results and says
-// how to read them.
+// The program behind `make bench`: measures throughput, processor time, latency and memory of the rate
+// limit service over every store, also against an earlier commit. docs/benchmarks.md has its results.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -10,10 +8,10 @@ import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
 import { E2eError } from "../../errors.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { startGuard } from "@weir/dev/guard";
+import { Guard } from "@weir/dev/processes/guard";
 import type { BenchArguments } from "./bench-arguments.ts";
 import { BENCH_USAGE, parseBenchArguments } from "./bench-arguments.ts";
-import { compareWithEarlier } from "./compare-with-earlier.ts";
+import { compareWithEarlier } from "./comparison.ts";
 import type { DecisionRow } from "./decision-table.ts";
 import { formatDecisions, measureDecisions } from "./decision-table.ts";
 import type { Cores } from "../machine.ts";
@@ -53,7 +51,7 @@ runProgram(
       { flag: "--quick", effect: "Short measurements: shows that everything works, and says little about speed." },
       {
         flag: "--against COMMIT",
-        effect: "Builds that commit in the cache folder and measures its server beside ours.",
+        effect: "Builds that commit in the cache folder and measures its server together with ours.",
       },
     ],
   },
@@ -66,7 +64,7 @@ async function bench(context: ProgramContext): Promise<number> {
   const cores = assignCores();
   const stops: (() => Promise<void>)[] = [];
   // Servers in process groups of their own would outlive a crash of this program.
-  const guard = startGuard({});
+  const guard = new Guard({});
   process.on("exit", () => folder.remove());
   const stopAll = async (): Promise<void> => {
     await Promise.all(stops.splice(0).map((stop) => stop()));

@@ -1,11 +1,10 @@
-// Takes what the measured servers send about themselves and throws it away: spans in OTLP over
-// HTTP, statistics over UDP. A server whose telemetry went nowhere would spend its time on errors
-// and not on what people run. Run as a process of its own.
+// Receives the telemetry of measured servers and drops it: spans in OTLP over HTTP, statistics over
+// UDP. Without a receiver a server would spend its time on errors. A process of its own.
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer } from "node:http";
 
-/** What the program prints as one JSON line when it listens. */
+/** The JSON line that the program prints when it listens. */
 export interface TelemetryPorts {
   /** OTLP over HTTP. */
   readonly traces: number;

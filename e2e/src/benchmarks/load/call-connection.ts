@@ -1,8 +1,8 @@
-// One connection of the load generator: sends calls from prebuilt bytes and counts what comes back.
-// All calls made during one turn of the event loop leave in one write.
+// One connection of the load generator: sends calls from prebuilt bytes and counts the answers. All
+// calls of one turn of the event loop go out in one write.
 import type { Socket } from "node:net";
 import { connect } from "node:net";
-import type { CallTemplate } from "./http2-frames.ts";
+import type { CallTemplate } from "../../parts/http2-frames.ts";
 import {
   FLAG,
   FRAME,
@@ -12,7 +12,7 @@ import {
   openingBytes,
   placesOf,
   windowUpdate,
-} from "./http2-frames.ts";
+} from "../../parts/http2-frames.ts";
 
 /** Digits of the number in a key: a hundred million different keys. */
 const DIGITS = 8;
@@ -32,7 +32,7 @@ const BATCH_BYTES = 64 * 1024;
 /** Streams remembered at a time; far more than are ever in flight on one connection. */
 const RING = 1 << 16;
 
-/** Stands in place of a time for a stream that has no call waiting. */
+/** In place of a time: no call waits on the stream. */
 const ANSWERED = -1;
 
 /** How many keys a call with this message asks about. */
@@ -40,7 +40,7 @@ export function keysPerCall(message: Uint8Array): number {
   return placesOf(KEY_MARKER, Buffer.from(message)).length;
 }
 
-/** What a call is and where it goes. */
+/** The message of calls and their server. */
 export interface CallTarget {
   readonly host: string;
   readonly port: number;
@@ -49,31 +49,15 @@ export interface CallTarget {
   readonly message: Uint8Array;
 }
 
-/** Hears of the end of calls. */
+/** Receives the results of calls. */
 export interface CallListener {
   /**
    * A call was answered with a decision; `code` is its overall code on the wire: 1 within, 2 over
    * the limit.
    */
   answered(code: number, sentMs: number): void;
-  /** A call or the whole connection failed; what is measured from now on means nothing. */
+  /** A call or the whole connection failed; later measurements are void. */
   failed(reason: string): void;
-}
-
-/** A connection that can carry calls. */
-export interface CallConnection {
-  readonly inFlight: number;
-  /**
-   * Adds a call about the key with this number and, if its message has more than one place, the
-   * keys that follow; `sentMs` comes back with the answer. Goes out with flush().
-   */
-  call(key: number, sentMs: number): void;
-  /** Writes all calls made since the last time, in one go. */
-  flush(): void;
-  /** When the calls that are still unanswered were made, as given to call(). */
-  waitingSinceMs(): readonly number[];
-  /** Ends the connection; calls still in flight are forgotten. */
-  close(): void;
 }
 
 /** Opens a connection. */
@@ -83,12 +67,13 @@ export function openCallConnection(target: CallTarget, listener: CallListener): 
     socket.once("error", reject);
     socket.once("connect", () => {
       socket.off("error", reject);
-      resolve(new SocketConnection(socket, target, listener));
+      resolve(new CallConnection(socket, target, listener));
     });
   });
 }
 
-class SocketConnection implements CallConnection {
+/** A connection that carries calls. */
+export class CallConnection {
   inFlight = 0;
   private readonly socket: Socket;
   private readonly listener: CallListener;
@@ -124,6 +109,10 @@ class SocketConnection implements CallConnection {
     socket.write(openingBytes());
   }
 
+  /**
+   * Adds a call about the key with this number and, if its message has more than one place, the
+   * keys that follow; `sentMs` comes back with the answer. Goes out with flush().
+   */
   call(key: number, sentMs: number): void {
     const { bytes, streamIdAt, digitsAt } = this.template;
     if (this.batchLength + bytes.length > this.batch.length) this.flush();
@@ -141,6 +130,7 @@ class SocketConnection implements CallConnection {
     this.template = this.later;
   }
 
+  /** Writes all calls made since the last time, in one write. */
   flush(): void {
     if (this.batchLength === 0) return;
     this.socket.write(this.batch.subarray(0, this.batchLength));
@@ -151,10 +141,12 @@ class SocketConnection implements CallConnection {
     this.batchLength = 0;
   }
 
+  /** The times of the unanswered calls, as given to call(). */
   waitingSinceMs(): readonly number[] {
     return [...this.sentMs].filter((sentMs) => sentMs !== ANSWERED);
   }
 
+  /** Ends the connection; calls in flight are dropped. */
   close(): void {
     this.isClosed = true;
     this.socket.destroy();
@@ -173,7 +165,7 @@ class SocketConnection implements CallConnection {
 
   private onData(streamId: number, payload: Buffer): void {
     const index = (streamId >> 1) % RING;
-    // A long answer comes in several frames, and the code stands in the first.
+    // A long answer comes in several frames, and the code is in the first.
     if (this.codes[index] === 0) this.codes[index] = codeOf(payload);
     this.receivedBytes += payload.length;
     if (this.receivedBytes < WINDOW_STEP_BYTES) return;

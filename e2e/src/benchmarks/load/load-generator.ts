@@ -1,6 +1,5 @@
 // The load generator, a process of its own so that the event loop of the measuring program never
-// disturbs it. Takes its order as one JSON argument, prints its report as one JSON line. It keeps
-// the connections open for several rounds if told so.
+// disturbs it. Takes its order as one JSON argument and prints its report as one JSON line.
 import { setTimeout as delay } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { CallConnection } from "./call-connection.ts";
@@ -26,7 +25,7 @@ export interface LoadOrder {
     { readonly kind: "closed"; readonly inFlight: number } | { readonly kind: "open"; readonly perSecond: number };
 }
 
-/** What came of it, for the measured time only. */
+/** The result, for the measured time only. */
 export interface LoadReport {
   readonly answers: number;
   readonly overLimit: number;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { createTerminal } from "./terminal.ts";
+import { Terminal } from "./terminal.ts";
 
-describe("createTerminal()", () => {
-  it("gives progress with the seconds since its start and events with the time of day", () => {
+describe("Terminal", () => {
+  it("prints progress with the seconds since its start and events with the time of day", () => {
     let nowMs = new Date(2026, 2, 1, 9, 5, 7).getTime();
     let written = "";
-    const terminal = createTerminal({ write: (text) => (written += text), clock: () => nowMs });
+    const terminal = new Terminal({ write: (text) => (written += text), clock: () => nowMs });
     nowMs += 1240;
     terminal.progress("control plane", "ready");
     terminal.event("rate limit", "accepted version 1");
@@ -15,7 +15,7 @@ describe("createTerminal()", () => {
 
   it("indents further lines below the first", () => {
     let written = "";
-    const terminal = createTerminal({ write: (text) => (written += text), clock: () => 0 });
+    const terminal = new Terminal({ write: (text) => (written += text), clock: () => 0 });
     terminal.progress("account", "one\ntwo");
     expect(written).toBe("   0.0 s  account        one\n                         two\n");
   });

@@ -5,18 +5,18 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
-import { isRunning } from "@weir/testing/processes";
+import { childrenOf, isRunning } from "@weir/testing/processes";
 
 const HOLDER = `
-import { startGuard } from ${JSON.stringify(join(import.meta.dirname, "guard.ts"))};
+import { Guard } from ${JSON.stringify(join(import.meta.dirname, "guard.ts"))};
 import { startProcess } from ${JSON.stringify(join(import.meta.dirname, "process-group.ts"))};
 const env = { PATH: "/usr/bin:/bin" };
-const guard = startGuard(env);
+const guard = new Guard(env);
 const group = await startProcess({ name: "sleeper", command: "sleep", args: ["1000"], env });
 guard.watch(group.pid);
 console.log(group.pid);
-if (process.argv[1] === "release") { guard.release(); setTimeout(() => process.exit(0), 300); }
-else setInterval(() => {}, 1000);
+if (process.argv[1] === "release") guard.release();
+setInterval(() => {}, 1000);
 `;
 
 const pids: number[] = [];
@@ -25,9 +25,9 @@ afterEach(() => {
   for (const pid of pids.splice(0)) if (isRunning(pid)) process.kill(pid, "SIGKILL");
 });
 
-describe("startGuard()", () => {
+describe("Guard", () => {
   it("kills what it watches when the process that started it is killed", async () => {
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER], {
+    const holder = spawn(process.execPath, ["--conditions=source", "--input-type=module", "--eval", HOLDER], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     const pid = await firstNumber(holder.stdout);
@@ -37,11 +37,18 @@ describe("startGuard()", () => {
   });
 
   it("kills nothing when it was released", async () => {
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", HOLDER, "release"], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const holder = spawn(
+      process.execPath,
+      ["--conditions=source", "--input-type=module", "--eval", HOLDER, "release"],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
     const pid = await firstNumber(holder.stdout);
-    await once(holder, "exit");
+    await eventually("the guard to end", () => expect(childrenOf(holder.pid!)).toEqual([pid]));
+    const ended = once(holder, "exit");
+    holder.kill("SIGKILL");
+    await ended;
     expect(isRunning(pid)).toBe(true);
   });
 });

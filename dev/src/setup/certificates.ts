@@ -1,7 +1,5 @@
-// The development certificates of the local stack: a throw-away authority, a certificate for the
-// control plane's ADS server and one for the rate limit pods that connect to it. They are renewed
-// when they come near their end or no longer fit. Not for production: the authority's key lies
-// beside them.
+// The development certificates of the local stack: a throw-away authority, one certificate for the
+// control plane's ADS server and one for the pods. Not for production: the key is in the same folder.
 import { X509Certificate, createPrivateKey } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +7,10 @@ import type { Authority } from "@weir/certificates/authority";
 import { createAuthority, loadAuthority } from "@weir/certificates/authority";
 import { makeFolder } from "@weir/common/files/make-folder";
 
-/**
- * Life of the authority and of the certificates, in days: long enough to be forgotten about, short
- * enough to be throw-away.
- */
+/** Validity of the authority and of the certificates, in days. */
 const VALID_DAYS = { authority: 365, leaf: 90 } as const;
 
-/** What is left of a life when a certificate is renewed, in days. */
+/** Remaining validity at which a certificate is renewed, in days. */
 const RENEW_DAYS = { authority: 100, leaf: 14 } as const;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -28,7 +23,7 @@ export interface CertificatePaths {
   readonly key: string;
 }
 
-/** Where the development certificates are, and which of them were made just now. */
+/** Paths of the development certificates, and the names of those that were just made. */
 export interface DevelopmentCertificates {
   readonly ca: CertificatePaths;
   readonly controlPlane: CertificatePaths;
@@ -45,15 +40,12 @@ interface Subject {
   readonly usage: "server" | "client";
 }
 
-/**
- * The name by which rate limit pods are known to the control plane: the DNS name in their
- * certificate.
- */
+/** The DNS name in the certificate of rate limit pods, by which the control plane knows them. */
 export const RATE_LIMIT_NAME = "ratelimit.weir.local";
 
 /**
- * Makes sure that valid certificates are in `directory`, and makes the missing, spoilt, ending or
- * unfitting ones. `hostNames` are the names and addresses under which the control plane is reached.
+ * Makes the certificates in `directory` that are missing, damaged, about to end or for other names.
+ * `hostNames` are the names and addresses of the control plane.
  */
 export async function ensureCertificates(
   directory: string,
@@ -122,8 +114,7 @@ function isGood(certificate: X509Certificate | undefined, authority: Authority, 
   return wanted.length === present.length && wanted.every((name) => present.includes(name));
 }
 
-// A pair that cannot be read, or whose halves do not belong together, counts as missing: it is made
-// again.
+// A pair that cannot be read, or whose halves do not belong together, counts as missing.
 function readPair(paths: CertificatePaths): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(readFileSync(paths.cert));
@@ -143,8 +134,8 @@ function writePair(paths: CertificatePaths, pair: { readonly certPem: string; re
   writeWhole(paths.cert, pair.certPem);
 }
 
-// Written beside and renamed, so that no program ever reads half a file; a key is never readable
-// for others.
+// Writes a partial file and renames it, so that no program reads half of it. Only the owner can read
+// a key.
 function writeWhole(path: string, text: string): void {
   const partial = `${path}.partial`;
   writeFileSync(partial, text, { mode: 0o600 });

@@ -1,25 +1,21 @@
-// Looks at the ports of the stack before anything starts, so that a taken port is told at once, all
-// of them in one message, and with the setting that moves each. Between this look and the real
-// listening another program may be faster: then the program of the stack itself reports the port.
+// Checks the ports of the stack before anything starts: one message names all that are in use, each
+// with the setting that moves it.
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
-import { DevError } from "./errors.ts";
-import type { PortOwner, StackPorts } from "./settings.ts";
-import { PORT_OWNERS } from "./settings.ts";
+import { DevError } from "../errors.ts";
+import type { PortOwner, StackPorts } from "../settings.ts";
+import { PORT_OWNERS } from "../settings.ts";
 
-/**
- * The address everything in the local stack listens on: nothing of it is meant for other machines.
- */
+/** The address that everything in the local stack listens on. */
 export const STACK_HOST = "127.0.0.1";
 
 /**
- * Where free ports are looked for: below those that systems give to outgoing connections (from
- * 32768 on Linux, from 49152 by RFC 6335), so that no such connection takes one between the look
- * and its use.
+ * Range of free ports: below those of outgoing connections (from 32768 on Linux, from 49152 by RFC
+ * 6335), so that no such connection takes one between the check and its use.
  */
 const FREE_PORTS = { first: 20_000, last: 32_000 } as const;
 
-/** How many ports of that range are tried before the system is asked for any. */
+/** Ports of that range that are tried before the system chooses one. */
 const FREE_PORT_ATTEMPTS = 50;
 
 /**
@@ -27,7 +23,7 @@ const FREE_PORT_ATTEMPTS = 50;
  * Throws STACK_PORT_IN_USE naming every port that is taken or given twice.
  */
 export async function claimPorts(wanted: StackPorts): Promise<StackPorts> {
-  refuse(
+  throwIfAny(
     wanted,
     PORT_OWNERS.flatMap((owner) => describeDouble(owner, wanted) ?? []),
   );
@@ -44,7 +40,7 @@ export async function claimPorts(wanted: StackPorts): Promise<StackPorts> {
     }
   }
   await Promise.all(releases.map((release) => release()));
-  refuse(wanted, problems);
+  throwIfAny(wanted, problems);
   return ports;
 }
 
@@ -66,17 +62,13 @@ async function openFreeProbe(): Promise<Probe> {
 function openProbe(port: number): Promise<Probe> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      resolve(error.code === "EADDRINUSE" ? "is in use" : `cannot be used (${error.message})`);
-    });
+    server.once("error", (error: NodeJS.ErrnoException) =>
+      resolve(error.code === "EADDRINUSE" ? "is in use" : `cannot be used (${error.message})`),
+    );
     server.listen({ host: STACK_HOST, port, exclusive: true }, () => {
       const address = server.address();
       const opened = typeof address === "object" && address !== null ? address.port : port;
-      const release = (): Promise<void> =>
-        new Promise((done) => {
-          server.close(() => done());
-        });
-      resolve({ port: opened, release });
+      resolve({ port: opened, release: () => new Promise((done) => server.close(() => done())) });
     });
   });
 }
@@ -89,7 +81,7 @@ function describeDouble(owner: PortOwner, ports: StackPorts): PortProblem | unde
   return { owner, reason: `is given to ${earlier.what} (${earlier.setting}) as well` };
 }
 
-function refuse(wanted: StackPorts, problems: readonly PortProblem[]): void {
+function throwIfAny(wanted: StackPorts, problems: readonly PortProblem[]): void {
   const first = problems[0];
   if (first === undefined) return;
   const lines = problems.map(

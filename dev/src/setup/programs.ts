@@ -1,16 +1,11 @@
-// Which programs the local stack consists of and what each is told. Pure: it starts nothing. The
-// environment given here is all a program gets, so that a variable of the person's shell can never
-// change what the stack does.
-import { join } from "node:path";
+// The programs of the local stack and the environment of each. A program gets nothing else, so that
+// no variable of the user's shell changes the stack.
 import type { DevelopmentCertificates } from "./certificates.ts";
 import { RATE_LIMIT_NAME } from "./certificates.ts";
 import { STACK_HOST } from "./ports.ts";
-import type { StackPorts } from "./settings.ts";
+import type { StackPorts } from "../settings.ts";
 
-/**
- * Variables of the machine that programs need to run at all or to speak the person's language and
- * time zone.
- */
+/** Variables of the machine that programs need to run, or for language and time zone. */
 const PASSED_ON = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS"] as const;
 
 /** The node id of the stack's one rate limit pod; the part before the slash is its fleet. */
@@ -18,12 +13,12 @@ const POD_NODE_ID = "default/ratelimit-1";
 
 /** One program of the stack. */
 export interface ProgramPlan {
-  /** What people call it, at the start of each of its lines. */
+  /** Its name at the start of each of its lines. */
   readonly name: string;
   /** Its launcher in node_modules/.bin. */
   readonly launcher: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Answers 200 once the program does its work. */
+  /** Responds with 200 once the program is ready. */
   readonly readyUrl: string;
 }
 
@@ -38,12 +33,12 @@ export interface StackPlace {
 
 /** The part of the machine's environment that every program gets. */
 export function machineEnv(machine: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const name of PASSED_ON) {
-    const value = machine[name];
-    if (value !== undefined) env[name] = value;
-  }
-  return env;
+  return Object.fromEntries(
+    PASSED_ON.flatMap((name) => {
+      const value = machine[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** The programs of the stack in the order in which they start. */
@@ -100,7 +95,7 @@ function planRateLimit({ ports, certificates, machine }: StackPlace): ProgramPla
       CONFIG_GRPC_XDS_SERVER_TLS_CACERT: certificates.ca.cert,
       CONFIG_GRPC_XDS_CLIENT_TLS_CERT: certificates.rateLimit.cert,
       CONFIG_GRPC_XDS_CLIENT_TLS_KEY: certificates.rateLimit.key,
-      // The control plane is on this machine: a lost stream is worth trying again soon.
+      // The control plane is on this machine: a lost stream is retried soon.
       CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: "200ms",
       XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: "200ms",
       XDS_CLIENT_BACKOFF_MAX_INTERVAL: "2s",
@@ -122,13 +117,13 @@ function planAccount({ ports, accountDirectory, machine }: StackPlace): ProgramP
       METRICS_PORT: String(ports.accountMetrics),
       STORE: "embedded",
       MEDIA: "local",
-      DATA_DIR: join(accountDirectory),
+      DATA_DIR: accountDirectory,
       PUBLIC_ORIGIN: `http://localhost:${ports.accountHttp}`,
     },
   };
 }
 
 function commonEnv(machine: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  // Nothing on this machine sends traffic away before a stop, so there is nothing to drain.
+  // Without a load balancer there is nothing to drain before a stop.
   return { ...machineEnv(machine), LOG_LEVEL: "info", LOG_FORMAT: "json", SHUTDOWN_DRAIN: "0s", SHUTDOWN_GRACE: "2s" };
 }

@@ -11,13 +11,12 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { CallTarget } from "../benchmarks/load/call-connection.ts";
 import { KEY_MARKER } from "../benchmarks/load/call-connection.ts";
 import { eventually } from "@weir/testing/eventually";
-import { ROOT } from "../parts/flow.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { startRedis } from "../parts/redis.ts";
+import { ROOT } from "../parts/programs.ts";
+import { startRedis } from "@weir/testing/servers/redis";
+import { reservePorts } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { STACK_HOST } from "@weir/dev/ports";
-import { startProcess } from "@weir/dev/process-group";
-import { waitUntilReady } from "@weir/dev/ready";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { startProcess } from "@weir/dev/processes/process-group";
 import { askAboutKeys } from "./counted-calls.suite.ts";
 import type { HeldMemory, InspectedHeap } from "./inspected-heap.suite.ts";
 import { INSPECTED, inspectorUrlOf, openInspectedHeap } from "./inspected-heap.suite.ts";
@@ -117,12 +116,7 @@ async function startServer(
   const rules = join(folder, "rules", "config");
   mkdirSync(rules, { recursive: true });
   writeFileSync(join(rules, "soak.yaml"), rulesOf(unit));
-  const [httpPort, grpcPort, debugPort, metricsPort] = [
-    await reservePort(),
-    await reservePort(),
-    await reservePort(),
-    await reservePort(),
-  ];
+  const [httpPort = 0, grpcPort = 0, debugPort = 0, metricsPort = 0] = await reservePorts(4);
   const env: Record<string, string> = {
     PATH: process.env["PATH"] ?? "",
     ...INSPECTED,
@@ -151,7 +145,6 @@ async function startServer(
   const program = await startProcess({
     name: "weir-ratelimit",
     command: join(ROOT, "node_modules", ".bin", "weir-ratelimit"),
-    args: [],
     env,
     onLine: (line) => {
       inspectorUrl ??= inspectorUrlOf(line);
@@ -160,7 +153,7 @@ async function startServer(
   closers.push(async () => {
     await program.stop("SIGTERM", 5000);
   });
-  await waitUntilReady(program, `http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
+  await program.waitUntilReady(`http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
   const url = await eventually("the program to say where it can be looked into", () => {
     if (inspectorUrl === undefined) throw new Error(program.lastLines().join("\n"));
     return inspectorUrl;

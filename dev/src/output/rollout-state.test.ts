@@ -21,8 +21,8 @@ describe("describeChanges()", () => {
     expect(describeChanges(same, same)).toEqual([]);
   });
 
-  it("tells which version a pod accepted when it accepted the first or another one", () => {
-    const remarks = [{ speaker: "rate limit", text: "accepted version aaaaaaaaaaaa (5 manifests)" }];
+  it("names the version that a pod accepted when it accepted the first or another one", () => {
+    const remarks = [{ subject: "rate limit", text: "accepted version aaaaaaaaaaaa (5 manifests)" }];
     expect(describeChanges(undefined, state({ pods: [POD] }))).toEqual(remarks);
     expect(describeChanges(state({ pods: [{ ...POD, accepted: undefined }] }), state({ pods: [POD] }))).toEqual(
       remarks,
@@ -30,63 +30,63 @@ describe("describeChanges()", () => {
     expect(describeChanges(state({ pods: [{ ...POD, accepted: "b" }] }), state({ pods: [POD] }))).toEqual(remarks);
   });
 
-  it("tells what a pod rejected and why", () => {
+  it("names the version that a pod rejected, and the reason", () => {
     const rejected = { version: "cccccccccccccccc", message: "domain: descriptor has empty key" };
     expect(describeChanges(state({ pods: [POD] }), state({ pods: [{ ...POD, rejected }] }))).toEqual([
-      { speaker: "rate limit", text: "rejected version cccccccccccc: domain: descriptor has empty key" },
+      { subject: "rate limit", text: "rejected version cccccccccccc: domain: descriptor has empty key" },
     ]);
   });
 
-  it("tells file, line, field and message of a mistake, once, and that the old limits stay", () => {
+  it("names file, line, field and message of an error, once, and that the old limits stay", () => {
     expect(describeChanges(state({}), state({ troubles: [TROUBLE] }))).toEqual([
       {
-        speaker: "control plane",
-        text: "limits/login.yaml:12:9: spec.descriptors[0].rateLimit.unit: must be one of second, minute\nthe old limits of this manifest stay in force",
+        subject: "control plane",
+        text: "limits/login.yaml:12:9: spec.descriptors[0].rateLimit.unit: must be one of second, minute\nthe old limits of this manifest stay active",
       },
     ]);
   });
 
-  it("leaves the field out when the file as a whole is wrong, and says that its limits are not in force", () => {
+  it("leaves the field out when the file as a whole is wrong, and says that its limits are not active", () => {
     const trouble = { file: "a.yaml", place: "a.yaml:3:1", field: "", message: "no YAML", keepsOld: false };
     expect(describeChanges(state({}), state({ troubles: [trouble] }))).toEqual([
-      { speaker: "control plane", text: "a.yaml:3:1: no YAML\nnone of the limits in it are in force" },
+      { subject: "control plane", text: "a.yaml:3:1: no YAML\nnone of the limits in it are active" },
     ]);
   });
 
-  it("says once what several mistakes of one file come to", () => {
+  it("prints the effect of several errors of one file once", () => {
     const troubles = [
       { file: "a.yaml", place: "a.yaml:1:13", field: "apiVersion", message: "must be one", keepsOld: false },
       { file: "a.yaml", place: "a.yaml:2:7", field: "kind", message: "must be another", keepsOld: false },
       { file: "a.yaml", place: "a.yaml:30:7", field: "spec", message: "is required", keepsOld: true },
       { file: "b.yaml", place: "b.yaml:1:1", field: "", message: "is empty", keepsOld: true },
     ];
-    const kept = "the old limits of this manifest stay in force";
+    const kept = "the old limits of this manifest stay active";
     expect(describeChanges(state({}), state({ troubles }))).toEqual([
       {
-        speaker: "control plane",
-        text: "a.yaml:1:13: apiVersion: must be one\na.yaml:2:7: kind: must be another\nnone of the limits in it are in force",
+        subject: "control plane",
+        text: "a.yaml:1:13: apiVersion: must be one\na.yaml:2:7: kind: must be another\nnone of the limits in it are active",
       },
-      { speaker: "control plane", text: `a.yaml:30:7: spec: is required\n${kept}` },
-      { speaker: "control plane", text: `b.yaml:1:1: is empty\n${kept}` },
+      { subject: "control plane", text: `a.yaml:30:7: spec: is required\n${kept}` },
+      { subject: "control plane", text: `b.yaml:1:1: is empty\n${kept}` },
     ]);
   });
 
   it("says so when the manifests can be read again", () => {
     expect(describeChanges(state({}), state({ isReadable: false }))).toEqual([]);
     expect(describeChanges(state({ isReadable: false }), state({}))).toEqual([
-      { speaker: "control plane", text: "the manifests can be read again" },
+      { subject: "control plane", text: "the manifests can be read again" },
     ]);
   });
 
   it("says so when all is good again", () => {
     expect(describeChanges(state({ troubles: [TROUBLE] }), state({}))).toEqual([
-      { speaker: "control plane", text: "every manifest is good again" },
+      { subject: "control plane", text: "every manifest is good again" },
     ]);
   });
 });
 
 describe("readRolloutState()", () => {
-  it("takes from a status what the terminal tells", () => {
+  it("reads what the terminal shows", () => {
     const version = "1f2e3d";
     const status = {
       replica: "r",

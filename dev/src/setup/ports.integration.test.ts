@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { claimPorts } from "./ports.ts";
-import type { StackPorts } from "./settings.ts";
+import type { StackPorts } from "../settings.ts";
 
 const ANY: StackPorts = {
   ads: 0,

@@ -1,6 +1,5 @@
-// The bytes of unary gRPC calls, built once and patched per call, and a reader of the frames that
-// come back. It serves the load generator alone: it trusts the server it measures, and it is no
-// HTTP/2 client for anything else.
+// The bytes of gRPC calls over HTTP/2, built once and patched per call, and a reader of frames. For
+// load generators, benchmark pods and the fuzzer: it trusts the server.
 
 /** What a client sends first on a connection (RFC 9113, section 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -14,18 +13,16 @@ export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6,
 /** Flags of frames: the first is END_STREAM on DATA and HEADERS, and ACK on SETTINGS and PING. */
 export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
 
-/**
- * Largest flow-control window (RFC 9113, section 6.9.1), and the one every connection starts with.
- */
-const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
+/** The largest flow-control window and the one of a new connection, in bytes (RFC 9113, section 6.9). */
+export const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
 
 /** A call as bytes, with the places that differ from call to call. */
 export interface CallTemplate {
   /** HEADERS and DATA frame, back to back. */
   readonly bytes: Buffer;
-  /** Where the two stream identifiers stand. */
+  /** Offsets of the two stream identifiers. */
   readonly streamIdAt: readonly [number, number];
-  /** Where numbers of keys stand, as decimal digits; at least one place. */
+  /** Offsets of the numbers of keys, as decimal digits; at least one. */
   readonly digitsAt: readonly number[];
 }
 
@@ -69,25 +66,17 @@ export function callTemplate(options: {
   const headers = options.isFirst
     ? indexedLiterals(options.path, options.authority)
     : Buffer.from([0x83, 0x86, 0xc1, 0xc0, 0xbf, 0xbe]);
-  const data = Buffer.alloc(5 + options.message.length); // No compression flag, then the length of the message.
-  data.writeUInt32BE(options.message.length, 1);
-  data.set(options.message, 5);
   const first = frame(FRAME.HEADERS, FLAG.END_HEADERS, 0, headers);
-  const bytes = Buffer.concat([first, frame(FRAME.DATA, FLAG.END_STREAM, 0, data)]);
+  const bytes = Buffer.concat([first, frame(FRAME.DATA, FLAG.END_STREAM, 0, grpcMessage(options.message))]);
   const digitsAt = placesOf(options.marker, bytes, first.length);
   if (digitsAt.length === 0) throw new RangeError(`The message does not hold the marker ${options.marker}`);
   return { bytes, streamIdAt: [5, first.length + 5], digitsAt };
 }
 
-/** Where `marker` stands in `bytes` from `start` on. */
+/** Offsets of `marker` in `bytes` from `start` on. */
 export function placesOf(marker: string, bytes: Buffer, start = 0): readonly number[] {
   const places: number[] = [];
-  for (
-    let at = bytes.indexOf(marker, start, "latin1");
-    at >= 0;
-    at = bytes.indexOf(marker, at + marker.length, "latin1")
-  )
-    places.push(at);
+  for (let at = bytes.indexOf(marker, start); at >= 0; at = bytes.indexOf(marker, at + marker.length)) places.push(at);
   return places;
 }
 
@@ -99,12 +88,17 @@ export function callHeaders(path: string, authority: string): Buffer {
   return frame(FRAME.HEADERS, FLAG.END_HEADERS, 1, indexedLiterals(path, authority));
 }
 
+/** A message with the prefix of gRPC: no compression flag, then its length. */
+export function grpcMessage(message: Uint8Array): Buffer {
+  const bytes = Buffer.alloc(5 + message.length);
+  bytes.writeUInt32BE(message.length, 1);
+  bytes.set(message, 5);
+  return bytes;
+}
+
 /** A gRPC message as a DATA frame that does not end the stream. */
 export function messageFrame(streamId: number, message: Uint8Array): Buffer {
-  const data = Buffer.alloc(5 + message.length); // No compression flag, then the length of the message.
-  data.writeUInt32BE(message.length, 1);
-  data.set(message, 5);
-  return frame(FRAME.DATA, 0, streamId, data);
+  return frame(FRAME.DATA, 0, streamId, grpcMessage(message));
 }
 
 /** What a frame reader reports. The payload is a view that is valid during the call only. */

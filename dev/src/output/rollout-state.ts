@@ -1,23 +1,23 @@
-// What the control plane's status says, reduced to what a person at the terminal wants to hear, and
-// the difference of two such states in words. Pure.
+// The control plane's status, reduced to what the terminal shows, and the difference of two such
+// states in words.
 
-/** Something wrong with a manifest. */
+/** An error in a manifest. */
 export interface ManifestTrouble {
-  /** The file that it stands in. */
+  /** The file with the error. */
   readonly file: string;
   /** File, line and column, such as `limits/login.yaml:12:9`. */
   readonly place: string;
   readonly field: string;
   readonly message: string;
-  /** Whether an earlier good form of it stays in force. */
+  /** Whether the limits of its last valid form stay active. */
   readonly keepsOld: boolean;
 }
 
-/** What one pod has made of the configuration. */
+/** The configuration that one pod accepted or rejected last. */
 export interface PodState {
   readonly id: string;
   readonly accepted: string | undefined;
-  /** How many resources the accepted version holds; undefined when it is no longer the newest. */
+  /** Resources in the accepted version; undefined when it is no longer the newest. */
   readonly resources: number | undefined;
   readonly rejected: { readonly version: string; readonly message: string } | undefined;
 }
@@ -30,9 +30,10 @@ export interface RolloutState {
   readonly pods: readonly PodState[];
 }
 
-/** One line for the person. */
+/** A line to print. */
 export interface Remark {
-  readonly speaker: string;
+  /** The program that it is about. */
+  readonly subject: string;
   readonly text: string;
 }
 
@@ -40,24 +41,11 @@ export interface Remark {
 interface StatusReport {
   readonly source: { readonly error: string | null };
   readonly fleets: readonly { readonly fleet: string; readonly version: string | null; readonly resources: number }[];
-  readonly refusals: readonly {
-    readonly file: string;
-    readonly line: number;
-    readonly column: number;
-    readonly field: string;
-    readonly message: string;
-    readonly keepsLastGood: boolean;
-  }[];
+  readonly refusals: readonly (Problem & { readonly keepsLastGood: boolean })[];
   readonly resources: readonly {
     readonly state: string;
     readonly servesLastGood: boolean;
-    readonly problems: readonly {
-      readonly file: string;
-      readonly line: number;
-      readonly column: number;
-      readonly field: string;
-      readonly message: string;
-    }[];
+    readonly problems: readonly Problem[];
   }[];
   readonly pods: readonly {
     readonly node: string;
@@ -67,15 +55,23 @@ interface StatusReport {
   }[];
 }
 
+interface Problem {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly field: string;
+  readonly message: string;
+}
+
 /** Hexadecimal digits of a version that are shown: enough to tell two apart. */
 const VERSION_SHOWN = 12;
 
-/** What to say when the state goes from `previous` (undefined at first) to `next`. */
+/** The lines to print when the state goes from `previous` (undefined at first) to `next`. */
 export function describeChanges(previous: RolloutState | undefined, next: RolloutState): readonly Remark[] {
-  // That they cannot be read is told by the log.
+  // The log says that they cannot be read.
   const isReadableAgain = next.isReadable && previous?.isReadable === false;
   return [
-    ...(isReadableAgain ? [{ speaker: "control plane", text: "the manifests can be read again" }] : []),
+    ...(isReadableAgain ? [{ subject: "control plane", text: "the manifests can be read again" }] : []),
     ...describeTroubles(previous?.troubles ?? [], next.troubles),
     ...next.pods.flatMap((pod) => describePod(previous, pod)),
   ];
@@ -86,28 +82,17 @@ export function describeChanges(previous: RolloutState | undefined, next: Rollou
  */
 export function readRolloutState(status: unknown): RolloutState {
   const { source, fleets, refusals, resources, pods } = status as StatusReport;
-  const refused = refusals.map(({ file, line, column, field, message, keepsLastGood }) => {
-    return { file, place: `${file}:${line}:${column}`, field, message, keepsOld: keepsLastGood };
-  });
-  // Good for the control plane and rejected by pods: no refusal, and no less a trouble for who
-  // wrote it.
+  const refused = refusals.map((problem) => troubleOf(problem, problem.keepsLastGood));
+  // Valid for the control plane, but rejected by pods.
   const quarantined = resources
     .filter(({ state }) => state === "quarantined")
-    .flatMap(({ problems, servesLastGood }) =>
-      problems.map(({ file, line, column, field, message }) => ({
-        file,
-        place: `${file}:${line}:${column}`,
-        field,
-        message,
-        keepsOld: servesLastGood,
-      })),
-    )
+    .flatMap(({ problems, servesLastGood }) => problems.map((problem) => troubleOf(problem, servesLastGood)))
     .filter(({ place, message }) => !refused.some((known) => known.place === place && known.message === message));
   return {
     isReadable: source.error === null,
     troubles: [...refused, ...quarantined],
     pods: pods.map(({ node, fleet, accepted, rejected }) => {
-      // "*" stands for every fleet that no manifest names.
+      // "*" is every fleet that no manifest names.
       const newest = fleets.find((each) => each.fleet === fleet) ?? fleets.find((each) => each.fleet === "*");
       return {
         id: node,
@@ -119,13 +104,17 @@ export function readRolloutState(status: unknown): RolloutState {
   };
 }
 
+function troubleOf({ file, line, column, field, message }: Problem, keepsOld: boolean): ManifestTrouble {
+  return { file, place: `${file}:${line}:${column}`, field, message, keepsOld };
+}
+
 function describeTroubles(before: readonly ManifestTrouble[], now: readonly ManifestTrouble[]): readonly Remark[] {
   const known = new Set(before.map(identify));
   const fresh = now.filter((trouble) => !known.has(identify(trouble)));
   if (fresh.length > 0)
-    return groupByManifest(fresh).map((troubles) => ({ speaker: "control plane", text: describeManifest(troubles) }));
+    return groupByManifest(fresh).map((troubles) => ({ subject: "control plane", text: describeManifest(troubles) }));
   return before.length > 0 && now.length === 0
-    ? [{ speaker: "control plane", text: "every manifest is good again" }]
+    ? [{ subject: "control plane", text: "every manifest is good again" }]
     : [];
 }
 
@@ -134,8 +123,8 @@ function identify({ place, field, message, keepsOld }: ManifestTrouble): string 
 }
 
 /**
- * Neighbours of one file with the same consequence, which is said once. A file may hold several
- * manifests that fare differently.
+ * Groups neighbours of one file with the same effect, which is printed once. A file may hold several
+ * manifests with different effects.
  */
 function groupByManifest(troubles: readonly ManifestTrouble[]): readonly (readonly ManifestTrouble[])[] {
   const groups: ManifestTrouble[][] = [];
@@ -152,7 +141,7 @@ function describeManifest(troubles: readonly ManifestTrouble[]): string {
   const keepsOld = troubles[0]?.keepsOld === true;
   return [
     ...lines,
-    keepsOld ? "the old limits of this manifest stay in force" : "none of the limits in it are in force",
+    keepsOld ? "the old limits of this manifest stay active" : "none of the limits in it are active",
   ].join("\n");
 }
 
@@ -160,11 +149,11 @@ function describePod(previous: RolloutState | undefined, pod: PodState): readonl
   const before = previous?.pods.find(({ id }) => id === pod.id);
   const remarks: Remark[] = [];
   if (pod.accepted !== undefined && pod.accepted !== before?.accepted) {
-    remarks.push({ speaker: "rate limit", text: `accepted version ${shorten(pod.accepted)}${describeCount(pod)}` });
+    remarks.push({ subject: "rate limit", text: `accepted version ${shorten(pod.accepted)}${describeCount(pod)}` });
   }
   if (pod.rejected !== undefined && pod.rejected.version !== before?.rejected?.version) {
     remarks.push({
-      speaker: "rate limit",
+      subject: "rate limit",
       text: `rejected version ${shorten(pod.rejected.version)}: ${pod.rejected.message}`,
     });
   }

@@ -1,8 +1,15 @@
-// The page that `make run` prints once everything runs: what runs where, what to try, how to stop.
-// Every command works when pasted into another terminal in the root of the repository; a test runs
-// each of them. Pure text, made from the settings.
-import { STACK_HOST } from "./ports.ts";
-import type { StackPorts } from "./settings.ts";
+// The guide that `make run` prints once everything runs: addresses, commands to try, how to stop.
+// Each command works in another terminal in the root of the repository; a test runs all of them.
+import { STACK_HOST } from "../setup/ports.ts";
+import type { StackPorts } from "../settings.ts";
+
+/** A PNG of 64 by 64 pixels, which the commands upload as an avatar: water above, the crest of a weir, water below. */
+export const SAMPLE_AVATAR = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAfklEQVR4nO3PQQnDQAAAwfNTaxUTKTFSN4VAyCMiynXbY2AF7IzHc//r" +
+    "Rn4AUB8A1AcA9QFAfQBQHwDUBwD1AUB9AFAffAo4zmtqAAA/LgHIAdvrPSkAAAAAAAAAAIB1AJMCWBjwHQbA8oDZAdQB1AHUAdQB1AHUAdQB1AHU3XmM" +
+    "tKNJoCb4AAAAAElFTkSuQmCC",
+  "base64",
+);
 
 /** The person that the account commands are about. */
 const SAMPLE_PERSON = { email: "ada@example.com", password: "analytical engine 1843", name: "Ada Lovelace" } as const;
@@ -13,9 +20,7 @@ export interface GuideStep {
   readonly commands: readonly string[];
 }
 
-/**
- * What the guide is made from; paths as a person in the root of the repository would write them.
- */
+/** What the guide is made from; paths are relative to the root of the repository or absolute. */
 export interface GuidePlace {
   readonly ports: StackPorts;
   readonly sourceDirectory: string;
@@ -55,18 +60,18 @@ export function guideSteps({ ports, sourceDirectory, runDirectory }: GuidePlace)
       ],
     },
     {
-      title: "the same question as Envoy asks it, over gRPC, about a user of the gold plan",
+      title: "send a request over gRPC, as Envoy does, for a user of the gold plan",
       commands: [
         `node_modules/.bin/weir-client -dial_string ${STACK_HOST}:${ports.rateLimitGrpc} -domain api -descriptors plan=gold,user=1815`,
       ],
     },
     {
       title:
-        "raise the limit to 5 a day and watch this terminal; then ask again, and two more of the five are left: 200, 200, 429",
+        "raise the limit to 5 a day and watch this terminal; then ask again, two of the five are left: 200, 200, 429",
       commands: [`perl -pi -e 's/requestsPerUnit: 2$/requestsPerUnit: 5/' ${manifest}`],
     },
     {
-      title: "break the manifest: you are told where, and the old limits stay; then mend it",
+      title: "break the manifest: this terminal shows the error, and the old limits stay active; then fix it",
       commands: [
         `perl -pi -e 's/unit: day$/unit: fortnight/' ${manifest}`,
         `perl -pi -e 's/unit: fortnight$/unit: day/' ${manifest}`,
@@ -105,7 +110,7 @@ function describeListeners({ ports, sourceDirectory }: GuidePlace): readonly (re
     ["", "ADS, mutual TLS", `${STACK_HOST}:${ports.ads}`],
     ["rate limit", "gRPC for Envoy", `${STACK_HOST}:${ports.rateLimitGrpc}`],
     ["", "HTTP", `http://${STACK_HOST}:${ports.rateLimitHttp}/json`],
-    ["", "rules in force", `http://${STACK_HOST}:${ports.rateLimitDebug}/rlconfig`],
+    ["", "active rules", `http://${STACK_HOST}:${ports.rateLimitDebug}/rlconfig`],
     ["", "metrics", `http://${STACK_HOST}:${ports.rateLimitMetrics}/metrics`],
     ["account", "HTTP", `http://localhost:${ports.accountHttp}/api/v1/user`],
     ["", "metrics", `http://${STACK_HOST}:${ports.accountMetrics}/metrics`],

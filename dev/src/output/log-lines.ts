@@ -1,26 +1,10 @@
-// Turns the log lines of the programs into what a person at the terminal needs: warnings and
-// errors, one line each. Everything else is in the log files. What happens to the manifests is told
-// by rollout-watch.ts, from the state and not from log lines.
+// Turns the log lines of the programs into lines for the terminal: warnings and errors, one line
+// each. Changes of manifests are reported by rollout-watch.ts, from the control plane's status.
 
-/**
- * Fields of a log line that say nothing to a person here: the time is in front already, the rest is
- * noise at a terminal.
- */
-const HIDDEN_FIELDS: ReadonlySet<string> = new Set([
-  "@timestamp",
-  "@message",
-  "level",
-  "service",
-  "pid",
-  "hostname",
-  "stack",
-  "code",
-]);
+/** Fields that are left out: the line shows the time, level and message already. */
+const HIDDEN_FIELDS = new Set(["@timestamp", "@message", "level", "service", "pid", "hostname", "stack", "code"]);
 
-/**
- * Warnings that are right in production and say nothing new here: the page of the stack says itself
- * that it is for development.
- */
+/** Warnings that are left out: the guide of the stack says that it is for development. */
 const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["Not fit for production"]);
 
 /** Longest text of one field, in characters. */
@@ -33,7 +17,7 @@ interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The text for the person, or undefined when the line is not worth their attention. */
+/** The text to print, or undefined for a line that is only in the log file. */
 export function describeLogLine(line: string): string | undefined {
   const parsed = parseLogLine(line);
   if (parsed === undefined) return line.trim() === "" ? undefined : line;
@@ -58,8 +42,8 @@ function parseLogLine(line: string): LogLine | undefined {
   return typeof level === "string" && typeof message === "string" ? { level, message, fields: value } : undefined;
 }
 
-// A line with a place in a file is about a manifest; rollout-watch.ts tells of it, with what that
-// means for the limits.
+// A line with a file and a line number is about a manifest, which rollout-watch.ts reports with the
+// effect on its limits.
 function isAboutManifest({ fields }: LogLine): boolean {
   return typeof fields["file"] === "string" && typeof fields["line"] === "number";
 }

@@ -1,0 +1,75 @@
+// Broken input on every listener of the real service, the same at every run (`make fuzz` draws
+// others): the process lives, answers, and complains of nothing.
+import { afterEach, describe, expect, it } from "vitest";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
+import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
+import { Random } from "./random.ts";
+
+const ROUNDS = 4;
+
+/** Most memory of the process while it is fed, in bytes: it starts with about 120 MiB. */
+const RSS_MAX_BYTES = 512 * 1024 * 1024;
+
+/** The listeners of each run: the gRPC listener and one other. */
+const RUNS: readonly { readonly grpc: GrpcKind; readonly other: string; readonly seed: number }[] = [
+  { grpc: "plain", other: "HTTP", seed: 1 },
+  { grpc: "tls", other: "debug", seed: 5 },
+  { grpc: "unix", other: "statistics", seed: 3 },
+];
+
+/**
+ * Runs `inputs` per listener; `afterwards` checks what is left, given the sockets that were open
+ * before. One run may take `timeoutMs`.
+ */
+export function describeBrokenInput(
+  inputs: number,
+  timeoutMs: number,
+  afterwards?: (service: FuzzedService, socketsBefore: number) => Promise<void>,
+): void {
+  describe("weir-ratelimit under broken input", () => {
+    let folder: ReturnType<typeof makeTemporaryFolder> | undefined;
+    let service: FuzzedService | undefined;
+
+    afterEach(() => {
+      service?.kill();
+      folder?.remove();
+    });
+
+    it.each(RUNS)(
+      `lives and answers when gRPC ($grpc) and $other get ${inputs.toLocaleString("en")} broken inputs each`,
+      async ({ grpc, other, seed }) => {
+        folder = makeTemporaryFolder();
+        service = await startFuzzedService(folder.path, grpc);
+        const { targets, pid } = service;
+        const before = { sockets: service.openSockets(), rss: service.rssBytes() };
+        const random = new Random(seed);
+        const fed = targets
+          .filter(({ name, speaks }) => speaks === "grpc" || name === other)
+          .map((target) => ({
+            target,
+            random: random.fork(),
+            totals: { inputs: 0, bytes: 0, connections: 0 } satisfies FuzzTotals,
+          }));
+        expect(fed).toHaveLength(2);
+        let rssMax = 0;
+        for (let round = 0; round < ROUNDS; round++) {
+          await Promise.all(fed.map((each) => fuzzListener(each.target, each.random, inputs / ROUNDS, each.totals)));
+          await service.assertAnswers();
+          rssMax = Math.max(rssMax, service.rssBytes());
+          expect(rssMax).toBeLessThan(RSS_MAX_BYTES);
+        }
+        expect(service.complaints()).toEqual([]);
+        await afterwards?.(service, before.sockets);
+        expect(service.pid).toBe(pid);
+        const memory = [before.rss, rssMax, service.rssBytes()].map((bytes) => `${(bytes / 2 ** 20).toFixed(0)} MiB`);
+        for (const { target, totals } of fed)
+          process.stdout.write(`fuzz ${target.name}: ${totals.inputs} inputs, ${totals.connections} connections\n`);
+        process.stdout.write(`fuzz RSS: ${memory[0]!} before, ${memory[1]!} at most, ${memory[2]!} after\n`);
+        for (const { totals } of fed) expect(totals.inputs).toBeGreaterThanOrEqual(inputs);
+        expect(await service.stop()).toBe(0);
+      },
+      timeoutMs,
+    );
+  });
+}

@@ -1,0 +1,75 @@
+// Fixture of the tests with many connections: a service, and the connections to it.
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import type { FuzzTarget } from "./fuzz-listener.ts";
+import { type FuzzedService, startFuzzedService } from "./fuzzed-service.ts";
+import { goodRequest } from "./http1-inputs.ts";
+import { createPongReader, opening, ping } from "./http2-inputs.ts";
+import { Wire } from "./wire.ts";
+
+/** Connections that are opened together. */
+const BATCH = 100;
+
+/** Longest wait for an answer, in milliseconds. */
+const ANSWER_MS = 60_000;
+
+/** A service with connections. */
+export class ConnectionFixture {
+  /** Every connection that was opened. */
+  readonly wires: Wire[] = [];
+  /** When a connection was answered last. */
+  readonly answeredMs = new WeakMap<Wire, number>();
+  readonly #folder = makeTemporaryFolder();
+  #service: FuzzedService | undefined;
+
+  /** Starts the service; `prefix` goes in front of its command line. */
+  async start(prefix: readonly string[] = []): Promise<FuzzedService> {
+    return (this.#service = await startFuzzedService(this.#folder.path, "plain", prefix));
+  }
+
+  /** The listener of this name. */
+  target(name: string): FuzzTarget {
+    const target = this.#service?.targets.find((each) => each.name === name);
+    if (target === undefined) throw new Error(`The listener ${name} does not exist`);
+    return target;
+  }
+
+  /** Whether the server answers on this connection; `number` counts the requests on it from 1. */
+  async isAnswered(wire: Wire, { speaks }: FuzzTarget, number: number): Promise<boolean> {
+    if (speaks === "grpc") {
+      let pongs = 0;
+      const read = createPongReader((pong) => (pongs = pong));
+      wire.onData = (chunk) => {
+        read(chunk);
+        return pongs === number;
+      };
+      wire.write(number === 1 ? Buffer.concat([opening(), ping(1)]) : ping(number));
+    } else {
+      wire.onData = () => true;
+      wire.write(goodRequest({ ...speaks, paths: ["/healthcheck"] }));
+    }
+    const isIt = (await wire.wait(ANSWER_MS)) === "answered";
+    if (isIt) this.answeredMs.set(wire, performance.now());
+    return isIt;
+  }
+
+  /** Opens so many connections and uses each once; resolves with those that the server accepted. */
+  async openMany(target: FuzzTarget, count: number): Promise<readonly Wire[]> {
+    const accepted: Wire[] = [];
+    for (let opened = 0; opened < count; opened += BATCH) {
+      const some = Array.from({ length: Math.min(BATCH, count - opened) }, async () => {
+        const wire = await Wire.open(target.address);
+        this.wires.push(wire);
+        if (await this.isAnswered(wire, target, 1)) accepted.push(wire);
+      });
+      await Promise.all(some);
+    }
+    return accepted;
+  }
+
+  /** Closes the connections and ends the service. */
+  end(): void {
+    for (const wire of this.wires) wire.destroy();
+    this.#service?.kill();
+    this.#folder.remove();
+  }
+}

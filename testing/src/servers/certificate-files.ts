@@ -1,0 +1,45 @@
+// Certificates for a server of a test on this machine and for its clients.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createAuthority } from "@weir/certificates/authority";
+import { HOST } from "./store-server.ts";
+
+/** Paths of PEM files. */
+export interface CertificateFiles {
+  readonly ca: string;
+  readonly serverCert: string;
+  readonly serverKey: string;
+  readonly clientCert: string;
+  readonly clientKey: string;
+}
+
+/** Writes an authority's certificate, one for 127.0.0.1 and localhost, and one for a client; each valid for a day. */
+export async function writeCertificates(folder: string): Promise<CertificateFiles> {
+  const validity = { now: new Date(), validDays: 1 } as const;
+  const authority = await createAuthority({ commonName: "tests", ...validity });
+  const server = await authority.issue({
+    commonName: "server",
+    ipAddresses: [HOST],
+    dnsNames: ["localhost"],
+    usage: "server",
+    ...validity,
+  });
+  const client = await authority.issue({
+    commonName: "client",
+    dnsNames: ["client.example"],
+    usage: "client",
+    ...validity,
+  });
+  const write = (name: string, pem: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, pem);
+    return path;
+  };
+  return {
+    ca: write("ca.pem", authority.certPem),
+    serverCert: write("server.pem", server.certPem),
+    serverKey: write("server.key", server.keyPem),
+    clientCert: write("client.pem", client.certPem),
+    clientKey: write("client.key", client.keyPem),
+  };
+}
