@@ -15,7 +15,7 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=limits/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-unit test-integration generate bench bench-control-plane fuzz coverage format clean
+.PHONY: help setup build run check test test-fast test-unit test-integration soak generate bench bench-control-plane fuzz coverage format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
@@ -34,15 +34,22 @@ run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
 check: $(INSTALLED) ## Run every gate: format, lint, types, imports, exports, comments, dependencies, generated files
 	@node tools/gates/check.ts $(ARGS)
 
-test: $(INSTALLED) ## Install what tests need, then run everything: gates, build, unit and integration tests
+test: $(INSTALLED) ## Install what tests need, then run everything: gates, build and all tests but those of make soak
 	@node tools/test/test.ts
 
 test-unit: $(INSTALLED) ## Run the unit tests (ARGS=folder to narrow)
 	@vitest run --project unit $(ARGS)
 
-test-integration: build ## Run the tests that use real servers (ARGS=folder to narrow)
+test-fast: $(INSTALLED) ## Run the tests that need only Node.js, Redis and memcached (ARGS=folder to narrow)
+	@vitest run --project unit --project integration $(ARGS)
+
+test-integration: build ## Run all tests with real servers (ARGS=folder to narrow)
 	@node tools/test/test-setup.ts
-	@vitest run --project integration $(ARGS)
+	@vitest run --project integration --project system $(ARGS)
+
+soak: build ## Run what takes minutes by nature: memory under load, long fuzzing, long outages
+	@node tools/test/test-setup.ts
+	@vitest run --project soak $(ARGS)
 
 coverage: $(INSTALLED) ## Run the unit tests and show which lines they reach (ARGS=folder to narrow)
 	@vitest run --project unit --coverage $(ARGS)

@@ -1,5 +1,5 @@
-// How the tests run: two projects, so that unit tests can be asked for alone, and coverage over the
-// sources of every workspace.
+// How the tests run: four projects, by what a test needs, each with a limit on its time. The name of
+// a file says which project it belongs to.
 import { availableParallelism } from "node:os";
 
 import { defineConfig } from "vitest/config";
@@ -8,22 +8,29 @@ import { defineConfig } from "vitest/config";
 const conditions = ["source"];
 
 /**
- * Longest time of a unit test, in milliseconds: none waits for anything, but some calculate for
- * seconds when the processors are shared.
- */
-const UNIT_TIMEOUT_MS = 180_000;
-
-/**
- * Longest time of an integration test, in milliseconds: more than what it waits for may take in all
- * on a busy machine, because those waits have deadlines of their own, which tell what did not come.
- */
-const INTEGRATION_TIMEOUT_MS = 180_000;
-
-/**
  * Test files that run at a time: two even on two processors, because most of their time is waiting
  * for servers.
  */
 const WORKERS = Math.max(2, availableParallelism() - 1);
+
+/** A project with the tests `*.<suffix>.test.ts`, each of which may take `timeoutMs` unless it names more. */
+function project(name: string, order: number, timeoutMs: number) {
+  return {
+    resolve: { conditions },
+    ssr: { resolve: { conditions } },
+    test: {
+      name,
+      include: [`*/src/**/*.${name}.test.ts`, `tools/**/*.${name}.test.ts`],
+      exclude: ["**/node_modules/**"],
+      testTimeout: timeoutMs,
+      hookTimeout: timeoutMs,
+      // One project after the other: unit tests would take the processor from servers.
+      sequence: { groupOrder: order },
+    },
+  };
+}
+
+const unit = project("unit", 0, 5000);
 
 export default defineConfig({
   test: {
@@ -35,29 +42,21 @@ export default defineConfig({
       reporter: ["text-summary", "html"],
     },
     projects: [
+      // No server, no clock, no chance.
       {
-        resolve: { conditions },
-        ssr: { resolve: { conditions } },
+        ...unit,
         test: {
-          name: "unit",
+          ...unit.test,
           include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"],
-          exclude: ["**/*.integration.test.ts", "**/node_modules/**"],
-          testTimeout: UNIT_TIMEOUT_MS,
+          exclude: ["**/*.{integration,system,soak}.test.ts", "**/node_modules/**"],
         },
       },
-      {
-        resolve: { conditions },
-        ssr: { resolve: { conditions } },
-        test: {
-          name: "integration",
-          include: ["*/src/**/*.integration.test.ts", "tools/**/*.integration.test.ts"],
-          testTimeout: INTEGRATION_TIMEOUT_MS,
-          hookTimeout: INTEGRATION_TIMEOUT_MS,
-          // After the unit tests: those would take the processor from servers that have to answer
-          // in time.
-          sequence: { groupOrder: 1 },
-        },
-      },
+      // Real servers that need nothing but Node, Redis and memcached, and no build.
+      project("integration", 1, 60_000),
+      // Everything else that is real: the built programs, Envoy, Kubernetes, tools built with Go.
+      project("system", 2, 60_000),
+      // What takes minutes by nature.
+      project("soak", 3, 1_800_000),
     ],
   },
 });

@@ -2,14 +2,11 @@
 // order of the folders inside each. The import gate and the documentation generators read it; it
 // holds no rule of its own.
 
-/** A workspace that another may import, wholly or in part. */
-export type Import = string | { readonly workspace: string; readonly only: readonly string[] };
-
 /** One workspace: a top-level folder with a package.json. */
 export interface Workspace {
   readonly name: string;
   /** Workspaces that its sources and tests may import. */
-  readonly mayImport: readonly Import[];
+  readonly mayImport: readonly string[];
   /** Workspaces that only its tests may import. */
   readonly testsMayImport?: readonly string[];
   /**

@@ -1,6 +1,6 @@
 // Our messages against Envoy's own .proto files as npm carries them (@grpc/grpc-js-xds), read by a
 // second protobuf implementation (protobufjs). They are older than the Go modules of
-// published-descriptors.integration.test.ts, but need no Go.
+// published-descriptors.system.test.ts, but need no Go.
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 

@@ -131,7 +131,7 @@ function findMatrixDifferences(workspace: Workspace, manifests: readonly Manifes
   const manifest = manifests.find((candidate) => candidate.folder === workspace.name);
   if (manifest === undefined)
     return [{ file: "tools/layout.ts", rule: "matrix", message: `${workspace.name} has no package.json` }];
-  const table = workspace.mayImport.map((part) => (typeof part === "string" ? part : part.workspace));
+  const table = workspace.mayImport;
   const forTests = workspace.testsMayImport ?? [];
   const declared = [...manifest.dependencies, ...manifest.devDependencies].flatMap((name) =>
     name.startsWith("@weir/") ? [name.slice("@weir/".length)] : [],

@@ -44,7 +44,8 @@ export function findUntidiness(files: Files, names: readonly string[] = []): rea
  */
 function checkOpening(file: string, text: string, files: Files): readonly Finding[] {
   if (!/(\.(ts|js|sh)|\/bin\/[\w-]+)$/.test(file) || /^(#!.*\n)?(\/\/|\/\*|# )/.test(text)) return [];
-  if (file.endsWith(".test.ts") && files.has(file.replace(/(\.integration)?\.test\.ts$/, ".ts"))) return [];
+  if (file.endsWith(".test.ts") && files.has(file.replace(/(\.(integration|system|soak))?\.test\.ts$/, ".ts")))
+    return [];
   return [
     {
       file,

@@ -1,7 +1,7 @@
 // Turns the table of layout.ts into rules for dependency-cruiser. It runs nothing; check-imports.ts
 // does.
 import type { IRegularForbiddenRuleType } from "dependency-cruiser";
-import type { Import, Workspace } from "../layout.ts";
+import type { Workspace } from "../layout.ts";
 import { TEST_FILE, TOOLS_FOLDER } from "../layout.ts";
 
 /** Sources that ship: not tests, and not the suites that only tests import. */
@@ -63,13 +63,11 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
 }
 
 /**
- * The import matrix: what `workspace` may not import at all, what only its tests may, and one rule
- * for each workspace that it may import in part.
+ * The import matrix: what `workspace` may not import at all, and what only its tests may.
  */
 function matrixRules(workspace: Workspace, workspaces: readonly Workspace[]): IRegularForbiddenRuleType[] {
   const from = { path: `^${workspace.name}/` };
-  const allowed = workspace.mayImport.map(nameOf);
-  const { testsMayImport = [] } = workspace;
+  const { mayImport: allowed, testsMayImport = [] } = workspace;
   const forbidden = workspaces
     .map((other) => other.name)
     .filter((name) => name !== workspace.name && !allowed.includes(name) && !testsMayImport.includes(name));
@@ -87,17 +85,6 @@ function matrixRules(workspace: Workspace, workspaces: readonly Workspace[]): IR
     const comment = `Only tests of ${workspace.name} may import ${name}`;
     rules.push(
       rule(`import-matrix/${workspace.name}/${name}`, comment, { ...from, pathNot: NOT_A_TEST }, { path: `^${name}/` }),
-    );
-  }
-  for (const part of workspace.mayImport) {
-    if (typeof part === "string") continue;
-    const only = part.only.join("|");
-    const comment = `${workspace.name} may import ${part.only.map((folder) => `${part.workspace}/${folder}`).join(" and ")} of ${part.workspace} only`;
-    rules.push(
-      rule(`import-matrix/${workspace.name}/${part.workspace}`, comment, from, {
-        path: `^${part.workspace}/`,
-        pathNot: `^${part.workspace}/src/(${only})/`,
-      }),
     );
   }
   return rules;
@@ -143,10 +130,6 @@ function rule(
   to: IRegularForbiddenRuleType["to"],
 ): IRegularForbiddenRuleType {
   return { name, comment, severity: "error", from, to };
-}
-
-function nameOf(part: Import): string {
-  return typeof part === "string" ? part : part.workspace;
 }
 
 /**

@@ -13,7 +13,7 @@ const ROW = /^\| (A?\d+) +\| .* \| (.*) \|$/gm;
 
 /**
  * Each case with each file whose tests name it, such as "A7
- * control-plane/src/main.integration.test.ts".
+ * control-plane/src/main.system.test.ts".
  */
 function named(): readonly string[] {
   const found = new Set<string>();

@@ -146,7 +146,7 @@ describe("runCredentialProgram()", () => {
   it("fails when no file descriptor is left, and the process continues", async () => {
     const { stdout } = await promisify(execFile)("sh", [
       "-c",
-      'ulimit -n 64; exec "$0" --input-type=module --eval "$1"',
+      'ulimit -n 64; exec "$0" --conditions=source --input-type=module --eval "$1"',
       process.execPath,
       RUN_WITHOUT_DESCRIPTORS,
     ]);

@@ -1,4 +1,4 @@
-// The conversion of small, hand-made profiles of V8. profiles.integration.test.ts reads the result
+// The conversion of small, hand-made profiles of V8. profiles.system.test.ts reads the result
 // with `go tool pprof`.
 import { gunzipSync } from "node:zlib";
 

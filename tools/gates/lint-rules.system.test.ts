@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 
 const SOURCE = "tools/layout.ts";
 const UNIT_TEST = "tools/gates/check-tidy.test.ts";
-const INTEGRATION_TEST = "tools/gates/lint-rules.integration.test.ts";
+const INTEGRATION_TEST = "tools/gates/lint-rules.system.test.ts";
 
 /** Joined, so that the linter does not obey or report the examples below. */
 const word = (...parts: readonly string[]): string => parts.join("");
