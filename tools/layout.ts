@@ -11,7 +11,7 @@ export interface Workspace {
   readonly testsMayImport?: readonly string[];
   /**
    * Folders and files under `src/`, in dependency order: each may import what stands before it.
-   * Files that are not listed come last, beside main.ts.
+   * Files that are not listed come last, with main.ts.
    */
   readonly order: readonly string[];
   /**

@@ -35,7 +35,7 @@ async function runStack(context: ProgramContext): Promise<number> {
   const settled = started.catch(() => undefined);
   try {
     const outcome = await Promise.race([interruption(context), stack.failed, started.then(() => stack.failed)]);
-    if (outcome === "interrupted") terminal.plain("\nStopping; Ctrl-C once more kills everything at once");
+    if (outcome === "interrupted") terminal.plain("\nStopping; Ctrl-C once more kills everything immediately");
     else context.stderr(`\n${outcome.message}\nStopping the rest\n`);
     await stack.stop();
     await settled;

@@ -26,7 +26,7 @@ export async function pauseProcess(pid: number | undefined): Promise<void> {
 }
 
 /**
- * Whether every thread is in the state T, which stands behind the name in brackets
+ * Whether every thread is in the state T, which follows the name in brackets
  * (proc_pid_stat(5)).
  */
 function standsStill(pid: number): boolean {

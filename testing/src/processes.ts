@@ -19,7 +19,7 @@ export function commandOf(pid: number): string {
 }
 
 /**
- * Whether the process still runs. One that ended and whose result nobody has asked for yet does
+ * Whether the process still runs. A zombie, which ended and was not waited for, does
  * not.
  */
 export function isRunning(pid: number): boolean {

@@ -77,12 +77,12 @@ describe("findDependencyProblems()", () => {
     {
       path: "rates/tsconfig.build.json",
       text: "{}",
-      problem: 'rates/tsconfig.build.json matrix: shared stands in package.json and must stand in "references" too',
+      problem: 'rates/tsconfig.build.json matrix: shared is in package.json and must be in "references" too',
     },
     {
       path: "shared/tsconfig.build.json",
       text: '{ "references": [{ "path": "../rates/tsconfig.build.json" }] }',
-      problem: "shared/tsconfig.build.json matrix: rates does not stand in package.json: remove the reference",
+      problem: "shared/tsconfig.build.json matrix: rates is not in package.json: remove the reference",
     },
     {
       path: "docs/dependencies.md",

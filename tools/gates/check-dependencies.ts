@@ -86,7 +86,7 @@ function findUndeclared(manifest: Manifest, uses: readonly Use[], rootTools: rea
         file,
         line,
         rule: "undeclared",
-        message: `${packageName} must stand in the ${ships ? "dependencies" : "devDependencies"} of ${place}`,
+        message: `${packageName} must be in the ${ships ? "dependencies" : "devDependencies"} of ${place}`,
       },
     ];
   });
@@ -148,12 +148,12 @@ function findMatrixDifferences(workspace: Workspace, manifests: readonly Manifes
     ...without(built, manifest.references).map((name) => ({
       file: build,
       rule: "matrix",
-      message: `${name} stands in package.json and must stand in "references" too`,
+      message: `${name} is in package.json and must be in "references" too`,
     })),
     ...without(manifest.references, built).map((name) => ({
       file: build,
       rule: "matrix",
-      message: `${name} does not stand in package.json: remove the reference`,
+      message: `${name} is not in package.json: remove the reference`,
     })),
     ...forTests
       .filter((name) => manifest.dependencies.includes(`@weir/${name}`))
@@ -226,7 +226,7 @@ function readManifest(files: Files, folder: string): readonly Manifest[] {
 }
 
 function usesOf(file: string, text: string): readonly Use[] {
-  // Everything in e2e, in tools and beside them at the root runs on a developer's machine only.
+  // Everything in e2e, in tools and at the root runs on a developer's machine only.
   const ships = !TEST_FILE.test(file) && /^[^/]+\/src\//.test(file) && !file.startsWith("e2e/");
   return importsOf(file, text).flatMap(({ specifier, line, typeOnly }) => {
     const packageName = packageOf(specifier);

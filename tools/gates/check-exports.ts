@@ -1,4 +1,4 @@
-// Gate: exports that nobody imports, and files that nobody reaches. Works on names alone, without
+// Gate: unused exports and unreachable files. Works on names alone, without
 // types, so it is quick; a name that is only looked up at run time must be told to it here.
 import { posix } from "node:path";
 import ts from "typescript";
@@ -98,7 +98,7 @@ function isTest(path: string): boolean {
 }
 
 /**
- * Types named in the signature of another exported declaration: whoever uses that one needs them,
+ * Types named in the signature of another exported declaration: its users need them,
  * imported by name or not.
  */
 function namesSpokenByExports(declarations: readonly ExportedDeclaration[]): ReadonlySet<string> {

@@ -40,7 +40,7 @@ export function findUntidiness(files: Files, names: readonly string[] = []): rea
 }
 
 /**
- * A file of code starts with a comment. A test may leave that to the file beside it that it tests.
+ * A file of code starts with a comment. A test may leave that to the file that it tests.
  */
 function checkOpening(file: string, text: string, files: Files): readonly Finding[] {
   if (!/(\.(ts|js|sh)|\/bin\/[\w-]+)$/.test(file) || /^(#!.*\n)?(\/\/|\/\*|# )/.test(text)) return [];
@@ -77,7 +77,7 @@ function checkText(file: string, text: string, names: readonly string[]): readon
 }
 
 /**
- * Whether `text` holds `name` as a whole: "/srv/ada/" stands in "see /srv/ada/x" and not in
+ * Whether `text` holds `name` as a whole: "/srv/ada/" is in "see /srv/ada/x" and not in
  * "<folder>/srv/ada/x".
  */
 function isNamed(text: string, name: string): boolean {

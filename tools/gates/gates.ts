@@ -23,7 +23,7 @@ const CACHE = "node_modules/.cache/weir";
 /** Most gates at a time: each wants a core, and the linter much memory. */
 const CONCURRENCY_MAX = 2;
 
-/** Every gate. The slow ones start first, so that the quick ones fill in beside them. */
+/** Every gate. The slow ones start first, so that the quick ones run next to them. */
 export function listGates(options: { readonly cache: boolean }): readonly Gate[] {
   // The linter's memory is per file, while its rules look at the types of other files too: good for
   // the next minute at one's desk, not for the last word.

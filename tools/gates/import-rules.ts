@@ -41,8 +41,8 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
     rule("resolves", "What is imported must exist", {}, { couldNotResolve: true }),
     rule(
       "declared",
-      "A package that is imported must stand in the workspace's own package.json",
-      // Tests also import the test runner, which stands in the root's package.json;
+      "A package that is imported must be in the workspace's own package.json",
+      // Tests also import the test runner, which is in the root's package.json;
       // check-dependencies.ts looks at them.
       { path: anyWorkspace, pathNot: NOT_A_TEST },
       { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
@@ -113,7 +113,7 @@ function orderRules(workspace: Workspace): IRegularForbiddenRuleType[] {
 function alternativeRules(workspace: Workspace): IRegularForbiddenRuleType[] {
   return workspace.alternatives.map((folder) => {
     const path = `^${workspace.name}/src/${folder}/([^/]+)/`;
-    const comment = `Implementations under ${folder} must not know each other: what they share stands in ${folder} itself`;
+    const comment = `Implementations under ${folder} must not know each other: what they share is in ${folder} itself`;
     return rule(
       `alternatives-apart/${workspace.name}/${folder}`,
       comment,

@@ -37,7 +37,7 @@ export function formatErrorPage(sections: readonly ErrorSection[]): string {
   return [
     "# Errors",
     "<!-- Written by tools/generate/error-docs.ts from the errors.ts of each workspace: change those, then run `make generate`. -->",
-    "Every error that Weir's programs report carries one of these codes. The message beside it names the thing, the place and what is allowed.",
+    "Every error that Weir's programs report carries one of these codes. The message names the thing, the location and what is allowed.",
     ...parts,
     "",
   ].join("\n\n");

@@ -40,7 +40,7 @@ export interface GroupedSettings {
   /** Page below docs/. */
   readonly page: string;
   readonly groups: readonly DescribedGroup[];
-  /** Variables that somebody may set and that do nothing. */
+  /** Variables without effect that an operator may set. */
   readonly withoutEffect: readonly { readonly name: string; readonly reason: string }[];
 }
 
@@ -114,7 +114,7 @@ function formatNames([name = "", ...aliases]: readonly string[]): string {
 
 /**
  * What every `settings.ts` of the tree exports as `describe…Settings`, or as
- * `describeSettingGroups` beside `describeSettingsWithoutEffect`.
+ * `describeSettingGroups` in addition to `describeSettingsWithoutEffect`.
  */
 async function readSections(
   root: string,
@@ -161,7 +161,7 @@ function programOf(root: string, path: string): string {
   );
   const command = commands[0]?.[0];
   if (command === undefined)
-    throw new Error(`Cannot tell which program reads ${path}: no launcher of ${workspace} runs main.js`);
+    throw new Error(`Cannot find the program that reads ${path}: no launcher of ${workspace} runs main.js`);
   return command;
 }
 

@@ -41,7 +41,7 @@ async function check(): Promise<Tally> {
 }
 
 /**
- * Runs all tests. The names of those that failed come last: nobody should have to search the output
+ * Runs all tests. The names of those that failed come last: no reader should have to search the output
  * for them.
  */
 async function test(): Promise<Tally> {

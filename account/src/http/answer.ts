@@ -37,7 +37,7 @@ export function sendJson(
     response.end(bytes);
     return;
   }
-  // The client is still sending. Closing at once would reset the connection, and browsers would
+  // The client is still sending. Closing immediately would reset the connection, and browsers would
   // show that and not the answer.
   response.setHeader("Connection", "close");
   response.write(bytes);

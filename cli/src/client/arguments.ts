@@ -40,7 +40,7 @@ const VALUE_FLAGS = {
   timeout: "SECONDS to wait for the answer. Default 10.",
   "oltp-protocol":
     "http or grpc: exports a span of the call in OTLP, to where OTEL_EXPORTER_OTLP_ENDPOINT says. Default none.",
-  "grpc-server-ca-file": "FILE of an authority to trust, beside the public ones and those of the system.",
+  "grpc-server-ca-file": "FILE of an authority to trust, in addition to the public ones and those of the system.",
   "grpc-cert-file": "FILE of the client's certificate chain, for mutual TLS.",
   "grpc-key-file": "FILE of its private key.",
 } as const;

@@ -4,7 +4,7 @@ import type { SnapshotSet } from "./snapshot.ts";
 
 /** A resource whose wanted content pods of a fleet NACKed. */
 export interface NackedResource {
-  /** As in a publication: the empty text stands for all fleets that no resource names. */
+  /** As in a publication: the empty text means all fleets that no resource names. */
   readonly fleet: string;
   /** `<namespace>/<name>`. */
   readonly resource: string;

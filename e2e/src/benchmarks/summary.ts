@@ -1,4 +1,4 @@
-// Turns the rounds of a benchmark into what is printed: medians with the range beside them, in a
+// Turns the rounds of a benchmark into what is printed: medians with their range, in a
 // plain text table.
 
 /** One figure over all rounds. */

@@ -121,7 +121,7 @@ describe("the rate limit service", () => {
     expect((await send(question("ten", ',"hits_addend":4'))).body).toMatchObject({ statuses: [{ limitRemaining: 6 }] });
   });
 
-  it("case 146: a load that fails leaves the rules in force and is counted", async () => {
+  it("case 146: a load that fails keeps the active rules and is counted", async () => {
     const loads = async (): Promise<readonly number[]> => [
       await service.statistic("ratelimit.service.config_load_success"),
       await service.statistic("ratelimit.service.config_load_error"),
@@ -192,7 +192,7 @@ describe("the rate limit service whose Redis is gone", () => {
     });
   });
 
-  it("case 154: the failure tells of the store and is counted as one of it, its hits counted before", async () => {
+  it("case 154: the failure names the store and is counted as a store failure, with its hits counted before", async () => {
     const [errors, hits] = [
       "ratelimit.service.call.should_rate_limit.redis_error",
       "ratelimit.service.rate_limit.d.ten.total_hits",

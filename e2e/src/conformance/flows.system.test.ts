@@ -195,7 +195,7 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
     expect(local).toEqual(backend.hasLocalCache ? [0, 1, 2, 3, 4] : [0, 0, 0, 0, 0]);
   });
 
-  it("case 196: two limits in one call, of which the other goes on counting when one is over, unless that stops it", async () => {
+  it("case 196: two limits in one call, of which one continues counting when the other is over, unless that stops it", async () => {
     const answers = await withinWindow(3600, async (hourly) =>
       withinWindow(60, async (value) => {
         const found: Answer[] = [];

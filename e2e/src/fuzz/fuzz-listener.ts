@@ -7,7 +7,7 @@ import { Wire, type WireAddress } from "./wire.ts";
 
 /**
  * Connections at a time: fewer than the smallest listener takes, and so many that waiting for quiet
- * ones keeps nobody idle.
+ * ones keeps no session idle.
  */
 const PARALLEL = 96;
 

@@ -15,14 +15,14 @@ const MERGE_NEEDS_MAPS = "map merge requires map or sequence of maps as the valu
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** Behind an even number of backslashes, which stand for themselves. */
+/** Behind an even number of backslashes, which escape each other. */
 const ESCAPED_SURROGATE = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/;
 
 /** What a builder needs. */
 export interface NodeBuilderDeps {
   /** The text of the document. */
   readonly text: string;
-  /** Whether it is JSON, in which two escapes may stand for one character outside the basic plane. */
+  /** Whether it is JSON, in which two escapes may encode one character outside the basic plane. */
   readonly isJson: boolean;
   /** Most values that aliases may add to the document. */
   readonly aliasedNodesMax: number;

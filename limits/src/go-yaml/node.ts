@@ -59,7 +59,7 @@ export interface FoundLocation {
   /** Of the key that leads to the value; of an element of a list, the element itself. */
   readonly key: SourceLocation;
   readonly value: SourceLocation;
-  /** False when the path goes on where the tree ends: the places are those of its last existing value. */
+  /** False when the path is longer than the tree: the places are those of its last existing value. */
   readonly isComplete: boolean;
 }
 

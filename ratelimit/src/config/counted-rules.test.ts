@@ -58,7 +58,7 @@ describe("compileCountedRules()", () => {
     expect(statistics.counter("ratelimit.service.stats_keys_dropped").value).toBe(1);
   });
 
-  it("case 22: override() goes on with the same counters when a later request brings another limit", () => {
+  it("case 22: override() keeps the same counters when a later request brings another limit", () => {
     const rules = compileCountedRules([CONFIGURATION_B], createStatisticsStore({ maxDynamicKeys: 10 })).domain(
       "test-domain",
     );

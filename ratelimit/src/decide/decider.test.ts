@@ -319,7 +319,7 @@ describe("decide() counting", () => {
     expect(fixture.counted()).toMatchObject({ "rate_limit.domain.key.near_limit": 1 });
   });
 
-  it("case 117: decide() takes the threshold in single precision, as the field does", () => {
+  it("case 117: decide() calculates the threshold in single precision, as envoyproxy/ratelimit does", () => {
     // 0.7 × 10 is 7 in single precision and less than 7 when only the ratio is single: the seventh
     // hit is not near.
     const { fixture } = oneRule(10, "second", [7], 0.7);

@@ -79,7 +79,7 @@ async function calls(command: string): Promise<number> {
 }
 
 describe("decide() over Redis", () => {
-  it("cases 110, 111 and 112: decide() stores what goes over its limit and nothing beside it", async () => {
+  it("cases 110, 111 and 112: decide() stores what goes over its limit and nothing else", async () => {
     const { decide, stored, fixture } = open(
       "stop",
       { a: [15, "hour"], b: [14, "hour"] },

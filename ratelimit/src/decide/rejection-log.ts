@@ -7,7 +7,7 @@ import type { Rule } from "@weir/limits/rules/rule";
 export class RejectionLog {
   readonly #log: Log;
   /**
-   * Rules that have had their line in the second below: never more than there are rules in force.
+   * Rules that have had their line in the second below: never more than the active rules.
    */
   readonly #told = new Set<string>();
   #second = -Infinity;

@@ -56,7 +56,7 @@ describe("decide() over counters in memory", () => {
     });
   });
 
-  it("case 196: decide() goes on counting one descriptor when the other is over", () => {
+  it("case 196: decide() continues counting one descriptor when the other is over", () => {
     const fixture = new DeciderFixture({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
     const decisions = Array.from(
       { length: 15 },

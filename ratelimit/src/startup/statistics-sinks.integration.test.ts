@@ -121,7 +121,7 @@ describe("createStatisticsSinks()", () => {
     for (const line of receiver.lines) expect(line).toMatch(/^[^:|]+\.__a=b\.__foo=bar:\d+(?:\.\d{6})?\|(c|g|ms)$/);
   });
 
-  it("sends to StatsD, to DogStatsD and for scraping at once (case 186)", async () => {
+  it("sends to StatsD, to DogStatsD and for scraping at the same time (case 186)", async () => {
     const receiver = await received(openUdpReceiver());
     const { program } = await serve({
       USE_PUSHSTATS: "true",

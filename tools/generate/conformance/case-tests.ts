@@ -17,7 +17,7 @@ export interface CaseTest {
 /** "case 7", "cases 7, 9 and 12", "cases 7 to 9", "cases 7-9". */
 const CASES = /\bcases? (\d+(?:(?:, | and | to |-)\d+)*)/g;
 
-/** Stands in the title of a table for the property `case` of its rows. */
+/** Replaced in the title of a table by the property `case` of its rows. */
 const CASE_OF_ROW = "$case";
 
 /** The functions that take a title. */

@@ -4,7 +4,7 @@
 /** One numbered case. */
 export interface ConformanceCase {
   readonly number: number;
-  /** What is given and what comes of it. */
+  /** What is given and the result. */
   readonly says: string;
   /**
    * Why this service does otherwise on purpose, and what it does; undefined when it does the same.

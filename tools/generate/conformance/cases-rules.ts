@@ -80,7 +80,7 @@ export const RULE_SECTIONS: readonly ConformanceSection[] = [
       same(52, "`bar*b`: the middle may be anything, also nothing; beginning and end must be there."),
       same(53, "`foo*bar*baz`: all three pieces, in order."),
       same(54, "`foo*bar*`: both pieces, then anything."),
-      same(55, "An exact value beside a wildcard that shares its threshold: each has its own limit and statistic."),
+      same(55, "An exact value next to a wildcard that shares its threshold: each has its own limit and statistic."),
       same(56, "Of two wildcards that match, the first of the file decides."),
       same(57, "`detailed_metric` on the outer rule only counts where that rule decides."),
       same(58, "`detailed_metric` on both levels names both values; on neither, none."),
@@ -88,7 +88,7 @@ export const RULE_SECTIONS: readonly ConformanceSection[] = [
       same(60, "`value_to_metric` names the values of its own levels only."),
       same(61, "`value_to_metric` on the first, on the middle, on no level."),
       same(62, "`value_to_metric` on outer levels and `detailed_metric` on the leaf: all values."),
-      same(63, "`value_to_metric` beside explicit values: these stand as configured, each with its own limit."),
+      same(63, "`value_to_metric` next to explicit values: these appear as configured, each with its own limit."),
       same(64, "`value_to_metric` on a wildcard names the value, not the pattern."),
       same(65, "`value_to_metric` with an empty value names the key alone."),
       none(

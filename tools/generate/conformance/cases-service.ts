@@ -9,7 +9,7 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
     cases: [
       same(144, "No limit: overall OK, one status."),
       same(145, "One over, one OK, in either order: overall over."),
-      same(146, "A later load fails: the rules in force stay, and both loads are counted."),
+      same(146, "A later load fails: the active rules stay, and both loads are counted."),
       same(147, "Global shadow mode: overall OK, statuses unchanged, counted once."),
       same(148, "Rules in shadow mode alone count nothing for the global mode."),
       same(149, "A rule in shadow mode over and another over: overall over."),
@@ -18,22 +18,22 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
       ours(
         152,
         "An empty domain: its text, `service_error`.",
-        "The same text and statistic; the status of the call is INVALID_ARGUMENT instead of UNKNOWN, so that callers can tell whom to blame and whether to retry.",
+        "The same text and statistic; the status of the call is INVALID_ARGUMENT instead of UNKNOWN, so that callers know the cause and if a retry helps.",
       ),
       ours(
         153,
         "No descriptors: its text, `service_error`.",
-        "The same text and statistic; the status of the call is INVALID_ARGUMENT instead of UNKNOWN, so that callers can tell whom to blame and whether to retry.",
+        "The same text and statistic; the status of the call is INVALID_ARGUMENT instead of UNKNOWN, so that callers know the cause and if a retry helps.",
       ),
       ours(
         154,
         "An error of the store: its text, `redis_error`.",
-        "The same text and statistic; the status of the call is UNAVAILABLE instead of UNKNOWN, so that callers can tell whom to blame and whether to retry.",
+        "The same text and statistic; the status of the call is UNAVAILABLE instead of UNKNOWN, so that callers know the cause and if a retry helps.",
       ),
       ours(
         155,
         "No configuration was ever loaded: its text, `service_error`.",
-        "The same text and statistic; the status of the call is UNAVAILABLE instead of UNKNOWN, so that callers can tell whom to blame and whether to retry.",
+        "The same text and statistic; the status of the call is UNAVAILABLE instead of UNKNOWN, so that callers know the cause and if a retry helps.",
       ),
       same(156, "A limit, no limit, unlimited in one call."),
       same(157, "Replaced and replacing rules in one call, and each alone."),
@@ -97,7 +97,7 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
       same(185, "Parts of a name become tags; one without `=` is dropped."),
       same(186, "Mogrifiers: groups, a group that is not there, no match, the first of two."),
       same(187, "Mogrifiers that cannot be used stop the start."),
-      same(188, "Extra tags stand in the names of all statistics."),
+      same(188, "Extra tags are in the names of all statistics."),
     ],
   },
   {
@@ -106,7 +106,7 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
       same(189, "A first snapshot of the configuration server, as dumped."),
       same(190, "A new snapshot replaces everything; nested, unlimited, shadow and quota as dumped."),
       same(191, "One domain in two resources: merged, or rejected with the old rules kept."),
-      same(192, "A resource that is invalid is rejected, with the version in force and the nonce."),
+      same(192, "A resource that is invalid is rejected, with the active version and the nonce."),
     ],
   },
   {
@@ -120,7 +120,7 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
       ),
       same(
         196,
-        "Two limits in one call, one of them over from the eleventh call on; the other goes on, or stops with the setting.",
+        "Two limits in one call, one of them over from the eleventh call on; the other continues, or stops with the setting.",
       ),
       same(197, "One key per day, twice, 2 s apart: the time until reset is less."),
       same(198, "A file that comes and goes is taken up and forgotten."),
@@ -130,7 +130,7 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
       same(202, "Mutual TLS with the name of the client."),
       same(203, "A wildcard is limited at the fourth request, a value in shadow mode never."),
       same(204, "`detailed_metric`: limited at the third request, counted under the value."),
-      same(205, "Replaced limits: alone, replaced, kept untouched, two at once."),
+      same(205, "Replaced limits: alone, replaced, kept untouched, two in one call."),
       same(206, "Two quotas in one call: passes while one has something left, and again in the next window."),
       same(207, "Tokens: a check of 0 before, an addend after; the check passes until more than the limit is used."),
       same(208, "Tokens of two services: the metadata names the first that has some left."),

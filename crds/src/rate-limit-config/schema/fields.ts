@@ -17,7 +17,7 @@ export function flag(description: string): z.ZodOptional<z.ZodBoolean> {
 }
 
 /**
- * A list that may be absent. `key` names the field by which the API server tells its elements apart;
+ * A list that may be absent. `key` names the field by which the API server distinguishes its elements;
  * without one it replaces the list as a whole.
  */
 export function list<Element extends z.ZodType>(

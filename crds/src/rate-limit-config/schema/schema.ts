@@ -67,13 +67,11 @@ type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
 const plainFields = {
   key: text(KEY_LENGTH_MAX)
     .min(1)
-    .describe(
-      "Key that the entry of a request's descriptor must have. Each * stands for any text. Letter case counts.",
-    ),
+    .describe("Key that the entry of a request's descriptor must have. Each * matches any text. Letter case counts."),
   value: text(VALUE_LENGTH_MAX)
     .optional()
     .describe(
-      "Value that the entry must have; absent or empty means any. Each * stands for any text, the empty text included. Of the rules of one " +
+      "Value that the entry must have; absent or empty means any. Each * matches any text, the empty text included. Of the rules of one " +
         "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
     ),
   shadowMode: flag(

@@ -69,7 +69,7 @@ const fleet = z
       .string()
       .min(1)
       .max(NAME_LENGTH_MAX)
-      .describe("Name of the fleet; * stands for every fleet that no resource names."),
+      .describe("Name of the fleet; * means every fleet that no resource names."),
     version: version.optional().describe("Version of the fleet's active configuration: a hash of its content."),
     ...podCounts,
   })

@@ -53,7 +53,7 @@ export function rewriteRules(root: Node, model: RateLimitConfigModel, rewrite: R
 }
 
 function rewriteMap(node: unknown, kind: keyof typeof FIELDS, model: AnyModel, rewrite: Rewrite): void {
-  // An alias stands for something that is rewritten where it is written.
+  // The anchor of an alias is rewritten where it is defined.
   if (!isMap(node)) return;
   const from: Spelling = rewrite.to === "rules" ? "manifest" : "rules";
   const fields = new Map<string, string>(FIELDS[kind].map((field) => [spelled(field, from), field]));

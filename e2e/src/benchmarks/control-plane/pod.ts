@@ -39,7 +39,7 @@ export interface Arrival {
 /** The replicas of pods and how to connect to them. */
 export interface PodTargets {
   readonly host: string;
-  /** Ports of the replicas; a lost pod goes on to the next one. */
+  /** Ports of the replicas; a lost pod connects to the next one. */
   readonly ports: readonly number[];
   /** Undefined: plaintext. */
   readonly tls: SecureContext | undefined;

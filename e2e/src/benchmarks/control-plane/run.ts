@@ -83,7 +83,7 @@ const MEASURES: readonly Measure[] = [
   },
   {
     id: "burst",
-    title: "1,000 edits at once",
+    title: "1,000 edits in one burst",
     unit: "pushes",
     figure: "max",
     bar: 20,

@@ -23,7 +23,7 @@ export interface ResourceSet {
   /** The settings of a control plane that is to serve it. */
   readonly source: Readonly<Record<string, string>>;
   /**
-   * Gives one resource another limit. Of a folder it is done at once, of a cluster when the API
+   * Gives one resource another limit. Of a folder it is done immediately, of a cluster when the API
    * server has it.
    */
   write(index: number, requestsPerUnit: number): void | Promise<void>;
@@ -58,7 +58,7 @@ export async function makeClusterSet(
   startCluster: typeof startLimitsCluster = startLimitsCluster,
 ): Promise<ResourceSet> {
   const starting = startCluster();
-  // Known before it is there: whoever interrupts the start leaves no server behind. A start that
+  // Known before it is there: an interrupted start leaves no server running. A start that
   // fails has cleaned up by itself and is told once, below: a stop that failed with it would end
   // the benchmark before it has told what it measured.
   onStarted(() =>

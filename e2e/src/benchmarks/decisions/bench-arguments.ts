@@ -11,7 +11,7 @@ export interface BenchArguments {
   readonly rounds: number;
   /** Short measurements: shows that everything works, and says little about speed. */
   readonly isQuick: boolean;
-  /** An earlier commit whose server is measured beside ours. */
+  /** An earlier commit whose server is measured next to ours. */
   readonly against: string | undefined;
 }
 

@@ -40,7 +40,7 @@ export function everythingOn(options: {
     LIMIT_RESPONSE_HEADERS_ENABLED: "true",
     LIMIT_RULE_HEADER: "x-ratelimit-rule",
     RESPONSE_DYNAMIC_METADATA: "true",
-    // Statistics, beside the pull endpoint that every measured server has.
+    // Statistics, in addition to the pull endpoint that every measured server has.
     USE_TAGGED_STATS: "true",
     TAGGED_STATS_MOGRIFIERS: "DOMAIN",
     TAGGED_STATS_MOGRIFIERS_DOMAIN_PATTERN: "^ratelimit\\.service\\.rate_limit\\.(.*)\\.(.*)\\.(.*)$",

@@ -55,7 +55,7 @@ export interface MeasuredServer {
 }
 
 /** A store or another program of a server. */
-interface Beside {
+interface Companion {
   readonly groups: readonly number[];
   readonly env: Readonly<Record<string, string>>;
   stop(): Promise<void>;
@@ -87,13 +87,13 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
   const rules = join(folder, "rules", "config");
   mkdirSync(rules, { recursive: true });
   writeFileSync(join(rules, "bench.yaml"), BENCH_RULES);
-  const beside: Beside[] = [];
-  const stopBeside = async (): Promise<void> => {
-    await Promise.all(beside.map((each) => each.stop()));
+  const companions: Companion[] = [];
+  const stopCompanions = async (): Promise<void> => {
+    await Promise.all(companions.map((each) => each.stop()));
   };
   try {
-    beside.push(await startStore(plan.store, folder, place.cores.generator));
-    if (plan.isEverythingOn) beside.push(await startEverything(folder, place));
+    companions.push(await startStore(plan.store, folder, place.cores.generator));
+    if (plan.isEverythingOn) companions.push(await startEverything(folder, place));
     const [httpPort = 0, grpcPort = 0, debugPort = 0, metricsPort = 0] = await reservePorts(4);
     const env: Record<string, string> = {
       PATH: place.path,
@@ -111,26 +111,26 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
       RUNTIME_ROOT: join(folder, "rules"),
       RUNTIME_WATCH_ROOT: "false",
       SHUTDOWN_DRAIN: "0s",
-      ...Object.assign({}, ...beside.map((each) => each.env)),
+      ...Object.assign({}, ...companions.map((each) => each.env)),
     };
     const args = [...place.cores.server, join(plan.root, "ratelimit", "bin", "weir-ratelimit")];
     const program = await startProcess({ name: `weir-ratelimit (${plan.name})`, command: "env", args, env });
-    beside.unshift({ groups: [program.pid], env: {}, stop: () => stopProgram(program, 3000) });
+    companions.unshift({ groups: [program.pid], env: {}, stop: () => stopProgram(program, 3000) });
     await program.waitUntilReady(`http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
     return {
       name: plan.name,
       grpcPort,
       pid: program.pid,
-      groups: beside.flatMap((each) => each.groups),
-      stop: stopBeside,
+      groups: companions.flatMap((each) => each.groups),
+      stop: stopCompanions,
     };
   } catch (error) {
-    await stopBeside();
+    await stopCompanions();
     throw error;
   }
 }
 
-async function startStore(store: ServerPlan["store"], folder: string, pinned: readonly string[]): Promise<Beside> {
+async function startStore(store: ServerPlan["store"], folder: string, pinned: readonly string[]): Promise<Companion> {
   const options = { pinned, isGroupLeader: true };
   switch (store) {
     case "memory":
@@ -159,7 +159,7 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
   }
 }
 
-async function startEverything(folder: string, place: BenchPlace): Promise<Beside> {
+async function startEverything(folder: string, place: BenchPlace): Promise<Companion> {
   const own = join(folder, "per-second");
   mkdirSync(own);
   const redis = await startRedis(own, { pinned: place.cores.generator, isGroupLeader: true });

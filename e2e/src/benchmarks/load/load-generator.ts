@@ -50,7 +50,7 @@ export interface LoadReport {
 const LATENCIES_MAX = 1 << 20;
 
 /**
- * Calls in flight per connection that can be told apart; an open loop in which the server lags that
+ * Calls in flight per connection that can be distinguished; an open loop in which the server lags that
  * far behind measures nothing.
  */
 const BACKLOG_MAX = 60_000;

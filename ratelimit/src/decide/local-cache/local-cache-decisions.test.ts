@@ -228,7 +228,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
       nowSeconds: 1_000_000,
     });
 
-  it("cases 110, 111 and 112: decide() increments what goes over its limit and nothing beside it", () => {
+  it("cases 110, 111 and 112: decide() increments what goes over its limit and nothing else", () => {
     const counter = new ReadingCounter([10, 10, 11, 11, 13, 13], [11, 11, 13, 13, 13, 15]);
     const stopping = fixture(counter, hourly(15, 14), 100_000);
     const decide = (hitsAddend: number) => stopping.decide({ descriptors: [A, B], hitsAddend }).decision;

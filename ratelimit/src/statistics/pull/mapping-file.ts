@@ -153,7 +153,7 @@ function readEntry(fields: FieldReader, defaults: Defaults, compile: typeof comp
   return { isGlob, match, entry: { pattern, kind: kind === undefined ? undefined : KINDS[kind], action } };
 }
 
-/** A `*` of a glob stands for one part of a name. */
+/** A `*` of a glob matches one part of a name. */
 function compileGlob(match: string, fields: FieldReader): Pattern {
   if (GLOB.test(match)) return new RegExp(`^${match.replaceAll(".", "\\.").replaceAll("*", "([^.]*)")}$`);
   fields.problem("match", "must be a pattern");

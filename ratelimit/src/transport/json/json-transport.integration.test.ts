@@ -132,7 +132,7 @@ describe("JsonTransport", () => {
     expect(await response.text()).toBe(body);
   });
 
-  it("/json answers 400 and names the field when the body has an unknown one (case 171)", async () => {
+  it("/json answers 400 and names an unknown field of the body (case 171)", async () => {
     const decider = new ScriptedDecider();
     const { url } = await start(decider);
     const response = await fetch(`${url}/json`, { method: "POST", body: '{"domains":"d"}' });

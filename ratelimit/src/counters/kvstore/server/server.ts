@@ -50,7 +50,7 @@ export interface ServerEvents {
   expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
   /** A connection works. */
   serverReady(server: KvstoreServer): void;
-  /** A working connection was lost; `server.isReady` tells whether others are left. */
+  /** A working connection was lost; `server.isReady` says if others are left. */
   serverLost(server: KvstoreServer, cause: unknown): void;
   /** A connection could not be made; the next attempt follows. */
   serverFailed(server: KvstoreServer, cause: unknown): void;
