@@ -46,17 +46,17 @@ describe("findDependencyProblems()", () => {
     {
       path: "rates/src/main.ts",
       text: 'import "zod"; import "@weir/shared/log"; import "express";',
-      problem: "rates/src/main.ts:1 undeclared: express must stand in the dependencies of rates/package.json",
+      problem: "rates/src/main.ts:1 undeclared: express must be in the dependencies of rates/package.json",
     },
     {
       path: "rates/src/main.ts",
       text: 'import "zod"; import "@weir/shared/log"; import "busboy";',
-      problem: "rates/src/main.ts:1 undeclared: busboy must stand in the dependencies of rates/package.json",
+      problem: "rates/src/main.ts:1 undeclared: busboy must be in the dependencies of rates/package.json",
     },
     {
       path: "rates/src/main.test.ts",
       text: 'import "vitest"; import "busboy"; import "express";',
-      problem: "rates/src/main.test.ts:1 undeclared: express must stand in the devDependencies of rates/package.json",
+      problem: "rates/src/main.test.ts:1 undeclared: express must be in the devDependencies of rates/package.json",
     },
     {
       path: "rates/src/main.ts",
