@@ -250,7 +250,7 @@ describe("convertText()", () => {
           if (!back.ok || !meant.ok) throw new Error("The rules cannot be read");
           expect(lowered(back.model)).toEqual(lowered(meant.model));
         }),
-        { numRuns: 25, seed: 7 },
+        { numRuns: 60, seed: 7 },
       );
       expect(seen.converted).toBeGreaterThan(50);
     },
@@ -271,7 +271,7 @@ describe("convertText()", () => {
           const back = convert(there, { name: "x", namespace: "web" }).results[0]?.text ?? "";
           expect(readManifests(back)[0]?.resource).toEqual(readManifests(text)[0]?.resource);
         }),
-        { numRuns: 25, seed: 8 },
+        { numRuns: 60, seed: 8 },
       );
       expect(seen.converted).toBeGreaterThan(50);
     },
@@ -299,7 +299,7 @@ describe("convertText()", () => {
             seen[isKept ? "kept" : "lost"] += 1;
           }
         }),
-        { numRuns: 25, seed: 9 },
+        { numRuns: 60, seed: 9 },
       );
       expect(seen.kept).toBeGreaterThan(300);
       expect(seen.kept).toBeGreaterThan(5 * seen.lost);

@@ -116,7 +116,7 @@ describe("the configuration flow from Kubernetes", () => {
     const watcher = await eventually("somebody to watch the start", () => watchRolloutApi(flow.controlPlaneUrl()));
     await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
     expect(watcher.last().ready).toBeUndefined();
-    expect([await limitOf("mail"), await limitOf("search")]).toEqual([7, 5]);
+    expect([await limitOf("mail"), await limitOf("search")]).toEqual([2, 5]);
     await cluster.startApiServer();
     await apply("mail", 8);
     await started;

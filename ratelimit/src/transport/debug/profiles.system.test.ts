@@ -129,7 +129,7 @@ describe("/debug/pprof/profile", () => {
     expect(top.output).toContain("Type: cpu");
     expect(top.output).toMatch(/Duration: [1-9]\d*\.?\d*s/); // On a busy machine more than the requested second.
     const line =
-      /^ *([\d.]+)(ms|s) +[\d.]+% +[\d.]+% +[\d.]+(?:ms|s) +[\d.]+% +burnProcessorTime .*profiles\.integration\.test\.ts:\d+$/m.exec(
+      /^ *([\d.]+)(ms|s) +[\d.]+% +[\d.]+% +[\d.]+(?:ms|s) +[\d.]+% +burnProcessorTime .*profiles\.system\.test\.ts:\d+$/m.exec(
         top.output,
       );
     expect(line, top.output).not.toBeNull();
@@ -140,7 +140,7 @@ describe("/debug/pprof/profile", () => {
     expect(raw.code).toBe(0);
     expect(raw.output).toContain("PeriodType: cpu nanoseconds\nPeriod: 1000000\n");
     expect(raw.output).toContain("samples/count cpu/nanoseconds");
-    expect(raw.output).toMatch(/burnProcessorTime .*profiles\.integration\.test\.ts:\d+/);
+    expect(raw.output).toMatch(/burnProcessorTime .*profiles\.system\.test\.ts:\d+/);
   });
 
   it("?format=cpuprofile is what Chrome DevTools opens", async () => {
@@ -206,7 +206,7 @@ describe("/debug/pprof/heap", () => {
     expect(count).toBeLessThan(3_000_000);
     const raw = await pprof("-raw", url("heap"));
     expect(raw.output).toContain("inuse_objects/count inuse_space/bytes");
-    expect(raw.output).toMatch(/keepManyObjects .*profiles\.integration\.test\.ts:\d+/);
+    expect(raw.output).toMatch(/keepManyObjects .*profiles\.system\.test\.ts:\d+/);
   });
 
   it("?seconds=N shows what was added meanwhile", async () => {
