@@ -99,7 +99,6 @@ export const WORKSPACES: readonly Workspace[] = [
       "config",
       "counters",
       "decide",
-      "health",
       "transport",
       "settings",
       "settings.ts",
