@@ -77,7 +77,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "kubernetes",
     mayImport: ["common"],
-    testsMayImport: ["testing"],
+    testsMayImport: ["testing", "certificates"],
     order: ["mapping.ts", "access", "client", "reflector"],
     alternatives: [],
   },

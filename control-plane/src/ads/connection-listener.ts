@@ -34,7 +34,8 @@ export function createAdsListener(
       log,
       failed: (failure, peer) => {
         failed(failure);
-        warnings.warn("A client could not connect to ADS", { peer, reason: failure.reason });
+        const message = "A client could not connect to ADS";
+        warnings.warn(message, { peer, reason: failure.reason }, `${message}: ${failure.kind}`);
       },
     },
     {

@@ -65,8 +65,11 @@ export async function runCredentialProgram(
       else reject(programError(program, `${reasonOf(error, program, timeoutMs)}${quoted(stderr)}`));
     },
   );
+  const killWithUs = (): void => void child.kill("SIGKILL");
+  process.once("exit", killWithUs);
   child.stdin?.end();
   child.on("exit", () => {
+    process.removeListener("exit", killWithUs);
     setTimeout(() => [child.stdout, child.stderr].forEach((output) => output?.destroy()), OUTPUT_GRACE_MS).unref();
   });
   const credential = readCredential(await promise);

@@ -1,8 +1,10 @@
 // Tests of api-client.ts with a fake server, for answers that a healthy one does not give.
 import { once } from "node:events";
+import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { gzipSync } from "node:zlib";
 
+import { createAuthority } from "@weir/certificates/authority";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { ApiClient, type WatchEnd } from "./api-client.ts";
@@ -242,9 +244,9 @@ describe("ApiClient", () => {
     await proxied.close();
   });
 
-  it("list() goes through a SOCKS5 proxy", async () => {
+  /** A SOCKS proxy: version 5 without authentication, then the connection to the requested port (RFC 1928). */
+  async function startSocksProxy(): Promise<{ readonly url: string; close(): void }> {
     const proxy = createServer((socket) => {
-      // Version 5 without authentication, then the connection to the requested port (RFC 1928).
       socket.once("data", () => {
         socket.write(Buffer.from([5, 0]));
         socket.once("data", (request: Buffer) => {
@@ -256,7 +258,46 @@ describe("ApiClient", () => {
       });
     }).listen(0, "127.0.0.1");
     await once(proxy, "listening");
-    const proxyUrl = `socks5://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    return { url: `socks5://127.0.0.1:${(proxy.address() as AddressInfo).port}`, close: () => proxy.close() };
+  }
+
+  it.each(["127.0.0.1", "localhost"])(
+    "list() reaches an API server with TLS at %s through a SOCKS5 proxy",
+    async (host) => {
+      const day = { now: new Date(), validDays: 1 };
+      const authority = await createAuthority({ commonName: "cluster", ...day });
+      const identity = await authority.issue({
+        commonName: "api",
+        dnsNames: ["localhost"],
+        ipAddresses: ["127.0.0.1"],
+        usage: "server",
+        ...day,
+      });
+      const secure = createSecureServer({ cert: identity.certPem, key: identity.keyPem }, (_request, response) =>
+        response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(EMPTY_LIST)),
+      ).listen(0, "127.0.0.1");
+      await once(secure, "listening");
+      const proxy = await startSocksProxy();
+      const access = {
+        renew: () => undefined,
+        forRequest: () =>
+          Promise.resolve({
+            server: `https://${host}:${(secure.address() as AddressInfo).port}`,
+            headers: {},
+            tls: { ca: authority.certPem },
+            proxyUrl: proxy.url,
+          }),
+      };
+      client = openClient(60_000, 60_000, access);
+      expect(await list()).toMatchObject({ resourceVersion: "5" });
+      proxy.close();
+      secure.close();
+    },
+  );
+
+  it("list() goes through a SOCKS5 proxy", async () => {
+    const proxy = await startSocksProxy();
+    const proxyUrl = proxy.url;
     const forRequest = async (): ReturnType<ClusterAccess["forRequest"]> => ({
       ...(await server.access.forRequest()),
       proxyUrl,

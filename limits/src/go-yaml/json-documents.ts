@@ -9,6 +9,7 @@ import {
   type YamlProblem,
   type YamlScalar,
 } from "./node.ts";
+import { excerpt } from "./excerpt.ts";
 import { inOneGo, type ParsedDocument, parseYamlInSteps } from "./parse.ts";
 
 /**
@@ -149,6 +150,6 @@ class JsonConverter {
   }
 
   #report(at: SourceLocation, message: string): void {
-    this.problems.push({ ...at, message });
+    this.problems.push({ ...at, message: excerpt(message) });
   }
 }

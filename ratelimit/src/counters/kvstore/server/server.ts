@@ -259,7 +259,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#events?.serverLost(this, cause);
   }
 
-  connectionFailed(_link: PooledConnection, cause: unknown): void {
+  connectionFailed(_connection: PooledConnection, cause: unknown): void {
     this.#events?.serverFailed(this, cause);
     if (this.#down === undefined) return; // The other connections work.
     this.#down = { sinceMs: this.#down.sinceMs, cause };

@@ -9,7 +9,7 @@ export class PrimaryLookup<Sentinel, Answer> {
   readonly #ask: (sentinel: Sentinel) => Promise<Answer>;
   /** Index of the sentinel to ask first. */
   #first = 0;
-  /** Index of the sentinel that was asked first in the last lookup. */
+  /** Index of the sentinel that was asked first in the last lookup; -1 after {@link prefer}. */
   #lastFirst = 0;
 
   constructor(sentinels: readonly Sentinel[], ask: (sentinel: Sentinel) => Promise<Answer>) {
@@ -20,6 +20,7 @@ export class PrimaryLookup<Sentinel, Answer> {
   /** Makes a sentinel the first to be asked: it has reported a change. */
   prefer(sentinel: Sentinel): void {
     this.#first = Math.max(0, this.#sentinels.indexOf(sentinel));
+    this.#lastFirst = -1; // Preferred also if it is the one that was asked.
   }
 
   /** Makes the next sentinel the first to be asked, unless another one is preferred since. */
