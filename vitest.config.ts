@@ -14,7 +14,7 @@ const conditions = ["source"];
 const WORKERS = Math.max(2, availableParallelism() - 1);
 
 /** A project with the tests `*.<suffix>.test.ts`, each of which may take `timeoutMs` unless it names more. */
-function project(name: string, order: number, timeoutMs: number) {
+function project(name: string, order: number, timeoutMs: number, maxWorkers = WORKERS) {
   return {
     resolve: { conditions },
     ssr: { resolve: { conditions } },
@@ -22,6 +22,7 @@ function project(name: string, order: number, timeoutMs: number) {
       name,
       include: [`*/src/**/*.${name}.test.ts`, `tools/**/*.${name}.test.ts`],
       exclude: ["**/node_modules/**"],
+      maxWorkers,
       testTimeout: timeoutMs,
       hookTimeout: timeoutMs,
       // One project after the other: unit tests would take the processor from servers.
@@ -34,7 +35,6 @@ const unit = project("unit", 0, 5000);
 
 export default defineConfig({
   test: {
-    maxWorkers: WORKERS,
     coverage: {
       provider: "v8",
       include: ["*/src/**/*.ts", "tools/**/*.ts"],
@@ -47,12 +47,14 @@ export default defineConfig({
         ...unit,
         test: {
           ...unit.test,
+          pool: "threads", // They start faster than processes.
           include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"],
           exclude: ["**/*.{integration,system,soak}.test.ts", "**/node_modules/**"],
         },
       },
       // Real servers that need nothing but Node, Redis and memcached, and no build.
-      project("integration", 1, 60_000),
+      // They wait more than they calculate, so more files run at a time.
+      project("integration", 1, 60_000, 2 * WORKERS),
       // Everything else that is real: the built programs, Envoy, Kubernetes, tools built with Go.
       project("system", 2, 60_000),
       // What takes minutes by nature.
