@@ -59,6 +59,8 @@ export interface Settings {
   /** Milliseconds. */
   readonly debounceMaxMs: number;
   readonly snapshotMaxBytes: number;
+  /** For the resources of one namespace in the snapshot of a fleet; undefined: no bound. */
+  readonly namespaceMaxBytes: number | undefined;
   /** Milliseconds; 0 publishes empty sets immediately. */
   readonly allowEmptyAfterMs: number;
   /** How long after SIGTERM streams continue while new ones are unwanted, in milliseconds. */
@@ -80,8 +82,9 @@ export function describeSettings(): readonly SettingRow[] {
 }
 
 function readSettings(read: EnvReader): Settings {
+  const source = readSource(read);
   return {
-    source: readSource(read),
+    source,
     ads: {
       host: read.string("ADS_HOST", { default: "0.0.0.0", effect: "Address of the listener for rate limit pods." }),
       port: read.port("ADS_PORT", { default: 18_000, effect: "Port of the listener for rate limit pods (ADS)." }),
@@ -104,7 +107,7 @@ function readSettings(read: EnvReader): Settings {
         effect: "Port of the listener for the rollout API, status, probes and metrics.",
       }),
     },
-    ...readPublishing(read),
+    ...readPublishing(read, source),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
       default: "5s",
       isTimer: true,
@@ -230,7 +233,11 @@ function readSecurity(read: EnvReader): AdsSecuritySettings {
 
 function readPublishing(
   read: EnvReader,
-): Pick<Settings, "debounceQuietMs" | "debounceMaxMs" | "snapshotMaxBytes" | "allowEmptyAfterMs"> {
+  source: SourceSettings,
+): Pick<
+  Settings,
+  "debounceQuietMs" | "debounceMaxMs" | "snapshotMaxBytes" | "namespaceMaxBytes" | "allowEmptyAfterMs"
+> {
   const debounceQuietMs = read.durationMs("DEBOUNCE_QUIET", {
     default: "100ms",
     isTimer: true,
@@ -248,15 +255,22 @@ function readPublishing(
       `a duration not shorter than DEBOUNCE_QUIET, which is ${debounceQuietMs}ms`,
     );
   }
+  const snapshotMaxBytes = read.sizeBytes("SNAPSHOT_MAX_BYTES", {
+    default: SNAPSHOT_MAX_BYTES,
+    min: 1,
+    effect:
+      "Largest configuration for one fleet, serialised; what would exceed it waits. The default is what a Go gRPC client receives.",
+  });
+  const namespaceMaxBytes = read.optionalSizeBytes("SNAPSHOT_NAMESPACE_MAX_BYTES", {
+    min: 1,
+    effect:
+      "Most bytes of SNAPSHOT_MAX_BYTES for the resources of one namespace. Not set: half of it; with SOURCE=directory and with one name in WATCH_NAMESPACES no bound.",
+  });
   return {
     debounceQuietMs,
     debounceMaxMs,
-    snapshotMaxBytes: read.sizeBytes("SNAPSHOT_MAX_BYTES", {
-      default: SNAPSHOT_MAX_BYTES,
-      min: 1,
-      effect:
-        "Largest configuration for one fleet, serialised; a larger one is not published. The default is what a Go gRPC client receives.",
-    }),
+    snapshotMaxBytes,
+    namespaceMaxBytes: namespaceMaxBytes ?? (isShared(source) ? Math.floor(snapshotMaxBytes / 2) : undefined),
     allowEmptyAfterMs: read.durationMs("ALLOW_EMPTY_AFTER", {
       default: "10s",
       isTimer: true,
@@ -264,4 +278,9 @@ function readPublishing(
         "How long there must be no resource at all before pods are sent the empty configuration; 0 sends it immediately.",
     }),
   };
+}
+
+/** Whether the resources of several tenants may come together: of more than one namespace of a cluster. */
+function isShared(source: SourceSettings): boolean {
+  return source.kind === "kubernetes" && !(source.scope.kind === "named" && source.scope.names.length === 1);
 }

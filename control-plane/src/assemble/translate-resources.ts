@@ -4,8 +4,10 @@ import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
 import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { messageOfModel } from "@weir/limits/model/message";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
 import { type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
+import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { RefusalReason } from "../errors.ts";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";
@@ -18,6 +20,9 @@ import type { AcceptedResource, DesiredConfiguration, Refusal } from "./desired-
  * as large as everything that is for all fleets.
  */
 const FLEETS_MAX = 256;
+
+/** Most of these that the resources of one namespace may be the first to name. */
+const NAMESPACE_FLEETS_MAX = 64;
 
 /** The result for one resource by itself: its problems, or what is served if it owns its domain. */
 type Translation = { readonly problems: readonly ConfigProblem[] } | { readonly candidate: AcceptedResource };
@@ -71,7 +76,7 @@ function findUnique(resources: readonly SourceResource[], refuse: Refuse): reado
  */
 function findOwners(resources: readonly SourceResource[], refuse: Refuse): readonly AcceptedResource[] {
   const ownership = new Ownership<AcceptedResource>();
-  const fleets = new Set<string>();
+  const fleets = new Map<string, string>();
   return resources.flatMap((resource) => {
     const translation = translate(resource);
     if ("problems" in translation) {
@@ -80,9 +85,9 @@ function findOwners(resources: readonly SourceResource[], refuse: Refuse): reado
     }
     const { candidate } = translation;
     const named = (candidate.fleets ?? []).filter((fleet) => !fleets.has(fleet));
-    if (fleets.size + named.length > FLEETS_MAX) {
-      const message = `brings the named fleets from ${fleets.size} to ${fleets.size + named.length}, all resources together may name at most ${FLEETS_MAX}`;
-      refuse(resource, ["spec", "fleets"], "TooManyFleets", message);
+    const tooMany = tooManyFleets(candidate, named.length, fleets);
+    if (tooMany !== undefined) {
+      refuse(resource, ["spec", "fleets"], "TooManyFleets", tooMany);
       return [];
     }
     const conflict = ownership.claim(candidate);
@@ -93,9 +98,25 @@ function findOwners(resources: readonly SourceResource[], refuse: Refuse): reado
       refuse(resource, ["spec", "domain"], "DomainConflict", message);
       return [];
     }
-    for (const fleet of named) fleets.add(fleet);
+    for (const fleet of named) fleets.set(fleet, candidate.namespace);
     return [candidate];
   });
+}
+
+/** Why a resource cannot name so many further fleets; `fleets` gives the namespace that named each first. */
+function tooManyFleets(
+  { namespace }: AcceptedResource,
+  further: number,
+  fleets: ReadonlyMap<string, string>,
+): string | undefined {
+  if (further === 0) return undefined;
+  const total = fleets.size + further;
+  if (total > FLEETS_MAX)
+    return `brings the named fleets from ${fleets.size} to ${total}, all resources together may name at most ${FLEETS_MAX}`;
+  const own = fleets.values().reduce((count, first) => (first === namespace ? count + 1 : count), 0);
+  return own + further > NAMESPACE_FLEETS_MAX
+    ? `brings the fleets that namespace ${namespace} names from ${own} to ${own + further}, one namespace may name at most ${NAMESPACE_FLEETS_MAX} that no older resource of another namespace names`
+    : undefined;
 }
 
 function translate(resource: SourceResource): Translation {
@@ -108,13 +129,27 @@ function translateAnew(resource: SourceResource): Translation {
   const model = modelOfResource(resource.resource);
   const problems = findProblems(model);
   if (problems.length > 0) return { problems };
-  const { namespace, name, place, isLastGood } = resource;
+  const { namespace, name, createdMs, place, isLastGood, uid, lastGood } = resource;
   const key = resourceKey(resource);
   const { domain, fleets } = resource.resource.spec;
-  const message = messageOfModel({ ...canonicalModel(model), name: key });
-  return {
-    candidate: { namespace, name, key, domain, fleets: fleets?.toSorted(compareCodeUnits), place, isLastGood, message },
+  const messageOf = (form: RateLimitConfigModel): RateLimitConfig =>
+    messageOfModel({ ...canonicalModel(form), name: key });
+  const lastGoodModel = lastGood === undefined ? undefined : modelOfResource(lastGood);
+  const isUsable = lastGoodModel?.domain === domain && findProblems(lastGoodModel).length === 0;
+  const candidate: AcceptedResource = {
+    namespace,
+    name,
+    key,
+    identity: `${uid ?? ""} ${domain}`,
+    createdMs,
+    domain,
+    fleets: fleets?.toSorted(compareCodeUnits),
+    place,
+    isLastGood,
+    message: messageOf(model),
+    lastGood: isUsable ? messageOf(lastGoodModel) : undefined,
   };
+  return { candidate };
 }
 
 function comparePlaces(left: { readonly place: Place }, right: { readonly place: Place }): number {

@@ -118,7 +118,7 @@ export class PushFollower implements Part {
         "weir.fleet": fleetName(fleet),
         "weir.version": snapshot.version,
         "weir.bytes": snapshot.sizeBytes,
-        "weir.resources": snapshot.resources.length,
+        "weir.resources": snapshot.forms.length,
         "weir.resources.changed": changed.slice(0, NAMES_MAX),
         "weir.resources.changed.count": changed.length,
         "weir.pods": waiting.size,
@@ -143,10 +143,9 @@ export class PushFollower implements Part {
     if (before === undefined) return;
     const push = this.#open.get(pod.fleet) ?? this.#open.get(OTHER_FLEETS);
     if (push?.waiting.delete(before) !== true) return;
-    const { version } = push.snapshot;
-    const isAnswer = kind === "accepted" || kind === "rejected" || kind === "withheld" || kind === "unaffected";
-    if (isAnswer && pod.rejected?.version === version) this.#noteRejection(push, pod);
-    else if (isAnswer && pod.accepted?.version === version) push.accepted += 1;
+    const status = syncStatusOf(pod, push.snapshot.version);
+    if (status === "current") push.accepted += 1;
+    else if (status === "rejected") this.#noteRejection(push, pod);
     else if (kind !== "left") push.waiting.add(pod);
     if (push.waiting.size === 0) this.#end(push, outcomeOf(push));
   }
@@ -227,9 +226,9 @@ function outcomeOf({ accepted, rejected }: Push): Outcome {
 
 /** Names of the resources that are new, other or gone. */
 function changedNames(before: Snapshot | undefined, after: Snapshot): readonly string[] {
-  const gone = [...(before?.digests.keys() ?? [])].filter((name) => !after.digests.has(name));
+  const gone = [...(before?.byName.keys() ?? [])].filter((name) => after.get(name) === undefined);
   return [
-    ...after.resources.filter(({ name, digest }) => before?.digests.get(name) !== digest).map(({ name }) => name),
+    ...after.forms.filter(({ name, digest }) => before?.get(name)?.digest !== digest).map(({ name }) => name),
     ...gone,
   ];
 }
