@@ -222,10 +222,10 @@ export class PodStream {
     const { sent, subscription } = this.#type;
     if (this.#pod === undefined || sent?.isAnswered !== true || subscription === undefined || isWildcard(subscription))
       return;
-    const active = this.#deps.publisher.snapshotFor(this.#pod.identity.fleet);
-    if (active === undefined || active.version === this.#unaffectedVersion) return;
-    this.#unaffectedVersion = active.version;
-    this.#pod.report.unaffected(active.version);
+    const { choice } = this.#pod.report.state;
+    if (choice === undefined || choice.version === this.#unaffectedVersion) return;
+    this.#unaffectedVersion = choice.version;
+    this.#pod.report.unaffected(choice.version);
   }
 
   /** Sends what is due now, which may have changed during the wait for the permit. */
