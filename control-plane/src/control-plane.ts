@@ -14,6 +14,7 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import type { AdsSecurity } from "./ads/ads-security.ts";
 import { AdsServer } from "./ads/ads-server.ts";
 import type { GrpcService } from "./ads/services.ts";
+import { LastGoodKeeper } from "./pods/last-good-keeper.ts";
 import { PodRegistry } from "./pods/pod-registry.ts";
 import { clientStatusService } from "./report/client-status/client-status-grpc.ts";
 import { ConcurrencyLimit } from "./report/concurrency-limit.ts";
@@ -202,8 +203,15 @@ export class ControlPlane {
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
     const first = [this.http, this.#conditionCheck(), ...tls];
-    const quarantineLog = new QuarantineLog({ log, pods: this.#pods });
-    for (const part of [...first, this.#source, this.#publisher, this.#follower, quarantineLog, this.ads, this.#feed])
+    const { keepLastGood } = this.#source;
+    const followers: readonly Part[] = [
+      this.#follower,
+      new QuarantineLog({ log, pods: this.#pods }),
+      ...(keepLastGood === undefined
+        ? []
+        : [new LastGoodKeeper({ publisher: this.#publisher, pods: this.#pods, keep: (forms) => keepLastGood(forms) })]),
+    ];
+    for (const part of [...first, this.#source, this.#publisher, ...followers, this.ads, this.#feed])
       lifecycle.add(part);
     return lifecycle;
   }
@@ -233,6 +241,7 @@ function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folde
   if (settings.kind === "kubernetes") return new KubernetesSource({ ...deps, random: Math.random }, settings);
   return new DirectorySource(deps, {
     directory: settings.directory,
+    stateDirectory: settings.stateDirectory,
     ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
   });
 }

@@ -1,5 +1,5 @@
 // The settings of the control plane: names, units, defaults and contradictions.
-import { delimiter } from "node:path";
+import { delimiter, relative, sep } from "node:path";
 
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
 import { readLogSettings } from "@weir/common/log/log";
@@ -27,6 +27,8 @@ export type SourceSettings =
       readonly kind: "directory";
       /** Folder with manifests. */
       readonly directory: string;
+      /** Folder in which last good forms outlast the process; undefined: memory only. */
+      readonly stateDirectory: string | undefined;
     }
   | { readonly kind: "kubernetes"; readonly connection: ClusterConnection; readonly scope: NamespaceScope };
 
@@ -134,6 +136,10 @@ function readSource(read: EnvReader): SourceSettings {
     effect:
       "Folder whose *.yaml, *.yml and *.json files are read, sub-folders included, and watched; required with SOURCE=directory.",
   });
+  const stateDirectory = read.optionalString("STATE_DIRECTORY", {
+    effect:
+      "With SOURCE=directory: a writable folder of this replica that keeps the last good form of each resource, so that a restart while a manifest is broken loses no limit. Not set: they are kept in memory.",
+  });
   const names = read.list("WATCH_NAMESPACES", {
     effect:
       "With SOURCE=kubernetes: the namespaces whose resources are served. Not set: all, or those that WATCH_NAMESPACE_SELECTOR selects. Roles in these namespaces are enough then.",
@@ -146,17 +152,21 @@ function readSource(read: EnvReader): SourceSettings {
   if (kind === "kubernetes") {
     if (directory !== undefined)
       read.problem("SOURCE_DIRECTORY", directory, "nothing, because SOURCE=kubernetes reads no folder");
+    if (stateDirectory !== undefined)
+      read.problem("STATE_DIRECTORY", stateDirectory, "nothing, because only SOURCE=directory keeps forms there");
     return { kind, connection, scope: readScope(read, names, selector) };
   }
   if (directory === undefined)
     read.problem("SOURCE_DIRECTORY", directory, "the path of a folder with RateLimitConfig manifests");
+  if (directory !== undefined && stateDirectory !== undefined && isInside(stateDirectory, directory))
+    read.problem("STATE_DIRECTORY", stateDirectory, "a folder outside of SOURCE_DIRECTORY");
   for (const [name, value] of Object.entries({
     WATCH_NAMESPACES: names.join(",") || undefined,
     WATCH_NAMESPACE_SELECTOR: selector,
   })) {
     if (value !== undefined) read.problem(name, value, "nothing, because SOURCE=directory reads no cluster");
   }
-  return { kind, directory: directory ?? "" };
+  return { kind, directory: directory ?? "", stateDirectory };
 }
 
 /** The API server, found as kubectl finds it. */
@@ -283,4 +293,9 @@ function readPublishing(
 /** Whether the resources of several tenants may come together: of more than one namespace of a cluster. */
 function isShared(source: SourceSettings): boolean {
   return source.kind === "kubernetes" && !(source.scope.kind === "named" && source.scope.names.length === 1);
+}
+
+function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== ".." && !way.startsWith(`..${sep}`);
 }

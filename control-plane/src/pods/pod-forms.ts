@@ -89,8 +89,11 @@ export class PodForms {
     this.#nextTrialMs = nowMs + TRIAL_INTERVAL_MS;
   }
 
-  /** What to send while `published` is active for the pod's fleet; `acked` is what it ACKed last. */
-  choose(published: Snapshot, acked: SentForms | undefined): Snapshot {
+  /**
+   * What to send while `published` is active for the pod's fleet; `acked` is what it ACKed last, and
+   * `names` the resources that it subscribes to, undefined for all.
+   */
+  choose(published: Snapshot, acked: SentForms | undefined, names?: ReadonlySet<string>): Snapshot {
     if (this.#nacks.size === 0 && this.#restricted.size === 0) return published;
     this.#forgetNacks(published, acked);
     const substitutes = new Map<string, Form | undefined>();
@@ -99,7 +102,7 @@ export class PodForms {
       const best = form === undefined ? undefined : this.#newest(form, acked);
       if (best !== form) substitutes.set(name, best);
     }
-    if (this.#restricted.size > 0) this.#restrict(published, acked, substitutes);
+    if (this.#restricted.size > 0) this.#restrict(published, { acked, names }, substitutes);
     fit(published, substitutes, this.#deps.snapshotMaxBytes);
     return derive(published, substitutes);
   }
@@ -127,10 +130,14 @@ export class PodForms {
   }
 
   /** Holds back what the pod has not ACKed of restricted namespaces, but for one form that is tried. */
-  #restrict(published: Snapshot, acked: SentForms | undefined, substitutes: Map<string, Form | undefined>): void {
+  #restrict(
+    published: Snapshot,
+    { acked, names }: { readonly acked: SentForms | undefined; readonly names: ReadonlySet<string> | undefined },
+    substitutes: Map<string, Form | undefined>,
+  ): void {
     const untried: Form[] = [];
     for (const form of published.forms) {
-      if (!this.#restricted.has(form.namespace)) continue;
+      if (!this.#restricted.has(form.namespace) || names?.has(form.name) === false) continue;
       const wanted = substitutes.has(form.name) ? substitutes.get(form.name) : form;
       if (wanted !== undefined && wanted.digest !== formIn(acked, form.name)?.digest) untried.push(wanted);
     }

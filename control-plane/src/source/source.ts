@@ -86,6 +86,8 @@ export interface Source extends Part {
    * as long as nothing has changed. Only one call at a time.
    */
   read(): Promise<SourceState>;
+  /** Keeps the last good form of each resource beyond this process; absent: the source cannot. */
+  keepLastGood?(resources: readonly SourceResource[]): Promise<void>;
   /** The condition at this moment; may be called at any time, also while start() waits. */
   condition(): SourceCondition;
 }

@@ -202,7 +202,9 @@ export class PodStream {
     if (this.#pod === undefined) return undefined;
     const published = this.#deps.publisher.snapshotFor(this.#pod.identity.fleet);
     if (published === undefined) return undefined; // The answer comes when a snapshot is active.
-    const snapshot = this.#forms.choose(published, this.#type.acked);
+    const { acked, subscription } = this.#type;
+    const names = subscription === undefined || isWildcard(subscription) ? undefined : subscription.names;
+    const snapshot = this.#forms.choose(published, acked, names);
     this.#pod.report.chosen(snapshot, this.#forms.nacks);
     this.#scheduleTrial();
     const next = nextResponse(this.#type, snapshot);
