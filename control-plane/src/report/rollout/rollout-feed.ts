@@ -43,8 +43,8 @@ interface Subscribers {
   readonly filter: RolloutFilter;
   watchers: number;
   latest: LatestState;
-  /** Resolves with the next state that differs. */
-  next: PromiseWithResolvers<void>;
+  /** Called with the next state that differs. */
+  readonly waiting: Set<() => void>;
 }
 
 /** A state and the hash of what makes two states differ. */
@@ -128,7 +128,7 @@ export class RolloutFeed implements Part {
   }
 
   #subscribe(filter: RolloutFilter): Subscribers {
-    return { filter, watchers: 0, latest: this.#report(filter), next: Promise.withResolvers() };
+    return { filter, watchers: 0, latest: this.#report(filter), waiting: new Set() };
   }
 
   /** Makes the reports of all watchers; those that differ are sent. */
@@ -139,8 +139,7 @@ export class RolloutFeed implements Part {
       const latest = this.#report(subscribers.filter);
       if (latest.content === subscribers.latest.content) continue;
       subscribers.latest = latest;
-      subscribers.next.resolve();
-      subscribers.next = Promise.withResolvers();
+      for (const done of subscribers.waiting) done();
     }
     const endedMs = this.#deps.clock();
     const intervalMs = Math.max(this.#options.intervalMinMs, (endedMs - startedMs) * COST_FACTOR);
@@ -160,14 +159,15 @@ export class RolloutFeed implements Part {
 }
 
 /** Resolves with the next state, when a repeat is due, or when the watch has ended. */
-async function nextOf({ next }: Subscribers, ended: AbortSignal): Promise<void> {
+async function nextOf({ waiting }: Subscribers, ended: AbortSignal): Promise<void> {
   if (ended.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = (): void => resolve();
   ended.addEventListener("abort", done, { once: true });
   const timer = setTimeout(done, REPEAT_MS);
-  void next.promise.then(done);
+  waiting.add(done);
   await promise;
+  waiting.delete(done);
   clearTimeout(timer);
   ended.removeEventListener("abort", done);
 }
