@@ -226,7 +226,7 @@ function outcomeOf({ accepted, rejected }: Push): Outcome {
 
 /** Names of the resources that are new, other or gone. */
 function changedNames(before: Snapshot | undefined, after: Snapshot): readonly string[] {
-  const gone = [...(before?.byName.keys() ?? [])].filter((name) => after.get(name) === undefined);
+  const gone = (before?.forms ?? []).map(({ name }) => name).filter((name) => after.get(name) === undefined);
   return [
     ...after.forms.filter(({ name, digest }) => before?.get(name)?.digest !== digest).map(({ name }) => name),
     ...gone,

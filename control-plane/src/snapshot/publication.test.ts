@@ -44,7 +44,7 @@ describe("publish()", () => {
     expect([shown(held), nextReleaseMs(held)]).toEqual([[["default/a"], "empty"], 11_000]);
     const released = publish(held, setOf(), 11_000, ALLOW_EMPTY_AFTER_MS);
     expect([shown(released), nextReleaseMs(released)]).toEqual([[[], undefined], undefined]);
-    expect(released.get(OTHER_FLEETS)?.snapshot?.byName.size).toBe(0);
+    expect(released.get(OTHER_FLEETS)?.snapshot?.forms).toEqual([]);
   });
 
   it("forgets the wait when resources come back, and waits in full the next time", () => {

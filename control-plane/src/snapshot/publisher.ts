@@ -136,7 +136,7 @@ export class Publisher implements Part, SourceListener {
     return this.#history.formsOf(name);
   }
 
-  /** Calls the listener when active snapshots have changed; returns the function that ends this. */
+  /** Calls the listener when what pods are sent may have changed; returns the function that ends this. */
   onPublished(listener: () => void): () => void {
     return subscribe(this.#onPublished, listener);
   }

@@ -44,12 +44,10 @@ export class Snapshot {
 
   /** The form of a resource; undefined: the snapshot lacks it. */
   get(name: string): Form | undefined {
-    return this.byName.get(name);
-  }
-
-  /** Forms by name. Made when first needed: there may be hundreds of fleets. */
-  get byName(): ReadonlyMap<string, Form> {
-    return (this.#byName ??= new Map(this.forms.map((form) => [form.name, form])));
+    if (this.#base !== undefined) return this.substitutes.has(name) ? this.substitutes.get(name) : this.#base.get(name);
+    // Made when first needed: there may be hundreds of fleets.
+    this.#byName ??= new Map(this.forms.map((form) => [form.name, form]));
+    return this.#byName.get(name);
   }
 
   /**

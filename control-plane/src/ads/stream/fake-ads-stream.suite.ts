@@ -92,7 +92,9 @@ export class FakePublisher implements PublisherOfStreams {
   /** Publishes a snapshot for every pod, or for those of one fleet. */
   publish(snapshot: Snapshot, fleet = "*"): void {
     this.#byFleet.set(fleet, snapshot);
-    const forms = new Map([...this.#byFleet.values()].flatMap((each) => [...each.byName]));
+    const forms = new Map(
+      [...this.#byFleet.values()].flatMap(({ forms: list }) => list.map((form) => [form.name, form] as const)),
+    );
     this.#history.update(forms.values(), new Map(), () => false);
     for (const listener of this.#listeners) listener();
   }

@@ -9,6 +9,7 @@ import type { Form } from "../../snapshot/form.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
 import { publicationFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Place, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
 import type {
@@ -56,7 +57,7 @@ export function reportResources(
 ): readonly ResourceReport[] {
   const groups = fleets.map(({ fleet, pods }) => ({
     fleet,
-    forms: publicationFor(publisher.publication, fleet)?.snapshot?.byName,
+    snapshot: publicationFor(publisher.publication, fleet)?.snapshot,
     groups: groupPods(pods),
   }));
   return [...collectFacts(publisher, refusals).values()]
@@ -176,15 +177,15 @@ function countPods(
   present: Form | undefined,
   fleets: readonly {
     readonly fleet: string;
-    readonly forms: ReadonlyMap<string, Form> | undefined;
+    readonly snapshot: Snapshot | undefined;
     readonly groups: ReturnType<typeof groupPods>;
   }[],
 ): ResourcePods {
   const podStates = { current: 0, rejected: 0, pending: 0, waiting: 0 };
   const deviations = new Map<string, Deviation & { readonly fleet: string }>();
   let pods = 0;
-  for (const { fleet, forms, groups } of fleets) {
-    const published = forms?.get(key);
+  for (const { fleet, snapshot, groups } of fleets) {
+    const published = snapshot?.get(key);
     if (published === undefined) continue;
     for (const group of groups) {
       const [pod] = group;
