@@ -184,6 +184,23 @@ describe("ControlPlane with pods of several images", () => {
     });
   });
 
+  it("reports a pod as current again when what it NACKed is deleted, though it is sent nothing", async () => {
+    apply(A, B);
+    const port = await startReplica();
+    const old = connect(port, "core/old", { isOld: true });
+    await serves(old, { "default/a": 5, "default/b": 7 });
+    apply({ name: "c", domain: "gamma", requestsPerUnit: UNKNOWN_TO_OLD_IMAGES });
+    await eventually("the NACK", async () => expect((await report()).pods[0]?.state).toBe("rejected"));
+    expect((await report()).resources[2]).toMatchObject({ state: "quarantined", podStates: { rejected: 1 } });
+    const { responses } = old;
+    rmSync(join(root, "-c.yaml"));
+    for (const { controlPlane } of replicas) controlPlane.reload();
+    await eventually("the end of the NACK", async () =>
+      expect((await report()).pods[0]).toMatchObject({ state: "current", rejected: null }),
+    );
+    expect(old.responses).toBe(responses);
+  });
+
   it("serves two identical pods the same, whichever replica they reach, when a replica is replaced in between", async () => {
     apply(A, B);
     const state = { STATE_DIRECTORY: stateRoot };

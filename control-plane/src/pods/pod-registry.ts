@@ -153,9 +153,13 @@ export class PodReport {
 
   /** The pod should have this snapshot. */
   chosen(choice: Snapshot, nacks: ReadonlyMap<string, ResourceNack>): void {
-    if (choice === this.#state.choice) return;
-    if (hasSubstitutes(choice) || hasSubstitutes(this.#state.choice))
-      this.#change("chosen", { choice, nacks: new Map(nacks) });
+    const { choice: before, lastAnswer, accepted, rejected: known } = this.#state;
+    // What it NACKed may be gone, so that it lacks nothing without another answer.
+    const isComplete = lastAnswer !== undefined && accepted?.version === choice.version && !hasSubstitutes(choice);
+    const rejected = isComplete ? undefined : known;
+    if (choice === before && rejected === known) return;
+    if (rejected !== known || hasSubstitutes(choice) || hasSubstitutes(before))
+      this.#change("chosen", { choice, rejected, nacks: new Map(nacks) });
     else this.#state = { ...this.#state, choice };
   }
 

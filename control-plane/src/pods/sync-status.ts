@@ -17,8 +17,8 @@ export function syncStatusOf(
 ): SyncStatus {
   if (version === undefined) return "waiting";
   if (lastAnswer === undefined) return "pending";
-  if (lastAnswer === "ack" && accepted?.version === version) return "current";
-  return rejected === undefined ? "pending" : "rejected";
+  if (rejected !== undefined) return "rejected";
+  return accepted?.version === version ? "current" : "pending";
 }
 
 /** What a pod serves of a resource instead of its published form, because of a NACK. */
