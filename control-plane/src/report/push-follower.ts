@@ -145,7 +145,7 @@ export class PushFollower implements Part {
     if (push?.waiting.delete(before) !== true) return;
     const status = syncStatusOf(pod, push.snapshot.version);
     if (status === "current") push.accepted += 1;
-    else if (status === "rejected") this.#noteRejection(push, pod);
+    else if (kind !== "left" && status === "rejected" && lacksSome(pod, push.snapshot)) this.#noteRejection(push, pod);
     else if (kind !== "left") push.waiting.add(pod);
     if (push.waiting.size === 0) this.#end(push, outcomeOf(push));
   }
@@ -215,7 +215,12 @@ export class PushFollower implements Part {
 
 /** A pod that has ACKed or NACKed the version already is not sent it again. */
 function hasToAnswer(pod: PodState, version: string): boolean {
-  return syncStatusOf(pod, version) === "pending";
+  return syncStatusOf(pod, version) !== "current" && pod.rejected?.version !== version;
+}
+
+/** Whether a pod NACKed a snapshot, or is sent substitutes; other NACKs are about earlier content. */
+function lacksSome({ rejected, choice }: PodState, { version }: Snapshot): boolean {
+  return rejected?.version === version || (choice?.substitutes.size ?? 0) > 0;
 }
 
 /** The outcome when no pod is waited for any more. */
