@@ -87,6 +87,23 @@ describe("PodRegistry", () => {
     expect(pods.list()).toMatchObject([{ choice: ALL.snapshot, nacks: NO_NACKS, rejected: undefined }]);
   });
 
+  it("forgets a NACK, and reports that, when the pod should have what it ACKed last", () => {
+    const report = connect("a");
+    const kinds: string[] = [];
+    pods.onChanged(({ kind, pod }) => kinds.push(`${kind} ${pod.rejected?.message ?? "none"}`));
+    report.accepted(ALL);
+    report.sent("v2");
+    report.rejected("v2", "no", NO_NACKS);
+    report.chosen(ALL.snapshot, NO_NACKS);
+    expect(kinds).toEqual(["accepted none", "sent none", "rejected no", "chosen none"]);
+    // Not while an answer is due: it may have something else by then.
+    report.sent("v3");
+    report.rejected("v3", "no", NO_NACKS);
+    report.sent("v4");
+    report.chosen(ALL.snapshot, NO_NACKS);
+    expect(pods.list()).toMatchObject([{ rejected: { version: "v3" } }]);
+  });
+
   it("keeps the NACKs as they were at each report", () => {
     const report = connect("a");
     const nacks = new Map([["default/a", { digests: new Set(["x"]), sinceMs: 100, message: "no" }]]);

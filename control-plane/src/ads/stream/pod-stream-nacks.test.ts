@@ -62,6 +62,8 @@ describe("PodStream after a NACK that names a resource", () => {
     publisher.publish(edit);
     publisher.publish(limits(1, 1));
     expect(pod.responses).toHaveLength(2);
+    // The edit was taken back: it lacks nothing.
+    expect(pods.list().map((now) => syncStatusOf(now, limits(1, 1).version))).toEqual(["current"]);
     publisher.publish(limits(1, 2));
     expect(rulesSent(pod).slice(2)).toEqual(["a=1 b=2"]);
   });
