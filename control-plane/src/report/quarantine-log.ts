@@ -5,6 +5,9 @@ import type { Log } from "@weir/common/log/log";
 
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
 
+/** What pods are sent instead of a resource. */
+const INSTEAD = ["an earlier form is sent", "it is left out"] as const;
+
 /** What the log works with. */
 export interface QuarantineLogDeps {
   readonly log: Log;
@@ -33,7 +36,7 @@ export class QuarantineLog implements Part {
 
   #changed({ kind, before, pod }: PodChange): void {
     const { log } = this.#deps;
-    const [known, now] = [quarantinesOf(before), kind === "left" ? new Map() : quarantinesOf(pod)];
+    const [known, now] = [quarantinesOf(before), quarantinesOf(kind === "left" ? undefined : pod)];
     for (const [key, fields] of now) {
       if (known.has(key)) continue;
       const count = (this.#counts.get(key) ?? 0) + 1;
@@ -45,17 +48,25 @@ export class QuarantineLog implements Part {
       if (now.has(key)) continue;
       const count = (this.#counts.get(key) ?? 0) - 1;
       if (count > 0) this.#counts.set(key, count);
-      else if (this.#counts.delete(key)) log.info("Ended the quarantine of a resource", { fleet, resource });
+      else this.#counts.delete(key);
+      const isOver = !INSTEAD.some((instead) => this.#counts.has(keyOf(fleet, resource, instead)));
+      if (isOver) log.info("Ended the quarantine of a resource", { fleet, resource });
     }
   }
 }
 
+type Instead = (typeof INSTEAD)[number];
+
 interface Quarantine {
   readonly fleet: string;
   readonly resource: string;
-  readonly instead: string;
+  readonly instead: Instead;
   /** The text of the NACK. */
   readonly text: string | undefined;
+}
+
+function keyOf(fleet: string, resource: string, instead: Instead): string {
+  return JSON.stringify([fleet, resource, instead]);
 }
 
 function quarantinesOf(pod: PodState | undefined): ReadonlyMap<string, Quarantine> {
@@ -63,7 +74,7 @@ function quarantinesOf(pod: PodState | undefined): ReadonlyMap<string, Quarantin
   const entries = [...(choice?.substitutes ?? [])].map(([resource, form]): readonly [string, Quarantine] => {
     const instead = form === undefined ? "it is left out" : "an earlier form is sent";
     const text = nacks?.get(resource)?.message ?? rejected?.message;
-    return [JSON.stringify([fleet, resource, instead]), { fleet, resource, instead, text }];
+    return [keyOf(fleet, resource, instead), { fleet, resource, instead, text }];
   });
   return new Map(entries);
 }
