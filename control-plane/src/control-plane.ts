@@ -203,13 +203,10 @@ export class ControlPlane {
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
     const first = [this.http, this.#conditionCheck(), ...tls];
-    const { keepLastGood } = this.#source;
     const followers: readonly Part[] = [
       this.#follower,
       new QuarantineLog({ log, pods: this.#pods }),
-      ...(keepLastGood === undefined
-        ? []
-        : [new LastGoodKeeper({ publisher: this.#publisher, pods: this.#pods, keep: (forms) => keepLastGood(forms) })]),
+      new LastGoodKeeper({ publisher: this.#publisher, pods: this.#pods, source: this.#source }),
     ];
     for (const part of [...first, this.#source, this.#publisher, ...followers, this.ads, this.#feed])
       lifecycle.add(part);

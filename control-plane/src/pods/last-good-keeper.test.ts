@@ -30,7 +30,7 @@ describe("LastGoodKeeper", () => {
       kept = forms;
       return Promise.resolve();
     };
-    keeper = new LastGoodKeeper({ publisher, pods, keep });
+    keeper = new LastGoodKeeper({ publisher, pods, source: { keepLastGood: keep } });
     keeper.start();
   }
 

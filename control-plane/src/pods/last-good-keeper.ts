@@ -13,7 +13,8 @@ const DELAY_MS = 1000;
 export interface LastGoodKeeperDeps {
   readonly publisher: Pick<Publisher, "state" | "onPublished">;
   readonly pods: Pick<PodRegistry, "list" | "loadedForms" | "onChanged">;
-  readonly keep: NonNullable<Source["keepLastGood"]>;
+  /** Keeps nothing when it lacks the method. */
+  readonly source: Pick<Source, "keepLastGood">;
 }
 
 /** Keeps last good forms from start to stop. */
@@ -23,13 +24,14 @@ export class LastGoodKeeper implements Part {
   readonly #good = new Map<string, SourceResource>();
   readonly #unsubscribe: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #keeping = Promise.resolve();
+  #keeping: Promise<void> = Promise.resolve();
 
   constructor(deps: LastGoodKeeperDeps) {
     this.#deps = deps;
   }
 
   start(): void {
+    if (this.#deps.source.keepLastGood === undefined) return;
     const changed = (): void => {
       this.#timer ??= setTimeout(() => this.#keep(), DELAY_MS);
     };
@@ -52,8 +54,9 @@ export class LastGoodKeeper implements Part {
 
   #keep(): void {
     this.#timer = undefined;
-    const { publisher, pods, keep } = this.#deps;
-    const { read, admission, publication, presentForm } = publisher.state();
+    const { publisher, pods, source } = this.#deps;
+    const state = publisher.state();
+    const { read, admission, publication } = state;
     // While an empty set is held back, its resources may come back.
     if (read === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;
     const isLoaded = pods.list().length === 0 ? () => true : pods.loadedForms();
@@ -62,13 +65,13 @@ export class LastGoodKeeper implements Part {
     for (const resource of read.resources) {
       const key = resourceKey(resource);
       const form = admission?.placed.get(key)?.form;
-      const isPublished = form !== undefined && form === presentForm(key) && !resource.isLastGood;
+      const isPublished = form !== undefined && form === state.presentForm(key) && !resource.isLastGood;
       const known = this.#good.get(key) ?? lastGoodOf(resource) ?? (isPublished ? resource : undefined);
       const good = isPublished && isLoaded(form) ? resource : known;
       if (good !== undefined) this.#good.set(key, good);
     }
     const good = [...this.#good.values()];
-    this.#keeping = this.#keeping.then(() => keep(good));
+    this.#keeping = this.#keeping.then(() => source.keepLastGood?.(good));
   }
 }
 

@@ -174,7 +174,7 @@ class Room {
     { snapshotMaxBytes, namespaceMaxBytes = Infinity }: AdmissionBounds,
   ): string | undefined {
     const placed = this.#placed.get(name);
-    const own = placed?.fleets === undefined ? ["", ...this.#own.keys()] : placed.fleets;
+    const own = placed?.fleets ?? ["", ...this.#own.keys()];
     for (const fleet of own) {
       const wasIn = earlier !== undefined && (earlier.fleets === undefined || earlier.fleets.includes(fleet));
       if (wasIn && earlier.form.bytes.length >= bytes.length) continue;

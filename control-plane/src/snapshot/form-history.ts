@@ -43,7 +43,7 @@ export class FormHistory {
 
   #keep(published: Form, handedOver: Form | undefined, isLoaded: IsLoaded): KeptForms {
     const before = this.#kept.get(published.name);
-    if (before === undefined || before.published.identity !== published.identity)
+    if (before?.published.identity !== published.identity)
       return { published, previous: undefined, loaded: [], handedOver };
     if (before.published.digest === published.digest) return { ...before, published, handedOver };
     const { previous } = before;

@@ -72,32 +72,18 @@ export class Snapshot {
     return body;
   }
 
-  /** Runs of forms that the base has too are pieces of its buffer. */
+  /** The runs of the base's buffer between substitutes. */
   #piecesOf(base: Snapshot): readonly Buffer[] {
     const body = base.#joined();
     const pieces: Buffer[] = [];
-    let run = { start: 0, end: 0 };
-    const flush = (): void => {
-      if (run.end > run.start) pieces.push(body.subarray(run.start, run.end));
-    };
-    let [index, offset] = [0, 0];
-    for (const form of this.forms) {
-      for (; index < base.forms.length && (base.forms[index] as Form).name < form.name; index += 1)
-        offset += (base.forms[index] as Form).bytes.length;
-      if (base.forms[index] !== form) {
-        flush();
-        run = { start: 0, end: 0 };
-        pieces.push(form.bytes);
-        continue;
-      }
-      if (run.end !== offset) {
-        flush();
-        run = { start: offset, end: offset };
-      }
-      run.end += form.bytes.length;
+    let [start, end] = [0, 0];
+    for (const { name, bytes } of base.forms) {
+      end += bytes.length;
+      if (!this.substitutes.has(name)) continue;
+      pieces.push(body.subarray(start, end - bytes.length), this.substitutes.get(name)?.bytes ?? Buffer.alloc(0));
+      start = end;
     }
-    flush();
-    return pieces;
+    return [...pieces, body.subarray(start, end)].filter(({ length }) => length > 0);
   }
 }
 

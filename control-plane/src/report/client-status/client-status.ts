@@ -100,7 +100,7 @@ function entryOf(pod: PodState, form: Form, version: string, body: Any | undefin
       ...entry,
       ...statusAt(ConfigStatus.SYNCED, version, accepted),
     });
-  if (sent !== undefined && sent.version === (choice?.version ?? version))
+  if (sent?.version === (choice?.version ?? version))
     return create(ClientConfig_GenericXdsConfigSchema, { ...entry, ...statusAt(ConfigStatus.STALE, version, sent) });
   return create(ClientConfig_GenericXdsConfigSchema, { ...entry, configStatus: ConfigStatus.NOT_SENT });
 }

@@ -121,7 +121,7 @@ export class LastGoodFiles {
 
   #restore(key: string, { namespace, name, resource }: KeptForm, { place }: SourceRefusal): SourceResource {
     const known = this.#restored.get(key);
-    if (known !== undefined && known.place.file === place.file && known.place.line === place.line) return known;
+    if (known?.place.file === place.file && known.place.line === place.line) return known;
     const { creationTimestamp } = resource.metadata;
     const createdMs = creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp);
     const restored = { namespace, name, createdMs, resource, place, isLastGood: true, locate: () => place };
