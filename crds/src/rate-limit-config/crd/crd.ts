@@ -75,6 +75,7 @@ function printerColumns(): readonly StructuralSchema[] {
     column("Programmed", "Loaded by the rate limit pods.", condition("Programmed", "status")),
     column("Pods", "Pods that have loaded it, of those that should.", ".status.pods.summary"),
     column("Reason", "Why it is ready or not.", condition("Ready", "reason")),
+    { ...column("Fleets", "Fleets that it is for; empty means every fleet.", ".spec.fleets"), priority: 1 },
     column("Age", "Time since it was created.", ".metadata.creationTimestamp", "date"),
   ];
 }
