@@ -190,7 +190,7 @@ describe("runCheck() on what is wrong in a file", () => {
     },
     {
       file: `${rules("a")}  - key: user\n`,
-      line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user'",
+      line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user', first at a.yaml:3:5",
     },
     {
       file: "domain: a\ndescriptors:\n  - key: user\n    value: x\n    share_threshold: true\n",
@@ -253,6 +253,22 @@ describe("runCheck() on files that do not go together", () => {
     );
   });
 
+  it("names both places of two rules of a manifest with one composite key", async () => {
+    const twins = "shop, descriptors: [{key: a, value: b}, {key: a_b}]";
+    write({ "a.yaml": `---\n---\n${manifest("a", twins)}` });
+    const { problems } = JSON.parse((await check(["-o=json", "a.yaml"])).stdout) as { readonly problems: unknown };
+    expect(problems).toEqual([
+      {
+        path: "a.yaml",
+        line: 6,
+        column: 62,
+        field: "spec.descriptors[1].key",
+        message: "duplicate descriptor composite key 'shop.a_b', first at spec.descriptors[0] on line 6",
+        also: { path: "a.yaml", line: 6, column: 36 },
+      },
+    ]);
+  });
+
   it("names both places of a domain that two rule files have", async () => {
     write({ "a.yaml": rules("shop"), "b.yaml": rules("shop") });
     expect((await check([""])).stdout.split("\n")[0]).toBe(
@@ -264,7 +280,7 @@ describe("runCheck() on files that do not go together", () => {
     write({ "a.yaml": rules("shop"), "b.yaml": rules("shop").replace("user", "plan"), "c.yaml": rules("shop") });
     expect(await check(["--merge-domains", "a.yaml", "b.yaml"])).toMatchObject({ code: 0 });
     expect((await check(["--merge-domains", ""])).stdout.split("\n")[0]).toBe(
-      "c.yaml:3:10: descriptors[0].key: duplicate descriptor composite key 'shop.user'",
+      "c.yaml:3:10: descriptors[0].key: duplicate descriptor composite key 'shop.user', first at a.yaml:3:5",
     );
   });
 

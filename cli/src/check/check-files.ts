@@ -95,15 +95,12 @@ function checkRuleFiles(
   options: { readonly mergeDomains: boolean },
 ): readonly CheckProblem[] {
   const models = files.map(({ model }) => model);
-  return findSetProblems(models, options).flatMap(({ config, path, message }) => {
-    const file = files[config];
-    if (file === undefined) return [];
-    const problem = { ...file.placeOf(path), field: ruleFilePath(path), message };
-    const isTaken = message.startsWith("duplicate domain ");
-    const first = isTaken ? files.find(({ model }) => model.domain === file.model.domain) : undefined;
-    if (first === undefined) return [problem];
-    const also = first.placeOf(["domain"]);
-    return [{ ...problem, message: `${message}, first at ${placeText(also)}`, also }];
+  return findSetProblems(models, options).flatMap(({ config, path, message, first }) => {
+    const problem = { field: ruleFilePath(path), message };
+    const at = files[config]?.placeOf(path);
+    const also = first && files[first.config]?.placeOf(first.path);
+    if (at === undefined || also === undefined) return at === undefined ? [] : [{ ...at, ...problem }];
+    return [{ ...at, ...problem, message: `${message}, first at ${placeText(also)}`, also }];
   });
 }
 

@@ -95,7 +95,9 @@ export function checkManifests(path: string, documents: readonly YamlDocument[],
   return {
     ...NOTHING,
     skipped: manifests.filter(({ isSkipped }) => isSkipped).length,
-    problems: manifests.flatMap(({ problems }) => problems.map((problem) => ({ path, ...problem }))),
+    problems: manifests.flatMap(({ problems }) =>
+      problems.map(({ also, ...problem }) => ({ path, ...problem, ...(also && { also: { path, ...also } }) })),
+    ),
     resources: manifests.flatMap((manifest) => checkedResource(path, manifest)),
   };
 }

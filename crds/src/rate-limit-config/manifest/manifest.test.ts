@@ -181,8 +181,8 @@ describe("readManifests() on problems", () => {
       "9:42: spec.descriptors[0].rateLimit.unit: should not specify rate limit unit when unlimited",
       "9:76: spec.descriptors[0].rateLimit.replaces[0].name: replaces should not contain name of same descriptor",
       "10:23: spec.descriptors[0].shareThreshold: share_threshold can only be used with wildcard values (containing '*'), but found key 'a_b'",
-      "11:13: spec.descriptors[1].key: duplicate descriptor composite key 'shop.a_b'",
-      "11:48: spec.descriptors[1].descriptors[1].key: duplicate descriptor composite key 'shop.a_b.x'",
+      "11:13: spec.descriptors[1].key: duplicate descriptor composite key 'shop.a_b', first at spec.descriptors[0] on line 7",
+      "11:48: spec.descriptors[1].descriptors[1].key: duplicate descriptor composite key 'shop.a_b.x', first at spec.descriptors[1].descriptors[0] on line 11",
     ]);
   });
 
