@@ -236,6 +236,21 @@ describe("runCheck() on files that do not go together", () => {
     expect((await check(["a.yaml", "b.yaml"])).code).toBe(0);
   });
 
+  it("finds the youngest resource with which a namespace names more than 64 fleets", async () => {
+    const fleets = (from: number, count: number): string =>
+      `fleets: [${Array.from({ length: count }, (_, index) => `f${from + index}`).join(", ")}]`;
+    write({
+      "a.yaml": manifest("a, creationTimestamp: 2026-01-31T12:00:00Z", `a, ${fleets(0, 1)}`),
+      "b.yaml": manifest("b", `b, ${fleets(1, 40)}`),
+      "c.yaml": manifest("c", `c, ${fleets(30, 35)}`),
+      "d.yaml": manifest("d, namespace: other", `d, ${fleets(65, 64)}`),
+    });
+    expect((await check([""])).stdout.split("\n")[0]).toBe(
+      "a.yaml:4:27: spec.fleets: brings the fleets that namespace default names from 64 to 65, one namespace may name at most 64 that no older resource of another namespace names",
+    );
+    expect(await check(["b.yaml", "c.yaml", "d.yaml"])).toMatchObject({ code: 0 });
+  });
+
   it("lets a resource that is refused own nothing", async () => {
     write({
       "a.yaml": manifest("a", "shop, fleets: [edge]"),

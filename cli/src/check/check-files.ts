@@ -1,5 +1,6 @@
 // Checks files that belong together: each by itself, then the domains, resources and rules that collide. Pure.
 import { ruleFilePath } from "@weir/limits/model/field-path";
+import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
 import { findSetProblems } from "@weir/limits/validate/validate";
 
@@ -64,8 +65,8 @@ export function checkFiles(
 
 /**
  * Resources that collide, as the control plane decides it for a directory: of one name the first
- * resource counts; a domain belongs to the oldest that claims it, then to the first by namespace and
- * name, and a resource that is refused owns nothing.
+ * resource counts; the number of named fleets is bounded; a domain belongs to the oldest that claims
+ * it, then to the first by namespace and name. A resource that is rejected here owns and names nothing.
  */
 export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
   const byName = new Map<string, CheckedResource>();
@@ -78,10 +79,19 @@ export function checkResources(resources: readonly CheckedResource[]): readonly 
       problems.push({ ...resource.nameAt, field: "metadata.name", message, also: first.nameAt });
     }
   }
+  const fleets = new FleetNames();
   const ownership = new Ownership<CheckedResource>();
   for (const resource of [...byName.values()].sort(compareAge)) {
+    const tooMany = fleets.problemOf(resource);
+    if (tooMany !== undefined) {
+      problems.push({ ...resource.fleetsAt, field: "spec.fleets", message: tooMany });
+      continue;
+    }
     const owner = ownership.claim(resource)?.owner;
-    if (owner === undefined) continue;
+    if (owner === undefined) {
+      fleets.add(resource);
+      continue;
+    }
     const place = `${nameOf(owner)} (${placeText(owner.domainAt)})`;
     const message = `domain '${resource.domain}' belongs to ${place}: the oldest resource owns a domain, then the first by namespace and name`;
     problems.push({ ...resource.domainAt, field: "spec.domain", message, also: owner.domainAt });

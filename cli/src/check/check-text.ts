@@ -45,6 +45,7 @@ export interface CheckedResource {
   readonly fleets: readonly string[] | undefined;
   readonly nameAt: FileLocation;
   readonly domainAt: FileLocation;
+  readonly fleetsAt: FileLocation;
   readonly rules: CheckedRules;
 }
 
@@ -129,6 +130,7 @@ function checkedResource(path: string, { resource, locate }: ManifestDocument): 
       fleets,
       nameAt: at(["metadata", "name"]),
       domainAt: at(["spec", "domain"]),
+      fleetsAt: at(["spec", "fleets"]),
       rules: { model, placeOf: (field) => at(["spec", ...field]) },
     },
   ];
