@@ -6,7 +6,7 @@ import { isMap, isScalar, isSeq, Scalar } from "yaml";
 import type { Node, Pair } from "yaml";
 
 /** The two spellings: of custom resources and of rule files. */
-export type Spelling = "manifest" | "rules";
+type Spelling = "manifest" | "rules";
 
 /** Fields of each kind of map; others mean nothing there. */
 const FIELDS = {
@@ -40,11 +40,6 @@ interface Rewrite {
   readonly to: Spelling;
   /** Takes a remark about something at an offset of the text. */
   readonly remark: (offset: number, message: string) => void;
-}
-
-/** How a field is written in a spelling. */
-export function spelled(field: string, spelling: Spelling): string {
-  return spelling === "rules" ? ruleFileName(field) : field;
 }
 
 /** Rewrites the rules of one domain, from the other spelling to `to`. */
@@ -88,6 +83,11 @@ function rewriteMap(node: unknown, kind: keyof typeof FIELDS, model: AnyModel, r
     return;
   node.set("requestsPerUnit", 0);
   rewrite.remark(offsetOf(node, node), "requests_per_unit is missing, which means 0: every request is rejected");
+}
+
+/** How a field is written in a spelling. */
+function spelled(field: string, spelling: Spelling): string {
+  return spelling === "rules" ? ruleFileName(field) : field;
 }
 
 function rewriteItem(item: unknown, kind: keyof typeof FIELDS, model: AnyModel | undefined, rewrite: Rewrite): void {
