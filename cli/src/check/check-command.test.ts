@@ -121,7 +121,7 @@ describe("runCheck() on files", () => {
     expect((await check([""])).stdout).toBe("1 file with 0 resources and 1 rule file: no problems\n");
   });
 
-  it("reads no pipe that stands in a folder, where nobody may ever write into it", async () => {
+  it("reads no pipe in a folder, because it may stay open without content", async () => {
     write({ "a.yaml": manifest("a", "shop") });
     execFileSync("mkfifo", [join(folder, "b.yaml")]);
     expect((await check([""])).stdout).toBe("1 file with 1 resource and 0 rule files: no problems\n");
@@ -135,7 +135,7 @@ describe("runCheck() on files", () => {
     expect((await check([""])).stdout.split("\n")[0]).toBe("b.yaml: cannot read: no such file or directory");
   });
 
-  it("says why it cannot read a file, and goes on", async () => {
+  it("reports why it cannot read a file, and continues", async () => {
     write({
       "good.yaml": rules("one"),
       "empty/readme.md": "",
@@ -324,7 +324,7 @@ describe("runCheck() on files that do not go together", () => {
 });
 
 describe("runCheck() on rule files that may not mean what they say", () => {
-  it("warns of documents behind the first one and of fields that stand twice, which a pod passes over", async () => {
+  it("warns of documents after the first one and of repeated fields, which a pod ignores", async () => {
     write({ "a.yaml": `${rules("one")}domain: two\n---\n# nothing\n---\n${rules("three")}` });
     expect(await check(["a.yaml"])).toEqual({
       code: 0,
@@ -372,7 +372,7 @@ describe("runCheck() on manifests of other kinds", () => {
 
   it.each([
     { what: "a kind that is misspelt", text: manifest("a", "b").replace("RateLimitConfig", "RatelimitConfig") },
-    { what: "a version that there is not", text: manifest("a", "b").replace("v1alpha1", "v1") },
+    { what: "an unknown version", text: manifest("a", "b").replace("v1alpha1", "v1") },
     {
       what: "another group with our kind",
       text: manifest("a", "b").replace("ratelimit.weir.dev/v1alpha1", "weir.dev/v1"),

@@ -1,5 +1,5 @@
-// Manifests that a real API server and readManifests judge differently, with the reasons: a table
-// of server.integration.test.ts.
+// Manifests that only a real API server or only readManifests() rejects, with the reasons: a table
+// of server.system.test.ts.
 import { manifest, rule, ruleAt } from "./server-case.suite.ts";
 import type { ServerCase } from "./server-case.suite.ts";
 

@@ -102,15 +102,12 @@ describe("the API server", () => {
     expect(problems.map(({ field }) => field)).toEqual(refused === undefined ? [] : [refused]);
   });
 
-  it.each(DIFFERENT)(
-    "decides otherwise than readManifests() on $what: $differs",
-    async ({ manifest: text, refusal }) => {
-      expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({
-        refusal,
-        isValid: refusal !== undefined,
-      });
-    },
-  );
+  it.each(DIFFERENT)("disagrees with readManifests() on $what: $differs", async ({ manifest: text, refusal }) => {
+    expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({
+      refusal,
+      isValid: refusal !== undefined,
+    });
+  });
 
   it("stores 0 requests, which are not the same as none", async () => {
     await cluster.apply(
@@ -144,7 +141,7 @@ describe("the API server", () => {
 });
 
 describe("the CRD", () => {
-  it("is established, and nothing in it is not structural", async () => {
+  it("is established, and structural", async () => {
     const { stdout } = await cluster.kubectl(["get", CRD_NAME, "-o", "jsonpath={.status.conditions}"]);
     const conditions = JSON.parse(stdout) as readonly { readonly type: string; readonly status: string }[];
     expect(conditions.map(({ type, status }) => `${type} ${status}`).toSorted()).toEqual([
@@ -234,7 +231,7 @@ describe("kubectl", () => {
     expect(stored.status.conditions.map(({ type }) => type)).toEqual(["Accepted", "Programmed"]);
   });
 
-  it("explains rules as a manual would", async () => {
+  it("explains rules", async () => {
     await eventually(
       "the server to publish the schema",
       async () =>
@@ -254,7 +251,7 @@ describe("kubectl", () => {
     expect(unit).toContain(
       "ENUM: second minute hour day week month year DESCRIPTION: Length of the window in which requests are counted",
     );
-    // Beside other fields kubectl names the first four only.
+    // Among other fields kubectl names the first four values only.
     const units = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit"])).stdout.split(/\s+/).join(" ");
     expect(units).toContain("second, minute, hour, day, week, month (30 days) or year (365 days)");
   });
