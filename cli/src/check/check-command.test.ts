@@ -67,6 +67,11 @@ describe("runCheck() on files", () => {
     });
   });
 
+  it("accepts control characters in rule files, as a rate limit pod does", async () => {
+    write({ "a.yaml": rules('"shop\\0"').replace("user", '"user\\0"') });
+    expect(await check(["a.yaml"])).toMatchObject({ code: 0 });
+  });
+
   it("reads folders below, sorted by name, and only what can be a manifest or rules", async () => {
     write({
       "b/c.yml": rules("one"),
@@ -170,6 +175,18 @@ describe("runCheck() on what is wrong in a file", () => {
     },
     { file: "# nothing\n---\n", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
     { file: manifest("a", "''"), line: "4:16: spec.domain: must not be empty" },
+    {
+      file: manifest("a", '"a\\0"'),
+      line: '4:16: spec.domain: must not contain the control character U+0000, is "a\\u0000"',
+    },
+    {
+      file: manifest("a", '"a\\u0085"'),
+      line: '4:16: spec.domain: must not contain the control character U+0085, is "a\\u0085"',
+    },
+    {
+      file: manifest("a", "a, fleets: null"),
+      line: "4:27: spec.fleets: must not be null: leave the field out, or give it a value",
+    },
     {
       file: "apiVersion: v1\nkind: [\n",
       line: "3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",

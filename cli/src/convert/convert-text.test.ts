@@ -133,11 +133,13 @@ describe("convertText()", () => {
 
   it("rejects rules that a manifest cannot express, at the location of the rule", () => {
     const deep = `${"{key: k, descriptors: [".repeat(6)}{key: k}${"]}".repeat(6)}`;
-    const conversion = convert(`domain: d\ndescriptors:\n  - key: ${"k".repeat(257)}\n  - ${deep}\n`);
+    const long = "k".repeat(257);
+    const conversion = convert(`domain: d\ndescriptors:\n  - key: ${long}\n  - ${deep}\n  - key: "a\\0"\n`);
     expect(conversion.results).toEqual([]);
     expect(reported(conversion).map((line) => line.slice(0, 150))).toEqual([
       `in.yaml:3:10: descriptors[0].key: a manifest cannot express this: must have at most 256 characters, is "${"k".repeat(46)}`,
       "in.yaml:4:142: descriptors[1].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors: a manifest cannot express this: rules".slice(0, 150), // prettier-ignore
+      'in.yaml:5:10: descriptors[2].key: a manifest cannot express this: must not contain the control character U+0000, is "a\\u0000"',
     ]);
   });
 

@@ -14,7 +14,7 @@ import { parseUnit } from "../model/unit.ts";
 const METADATA_DEPTH_MAX = 100;
 
 /** A field of one of the configurations that are checked together. */
-export interface ConfigField {
+interface ConfigField {
   /** Position of the configuration in the list. */
   readonly config: number;
   readonly path: FieldPath;
@@ -28,6 +28,9 @@ export interface ConfigProblem {
   /** Of a duplicate: the rule or domain that is accepted. */
   readonly first?: ConfigField;
 }
+
+/** A problem of one of several configurations. */
+export interface ConfigSetProblem extends ConfigProblem, ConfigField {}
 
 /**
  * Every problem of one configuration; the first is the one that envoyproxy/ratelimit would report.
@@ -44,9 +47,9 @@ export function findProblems(config: RateLimitConfigModel): readonly ConfigProbl
 export function findSetProblems(
   configs: readonly RateLimitConfigModel[],
   options: { readonly mergeDomains: boolean },
-): readonly (ConfigProblem & ConfigField)[] {
+): readonly ConfigSetProblem[] {
   const domains = new Map<string, { readonly at: ConfigField; readonly keys: Map<string, ConfigField> }>();
-  const problems: (ConfigProblem & ConfigField)[] = [];
+  const problems: ConfigSetProblem[] = [];
   for (const [config, { domain, descriptors }] of configs.entries()) {
     const report: Report = (path, message, first) =>
       void problems.push({ config, path, message, ...(first && { first }) });
