@@ -65,8 +65,9 @@ export function checkFiles(
 
 /**
  * Resources that collide, as the control plane decides it for a directory: of one name the first
- * resource counts; the number of named fleets is bounded; a domain belongs to the oldest that claims
- * it, then to the first by namespace and name. A resource that is rejected here owns and names nothing.
+ * resource counts; the number of named fleets is bounded; a domain belongs to the oldest that
+ * claims it, then to the first by namespace and name. A resource that is rejected here owns and
+ * names nothing.
  */
 export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
   const byName = new Map<string, CheckedResource>();

@@ -22,8 +22,8 @@ export class FleetNames {
   readonly #namespaces = new Map<string, string>();
 
   /**
-   * The reason why a resource cannot name its fleets; undefined when it can. Call it in the order of
-   * `compareAge`.
+   * The reason why a resource cannot name its fleets; undefined when it can. Call it in the order
+   * of `compareAge`.
    */
   problemOf(resource: FleetNamer): string | undefined {
     const further = this.#further(resource).length;

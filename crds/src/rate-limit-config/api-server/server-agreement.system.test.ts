@@ -1,5 +1,5 @@
-// Hundreds of random manifests, most with a mistake: a real API server and readManifests() reject the
-// same ones.
+// Hundreds of random manifests, most with a mistake: a real API server and readManifests() reject
+// the same ones.
 import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 

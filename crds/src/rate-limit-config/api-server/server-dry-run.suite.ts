@@ -19,7 +19,10 @@ export async function refusalBy(cluster: KubernetesCluster, agent: Agent, text: 
   });
 }
 
-/** The error when a manifest is to be applied as by `kubectl apply --server-side`; undefined when it would be. */
+/**
+ * The error when a manifest is to be applied as by `kubectl apply --server-side`; undefined when it
+ * would be.
+ */
 export async function applyRefusalBy(
   cluster: KubernetesCluster,
   agent: Agent,

@@ -38,7 +38,7 @@ async function applySpec(spec: string, manager = "one"): Promise<KubectlResult> 
   return await cluster.kubectl(["apply", "--server-side", `--field-manager=${manager}`, "-f", "-"], manifest(spec));
 }
 
-/** Applies rules with these values for one key, as a manager; returns the values that are stored then. */
+/** Applies rules with these values for one key, as a manager; returns the stored values. */
 async function applyValues(manager: string, ...values: readonly string[]): Promise<readonly string[]> {
   const rules = values.map((value) => `{ key: path, value: "${value}" }`).join(", ");
   expect(await applySpec(`{ domain: shop, descriptors: [${rules}] }`, manager)).toMatchObject({ code: 0 });

@@ -1,5 +1,5 @@
-// Tests of the CRD on a real API server: which manifests it accepts and rejects, with which messages,
-// in comparison with readManifests(), and the output of kubectl.
+// Tests of the CRD on a real API server: which manifests it accepts and rejects, with which
+// messages, in comparison with readManifests(), and the output of kubectl.
 import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 

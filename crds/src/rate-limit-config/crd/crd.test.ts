@@ -163,7 +163,7 @@ describe("crdYaml()", () => {
         schema.format === undefined
       );
     });
-    // A CEL rule bounds the second level: a list without maxItems is what makes room for CEL below it.
+    // A CEL rule bounds the second level: see schema.ts.
     expect(unbounded.map(({ path }) => path)).toEqual([".apiVersion", ".kind", ".spec.descriptors[].descriptors"]);
     expect(at(root(), "spec", "descriptors")).toMatchObject({ maxItems: 1024 });
     expect(at(root(), "spec", "descriptors", "[]", "descriptors", "[]", "descriptors")).toMatchObject({ maxItems: 64 });

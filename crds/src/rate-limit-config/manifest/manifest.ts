@@ -155,10 +155,10 @@ function readCandidate({ document, value, place }: Candidate, index: number, isS
     ({ path, message, about, first }) => {
       const whole = [...place.path, ...path];
       const at = document.locate(whole, about === "name" ? "key" : "value");
-      const found = { ...at, field: excerpt(fieldPath(whole)), message: excerpt(message) };
-      if (first === undefined) return found;
+      const problem = { ...at, field: excerpt(fieldPath(whole)), message: excerpt(message) };
+      if (first === undefined) return problem;
       const also = locate(first);
-      return { ...found, message: `${found.message} on line ${also.line}`, also };
+      return { ...problem, message: `${problem.message} on line ${also.line}`, also };
     },
   );
   return {

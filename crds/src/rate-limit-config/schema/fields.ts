@@ -12,7 +12,7 @@ export function text(charactersMax: number): z.ZodString {
 }
 
 /**
- * A text without control characters, which no proxy sends and no terminal shows. RE2, JavaScript and Python read the
+ * A text without control characters, which no terminal shows. RE2, JavaScript and Python read the
  * pattern alike.
  */
 export function printableText(charactersMax: number): z.ZodString {
@@ -29,8 +29,8 @@ export function flag(description: string): z.ZodOptional<z.ZodBoolean> {
 }
 
 /**
- * A list that may be absent. `keys` are the fields by which the API server distinguishes its elements;
- * without any it replaces the list as a whole.
+ * A list that may be absent. `keys` are the fields by which the API server distinguishes its
+ * elements; without any it replaces the list as a whole.
  */
 export function list<Element extends z.ZodType>(
   element: Element,

@@ -14,8 +14,9 @@ const REPLACES_MAX = 32;
 const REQUESTS_MAX = 4_294_967_295;
 
 /**
- * CEL rules about the limit of a rule. They are in the schema of the rule, because the API server's budget depends on
- * how many of the objects fit into one request, and empty limits are the smallest objects.
+ * CEL rules about the limit of a rule. They are in the schema of the rule, because the API server's
+ * budget depends on how many of the objects fit into one request, and empty limits are the smallest
+ * objects.
  */
 export const LIMIT_VALIDATIONS = [
   {

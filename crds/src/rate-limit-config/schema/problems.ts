@@ -43,7 +43,7 @@ export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
 
 /**
  * A copy of a value without the fields that its schema does not know, and without fields that are
- * null. Both are reported, but for the nulls that `kubectl apply --server-side` takes as well: those
+ * null. Both are reported, but for the nulls that `kubectl apply --server-side` accepts: those
  * outside of `spec`, and of fields with a default. `ends` has the messages for fields that are
  * unknown only because the schema ends.
  */

@@ -237,8 +237,8 @@ function descriptorSchema(level: number): z.ZodType<DescriptorSpec> {
     description:
       "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
   });
-  // Below a list without maxItems the budget for CEL follows from the size of a request, not from the product of all
-  // lists, which no rule fits into: a rule of the first level bounds this list.
+  // Below a list without maxItems the budget for CEL follows from the size of a request, not from the
+  // product of all lists, which no rule fits into: a rule of the first level bounds this list.
   return z
     .object({ ...fields, descriptors: isTop ? descriptors.meta({ maxItems: undefined }) : descriptors })
     .meta(meta);
