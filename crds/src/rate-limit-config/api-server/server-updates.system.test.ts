@@ -122,6 +122,18 @@ describe("a resource that was stored under the CRD with atomic lists", () => {
     expect((await cluster.kubectl(["patch", "rlc", "x", "--type=merge", "-p", other])).stderr).toContain("Duplicate");
   });
 
+  it("loses its duplicate rules when a manifest without them is applied", async () => {
+    await storeBefore("{ domain: shop, descriptors: [{ key: a }, { key: b }, { key: a, quotaMode: true }] }");
+    expect(await applySpec("{ domain: shop, descriptors: [{ key: a, shadowMode: true }, { key: b }] }")).toMatchObject({
+      code: 0,
+    });
+    const { stdout } = await cluster.kubectl(["get", "rlc", "x", "-o", "jsonpath={.spec.descriptors}"]);
+    expect(JSON.parse(stdout)).toEqual([
+      { key: "a", value: "", shadowMode: true },
+      { key: "b", value: "" },
+    ]);
+  });
+
   it("keeps removed rules unless the manifest was applied once before", async () => {
     const before = '{ domain: shop, descriptors: [{ key: path, value: "a*" }, { key: path, value: "b*" }] }';
     const after = '{ domain: shop, descriptors: [{ key: path, value: "a*" }] }';

@@ -293,6 +293,7 @@ describe("parseRateLimitConfigResource() with unknownFields: ignore", () => {
   });
 
   it("still refuses what is wrong", () => {
+    expect(parseRateLimitConfigResource(withSpec({ domain: "a\u0000" }), { unknownFields: "ignore" }).ok).toBe(false);
     expect(parseRateLimitConfigResource(withSpec({ domain: "" }), { unknownFields: "ignore" }).ok).toBe(false);
   });
 });

@@ -74,13 +74,15 @@ type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
 const plainFields = {
   key: printableText(KEY_LENGTH_MAX)
     .min(1)
-    .describe("Key that the entry of a request's descriptor must have. Each * matches any text. Letter case counts."),
+    .describe(
+      "Key that the entry of a request's descriptor must have. Each * matches any text. Letter case counts; no control characters.",
+    ),
   value: printableText(VALUE_LENGTH_MAX)
     .optional()
     .meta({
       default: "",
       description:
-        "Value that the entry must have; absent or empty means any. Each * matches any text, the empty text included. Of the rules of one " +
+        "Value that the entry must have; absent or empty means any. Each * matches any text, the empty text included; no control characters. Of the rules of one " +
         "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
     }),
   shadowMode: flag(
@@ -143,7 +145,7 @@ export const specSchema = z
           },
         ],
         description:
-          "Domain of the rules: what the proxy names in its requests. It cannot be changed. One resource owns it in each fleet, the oldest that " +
+          "Domain of the rules: what the proxy names in its requests, without control characters. It cannot be changed. One resource owns it in each fleet, the oldest that " +
           "claims it; others are refused with the reason DomainConflict until the owner is gone.",
       }),
     fleets: z
@@ -237,8 +239,8 @@ function descriptorSchema(level: number): z.ZodType<DescriptorSpec> {
     description:
       "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
   });
-  // Below a list without maxItems the budget for CEL follows from the size of a request, not from the
-  // product of all lists, which no rule fits into: a rule of the first level bounds this list.
+  // Below a list without maxItems the budget for CEL follows from the size of a request, not from
+  // the product of all lists, which no rule fits into: a rule of the first level bounds this list.
   return z
     .object({ ...fields, descriptors: isTop ? descriptors.meta({ maxItems: undefined }) : descriptors })
     .meta(meta);

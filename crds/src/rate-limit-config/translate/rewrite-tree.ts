@@ -57,7 +57,7 @@ function rewriteMap(node: unknown, kind: keyof typeof FIELDS, model: AnyModel, r
     const name = isScalar(pair.key) ? String(pair.key.value) : "";
     const field = fields.get(name);
     if (field === undefined) rewrite.remark(offsetOf(pair.key, node), `${name} means nothing here and is left out`);
-    // Of equal keys the last counts. Null means absent, and so does the empty value that API servers add.
+    // Of equal keys the last counts. Null and the empty value that API servers add mean absent.
     else if (isNull(pair.value) || (field === "value" && isScalar(pair.value) && pair.value.value === ""))
       kept.delete(field);
     else kept.set(field, pair);
