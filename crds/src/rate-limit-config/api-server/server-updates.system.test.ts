@@ -73,6 +73,12 @@ describe("server-side apply by several managers", () => {
     expect(await applyValues("one", "b*")).toEqual(["y*", "b*", "x*"]);
   });
 
+  it("removes the rules that kubectl applied on the client's side before", async () => {
+    const before = manifest('{ domain: shop, descriptors: [{ key: path, value: "a*" }, { key: path, value: "b*" }] }');
+    expect(await cluster.kubectl(["apply", "-f", "-"], before)).toMatchObject({ code: 0 });
+    expect(await applyValues("one", "b*", "c*")).toEqual(["b*", "c*"]);
+  });
+
   it("rejects another limit for a rule of another manager", async () => {
     const spec = (requests: number): string =>
       `{ domain: shop, descriptors: [{ key: path, rateLimit: { unit: day, requestsPerUnit: ${requests} } }] }`;
