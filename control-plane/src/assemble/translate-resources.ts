@@ -1,12 +1,13 @@
 // Translates resources to the desired configuration: validation, one owner for each domain, messages.
 // Pure: the same resources in any order give the same result; its cache only saves time.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
-import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import type { ManifestProblem } from "@weir/crds/rate-limit-config/schema/problems";
+import { modelOfResource, ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
 import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { messageOfModel } from "@weir/limits/model/message";
-import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
-import { type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { RefusalReason } from "../errors.ts";
@@ -15,17 +16,8 @@ import { formatPlace, resourceKey } from "../source/source.ts";
 import { canonicalModel } from "./canonical.ts";
 import type { AcceptedResource, DesiredConfiguration, Refusal } from "./desired-configuration.ts";
 
-/**
- * Most fleets that all resources together may name: each has a snapshot and a version of its own,
- * as large as everything that is for all fleets.
- */
-const FLEETS_MAX = 256;
-
-/** Most of these that the resources of one namespace may be the first to name. */
-const NAMESPACE_FLEETS_MAX = 64;
-
 /** The result for one resource by itself: its problems, or what is served if it owns its domain. */
-type Translation = { readonly problems: readonly ConfigProblem[] } | { readonly candidate: AcceptedResource };
+type Translation = { readonly problems: readonly ManifestProblem[] } | { readonly candidate: AcceptedResource };
 
 /**
  * Translations of the resources that the source still has. A source returns the same object as long
@@ -76,16 +68,15 @@ function findUnique(resources: readonly SourceResource[], refuse: Refuse): reado
  */
 function findOwners(resources: readonly SourceResource[], refuse: Refuse): readonly AcceptedResource[] {
   const ownership = new Ownership<AcceptedResource>();
-  const fleets = new Map<string, string>();
+  const fleets = new FleetNames();
   return resources.flatMap((resource) => {
     const translation = translate(resource);
     if ("problems" in translation) {
-      for (const { path, message } of translation.problems) refuse(resource, ["spec", ...path], "InvalidSpec", message);
+      for (const { path, message } of translation.problems) refuse(resource, path, "InvalidSpec", message);
       return [];
     }
     const { candidate } = translation;
-    const named = (candidate.fleets ?? []).filter((fleet) => !fleets.has(fleet));
-    const tooMany = tooManyFleets(candidate, named.length, fleets);
+    const tooMany = fleets.problemOf(candidate);
     if (tooMany !== undefined) {
       refuse(resource, ["spec", "fleets"], "TooManyFleets", tooMany);
       return [];
@@ -98,25 +89,9 @@ function findOwners(resources: readonly SourceResource[], refuse: Refuse): reado
       refuse(resource, ["spec", "domain"], "DomainConflict", message);
       return [];
     }
-    for (const fleet of named) fleets.set(fleet, candidate.namespace);
+    fleets.add(candidate);
     return [candidate];
   });
-}
-
-/** Why a resource cannot name so many further fleets; `fleets` gives the namespace that named each first. */
-function tooManyFleets(
-  { namespace }: AcceptedResource,
-  further: number,
-  fleets: ReadonlyMap<string, string>,
-): string | undefined {
-  if (further === 0) return undefined;
-  const total = fleets.size + further;
-  if (total > FLEETS_MAX)
-    return `brings the named fleets from ${fleets.size} to ${total}, all resources together may name at most ${FLEETS_MAX}`;
-  const own = fleets.values().reduce((count, first) => (first === namespace ? count + 1 : count), 0);
-  return own + further > NAMESPACE_FLEETS_MAX
-    ? `brings the fleets that namespace ${namespace} names from ${own} to ${own + further}, one namespace may name at most ${NAMESPACE_FLEETS_MAX} that no older resource of another namespace names`
-    : undefined;
 }
 
 function translate(resource: SourceResource): Translation {
@@ -126,16 +101,14 @@ function translate(resource: SourceResource): Translation {
 }
 
 function translateAnew(resource: SourceResource): Translation {
-  const model = modelOfResource(resource.resource);
-  const problems = findProblems(model);
+  const problems = ruleProblems(resource.resource);
   if (problems.length > 0) return { problems };
   const { namespace, name, createdMs, place, isLastGood, uid, lastGood } = resource;
   const key = resourceKey(resource);
   const { domain, fleets } = resource.resource.spec;
-  const messageOf = (form: RateLimitConfigModel): RateLimitConfig =>
-    messageOfModel({ ...canonicalModel(form), name: key });
-  const lastGoodModel = lastGood === undefined ? undefined : modelOfResource(lastGood);
-  const isUsable = lastGoodModel?.domain === domain && findProblems(lastGoodModel).length === 0;
+  const messageOf = (form: RateLimitConfigResource): RateLimitConfig =>
+    messageOfModel({ ...canonicalModel(modelOfResource(form)), name: key });
+  const isUsable = lastGood?.spec.domain === domain && ruleProblems(lastGood).length === 0;
   const candidate: AcceptedResource = {
     namespace,
     name,
@@ -146,8 +119,8 @@ function translateAnew(resource: SourceResource): Translation {
     fleets: fleets?.toSorted(compareCodeUnits),
     place,
     isLastGood,
-    message: messageOf(model),
-    lastGood: isUsable ? messageOf(lastGoodModel) : undefined,
+    message: messageOf(resource.resource),
+    lastGood: isUsable ? messageOf(lastGood) : undefined,
   };
   return { candidate };
 }
