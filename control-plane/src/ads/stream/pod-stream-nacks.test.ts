@@ -382,6 +382,28 @@ describe("PodStream of a pod that NACKs much of one namespace", () => {
     fresh.close();
   });
 
+  it("tries only what a pod that lists names has listed", () => {
+    const names = ALL.map(({ name }) => `default/${name}`);
+    const unlisted: ManifestText = { name: "a-unlisted", domain: "unlisted" };
+    const before = new FakePublisher(snapshotOf(...all(1), unlisted));
+    const listing = new FakeAdsStream(before, { clock: Date.now });
+    listing.request({ names });
+    listing.accept(names);
+    before.publish(snapshotOf(...all(2), unlisted));
+    for (let index = 0; index < 8; index += 1) listing.reject(`default/r${index}: no`, "", names);
+    const kept = "r0=1 r1=1 r2=1 r3=1 r4=1 r5=1 r6=1 r7=1";
+    expect([listing.responses.length, rulesSent(listing).at(-1)]).toEqual([
+      9,
+      `${kept.replace("r7=1", "r7=2")} r8=2 r9=2`,
+    ]);
+    vi.advanceTimersByTime(1000);
+    expect([listing.responses.length, rulesSent(listing).at(-1)]).toEqual([10, `${kept} r8=2 r9=1`]);
+    listing.accept(names);
+    vi.advanceTimersByTime(1000);
+    expect([listing.responses.length, rulesSent(listing).at(-1)]).toEqual([11, `${kept} r8=2 r9=2`]);
+    listing.close();
+  });
+
   it("tries nothing more on a stream that has ended", () => {
     for (let index = 0; index < 8; index += 1) pod.reject(`default/r${index}: no`);
     pod.accept();
