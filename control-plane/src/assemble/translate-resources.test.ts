@@ -223,7 +223,7 @@ describe("translateResources()", () => {
           reason: "InvalidSpec",
           resource: "default/a",
           field: "spec.descriptors[1].key",
-          message: "duplicate descriptor composite key 'alpha.user'",
+          message: "duplicate descriptor composite key 'alpha.user', first at spec.descriptors[0]",
         },
       ],
     });
