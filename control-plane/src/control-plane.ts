@@ -161,7 +161,6 @@ export class ControlPlane {
         publisher: this.#publisher,
         pods: this.#pods,
         clock: this.#deps.clock,
-        counters: this.#metrics.counters,
         refused: (reason) => this.#metrics.refused(reason),
         services: this.#grpcServices(),
       },

@@ -28,7 +28,7 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { AGGREGATED, type GrpcService, SINGLE_TYPE } from "./services.ts";
 import { chunkedWriter } from "./stream/chunked-writer.ts";
 import { identityOf } from "./stream/node-identity.ts";
-import { type AdsCounters, isRateLimitConfig, PodStream, type StreamKind } from "./stream/pod-stream.ts";
+import { isRateLimitConfig, PodStream, type StreamKind } from "./stream/pod-stream.ts";
 import { SendSemaphore } from "./stream/send-semaphore.ts";
 
 /** Shortest time between two warnings of the same kind, in milliseconds: clients cause them. */
@@ -66,7 +66,6 @@ export interface AdsServerDeps {
   readonly pods: PodRegistry;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly counters: AdsCounters;
   /** Called for each refused client, with the reason. */
   readonly refused?: (reason: AdsRefusal) => void;
   /** Further services, under the same rules of access. */
@@ -202,11 +201,11 @@ export class AdsServer implements Part {
       refuse(call, refusal);
       return;
     }
-    const { publisher, pods, clock, counters, log } = this.#deps;
+    const { publisher, pods, clock, log } = this.#deps;
     const channel = { peer: call.getPeer(), send: chunkedWriter(call) };
     const { identifier, snapshotMaxBytes } = this.#options;
     const stream = new PodStream(
-      { channel, publisher, pods, clock, semaphore: this.#semaphore, counters, log },
+      { channel, publisher, pods, clock, semaphore: this.#semaphore, log },
       { identifier, kind, snapshotMaxBytes },
     );
     this.#open.set(call, stream);

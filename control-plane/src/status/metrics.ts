@@ -3,7 +3,6 @@
 import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 
 import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
-import type { AdsCounters } from "../ads/stream/pod-stream.ts";
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
@@ -19,7 +18,6 @@ const MISNAMED = [
 
 /** The metrics of one process. */
 export interface Metrics {
-  readonly counters: AdsCounters;
   /** A client was refused. */
   refused(reason: AdsRefusal): void;
   /** The content type and text of a scrape. */
@@ -53,7 +51,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
-  const counters = observePushes(registers, deps);
+  observePushes(registers, deps);
   const setGauges = createGauges(registers);
   const refusals = new Counter({
     name: "weir_ads_refusals_total",
@@ -64,7 +62,6 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   for (const reason of ADS_REFUSALS) refusals.inc({ reason }, 0);
   if (deps.sourceCounts !== undefined) countSource(registers, deps.sourceCounts);
   return {
-    counters,
     refused: (reason) => refusals.inc({ reason }),
     scrape: async () => {
       setGauges(deps.report(), { streams: deps.streams(), watchers: deps.watchers() });
