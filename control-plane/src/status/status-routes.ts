@@ -5,7 +5,7 @@ import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/ad
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-import { type ConcurrencyLimit, deliveryOfResponse, RETRY_AFTER } from "../report/concurrency-limit.ts";
+import { type ConcurrencyLimit, RETRY_AFTER } from "../report/concurrency-limit.ts";
 import { ReportError } from "../report/report-error.ts";
 import type { RolloutFilter, RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { Publication } from "../snapshot/publication.ts";
@@ -25,7 +25,7 @@ export interface StatusRouteDeps {
   readonly report: (filter?: RolloutFilter) => RolloutReport;
   readonly readiness: () => Readiness;
   /** Limits concurrent answers with a whole report. */
-  readonly limit: Pick<ConcurrencyLimit, "admit">;
+  readonly limit: Pick<ConcurrencyLimit, "admitResponse">;
   readonly metrics: Metrics;
 }
 
@@ -89,7 +89,7 @@ function queryOf({ url = "" }: Pick<IncomingMessage, "url">): URLSearchParams {
 /** Whether one more answer is allowed; if not, answers 503. */
 function isAdmitted(response: ServerResponse, limit: StatusRouteDeps["limit"]): boolean {
   try {
-    limit.admit(deliveryOfResponse(response));
+    limit.admitResponse(response);
     return true;
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;
