@@ -1,9 +1,8 @@
 // Renders the rollout report as an HTML page without scripts, which refreshes itself.
 import type {
   FleetReport,
-  PlaceReport,
   PodReportEntry,
-  SyncStatusCounts,
+  PodCounts,
   RefusalReport,
   ResourceReport,
   ResourceStatus,
@@ -11,6 +10,7 @@ import type {
   RolloutReport,
   VersionReport,
 } from "../report/rollout/rollout-report.ts";
+import type { Place } from "../source/source.ts";
 import { type Markup, markup, NOTHING, trusted } from "./markup.ts";
 import { badge, table, type Tone } from "./page-parts.ts";
 import { STATUS_STYLE } from "./status-style.ts";
@@ -176,7 +176,7 @@ function renderHold(heldBack: FleetReport["heldBack"]): Markup {
   }
 }
 
-function renderPodStates({ pods, podStates }: { readonly pods: number; readonly podStates: SyncStatusCounts }): Markup {
+function renderPodStates({ pods, podStates }: PodCounts): Markup {
   if (pods === 0) return markup`none connected`;
   const rejected = podStates.rejected === 0 ? NOTHING : badge(`${podStates.rejected} rejected`, "bad");
   return markup`${badge(`${podStates.current} of ${pods} current`, podStates.current === pods ? "good" : "warning")} ${rejected}`;
@@ -269,6 +269,6 @@ function renderTime(time: string): Markup {
   return markup`<time datetime="${time}">${time.replace("T", " ").replace(/\.\d+Z$/, " UTC")}</time>`;
 }
 
-function formatPlace({ file, line, column }: PlaceReport): string {
+function formatPlace({ file, line, column }: Place): string {
   return [file, ...(line === 0 ? [] : [line]), ...(line === 0 || column === 0 ? [] : [column])].join(":");
 }

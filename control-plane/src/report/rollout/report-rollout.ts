@@ -8,14 +8,7 @@ import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
 import { type FleetMembers, reportResources, tooLargeRefusals } from "./report-resources.ts";
-import type {
-  FleetReport,
-  PodReportEntry,
-  RefusalReport,
-  RolloutFilter,
-  RolloutReport,
-  VersionReport,
-} from "./rollout-report.ts";
+import type { FleetReport, PodReportEntry, RefusalReport, RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
 /** The input of a report. */
 export interface RolloutFacts {
@@ -47,7 +40,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
     source: {
       location: facts.source.location,
       error: publisher.sourceError ?? problem ?? null,
-      syncedAt: syncedMs === undefined ? null : formatTime(syncedMs),
+      syncedAt: formatTime(syncedMs),
     },
     fleets: fleets.map((members) => reportFleet(members, publisher)),
     resources,
@@ -85,7 +78,7 @@ function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): 
     version: snapshot?.version ?? null,
     resources: snapshot?.forms.length ?? 0,
     bytes: snapshot?.sizeBytes ?? 0,
-    publishedAt: publishedMs === undefined ? null : formatTime(publishedMs),
+    publishedAt: formatTime(publishedMs),
     heldBack: hold !== undefined ? "empty" : isWaiting === true ? "too-large" : null,
     pods: pods.length,
     podStates,
@@ -101,16 +94,7 @@ function reportRefusals(
   const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
   return refusals
     .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))
-    .map(({ place: { file, line, column }, resource, reason, field, message, keepsLastGood }) => ({
-      reason,
-      resource: resource ?? null,
-      file,
-      line,
-      column,
-      field,
-      message,
-      keepsLastGood,
-    }));
+    .map(({ place, resource, ...refusal }) => ({ resource: resource ?? null, ...place, ...refusal }));
 }
 
 function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
@@ -123,16 +107,20 @@ function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
     peer,
     connectedAt: formatTime(connectedMs),
     state: syncStatusOf(pod, version),
-    sent: sent === undefined ? null : reportVersion(sent),
-    accepted: accepted === undefined ? null : reportVersion(accepted),
-    rejected: rejected === undefined ? null : { ...reportVersion(rejected), message: rejected.message },
+    sent: reportEvent(sent),
+    accepted: reportEvent(accepted),
+    rejected: reportEvent(rejected),
   };
 }
 
-function reportVersion({ version, atMs }: VersionEvent): VersionReport {
-  return { version, at: formatTime(atMs) };
+function reportEvent<Event extends VersionEvent>(event: Event | undefined) {
+  if (event === undefined) return null;
+  const { atMs, ...more } = event;
+  return { ...more, at: formatTime(atMs) };
 }
 
-function formatTime(ms: number): string {
-  return new Date(ms).toISOString();
+function formatTime(ms: number): string;
+function formatTime(ms: number | undefined): string | null;
+function formatTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
 }
