@@ -2,7 +2,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 
 import type { PodChange, PodRegistry } from "../pods/pod-registry.ts";
-import { OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
+import { entryFor, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 
 /** Bounds of the buckets, in seconds: around the second within which a change should arrive. */
@@ -63,7 +63,7 @@ function waitOf(
 ): number | undefined {
   if (sent?.version !== publicationFor(publication, fleet)?.snapshot?.version) return undefined;
   if (before?.sent?.version === sent?.version) return undefined; // The pod asked for it again.
-  const changed = changedMs.get(publication.has(fleet) ? fleet : OTHER_FLEETS);
+  const changed = changedMs.get(entryFor(publication, fleet));
   return changed === undefined || sent === undefined || changed <= connectedMs
     ? undefined
     : secondsBetween(changed, sent.atMs);

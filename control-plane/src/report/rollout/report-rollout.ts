@@ -3,7 +3,7 @@ import type { Refusal } from "../../assemble/desired-configuration.ts";
 import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
-import { OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
+import { entryFor, OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
@@ -51,7 +51,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
 
 /** The pods of each fleet: first the one for all others, then the named ones, sorted. */
 function membersOf({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetMembers[] {
-  const byFleet = Map.groupBy(pods, ({ fleet }) => (publication.has(fleet) ? fleet : OTHER_FLEETS));
+  const byFleet = Map.groupBy(pods, ({ fleet }) => entryFor(publication, fleet));
   return [...publication.keys()].toSorted(compareCodeUnits).map((fleet) => ({ fleet, pods: byFleet.get(fleet) ?? [] }));
 }
 
