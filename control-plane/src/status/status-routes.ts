@@ -73,10 +73,7 @@ export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): bo
 /** The filter of the query; an empty value, such as an empty field of a form, filters nothing. */
 export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
   const query = queryOf(request);
-  const given = (name: string): string | undefined => {
-    const value = query.get(name);
-    return value === null || value === "" ? undefined : value;
-  };
+  const given = (name: string): string | undefined => query.get(name) || undefined;
   return { fleet: given("fleet"), namespace: given("namespace"), name: given("name") };
 }
 
