@@ -30,7 +30,8 @@ import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
-import { createMetrics, type Metrics, type SourceCounts } from "./status/metrics.ts";
+import type { SourceCounts } from "./status/gauges.ts";
+import { createMetrics, type Metrics } from "./status/metrics.ts";
 import { statusRoutes } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */

@@ -15,7 +15,8 @@ import {
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { createMetrics, type Metrics, type SourceCounts } from "./metrics.ts";
+import type { SourceCounts } from "./gauges.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
 
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const VERSION = snapshotIn(ONE).version;
