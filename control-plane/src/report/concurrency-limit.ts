@@ -12,6 +12,7 @@ export const RETRY_AFTER = { name: "Retry-After", value: "1" } as const;
 
 /** The stream of an answer: it closes when the client has all of it, or is gone. */
 export interface AnswerStream {
+  /** Calls back when it closes. */
   once(event: "close", closed: () => void): unknown;
 }
 

@@ -21,7 +21,7 @@ const CODES = {
  * The text for a client, and the code, which gRPC and Connect share; errors other than a ReportError
  * are logged and INTERNAL.
  */
-export function refusalOf(error: unknown, log: Log): { readonly code: number; readonly message: string } {
+export function refusalOf(error: unknown, log: Log): { readonly code: status; readonly message: string } {
   if (error instanceof ReportError) return { code: CODES[error.code], message: error.message };
   log.error("Cannot report the rollout", { error });
   return { code: status.INTERNAL, message: "internal error" };

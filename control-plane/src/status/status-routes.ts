@@ -7,6 +7,7 @@ import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 import { type ConcurrencyLimit, RETRY_AFTER } from "../report/concurrency-limit.ts";
 import { ReportError } from "../report/report-error.ts";
+import { filterOf } from "../report/rollout/rollout-message.ts";
 import type { RolloutFilter, RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { Publication } from "../snapshot/publication.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
@@ -73,8 +74,7 @@ export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): bo
 /** The filter of the query; an empty value, such as an empty field of a form, filters nothing. */
 export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
   const query = queryOf(request);
-  const given = (name: string): string | undefined => query.get(name) || undefined;
-  return { fleet: given("fleet"), namespace: given("namespace"), name: given("name") };
+  return filterOf({ fleet: query.get("fleet"), namespace: query.get("namespace"), name: query.get("name") });
 }
 
 /** The query of any request target, even an invalid URL. */

@@ -27,8 +27,9 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   const { replica, instance, nowMs, notReady, publisher } = facts;
   const { syncedMs, problem } = facts.source.condition();
   const { publication } = publisher;
-  const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
-  const fleets = membersOf(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
+  const pods = facts.pods.filter(({ fleet }) => isOfFleet(fleet, publisher, filter));
+  const shown = filter.fleet === undefined ? undefined : entryFor(publication, filter.fleet);
+  const fleets = membersOf(publisher, pods).filter(({ fleet }) => shown === undefined || fleet === shown);
   const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
   const resources = reportResources(publisher, refusals, fleets, filter);
   return {
@@ -59,12 +60,6 @@ function membersOf({ publication }: PublisherState, pods: readonly PodState[]): 
 function isOfFleet(fleet: string, { publication }: PublisherState, filter: RolloutFilter): boolean {
   if (filter.fleet === undefined || filter.fleet === fleet) return true;
   return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
-}
-
-/** Whether pods of the filter's fleet get the entry: its own, else the one for all others. */
-function isShown(entry: string, { publication }: PublisherState, { fleet }: RolloutFilter): boolean {
-  if (fleet === undefined || fleet === fleetName(entry)) return true;
-  return entry === OTHER_FLEETS && !publication.has(fleet);
 }
 
 function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): FleetReport {

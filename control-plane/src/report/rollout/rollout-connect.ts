@@ -16,6 +16,8 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { codeFromString } from "@connectrpc/connect/protocol-connect";
+import { status } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
@@ -109,11 +111,12 @@ function addRollout(router: ConnectRouter, { feed, limit, log }: RolloutApiDeps)
   });
 }
 
-/** The error for a client of Connect or gRPC-web. */
+/** The error for a client of Connect or gRPC-web, whose codes have the names of those of gRPC. */
 function connectErrorOf(error: unknown, log: Log): ConnectError {
   const { code, message } = refusalOf(error, log);
   const isBusy = error instanceof ReportError && error.code === "ANSWERS_EXCEEDED";
-  return new ConnectError(message, code, isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined);
+  const headers = isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined;
+  return new ConnectError(message, codeFromString(status[code].toLowerCase()), headers);
 }
 
 function respondError(response: ServerResponse, status: number, code: string, message: string): void {

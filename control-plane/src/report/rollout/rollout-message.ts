@@ -9,7 +9,6 @@ import {
   type ResourceSchema,
   ResourceState,
   type Rollout,
-  type RolloutFilter as FilterMessage,
   RolloutSchema,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
@@ -65,9 +64,10 @@ export function rolloutMessage(report: RolloutReport): Rollout {
 }
 
 /** The filter of a request; empty fields filter nothing. */
-export function filterOf(message: FilterMessage | undefined): RolloutFilter {
-  const { fleet, namespace, name } = message ?? {};
-  return { fleet: fleet || undefined, namespace: namespace || undefined, name: name || undefined };
+export function filterOf(asked: Partial<Record<keyof RolloutFilter, string | null>> | undefined): RolloutFilter {
+  const given = (text: string | null | undefined): string | undefined =>
+    text === "" ? undefined : (text ?? undefined);
+  return { fleet: given(asked?.fleet), namespace: given(asked?.namespace), name: given(asked?.name) };
 }
 
 function fleetMessage(report: FleetReport): MessageInitShape<typeof FleetSchema> {
