@@ -1,12 +1,16 @@
 // A fleet of pods of an old image: they keep the newest rules that they can load when the control plane
 // restarts.
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
 import type { Pod } from "../parts/pod.ts";
+import { readRollout } from "../parts/replica.ts";
+
+/** Resources of one tenant: more than the NACKs after which its resources come one by one. */
+const BULK = 12;
 
 describe("a fleet of pods of an old image", () => {
   const folder = makeTemporaryFolder();
@@ -22,7 +26,7 @@ describe("a fleet of pods of an old image", () => {
     );
     relay = await startOldImageRelay(flow.adsPort, flow.certificates);
     old = await startOld("edge/one");
-    flow.writeManifest("search.yaml", limit("search", 2, "week")); // What the old image cannot load.
+    flow.writeManifest("search.yaml", limit("search", 2, { unit: "week" })); // What the old image cannot load.
     await eventually("the NACK", async () =>
       expect((await flow.status()).troubles).toMatchObject([{ keepsOld: true }]),
     );
@@ -34,9 +38,32 @@ describe("a fleet of pods of an old image", () => {
     folder.remove();
   });
 
+  it("receives the edits of others, and what it can load of a tenant that adds a dozen resources that it cannot", async () => {
+    const bulk = Array.from({ length: BULK }, (_, index) => `bulk-${index}`);
+    for (const name of bulk) flow.writeManifest(`${name}.yaml`, limit(name, 1, { unit: "week", namespace: "greedy" }));
+    flow.writeManifest("known.yaml", limit("known", 1, { namespace: "greedy" }));
+    await eventually("the first NACKs", async () => {
+      const { resources } = await readRollout(flow.controlPlaneUrl());
+      expect(resources.filter(({ reason }) => reason === "RejectedByDataPlane").length).toBeGreaterThan(1);
+    });
+    await editMail();
+    // One more resource of that tenant each second.
+    await expectLimits(old, { known: 1, search: 1 });
+    await eventually("the report of all", async () => {
+      const { troubles } = await flow.status();
+      expect(troubles.filter(({ keepsOld }) => !keepsOld).map(({ file }) => basename(file, ".yaml"))).toEqual(
+        bulk.toSorted(),
+      );
+    });
+    for (const name of [...bulk, "known"]) flow.removeManifest(`${name}.yaml`);
+    await eventually("the end of the limit", async () =>
+      expect(await old.limitOf("known", { user: "probe" })).toBeUndefined(),
+    );
+  });
+
   it("keeps every limit when the control plane is killed and starts again", async () => {
     await restart(() => flow.killControlPlane());
-    await expectLimits(old, { mail: 2, search: 1 });
+    await expectLimits(old, { mail: edits, search: 1 });
   });
 
   let edits = 1;
@@ -45,10 +72,14 @@ describe("a fleet of pods of an old image", () => {
     const questions = [old.keepAsking("mail"), old.keepAsking("search")];
     await stop();
     await flow.startControlPlane();
+    await editMail();
+    expect(await Promise.all(questions.map((each) => each.end()))).toEqual([`${edits - 1} → ${edits}`, "1"]);
+  }
+
+  async function editMail(): Promise<void> {
     edits += 1;
     flow.writeManifest("mail.yaml", limit("mail", edits));
-    await eventually("the edit", async () => expect(await old.limitOf("mail", { user: "probe" })).toBe(edits));
-    expect(await Promise.all(questions.map((each) => each.end()))).toEqual([`${edits - 1} → ${edits}`, "1"]);
+    await expectLimits(old, { mail: edits });
   }
 
   function startOld(nodeId: string): Promise<Pod> {
@@ -66,6 +97,10 @@ describe("a fleet of pods of an old image", () => {
   }
 });
 
-function limit(domain: string, requestsPerUnit: number, unit = "day"): string {
-  return manifestOf(domain, domain, [{ key: "user", rateLimit: { unit, requestsPerUnit } }]);
+function limit(
+  domain: string,
+  requestsPerUnit: number,
+  { unit = "day", namespace = "default" }: { readonly unit?: string; readonly namespace?: string } = {},
+): string {
+  return manifestOf(domain, domain, [{ key: "user", rateLimit: { unit, requestsPerUnit } }], { namespace });
 }
