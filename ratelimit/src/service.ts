@@ -19,7 +19,7 @@ import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
 import { TlsFileSets } from "./startup/tls-file-sets.ts";
 import { createTrafficGate } from "./startup/traffic-gate.ts";
 import { createLoadStatistics, createServiceStatistics } from "./statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
+import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
 import { GrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
 import { JsonTransport } from "./transport/json/json-transport.ts";
@@ -49,7 +49,7 @@ export async function createService(
   const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
   const tls = new TlsFileSets({ log });
 
-  const store = createStatisticsStore(settings.statistics);
+  const store = new StatisticsStore(settings.statistics);
   const statistics = createServiceStatistics(store);
   const health = createHealth(server.health);
   const rules = new ActiveRules({ store, statistics, health }, settings.config);

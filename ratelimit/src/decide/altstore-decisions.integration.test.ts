@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { AltstoreCounter } from "../counters/altstore/altstore-counter.ts";
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
 
@@ -30,7 +30,7 @@ async function openWith(
   further: Pick<DeciderFixtureOptions, "localCacheBytes">,
   ...rules: readonly DescriptorModel[]
 ): Promise<DeciderFixture> {
-  const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+  const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
   counter = new AltstoreCounter(
     {
       log: silentLog(),

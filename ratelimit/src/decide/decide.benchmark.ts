@@ -8,7 +8,7 @@ import type { DescriptorModel } from "@weir/limits/model/model";
 import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
 import { compileCountedRules } from "../config/counted-rules.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
 import { createLocalCache } from "./local-cache/local-cache.ts";
@@ -110,7 +110,7 @@ const CASES: readonly Case[] = [
 ];
 
 function openDecider(localCacheBytes: number): RuleDecider {
-  const store = createStatisticsStore({ maxDynamicKeys: VALUES });
+  const store = new StatisticsStore({ maxDynamicKeys: VALUES });
   const rules = compileCountedRules([{ name: "benchmark", domain: "benchmark", descriptors: DESCRIPTORS }], store);
   const log = silentLog();
   return new RuleDecider(

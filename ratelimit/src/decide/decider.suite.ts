@@ -6,7 +6,7 @@ import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 import { createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics-store.ts";
+import { RULE_STATISTICS, StatisticsStore } from "../statistics/statistics-store.ts";
 import type { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
@@ -154,7 +154,7 @@ export class DeciderFixture {
     log = silentLog(),
   }: DeciderFixtureOptions) {
     this.nowMs = nowSeconds * 1000;
-    this.store = createStatisticsStore({ maxDynamicKeys });
+    this.store = new StatisticsStore({ maxDynamicKeys });
     this.rules = configs === undefined ? undefined : compileCountedRules(configs, this.store);
     this.decider = new RuleDecider(
       {
@@ -182,28 +182,32 @@ export class DeciderFixture {
     const note = (name: string, value: number): void => {
       if (value !== 0) found[name.replace("ratelimit.service.", "")] = value;
     };
-    this.store.visit({
-      counter: note,
-      rule: (counters) => {
-        for (const { name, field } of RULE_STATISTICS) note(`${counters.prefix}.${name}`, counters[field]);
-      },
-      gauge: () => undefined,
-      timer: () => undefined,
-    });
+    this.store
+      .walk({
+        counter: note,
+        rule: (counters) => {
+          for (const { name, field } of RULE_STATISTICS) note(`${counters.prefix}.${name}`, counters[field]);
+        },
+        gauge: () => undefined,
+        timer: () => undefined,
+      })
+      .toArray();
     return found;
   }
 
   /** Every gauge of the local cache, by its last part. */
   localCacheGauges(): Record<string, number> {
     const found: Record<string, number> = {};
-    this.store.visit({
-      counter: () => undefined,
-      rule: () => undefined,
-      gauge: (name, value) => {
-        if (name.startsWith("ratelimit.localcache.")) found[name.replace("ratelimit.localcache.", "")] = value;
-      },
-      timer: () => undefined,
-    });
+    this.store
+      .walk({
+        counter: () => undefined,
+        rule: () => undefined,
+        gauge: (name, value) => {
+          if (name.startsWith("ratelimit.localcache.")) found[name.replace("ratelimit.localcache.", "")] = value;
+        },
+        timer: () => undefined,
+      })
+      .toArray();
     return found;
   }
 }

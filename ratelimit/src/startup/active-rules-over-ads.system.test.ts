@@ -15,7 +15,7 @@ import type { XdsOptions } from "../config/xds/xds-options.ts";
 import { XdsSource } from "../config/xds/xds-source.ts";
 import { createHealth } from "../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 
 const WAIT = { timeout: 40_000, interval: 10 };
@@ -91,7 +91,7 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
 
   async function startPod(options: Partial<XdsOptions> & { readonly mergeDomains?: boolean } = {}): Promise<Pod> {
     const { mergeDomains = false, ...overrides } = options;
-    const store = createStatisticsStore({ maxDynamicKeys: 10 });
+    const store = new StatisticsStore({ maxDynamicKeys: 10 });
     const statistics = createServiceStatistics(store);
     const rules = new ActiveRules(
       { store, statistics, health: createHealth({ withConfig: false, withActiveConnection: false }) },

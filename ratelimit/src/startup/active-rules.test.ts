@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ConfigError } from "../config/errors.ts";
 import { createHealth, type Health } from "../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
@@ -13,7 +13,7 @@ function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
   statistics: ServiceStatistics;
   health: Health;
 } {
-  const store = createStatisticsStore({ maxDynamicKeys: 10 });
+  const store = new StatisticsStore({ maxDynamicKeys: 10 });
   const statistics = createServiceStatistics(store);
   const health = createHealth({ withConfig: true, withActiveConnection: false });
   health.set("start", true);

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 
 import { ConfigError } from "../config/errors.ts";
 import { createLoadStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { withLoadMetrics } from "./config-source.ts";
 
 describe("withLoadMetrics()", () => {
   it("withLoadMetrics() hands everything on, and counts attempts, failures and files", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const refusal = new ConfigError("CONFIG_INVALID", "no");
     const heard: string[] = [];
     const listener = withLoadMetrics(

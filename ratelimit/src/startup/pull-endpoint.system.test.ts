@@ -13,7 +13,7 @@ import { createAltstoreStatistics } from "../counters/altstore/altstore-statisti
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { parseSettings } from "../settings.ts";
 import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition } from "./statistics-tools.suite.ts";
@@ -67,7 +67,7 @@ describe("the scrape endpoint", () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-pull-"));
-    store = createStatisticsStore({ maxDynamicKeys: 20_000 });
+    store = new StatisticsStore({ maxDynamicKeys: 20_000 });
     const settings = parseSettings({
       USE_STATSD: "false",
       USE_PROMETHEUS: "true",

@@ -13,7 +13,7 @@ import { createAltstoreStatistics } from "../counters/altstore/altstore-statisti
 import { parseSettings } from "../settings.ts";
 import { defaultMappingText } from "../statistics/pull/default-mapping.ts";
 import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition, STATSD_EXPORTER } from "./statistics-tools.suite.ts";
@@ -205,7 +205,7 @@ describe("statistics for scraping and statsd_exporter", () => {
       PROMETHEUS_ADDR: "127.0.0.1:0",
       ...env,
     });
-    const store = createStatisticsStore({ maxDynamicKeys: 100 });
+    const store = new StatisticsStore({ maxDynamicKeys: 100 });
     parts.push(...(await createStatisticsSinks(settings.statistics, { store, addressLog, log: silentLog() })));
     for (const part of parts) await part.start?.();
     const ours = async (): Promise<string> => (await fetch(`http://${address}/metrics`)).text();

@@ -8,7 +8,7 @@ import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createLoadStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { TlsFileSets } from "./tls-file-sets.ts";
 
 describe("TlsFileSets()", () => {
@@ -35,7 +35,7 @@ describe("TlsFileSets()", () => {
       await writeFile(keyPath, pair.keyPem);
     };
     await writePair();
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const files = new TlsFileSets({ log: silentLog() }).open(
       { certPath, keyPath },
       createLoadStatistics(store, "certs"),

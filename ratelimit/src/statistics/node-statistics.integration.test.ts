@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { NodeStatistics } from "./node-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
+import { StatisticsStore } from "./statistics-store.ts";
 
 describe("NodeStatistics", () => {
   let store: StatisticsStore;
@@ -10,7 +10,7 @@ describe("NodeStatistics", () => {
   let stop: () => unknown;
 
   beforeEach(async () => {
-    store = createStatisticsStore({ maxDynamicKeys: 1 });
+    store = new StatisticsStore({ maxDynamicKeys: 1 });
     nowMs = 0;
     const part = new NodeStatistics({ store, nowMs: () => nowMs });
     part.start();
@@ -31,13 +31,15 @@ describe("NodeStatistics", () => {
   }
 
   function read(): void {
-    store.visit({ counter: () => undefined, rule: () => undefined, gauge: () => undefined, timer: () => undefined });
+    store
+      .walk({ counter: () => undefined, rule: () => undefined, gauge: () => undefined, timer: () => undefined })
+      .toArray();
   }
 
   const gauge = (name: string): number => store.gauge(`ratelimit.node.${name}`).value;
   const counter = (name: string): number => store.counter(`ratelimit.node.${name}`).value;
 
-  it("visit() measures memory, processor and event loop", async () => {
+  it("walk() measures memory, processor and event loop", async () => {
     expect(gauge("memory_resident_bytes")).toBe(0);
     await hold();
     nowMs = 1000;
@@ -53,7 +55,7 @@ describe("NodeStatistics", () => {
     expect(gauge("event_loop_lag_p99_seconds")).toBeGreaterThanOrEqual(gauge("event_loop_lag_mean_seconds"));
   });
 
-  it("visit() judges the event loop anew after a second, and not for every reader", async () => {
+  it("walk() judges the event loop anew after a second, and not for every reader", async () => {
     await hold();
     nowMs = 1000;
     read();
@@ -66,7 +68,7 @@ describe("NodeStatistics", () => {
     expect(gauge("event_loop_lag_max_seconds")).toBeLessThan(maxSeconds);
   });
 
-  it("visit() counts collections of garbage", async () => {
+  it("walk() counts collections of garbage", async () => {
     let rubbish: unknown[] = [];
     await expect
       .poll(

@@ -1,7 +1,7 @@
 // What every statistics sink must do, as tests that run over each of them.
 import { afterEach, describe, expect, it } from "vitest";
 import type { StatisticsSink } from "./statistics-sink.ts";
-import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
+import { StatisticsStore } from "./statistics-store.ts";
 
 /** Longest wait for something to arrive, in milliseconds. */
 const WAIT = { timeout: 30_000 };
@@ -27,7 +27,7 @@ export function describeSink(name: string, open: (store: StatisticsStore) => Pro
   describe(`StatisticsSink: ${name}`, () => {
     let opened: OpenedSink | undefined;
     const start = async (): Promise<{ store: StatisticsStore; received: OpenedSink["received"] }> => {
-      const store = createStatisticsStore({ maxDynamicKeys: 10 });
+      const store = new StatisticsStore({ maxDynamicKeys: 10 });
       opened = await open(store);
       await opened.sink.start?.();
       const { received } = opened;

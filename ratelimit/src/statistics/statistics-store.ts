@@ -54,11 +54,6 @@ export interface StatisticsStoreOptions {
   readonly maxDynamicKeys: number;
 }
 
-/** A store that contains only the counter of dropped keys. */
-export function createStatisticsStore(options: StatisticsStoreOptions): StatisticsStore {
-  return new StatisticsStore(options.maxDynamicKeys);
-}
-
 /**
  * All statistics of the process. Each starts at zero and is visible from the moment it is created.
  */
@@ -83,11 +78,11 @@ export class StatisticsStore {
   readonly #dynamicCounters = new Map<string, StatisticsCounter>();
   /** The dynamic counters by cleaned name, which several keys may share. */
   readonly #dynamicByName = new Map<string, StatisticsCounter>();
-  /** Every rule's counters by cleaned name: what `visit` shows. */
+  /** Every rule's counters by cleaned name: what `walk` shows. */
   #byPrefix = new Map<string, RuleStatistics>();
 
-  /** `maxDynamicKeys` as in StatisticsStoreOptions. */
-  constructor(maxDynamicKeys: number) {
+  /** The store contains only the counter of dropped keys. */
+  constructor({ maxDynamicKeys }: StatisticsStoreOptions) {
     this.#maxDynamicKeys = maxDynamicKeys;
     this.#droppedKeys = this.counter(DROPPED_KEYS_NAME);
   }
@@ -117,16 +112,15 @@ export class StatisticsStore {
   }
 
   /**
-   * Declares the statistics keys (`domain.key_value.key2`) of all active rules and returns their
-   * counters by key. A key known before keeps its counters; one that is no longer named is dropped.
+   * Declares the statistics keys (`domain.key_value.key2`) of all active rules. A key known before
+   * keeps its counters; one that is no longer named is dropped.
    */
-  replaceRules(keys: Iterable<string>): ReadonlyMap<string, RuleStatistics> {
+  replaceRules(keys: Iterable<string>): void {
     const known = this.#byPrefix;
     this.#byPrefix = new Map();
     for (const counters of this.#dynamicRules.values()) this.#byPrefix.set(counters.prefix, counters);
     this.#rules = new Map();
     for (const key of keys) this.#rules.set(key, this.#countersOf(key, known));
-    return this.#rules;
   }
 
   /**
@@ -169,13 +163,6 @@ export class StatisticsStore {
     return counter;
   }
 
-  /** Reads everything as it is now. For few statistics: many would hold up decisions. */
-  visit(visitor: StatisticsVisitor): void {
-    const walk = this.walk(visitor);
-    let step = walk.next();
-    while (step.done !== true) step = walk.next();
-  }
-
   /**
    * Reads everything in steps of at most WALK_STEP statistics (a rule's six count as one), between
    * which other work runs. A statistic is read when its step comes, the six of a rule together.
@@ -200,8 +187,8 @@ export class StatisticsStore {
   }
 
   /**
-   * Calls `refresh` at the start of every visit and walk, for gauges that are measured on demand;
-   * the returned function ends this.
+   * Calls `refresh` at the start of every walk, for gauges that are measured on demand; the returned
+   * function ends this.
    */
   onRead(refresh: () => void): () => void {
     this.#refreshers.add(refresh);

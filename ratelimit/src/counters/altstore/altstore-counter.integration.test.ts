@@ -7,7 +7,7 @@ import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
 import { AltstoreCounter } from "./altstore-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
@@ -53,7 +53,7 @@ const openCounters: AltstoreCounter[] = [];
 /** A counter that is stopped after the test, with what it reported. */
 function createCounter(addresses: readonly string[], choices: CounterChoices = {}) {
   const { options, random = () => 0, resolveSrv = () => Promise.reject(new Error("no SRV in this test")) } = choices;
-  const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+  const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
   const reachable: number[] = [];
   const counter = new AltstoreCounter(
     {

@@ -1,7 +1,7 @@
 // What the commands send, how they handle each answer, and what they count.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, WaitingBatch } from "../counter.suite.ts";
 import { StoreError } from "../store-error.ts";
 import { createAltstoreStatistics } from "./altstore-statistics.ts";
@@ -16,7 +16,7 @@ const LOST = new StoreError("STORE_TIMEOUT", "lost");
  * results.
  */
 function increment() {
-  const store = createStatisticsStore({ maxDynamicKeys: 1 });
+  const store = new StatisticsStore({ maxDynamicKeys: 1 });
   const reported: string[] = [];
   const command = new IncrementCommand(
     {
@@ -32,14 +32,16 @@ function increment() {
   );
   const counted = (): Record<string, number> => {
     const found: Record<string, number> = {};
-    store.visit({
-      counter: (name, value) => {
-        if (value !== 0) found[name.replace("ratelimit.memcache.", "")] = value;
-      },
-      rule: () => undefined,
-      gauge: () => undefined,
-      timer: () => undefined,
-    });
+    store
+      .walk({
+        counter: (name, value) => {
+          if (value !== 0) found[name.replace("ratelimit.memcache.", "")] = value;
+        },
+        rule: () => undefined,
+        gauge: () => undefined,
+        timer: () => undefined,
+      })
+      .toArray();
     return found;
   };
   return { command, reported, counted };

@@ -1,12 +1,12 @@
 // The local cache: how long keys stay, which go first, and what it counts.
 import { createLog, silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { createLocalCache, type LocalCache } from "./local-cache.ts";
 
 /** A cache with its gauges by the last part of their names, and its log lines. */
 function open(sizeBytes: number) {
-  const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
+  const statistics = new StatisticsStore({ maxDynamicKeys: 0 });
   const lines: string[] = [];
   const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
   const cache = createLocalCache({ statistics, log }, { sizeBytes });
@@ -22,28 +22,32 @@ function known(cache: LocalCache, keys: number, nowSeconds: number): number[] {
 
 describe("createLocalCache()", () => {
   it("createLocalCache() makes none, and no gauge, when the size is 0", () => {
-    const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
+    const statistics = new StatisticsStore({ maxDynamicKeys: 0 });
     expect(createLocalCache({ statistics, log: silentLog() }, { sizeBytes: 0 })).toBeUndefined();
     const gauges: string[] = [];
-    statistics.visit({
-      counter: () => undefined,
-      rule: () => undefined,
-      gauge: (name) => gauges.push(name),
-      timer: () => undefined,
-    });
+    statistics
+      .walk({
+        counter: () => undefined,
+        rule: () => undefined,
+        gauge: (name) => gauges.push(name),
+        timer: () => undefined,
+      })
+      .toArray();
     expect(gauges).toEqual([]);
   });
 
   it("createLocalCache() shows every gauge of envoyproxy/ratelimit at zero", () => {
-    const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
+    const statistics = new StatisticsStore({ maxDynamicKeys: 0 });
     createLocalCache({ statistics, log: silentLog() }, { sizeBytes: 1 });
     const gauges: Record<string, number> = {};
-    statistics.visit({
-      counter: () => undefined,
-      rule: () => undefined,
-      gauge: (name, value) => (gauges[name] = value),
-      timer: () => undefined,
-    });
+    statistics
+      .walk({
+        counter: () => undefined,
+        rule: () => undefined,
+        gauge: (name, value) => (gauges[name] = value),
+        timer: () => undefined,
+      })
+      .toArray();
     expect(gauges).toEqual({
       "ratelimit.localcache.averageAccessTime": 0,
       "ratelimit.localcache.entryCount": 0,

@@ -8,7 +8,7 @@ import { createLog, type Log, silentLog } from "@weir/common/log/log";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeSink } from "../statistics-sink.suite.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
-import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
+import { StatisticsStore } from "../statistics-store.ts";
 import { createJsonFormat, createStatsdFormat } from "./line-format.ts";
 import { OutputChannel } from "./output-channel.ts";
 import { PushSink } from "./push-sink.ts";
@@ -89,7 +89,7 @@ describe("PushSink", () => {
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
   });
-  const store = (): StatisticsStore => createStatisticsStore({ maxDynamicKeys: 10 });
+  const store = (): StatisticsStore => new StatisticsStore({ maxDynamicKeys: 10 });
   const start = async (sink: StatisticsSink): Promise<StatisticsSink> => {
     await sink.start?.();
     ends.push(() => sink.stop?.());
@@ -223,8 +223,7 @@ describe("PushSink", () => {
     const receiver = await openTcpReceiver();
     ends.push(() => receiver.close());
     const statistics = store();
-    const rules = statistics.replaceRules(Array.from({ length: 5000 }, (_, index) => `domain.key_${index}`));
-    for (const rule of rules.values()) rule.totalHits += 2;
+    for (let index = 0; index < 5000; index++) statistics.rule(`domain.key_${index}`).totalHits = 2;
     await start(overTcp(statistics, { host: "127.0.0.1", port: receiver.port }));
     await expect.poll(() => receiver.lines.length, WAIT).toBe(5000);
     expect(new Set(receiver.lines).size).toBe(5000);
@@ -236,8 +235,8 @@ describe("PushSink", () => {
     ends.push(() => receiver.close());
     const statistics = store();
     const long = "x".repeat(400);
-    const rules = statistics.replaceRules(Array.from({ length: 20_000 }, (_, index) => `domain.key_${index}_${long}`));
-    for (const rule of rules.values()) rule.totalHits += 2; // 9.5 MB of lines, more than twice the queue.
+    // 9.5 MB of lines, more than twice the queue.
+    for (let index = 0; index < 20_000; index++) statistics.rule(`domain.key_${index}_${long}`).totalHits = 2;
     await start(overTcp(statistics, { host: "127.0.0.1", port: receiver.port, writeTimeoutMs: 60_000 }));
     await expect.poll(() => receiver.lines.length, { timeout: 120_000, interval: 100 }).toBe(20_000);
     expect(new Set(receiver.lines).size).toBe(20_000);
@@ -248,8 +247,7 @@ describe("PushSink", () => {
     const receiver = await openUdpReceiver();
     ends.push(() => receiver.close());
     const statistics = store();
-    const rules = statistics.replaceRules(Array.from({ length: 1000 }, (_, index) => `domain.key_${index}`));
-    for (const rule of rules.values()) rule.nearLimit += 1;
+    for (let index = 0; index < 1000; index++) statistics.rule(`domain.key_${index}`).nearLimit = 1;
     const channel = new UdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
     await start(new PushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
     await expect.poll(() => new Set(receiver.lines).size, WAIT).toBe(1000);

@@ -6,7 +6,7 @@ import { createHealth, type Health } from "../../health/health.ts";
 import { compileRules, type RuleSet } from "@weir/limits/rules/compile";
 import { attachKeys } from "@weir/limits/rules/configuration.suite";
 import { createServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { DebugListener } from "./debug-listener.ts";
 
 const RULES = `domain: foo
@@ -22,7 +22,7 @@ describe("DebugListener", () => {
   let listener: DebugListener;
 
   beforeEach(async () => {
-    store = createStatisticsStore({ maxDynamicKeys: 10 });
+    store = new StatisticsStore({ maxDynamicKeys: 10 });
     health = createHealth({ withConfig: false, withActiveConnection: false });
     rules = undefined;
     const deps = {

@@ -12,7 +12,7 @@ import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createHealth } from "../../health/health.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { DebugListener } from "./debug-listener.ts";
 
 /** Longest wait for something to happen, in milliseconds. */
@@ -37,7 +37,7 @@ afterEach(async () => {
 async function open(host: string, forEveryone: boolean): Promise<void> {
   const deps = {
     rules: () => undefined,
-    statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+    statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
     extraTags: new Map<string, string>(),
     health: createHealth({ withConfig: false, withActiveConnection: false }),
     log: silentLog(),

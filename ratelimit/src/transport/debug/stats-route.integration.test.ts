@@ -3,7 +3,7 @@ import { silentLog } from "@weir/common/log/log";
 import { AdminServer } from "@weir/common/admin/admin-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { statsRoute } from "./stats-route.ts";
 
 describe("statsRoute()", () => {
@@ -12,7 +12,7 @@ describe("statsRoute()", () => {
   let url: string;
 
   beforeEach(async () => {
-    store = createStatisticsStore({ maxDynamicKeys: 20_000 });
+    store = new StatisticsStore({ maxDynamicKeys: 20_000 });
     server = new AdminServer(
       { log: silentLog() },
       { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug" },

@@ -17,7 +17,7 @@ import { afterEach, describe, expect, it } from "vitest";
 
 import { createHealth } from "../../health/health.ts";
 import { createServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, PLAIN_REQUEST, ScriptedDecider } from "../transport.suite.ts";
 import { GrpcJsTransport, type GrpcTransportOptions } from "./grpc-js-transport.ts";
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 async function start(tls?: GrpcTransportOptions["tls"]): Promise<string> {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
-  const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
+  const statistics = createServiceStatistics(new StatisticsStore({ maxDynamicKeys: 10 }));
   const deps = {
     decider: new ScriptedDecider(),
     tracing: NO_TRACING,

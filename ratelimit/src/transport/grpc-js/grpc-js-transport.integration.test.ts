@@ -32,7 +32,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createHealth, type Health } from "../../health/health.ts";
 import { createServiceStatistics, type ServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { GrpcStatusName } from "../grpc-status.ts";
 import type { Transport } from "../transport.ts";
 import {
@@ -71,7 +71,7 @@ interface Opened {
 
 async function open(options: Partial<GrpcTransportOptions> = {}, decider = new ScriptedDecider()): Promise<Opened> {
   const health = createHealth({ withConfig: false, withActiveConnection: false });
-  const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
+  const statistics = createServiceStatistics(new StatisticsStore({ maxDynamicKeys: 10 }));
   const deps = { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() };
   const transport = new GrpcJsTransport(deps, { ...OPTIONS, ...options });
   await transport.start();

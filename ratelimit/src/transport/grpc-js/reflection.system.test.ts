@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createHealth } from "../../health/health.ts";
 import { createServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, ScriptedDecider } from "../transport.suite.ts";
 import { GrpcJsTransport } from "./grpc-js-transport.ts";
@@ -40,7 +40,7 @@ beforeEach(async () => {
   decider = new ScriptedDecider();
   const health = createHealth({ withConfig: false, withActiveConnection: false });
   health.set("start", true);
-  const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
+  const statistics = createServiceStatistics(new StatisticsStore({ maxDynamicKeys: 10 }));
   transport = new GrpcJsTransport(
     { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() },
     {
