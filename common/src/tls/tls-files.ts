@@ -156,12 +156,3 @@ export class TlsFiles implements Part {
     this.#settleTimer = setTimeout(() => this.#refresh(), SETTLE_MS);
   }
 }
-
-/** Opens the files: reads and checks them, and fails with TLS_FILE_INVALID, naming the file. */
-export function openTlsFiles(
-  paths: TlsFilePaths,
-  deps: TlsFilesDeps,
-  options: { readonly pollIntervalMs?: number } = {},
-): TlsFiles {
-  return new TlsFiles(paths, deps, options);
-}

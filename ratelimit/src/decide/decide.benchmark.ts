@@ -5,9 +5,9 @@
 import { getHeapStatistics } from "node:v8";
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/limits/model/model";
-import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import { compileCountedRules } from "../config/counted-rules.ts";
-import { createServiceStatistics } from "../statistics/service-statistics.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
@@ -116,9 +116,9 @@ function openDecider(localCacheBytes: number): RuleDecider {
   return new RuleDecider(
     {
       rules: () => rules,
-      counter: createMemoryCounter({ maxKeys: 1_000_000 }),
-      statistics: createServiceStatistics(store),
-      localCache: createLocalCache({ statistics: store, log }, { sizeBytes: localCacheBytes }),
+      counter: new MemoryCounter({ maxKeys: 1_000_000 }),
+      statistics: new ServiceStatistics(store),
+      localCache: createLocalCache({ statistics: store, clock: Date.now, log }, { sizeBytes: localCacheBytes }),
       clock: Date.now,
       log,
     },

@@ -5,7 +5,7 @@ import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
-import { createServiceStatistics } from "../statistics/service-statistics.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { RULE_STATISTICS, StatisticsStore } from "../statistics/statistics-store.ts";
 import type { DecideError } from "./decide-error.ts";
 import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
@@ -156,13 +156,14 @@ export class DeciderFixture {
     this.nowMs = nowSeconds * 1000;
     this.store = new StatisticsStore({ maxDynamicKeys });
     this.rules = configs === undefined ? undefined : compileCountedRules(configs, this.store);
+    const clock = (): number => this.nowMs;
     this.decider = new RuleDecider(
       {
         rules: () => this.rules,
         counter,
-        statistics: createServiceStatistics(this.store),
-        localCache: createLocalCache({ statistics: this.store, log }, { sizeBytes: localCacheBytes }),
-        clock: () => this.nowMs,
+        statistics: new ServiceStatistics(this.store),
+        localCache: createLocalCache({ statistics: this.store, clock, log }, { sizeBytes: localCacheBytes }),
+        clock,
         log,
       },
       { ...PLAIN_OPTIONS, ...options },

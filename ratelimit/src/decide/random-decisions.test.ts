@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
-import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
 import { configuration, descriptor, limit, unlimited } from "@weir/limits/rules/configuration.suite";
 import { DeciderFixture, type WaitingCall } from "./decider.suite.ts";
@@ -108,7 +108,7 @@ class Draws {
 class FailingCounter implements Counter {
   readonly name = "failing counters";
   readonly errorType = "memory_error";
-  readonly #inner = createMemoryCounter({ maxKeys: 100_000 });
+  readonly #inner = new MemoryCounter({ maxKeys: 100_000 });
   failure: Failure;
 
   count(batch: CountBatch): void {

@@ -121,7 +121,7 @@ describe("decide() debug lines", () => {
     fixture.nowMs += 1000;
     decide(fixture, "rate");
     decide(fixture, "rate");
-    expect(lines.slice(2)).toEqual([line("domain.rate")]);
+    expect(lines.slice(2)).toEqual([{ ...line("domain.rate"), repeats: 2 }]);
     expect(JSON.stringify(lines)).not.toContain("secret");
   });
 

@@ -13,8 +13,8 @@ import type { ConfigSource } from "../config/config-source.ts";
 import { buildGoServer, GoControlPlane, type ServerOptions } from "../config/xds/go-control-plane.suite.ts";
 import type { XdsOptions } from "../config/xds/xds-options.ts";
 import { XdsSource } from "../config/xds/xds-source.ts";
-import { createHealth } from "../health/health.ts";
-import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
+import { Health } from "../health/health.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 
@@ -92,9 +92,9 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
   async function startPod(options: Partial<XdsOptions> & { readonly mergeDomains?: boolean } = {}): Promise<Pod> {
     const { mergeDomains = false, ...overrides } = options;
     const store = new StatisticsStore({ maxDynamicKeys: 10 });
-    const statistics = createServiceStatistics(store);
+    const statistics = new ServiceStatistics(store);
     const rules = new ActiveRules(
-      { store, statistics, health: createHealth({ withConfig: false, withActiveConnection: false }) },
+      { store, statistics, health: new Health({ withConfig: false, withActiveConnection: false }) },
       { mergeDomains },
     );
     const lines: Record<string, unknown>[] = [];

@@ -2,8 +2,8 @@ import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
 import { ConfigError } from "../config/errors.ts";
-import { createHealth, type Health } from "../health/health.ts";
-import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
+import { Health } from "../health/health.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
@@ -14,8 +14,8 @@ function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
   health: Health;
 } {
   const store = new StatisticsStore({ maxDynamicKeys: 10 });
-  const statistics = createServiceStatistics(store);
-  const health = createHealth({ withConfig: true, withActiveConnection: false });
+  const statistics = new ServiceStatistics(store);
+  const health = new Health({ withConfig: true, withActiveConnection: false });
   health.set("start", true);
   return { rules: new ActiveRules({ store, statistics, health }, options), statistics, health };
 }

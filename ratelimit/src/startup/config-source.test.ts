@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 
 import { ConfigError } from "../config/errors.ts";
-import { createLoadStatistics } from "../statistics/service-statistics.ts";
+import { LoadStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { withLoadMetrics } from "./config-source.ts";
 
@@ -19,7 +19,7 @@ describe("withLoadMetrics()", () => {
         },
         reject: (error) => void heard.push(`reject ${error.message}`),
       },
-      createLoadStatistics(store, "runtime"),
+      new LoadStatistics(store, "runtime"),
     );
     const config = { name: "n", domain: "d", descriptors: [] };
     expect(listener.apply([config, config])).toBeUndefined();

@@ -9,7 +9,7 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import type { Counter } from "../counters/counter.ts";
 import type { CreateDeployment, DeploymentDeps } from "../counters/kvstore/deployment.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../counters/kvstore/options.ts";
-import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import { traceCounter } from "../counters/traced-counter.ts";
 import type { Health } from "../health/health.ts";
 import type { Settings } from "../settings.ts";
@@ -32,7 +32,7 @@ export interface CounterBackendDeps {
 /** Creates the backend, with spans around its work where tracing is on and a store is asked. */
 export async function createCounterBackend(settings: Settings, deps: CounterBackendDeps): Promise<Counter> {
   const { backend } = settings;
-  if (backend.kind === "memory") return createMemoryCounter(backend);
+  if (backend.kind === "memory") return new MemoryCounter(backend);
   const counter = await createStoreBackend(backend, settings, deps);
   if (deps.tracing.tracer === undefined) return counter;
   const { kind } = backend;

@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { parseSettings } from "../settings.ts";
-import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
+import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
@@ -37,16 +37,16 @@ const WITHOUT_ENDING = [
 
 /** Everything that any part of the service counts, as if every setting were on. */
 function fill(store: StatisticsStore): void {
-  const statistics = createServiceStatistics(store);
+  const statistics = new ServiceStatistics(store);
   for (const method of ["ShouldRateLimit", "Check", "List"]) {
     statistics.method(method).totalRequests.add(3);
     statistics.method(method).responseTime.record(4);
   }
   statistics.domainNotFound("unknown", 2);
   createAltstoreStatistics(store).increment.miss.add(1);
-  createLocalCache({ statistics: store, log: silentLog() }, { sizeBytes: 100_000 });
-  createLoadStatistics(store, "runtime").values.set(2);
-  createLoadStatistics(store, "certs");
+  createLocalCache({ statistics: store, clock: Date.now, log: silentLog() }, { sizeBytes: 100_000 });
+  new LoadStatistics(store, "runtime").values.set(2);
+  new LoadStatistics(store, "certs");
   for (const scope of ["redis_pool", "redis_per_second_pool"]) {
     store.gauge(`ratelimit.${scope}.cx_active`).set(1);
     store.counter(`ratelimit.${scope}.cx_total`).add(1);

@@ -63,7 +63,7 @@ async function createStatsd(
 ): Promise<Part> {
   const channel =
     protocol === "tcp"
-      ? (await import("../statistics/push/tcp-channel.ts")).createTcpChannel(deps, { host, port })
+      ? new (await import("../statistics/push/tcp-channel.ts")).TcpChannel(deps, { host, port })
       : new (await import("../statistics/push/udp-channel.ts")).UdpChannel(deps, { host, port });
   return createPush("StatsD statistics", { format: createStatsdFormat(settings), channel }, settings, deps);
 }

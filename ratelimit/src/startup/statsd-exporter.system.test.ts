@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
 import { parseSettings } from "../settings.ts";
 import { defaultMappingText } from "../statistics/pull/default-mapping.ts";
-import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
+import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
@@ -80,7 +80,7 @@ const OWN = /^(?:process_|nodejs_|go_|promhttp_|statsd_|ratelimit_node_)/;
  * Statistics of every kind and shape. Durations come later: they are pushed as they are recorded.
  */
 function fill(store: StatisticsStore): void {
-  const statistics = createServiceStatistics(store);
+  const statistics = new ServiceStatistics(store);
   statistics.method("ShouldRateLimit").totalRequests.add(12);
   statistics.callErrors.redis_error.add(2);
   statistics.backendFailures.deny.add(1);
@@ -92,10 +92,10 @@ function fill(store: StatisticsStore): void {
   memcache.increment.miss.add(6);
   memcache.add.notStored.add(7);
   memcache.keysFound.add(8);
-  const runtime = createLoadStatistics(store, "runtime");
+  const runtime = new LoadStatistics(store, "runtime");
   runtime.attempts.add(9);
   runtime.values.set(3);
-  createLoadStatistics(store, "certs").attempts.add(1);
+  new LoadStatistics(store, "certs").attempts.add(1);
   store.gauge("ratelimit.redis_pool.cx_active").set(10);
   store.gauge("ratelimit.localcache.averageAccessTime").set(1.25);
   store.counter("ratelimit.redis_pool.cx_total").add(11);

@@ -7,7 +7,7 @@ import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createLoadStatistics } from "../statistics/service-statistics.ts";
+import { LoadStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { TlsFileSets } from "./tls-file-sets.ts";
 
@@ -36,10 +36,7 @@ describe("TlsFileSets()", () => {
     };
     await writePair();
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
-    const files = new TlsFileSets({ log: silentLog() }).open(
-      { certPath, keyPath },
-      createLoadStatistics(store, "certs"),
-    );
+    const files = new TlsFileSets({ log: silentLog() }).open({ certPath, keyPath }, new LoadStatistics(store, "certs"));
     const counts = (): readonly number[] =>
       ["load_attempts", "load_failures"].map((name) => store.counter(`certs.${name}`).value);
     expect(counts()).toEqual([1, 0]);

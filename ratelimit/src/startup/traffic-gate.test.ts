@@ -1,7 +1,7 @@
 import { silentLog } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { createHealth, type Health } from "../health/health.ts";
+import { Health } from "../health/health.ts";
 import type { Transport } from "../transport/transport.ts";
 import { createTrafficGate } from "./traffic-gate.ts";
 
@@ -57,7 +57,7 @@ describe("createTrafficGate", () => {
   let sleeps: HeldSleeps;
 
   beforeEach(() => {
-    health = createHealth({ withConfig: false, withActiveConnection: false });
+    health = new Health({ withConfig: false, withActiveConnection: false });
     transport = new HeldTransport();
     sleeps = new HeldSleeps();
   });

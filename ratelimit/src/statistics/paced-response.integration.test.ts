@@ -6,14 +6,14 @@ import { connect, type Socket } from "node:net";
 
 import { afterEach, describe, expect, it } from "vitest";
 
-import { createPacedResponses, type Pieces } from "./paced-response.ts";
+import { PacedResponses, type Pieces } from "./paced-response.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT = { timeout: 40_000 };
 
 const PIECE = "x".repeat(100_000);
 
-describe("createPacedResponses()", () => {
+describe("new PacedResponses()", () => {
   const servers: Server[] = [];
   const sockets: Socket[] = [];
 
@@ -30,7 +30,7 @@ describe("createPacedResponses()", () => {
    * A server that answers with what `write` makes; tells its port and how many answers are over.
    */
   async function serve(write: (request: IncomingMessage) => Pieces, clientTimeoutMs?: number) {
-    const responses = createPacedResponses(clientTimeoutMs);
+    const responses = new PacedResponses(clientTimeoutMs);
     const ended = { count: 0 };
     const server = createServer((request: IncomingMessage, response: ServerResponse) => {
       void responses.send(response, () => write(request)).then(() => (ended.count += 1));

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { CountBatch } from "../../counters/counter.ts";
 import { count } from "../../counters/counter.suite.ts";
-import { createMemoryCounter } from "../../counters/memory/memory-counter.ts";
+import { MemoryCounter } from "../../counters/memory/memory-counter.ts";
 import { StoreError } from "../../counters/store-error.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { ReplyingCounter, DeciderFixture, WaitingCall } from "../decider.suite.ts";
@@ -197,7 +197,7 @@ describe("decide() with a local cache", () => {
     const rules = [descriptor({ key: "key2", rateLimit: limit(20, "minute") })];
     const fixture = new DeciderFixture({
       configs: [configuration("another", rules)],
-      counter: createMemoryCounter({ maxKeys: 10 }),
+      counter: new MemoryCounter({ maxKeys: 10 }),
       ...CACHE,
     });
     const steps = Array.from({ length: 25 }, () => {
@@ -368,7 +368,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
   });
 
   it("case 196: decide() leaves one counter as it is when the other is over, over counters in memory", async () => {
-    const counter = createMemoryCounter({ maxKeys: 10 });
+    const counter = new MemoryCounter({ maxKeys: 10 });
     const rules = [
       descriptor({ key: "key2", rateLimit: limit(20, "minute") }),
       descriptor({ key: "key3", rateLimit: limit(10, "hour") }),

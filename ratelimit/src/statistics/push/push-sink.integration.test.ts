@@ -14,7 +14,7 @@ import { OutputChannel } from "./output-channel.ts";
 import { PushSink } from "./push-sink.ts";
 import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "./receivers.suite.ts";
 import { createTaggedFormat } from "./tagged-format.ts";
-import { createTcpChannel, type TcpChannelOptions } from "./tcp-channel.ts";
+import { TcpChannel, type TcpChannelOptions } from "./tcp-channel.ts";
 import { UdpChannel } from "./udp-channel.ts";
 
 /** Short enough for tests to see several flushes. */
@@ -28,7 +28,7 @@ const NO_TAGS = { extraTags: new Map<string, string>() };
 const log = silentLog();
 
 function overTcp(store: StatisticsStore, options: TcpChannelOptions, channelLog: Log = log): StatisticsSink {
-  const channel = createTcpChannel({ log: channelLog }, options);
+  const channel = new TcpChannel({ log: channelLog }, options);
   return new PushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
 }
 

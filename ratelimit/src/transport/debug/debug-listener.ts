@@ -7,7 +7,7 @@ import type { ListenAddress } from "@weir/common/net/listen";
 
 import type { Health } from "../../health/health.ts";
 import type { RuleSet } from "@weir/limits/rules/compile";
-import { createPacedResponses } from "../../statistics/paced-response.ts";
+import { PacedResponses } from "../../statistics/paced-response.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
 import { HeapSampler } from "./heap-sampler.ts";
@@ -89,7 +89,7 @@ export class DebugListener implements Part {
  * they read: it cannot fill the memory.
  */
 function rulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
-  const responses = createPacedResponses();
+  const responses = new PacedResponses();
   return {
     path: "/rlconfig",
     help: "print out the currently loaded configuration for debugging",

@@ -11,7 +11,7 @@ import { buffer } from "node:stream/consumers";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createHealth } from "../../health/health.ts";
+import { Health } from "../../health/health.ts";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { DebugListener } from "./debug-listener.ts";
 
@@ -39,7 +39,7 @@ async function open(host: string, forEveryone: boolean): Promise<void> {
     rules: () => undefined,
     statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
     extraTags: new Map<string, string>(),
-    health: createHealth({ withConfig: false, withActiveConnection: false }),
+    health: new Health({ withConfig: false, withActiveConnection: false }),
     log: silentLog(),
   };
   listener = new DebugListener(deps, { host, port: 0, profiling: { forEveryone } });

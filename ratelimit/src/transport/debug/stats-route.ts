@@ -2,7 +2,7 @@
 // keeps deciding meanwhile.
 import type { AdminRoute } from "@weir/common/admin/admin-server";
 
-import { createPacedResponses } from "../../statistics/paced-response.ts";
+import { PacedResponses } from "../../statistics/paced-response.ts";
 import { writeStatisticsJson, writeStatisticsText } from "../../statistics/stats-page.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 
@@ -15,7 +15,7 @@ export interface StatsRouteDeps {
 
 /** Makes the route. */
 export function statsRoute({ statistics, extraTags }: StatsRouteDeps): AdminRoute {
-  const responses = createPacedResponses();
+  const responses = new PacedResponses();
   return {
     path: "/stats",
     help: "print out stats, one per line; /stats?format=json as JSON",

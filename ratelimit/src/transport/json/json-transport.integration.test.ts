@@ -11,13 +11,13 @@ import { afterEach, describe, expect, it } from "vitest";
 
 import { DecideError } from "../../decide/decide-error.ts";
 import type { Decider } from "../../decide/decider.ts";
-import { createHealth, type Health } from "../../health/health.ts";
+import { Health } from "../../health/health.ts";
 import type { Transport } from "../transport.ts";
 import { describeTransport, NO_TRACING, PLAIN_OK, ScriptedDecider, type TransportAnswer } from "../transport.suite.ts";
 import { JsonTransport } from "./json-transport.ts";
 
 async function open(decider: Decider): Promise<{ transport: Transport; health: Health; url: string }> {
-  const health = createHealth({ withConfig: false, withActiveConnection: false });
+  const health = new Health({ withConfig: false, withActiveConnection: false });
   const transport = new JsonTransport(
     { decider, tracing: NO_TRACING, health, log: silentLog() },
     { host: "127.0.0.1", port: 0 },
@@ -218,7 +218,7 @@ describe("JsonTransport", () => {
   it("start() names the setting that moves it when the port is in use", async () => {
     const { url } = await start();
     const port = Number(new URL(url).port);
-    const health = createHealth({ withConfig: false, withActiveConnection: false });
+    const health = new Health({ withConfig: false, withActiveConnection: false });
     const second = new JsonTransport(
       { decider: new ScriptedDecider(), tracing: NO_TRACING, health, log: silentLog() },
       { host: "127.0.0.1", port },
