@@ -10,7 +10,7 @@ import type { Counter } from "../counters/counter.ts";
 import type { CreateDeployment, DeploymentDeps } from "../counters/kvstore/deployment.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../counters/kvstore/options.ts";
 import { MemoryCounter } from "../counters/memory/memory-counter.ts";
-import { traceCounter } from "../counters/traced-counter.ts";
+import { TracedCounter } from "../counters/traced-counter.ts";
 import type { Health } from "../health/health.ts";
 import type { Settings } from "../settings.ts";
 import type { AltstoreBackendSettings } from "../settings/altstore-settings.ts";
@@ -36,7 +36,7 @@ export async function createCounterBackend(settings: Settings, deps: CounterBack
   const counter = await createStoreBackend(backend, settings, deps);
   if (deps.tracing.tracer === undefined) return counter;
   const { kind } = backend;
-  return traceCounter(
+  return new TracedCounter(
     counter,
     deps.tracing,
     kind === "kvstore" ? { kind, hasPerSecond: backend.perSecond !== undefined } : { kind },

@@ -4,7 +4,7 @@ import { AdminServer } from "@weir/common/admin/admin-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
-import { statsRoute } from "./stats-route.ts";
+import { statsRoute } from "./text-routes.ts";
 
 describe("statsRoute()", () => {
   let store: StatisticsStore;
@@ -17,7 +17,7 @@ describe("statsRoute()", () => {
       { log: silentLog() },
       { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug" },
     );
-    server.route(statsRoute({ statistics: store, extraTags: new Map([["team", "x"]]) }));
+    server.route(statsRoute(store, new Map([["team", "x"]])));
     await server.start();
     url = `http://127.0.0.1:${server.address()?.port ?? 0}/stats`;
   });
