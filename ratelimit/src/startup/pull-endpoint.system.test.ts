@@ -9,7 +9,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { parseSettings } from "../settings.ts";
 import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
@@ -43,7 +43,7 @@ function fill(store: StatisticsStore): void {
     statistics.method(method).responseTime.record(4);
   }
   statistics.domainNotFound("unknown", 2);
-  createAltstoreStatistics(store).increment.miss.add(1);
+  new AltstoreStatistics(store).increment.miss.add(1);
   createLocalCache({ statistics: store, clock: Date.now, log: silentLog() }, { sizeBytes: 100_000 });
   new LoadStatistics(store, "runtime").values.set(2);
   new LoadStatistics(store, "certs");

@@ -9,7 +9,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
 import { parseSettings } from "../settings.ts";
 import { defaultMappingText } from "../statistics/pull/default-mapping.ts";
 import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
@@ -88,7 +88,7 @@ function fill(store: StatisticsStore): void {
   statistics.configLoadSuccess.add(3);
   statistics.configLoadError.add(1);
   statistics.domainNotFound("un.known", 5);
-  const memcache = createAltstoreStatistics(store);
+  const memcache = new AltstoreStatistics(store);
   memcache.increment.miss.add(6);
   memcache.add.notStored.add(7);
   memcache.keysFound.add(8);
@@ -277,7 +277,7 @@ describe("statistics for scraping and statsd_exporter", () => {
     const { store, ours, theirs } = await start("mappings: []", {
       PROMETHEUS_MAPPER_YAML: await write("ours.yaml", "mappings: []"),
     });
-    createAltstoreStatistics(store).add.success.add(1);
+    new AltstoreStatistics(store).add.success.add(1);
     expect(await ours()).toContain('ratelimit_memcache_add{code="success"} 1\n');
     await expect.poll(theirs, WAIT).toContain("ratelimit_memcache_add___code_success 1\n");
   });
