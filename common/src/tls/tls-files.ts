@@ -1,18 +1,13 @@
 // Certificate, key and CA files that are read again when they change: by rename, by the symlink swap of
 // a mounted Kubernetes secret, or in place. Keeps the last valid content.
 import { dirname } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 import { describeError } from "../errors/service-error.ts";
 import { FolderWatch } from "../files/folder-watch.ts";
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
-import {
-  checkTlsMaterial,
-  isSameMaterial,
-  readTlsMaterial,
-  type TlsFilePaths,
-  type TlsMaterial,
-} from "./tls-material.ts";
+import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths, type TlsMaterial } from "./tls-material.ts";
 
 export type {
   /** Paths of the files. */
@@ -113,7 +108,7 @@ export class TlsFiles implements Part {
     let material: TlsMaterial;
     try {
       material = readTlsMaterial(this.#paths);
-      if (isSameMaterial(material, this.#current)) {
+      if (isDeepStrictEqual(material, this.#current)) {
         this.#refusal = undefined;
         return;
       }
