@@ -122,7 +122,7 @@ describe("readEnv() values", () => {
     { name: "MAP", value: "k1:v1,novalue", allowed: "pairs key:value separated by commas" },
   ])("readEnv() refuses $name=$value and names what is allowed", ({ name, value, allowed }) => {
     expect(() => readAll({ [name]: value })).toThrow(
-      new SettingsError([{ name, value, allowed }]), // compares the message, which holds all three
+      new SettingsError([{ name, value, allowed }]), // compares the message, which contains all three
     );
   });
 
@@ -218,7 +218,7 @@ describe("readEnv() aliases", () => {
     ]);
   });
 
-  it("readEnv() names the alias when it is the alias that holds a bad value", () => {
+  it("readEnv() names the alias when it is the alias that has a bad value", () => {
     const read = readEnv({ REDIS_POOL_SIZE: "many" });
     read.integer(["KVSTORE_POOL_SIZE", "REDIS_POOL_SIZE"], { default: 10, effect });
     expect(problemsOf(read)).toEqual([{ name: "REDIS_POOL_SIZE", value: "many", allowed: "a whole number" }]);

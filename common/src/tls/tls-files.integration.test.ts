@@ -73,7 +73,7 @@ async function serve(paths: TlsFilePaths, pollIntervalMs: number): Promise<{ fil
 }
 
 /**
- * Common name of the certificate that a new connection sees; the certificate must hold for the
+ * Common name of the certificate that a new connection sees; the certificate must be valid for the
  * authority.
  */
 function seenName(server: Server): Promise<string> {
@@ -184,13 +184,13 @@ describe("new TlsFiles() reload", () => {
     writeFileSync(caPath, authority.certPem);
     const files = new TlsFiles({ caPath }, { log }, { pollIntervalMs: NEVER_MS });
     closers.push(() => files.stop());
-    const heard: string[] = [];
-    files.onChange(({ ca }) => heard.push(new X509Certificate(ca!).subject));
+    const received: string[] = [];
+    files.onChange(({ ca }) => received.push(new X509Certificate(ca!).subject));
     files.start();
     const next = await createAuthority({ commonName: "next", now: new Date(), validDays: 1 });
     writeFileSync(`${caPath}.new`, next.certPem);
     renameSync(`${caPath}.new`, caPath);
-    await expect.poll(() => heard, DEADLINE).toEqual(["CN=next"]);
+    await expect.poll(() => received, DEADLINE).toEqual(["CN=next"]);
   });
 });
 
@@ -226,16 +226,16 @@ describe("new TlsFiles() edges", () => {
   it("onChange() reaches the other listeners when one throws, and none that has left", () => {
     writePair(folder, first);
     const files = new TlsFiles(pathsIn(folder), { log });
-    const heard: (TlsMaterial | string)[] = [];
+    const received: (TlsMaterial | string)[] = [];
     files.onChange(() => {
       throw new Error("listener broke");
     });
-    const leave = files.onChange(() => heard.push("left"));
-    files.onChange(() => heard.push("stayed"));
+    const leave = files.onChange(() => received.push("left"));
+    files.onChange(() => received.push("stayed"));
     leave();
     writePair(folder, second);
     files.reload();
-    expect(heard).toEqual(["stayed"]);
+    expect(received).toEqual(["stayed"]);
     expect(messages("error")).toEqual(["Cannot apply reloaded TLS files"]);
   });
 

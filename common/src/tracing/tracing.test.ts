@@ -6,7 +6,7 @@ import { readEnv } from "../settings/read-env.ts";
 import { readTracingSettings, startTracing } from "./tracing.ts";
 
 describe("readTracingSettings()", () => {
-  it("readTracingSettings() gives the defaults of the specification when nothing is set", () => {
+  it("readTracingSettings() gives the defaults of envoyproxy/ratelimit when nothing is set", () => {
     const read = readEnv({});
     expect(readTracingSettings(read, { serviceName: "RateLimit" })).toEqual({
       enabled: false,

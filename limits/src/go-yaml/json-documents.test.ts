@@ -97,7 +97,7 @@ describe("readYamlDocuments() on documents", () => {
     expect(readYamlDocuments(text).filter(({ value }) => value !== null)).toEqual([]);
   });
 
-  it("goes on behind a document that is wrong", () => {
+  it("continues after an invalid document", () => {
     const [wrong, right] = readYamlDocuments("a: [1\n---\nb: 2\n");
     expect(wrong?.value).toBeUndefined();
     expect(right?.value).toEqual({ b: 2 });
@@ -184,7 +184,7 @@ describe("readYamlDocuments() on problems", () => {
     },
     { when: "a value contains itself", text: "a: &x [*x]\n", problem: "1:8: anchor 'x' value contains itself" },
     {
-      when: "a control character stands in it",
+      when: "it contains a control character",
       text: 'a: 1\nb: "\u0001"\n',
       problem: "2:5: not valid YAML: control characters are not allowed",
     },
@@ -277,7 +277,7 @@ describe("readYamlDocuments() on problems", () => {
     ]);
   });
 
-  it("tells one syntax error of a document, not every token behind it", () => {
+  it("reports one syntax error of a document, not every token after it", () => {
     const [document] = readYamlDocuments('{"a": 1}\n{"b": [1, {"c": 2}]}\n');
     expect(document?.problems).toEqual([
       { line: 2, column: 1, message: "not valid YAML: unexpected flow-map-start at node end" },

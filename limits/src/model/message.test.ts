@@ -73,7 +73,7 @@ describe("modelOfMessage()", () => {
     ]);
   });
 
-  it("tells an absent limit from a limit of 0", () => {
+  it("distinguishes an absent limit from a limit of 0", () => {
     const message = create(RateLimitConfigSchema, { descriptors: [{ key: "a" }, { key: "b", rateLimit: {} }] });
     expect(modelOfMessage(message).descriptors.map(({ rateLimit }) => rateLimit?.requestsPerUnit)).toEqual([
       undefined,

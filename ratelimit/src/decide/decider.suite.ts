@@ -1,4 +1,4 @@
-// What tests of the decider need: a decider over chosen rules, a counter that replies as told, and
+// For tests of the decider: a decider over chosen rules, a counter with prepared replies, and
 // a call that keeps its answer.
 import { type Log, silentLog } from "@weir/common/log/log";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
@@ -30,8 +30,8 @@ export const PLAIN_OPTIONS: DecideOptions = {
 };
 
 /**
- * A store that gives the replies it was told, in order, and keeps what it was asked. It insists on
- * the law of CountBatch.
+ * A store that returns prepared replies, in order, and records the requests. It checks the rules of
+ * CountBatch.
  */
 export class ReplyingCounter implements Counter {
   readonly name = "replying counter";

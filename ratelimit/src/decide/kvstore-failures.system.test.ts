@@ -85,7 +85,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    what: "holds a text at the key",
+    what: "has a text at the key",
     failures: 2,
     begin: () => command(["SET", "domain_key_value_1200", "abc"], ["SET", "domain_shadow_value_1200", "abc"]),
     end: () => command(["DEL", "domain_key_value_1200", "domain_shadow_value_1200"]),

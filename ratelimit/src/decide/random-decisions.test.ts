@@ -104,7 +104,7 @@ class Draws {
   }
 }
 
-/** Counters that fail at the step they are told. */
+/** Counters that fail at a chosen step. */
 class FailingCounter implements Counter {
   readonly name = "failing counters";
   readonly errorType = "memory_error";
@@ -112,19 +112,19 @@ class FailingCounter implements Counter {
   failure: Failure;
 
   count(batch: CountBatch): void {
-    if (this.failure === "counting") batch.failed(new StoreError("STORE_UNAVAILABLE", "told to fail"));
+    if (this.failure === "counting") batch.failed(new StoreError("STORE_UNAVAILABLE", "chosen to fail"));
     else this.#inner.count(batch);
   }
 
   read(batch: CountBatch): void {
-    if (this.failure === "reading") batch.failed(new StoreError("STORE_UNAVAILABLE", "told to fail"));
-    else this.#inner.read?.(batch);
+    if (this.failure === "reading") batch.failed(new StoreError("STORE_UNAVAILABLE", "chosen to fail"));
+    else this.#inner.read(batch);
   }
 
   /** The count of a key as it is stored. */
   stored(key: string, windowStartSeconds: number, windowSeconds: number): number {
     const check = { key, windowStartSeconds, windowSeconds, addend: 0, after: Number.NaN };
-    this.#inner.read?.({
+    this.#inner.read({
       checks: [check],
       deadlineMs: undefined,
       pending: 0,

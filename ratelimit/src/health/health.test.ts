@@ -48,14 +48,14 @@ describe("Health", () => {
 
   it("onChange() reports changes of the overall health only, until it is ended", () => {
     const health = new Health({ withConfig: true, withActiveConnection: false });
-    const heard: boolean[] = [];
-    const end = health.onChange((isHealthy) => heard.push(isHealthy));
+    const received: boolean[] = [];
+    const end = health.onChange((isHealthy) => received.push(isHealthy));
     health.set("start", true);
     health.set("config", true);
     health.set("config", true);
     health.set("config", false);
     end();
     health.set("config", true);
-    expect(heard).toEqual([true, false]);
+    expect(received).toEqual([true, false]);
   });
 });

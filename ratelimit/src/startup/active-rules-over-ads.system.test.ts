@@ -1,4 +1,4 @@
-// Rules that a real go-control-plane server sends, up to what is in force and what the server hears
+// Rules that a real go-control-plane server sends, up to the active rules and the answers that the server receives
 // of it: in plain text and over mutual TLS.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -211,7 +211,7 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     server.publish(NODE, "v3", [{ ...FOO, domain: "good" }]);
     await untilDump(pod, "good.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
     await server.until(() => server.asked.at(-1)?.version === "v3");
-    // The server offers what was refused again at once, each time: it must not become a loop of
+    // The server sends a NACKed response again immediately, each time: it must not become a loop of
     // messages.
     expect(server.asked.length).toBeLessThan(20);
     expect(pod.lines.filter((line) => line["level"] === "error")).toHaveLength(1);

@@ -10,14 +10,14 @@ describe("withLoadMetrics()", () => {
   it("withLoadMetrics() hands everything on, and counts attempts, failures and files", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const refusal = new ConfigError("CONFIG_INVALID", "no");
-    const heard: string[] = [];
+    const received: string[] = [];
     const listener = withLoadMetrics(
       {
         apply(configs) {
-          heard.push(`apply ${configs.length}`);
+          received.push(`apply ${configs.length}`);
           return configs.length === 1 ? refusal : undefined;
         },
-        reject: (error) => void heard.push(`reject ${error.message}`),
+        reject: (error) => void received.push(`reject ${error.message}`),
       },
       new LoadStatistics(store, "runtime"),
     );
@@ -25,7 +25,7 @@ describe("withLoadMetrics()", () => {
     expect(listener.apply([config, config])).toBeUndefined();
     expect(listener.apply([config])).toBe(refusal);
     listener.reject(refusal);
-    expect(heard).toEqual(["apply 2", "apply 1", "reject no"]);
+    expect(received).toEqual(["apply 2", "apply 1", "reject no"]);
     expect(store.counter("runtime.load_attempts").value).toBe(3);
     expect(store.counter("runtime.load_failures").value).toBe(1);
     expect(store.gauge("runtime.num_values").value).toBe(1);

@@ -1,4 +1,4 @@
-// The scrape endpoint before the judges of its users: promtool reads every metric that any setting
+// The scrape endpoint as its users check it: promtool reads every metric that any setting
 // brings, a Prometheus server scrapes it.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition } from "./statistics-tools.suite.ts";
 
 /**
- * Names of the specification's own table that have no `_total`, as its dashboards want them: the
+ * Names of the documented table that have no `_total`, as existing dashboards want them: the
  * only thing that promtool may find.
  */
 const WITHOUT_ENDING = [
@@ -93,7 +93,7 @@ describe("the scrape endpoint", () => {
     return (await fetch(`http://${address}/metrics`)).text();
   }
 
-  it("promtool finds nothing but the missing ending of the specification's own names", async () => {
+  it("promtool finds nothing but the missing ending of the documented names", async () => {
     fill(store);
     const text = await scrape();
     for (const name of [

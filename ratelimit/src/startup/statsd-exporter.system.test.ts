@@ -20,7 +20,7 @@ import { readExposition, STATSD_EXPORTER } from "./statistics-tools.suite.ts";
 
 /**
  * A mapping file that uses what the format has. `<scale>` is where durations become seconds, which
- * only we need to be told.
+ * only Weir needs in the file.
  */
 const CUSTOM_MAPPING = `
 defaults:
@@ -71,7 +71,7 @@ const NO_DIALECTS = [
 ];
 
 /**
- * Series that are not compared: of the two processes themselves, and what the exporter tells of
+ * Series that are not compared: of the two processes themselves, and what the exporter reports about
  * itself.
  */
 const OWN = /^(?:process_|nodejs_|go_|promhttp_|statsd_|ratelimit_node_)/;
@@ -282,14 +282,14 @@ describe("statistics for scraping and statsd_exporter", () => {
     await expect.poll(theirs, WAIT).toContain("ratelimit_memcache_add___code_success 1\n");
   });
 
-  it("differ in names with commas, hashes and brackets unless the exporter is told to leave them alone", async () => {
+  it("differ in names with commas, hashes and brackets unless the exporter is set to keep them", async () => {
     const { store, ours, theirs } = await start(forExporter(defaultMappingText({ isMilliseconds: false })), {}, []);
     store.rule("d.a,b=c#d").totalHits = 3;
     expect(await ours()).toContain('ratelimit_service_rate_limit_total_hits{domain="d",key1="a,b=c#d"} 3\n');
     await expect.poll(theirs, WAIT).toContain('ratelimit_service_rate_limit_d_a_total{b="c#d.total_hits"} 3\n');
   });
 
-  it("differ in what a StatsD line cannot say: tags beside the name, and fractions of a millisecond", async () => {
+  it("differ in what a StatsD line cannot say: tags next to the name, and fractions of a millisecond", async () => {
     const { store, ours, theirs } = await start(forExporter(defaultMappingText({ isMilliseconds: false })), {
       EXTRA_TAGS: "team:x",
     });

@@ -39,7 +39,7 @@ class HeldSleeps {
 
   readonly sleep = (ms: number): Promise<void> => new Promise((resolve) => this.#sleeping.set(ms, resolve));
 
-  /** How long whoever sleeps wanted to. */
+  /** The durations of all sleeps. */
   lengths(): readonly number[] {
     return [...this.#sleeping.keys()];
   }

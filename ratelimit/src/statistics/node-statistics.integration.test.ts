@@ -19,8 +19,8 @@ describe("NodeStatistics", () => {
 
   afterEach(() => stop());
 
-  /** Holds the event loop up for a while, between two samples of its delay. */
-  async function hold(): Promise<void> {
+  /** Blocks the event loop for a while, between two samples of its delay. */
+  async function block(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 100));
     // 150 ms of the processor, however many others share it.
     const before = process.cpuUsage();
@@ -41,7 +41,7 @@ describe("NodeStatistics", () => {
 
   it("walk() measures memory, processor and event loop", async () => {
     expect(gauge("memory_resident_bytes")).toBe(0);
-    await hold();
+    await block();
     nowMs = 1000;
     read();
     expect(gauge("memory_resident_bytes")).toBeGreaterThan(20_000_000);
@@ -55,8 +55,8 @@ describe("NodeStatistics", () => {
     expect(gauge("event_loop_lag_p99_seconds")).toBeGreaterThanOrEqual(gauge("event_loop_lag_mean_seconds"));
   });
 
-  it("walk() judges the event loop anew after a second, and not for every reader", async () => {
-    await hold();
+  it("walk() measures the event loop anew after a second, and not for every reader", async () => {
+    await block();
     nowMs = 1000;
     read();
     const maxSeconds = gauge("event_loop_lag_max_seconds");

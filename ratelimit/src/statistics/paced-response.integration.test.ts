@@ -27,7 +27,7 @@ describe("new PacedResponses()", () => {
   });
 
   /**
-   * A server that answers with what `write` makes; tells its port and how many answers are over.
+   * A server that answers with what `write` makes; returns its port and how many answers are over.
    */
   async function serve(write: (request: IncomingMessage) => Pieces, clientTimeoutMs?: number) {
     const responses = new PacedResponses(clientTimeoutMs);
@@ -77,7 +77,7 @@ describe("new PacedResponses()", () => {
         { ...WAIT, interval: 200 },
       )
       .toBe(true);
-    expect(made).toBeLessThan(300); // 100 MB would be made at once if nobody looked.
+    expect(made).toBeLessThan(300); // 100 MB would be made immediately without pacing.
     socket.resume();
     await expect.poll(() => ended.count, WAIT).toBe(1);
     expect(made).toBe(1000);

@@ -11,7 +11,7 @@ export interface OpenedSink {
   readonly sink: StatisticsSink;
   /** What its address looks like; undefined when it has none. */
   readonly address?: RegExp | undefined;
-  /** True for a sink that is asked: what it did not tell by the time it stops, nobody hears. */
+  /** True for a sink that is asked: what it has not reported when it stops is lost. */
   readonly isPull?: boolean;
   /**
    * The total of a counter, the value of a gauge or the count of a timer as the receiver knows it;

@@ -44,14 +44,14 @@ describe("StatisticsStore", () => {
 
   it("timer() keeps count, sum and maximum, and calls its listeners until they are removed", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
-    const heard: string[] = [];
-    const leave = store.onTimer(({ name }, durationMs) => heard.push(`${name} ${durationMs}`));
+    const received: string[] = [];
+    const leave = store.onTimer(({ name }, durationMs) => received.push(`${name} ${durationMs}`));
     store.timer("t").record(2.5);
     store.timer("t").record(1);
     leave();
     store.timer("t").record(4);
     expect(store.timer("t")).toMatchObject({ count: 3, sumMs: 7.5, maxMs: 4 });
-    expect(heard).toEqual(["t 2.5", "t 1"]);
+    expect(received).toEqual(["t 2.5", "t 1"]);
   });
 
   it("replaceRules() keeps the counters of keys that stay and drops those of keys that go", () => {

@@ -29,13 +29,13 @@ describe("writeStatisticsText()", () => {
   });
 
   it("walk() reads at most WALK_STEP statistics in a step", () => {
-    let told = 0;
+    let reported = 0;
     let largest = 0;
-    const count = (): void => void (told += 1);
+    const count = (): void => void (reported += 1);
     const walk = storeOf(1000).walk({ counter: count, rule: count, gauge: count, timer: count });
     while (walk.next().done !== true) {
-      largest = Math.max(largest, told);
-      told = 0;
+      largest = Math.max(largest, reported);
+      reported = 0;
     }
     expect(largest).toBe(WALK_STEP);
   });
@@ -51,7 +51,7 @@ describe("writeStatisticsText()", () => {
 });
 
 describe("writeStatisticsJson()", () => {
-  it("writeStatisticsJson() writes one object, whatever stands in names", () => {
+  it("writeStatisticsJson() writes one object, whatever names contain", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     store.rule('d.quote"\\').overLimit = 3;
     store.timer("t").record(1.5);

@@ -1,5 +1,5 @@
-// Test equipment of the kvstore backend: options with short limits, counters that report what they
-// heard, and a look at how calls fail.
+// Test equipment of the kvstore backend: options with short limits, counters that record what they
+// received, and checks of failed calls.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
@@ -66,7 +66,7 @@ export class TestedCounters {
   readonly #options: Partial<KvstoreCounterOptions>;
   readonly #open: Counter[] = [];
 
-  /** `options` hold for all of them. */
+  /** `options` apply to all of them. */
   constructor(createDeployment: CreateDeployment, options: Partial<KvstoreCounterOptions> = {}) {
     this.#createDeployment = createDeployment;
     this.#options = options;

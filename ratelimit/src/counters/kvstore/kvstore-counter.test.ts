@@ -22,7 +22,7 @@ class MadeUpDeployment implements Deployment {
   }
 
   close(): void {
-    // It holds nothing.
+    // It is empty.
   }
 
   refusal(_nowMs: number, key: string): StoreError | undefined {

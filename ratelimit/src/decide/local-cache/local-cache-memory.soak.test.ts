@@ -1,4 +1,4 @@
-// The local cache never takes more memory than its size: what the heap holds, measured.
+// The local cache never takes more memory than its size: measured on the heap.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { silentLog } from "@weir/common/log/log";

@@ -114,7 +114,7 @@ describe("LocalCache", () => {
     expect([gauge("entryCount"), gauge("evacuateCount"), gauge("expiredCount")]).toEqual([20, 80, 0]);
   });
 
-  it("add() tells what had ended from what had to go", () => {
+  it("add() counts expired keys and evicted keys separately", () => {
     const { cache, gauge } = open(2000);
     cache.add("key-0", 3600, 1200);
     for (let index = 1; index < 16; index++) cache.add(`key-${index}`, 1, 1200);

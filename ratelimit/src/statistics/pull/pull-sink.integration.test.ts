@@ -109,7 +109,7 @@ describe("PullSink", () => {
     }
   });
 
-  it("start() shows extra tags as labels of every series, beside the labels it has", async () => {
+  it("start() shows extra tags as labels of every series, in addition to its own labels", async () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     store.rule("d.k").totalHits = 1;
     const sink = createSink(store, "/metrics", 0, new Map([["my-team", 'x"']]));

@@ -22,7 +22,7 @@ function open(extraLabels: Readonly<Record<string, string>> = {}, isMilliseconds
   };
 }
 
-/** Every step of a collection at once. */
+/** All steps of a collection. */
 function collectAll(snapshots: Snapshots): readonly Family[] {
   const collecting = snapshots.collect();
   for (;;) {

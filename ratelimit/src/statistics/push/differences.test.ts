@@ -3,23 +3,23 @@ import { describe, expect, it } from "vitest";
 import { StatisticsStore } from "../statistics-store.ts";
 import { Differences } from "./differences.ts";
 
-function begin(differences: Differences): { told: string[]; steps: Generator<undefined, void> } {
-  const told: string[] = [];
+function begin(differences: Differences): { reported: string[]; steps: Generator<undefined, void> } {
+  const reported: string[] = [];
   const steps = differences.collect({
-    counter: (name, difference) => told.push(`${name} +${difference}`),
-    gauge: (name, value) => told.push(`${name} = ${value}`),
+    counter: (name, difference) => reported.push(`${name} +${difference}`),
+    gauge: (name, value) => reported.push(`${name} = ${value}`),
   });
-  return { told, steps };
+  return { reported, steps };
 }
 
 function collect(differences: Differences): string[] {
-  const { told, steps } = begin(differences);
+  const { reported, steps } = begin(differences);
   while (steps.next().done !== true);
-  return told;
+  return reported;
 }
 
 describe("Differences", () => {
-  it("collect() tells counters by what they grew, only when they did, and gauges always", () => {
+  it("collect() reports the growth of counters, only when they grew, and gauges always", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const differences = new Differences(store);
     store.counter("c").add(2);
@@ -40,7 +40,7 @@ describe("Differences", () => {
     expect(collect(differences)).toEqual(["c +3", "ratelimit.service.rate_limit.d.k.total_hits +1", "g = 0"]);
   });
 
-  it("collect() tells two readers of one store the same", () => {
+  it("collect() reports the same to two readers of one store", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const [first, second] = [new Differences(store), new Differences(store)];
     store.counter("c").add(2);
@@ -50,7 +50,7 @@ describe("Differences", () => {
     expect(collect(second)).toEqual(["c +3"]);
   });
 
-  it("collect() tells what a rule counted before and after it was replaced, until it counts no more", () => {
+  it("collect() reports what a rule counted before and after it was replaced, until it counts no more", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const differences = new Differences(store);
     const rule = store.rule("d.k");
@@ -74,13 +74,13 @@ describe("Differences", () => {
     expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +2"]);
   });
 
-  it("collect() tells later what a collection that was given up had not come to", () => {
+  it("collect() reports later what an abandoned collection had not reached", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const differences = new Differences(store);
     for (let index = 0; index < 250; index++) store.rule(`d.k${index}`).totalHits += 1;
-    const { told, steps } = begin(differences);
+    const { reported, steps } = begin(differences);
     steps.next();
-    const first = told.length;
+    const first = reported.length;
     expect(first).toBeLessThan(250);
     expect(collect(differences)).toHaveLength(250 - first);
     expect(collect(differences)).toEqual([]);

@@ -64,7 +64,7 @@ describe("mogrify()", () => {
     expect(mogrify([never, first, second], "a")).toEqual({ name: "first", tags: ["n:1"] });
   });
 
-  it("case 187: mogrify() leaves names alone when there is none", () => {
+  it("case 187: mogrify() does not change names when there is none", () => {
     expect(mogrify([], "a.b")).toEqual({ name: "a.b", tags: [] });
   });
 

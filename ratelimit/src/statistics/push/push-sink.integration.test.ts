@@ -95,9 +95,9 @@ describe("PushSink", () => {
     ends.push(() => sink.stop?.());
     return sink;
   };
-  const heardLog = (): { heard: Log; lines: string[] } => {
+  const openLog = (): { recording: Log; lines: string[] } => {
     const lines: string[] = [];
-    return { heard: createLog({ level: "info", format: "text", write: (line) => lines.push(line) }), lines };
+    return { recording: createLog({ level: "info", format: "text", write: (line) => lines.push(line) }), lines };
   };
 
   it("start() writes the lines of StatsD: differences, gauges, durations", async () => {
@@ -130,9 +130,9 @@ describe("PushSink", () => {
   it("start() works and stop() ends immediately when there is no server, with one line in the log", async () => {
     const receiver = await openTcpReceiver();
     await receiver.close(); // Its port is free now.
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
-    const sink = overTcp(statistics, { host: "127.0.0.1", port: receiver.port, reconnectMs: 5 }, heard);
+    const sink = overTcp(statistics, { host: "127.0.0.1", port: receiver.port, reconnectMs: 5 }, recording);
     await sink.start?.();
     await expect.poll(() => lines.length, WAIT).toBe(1);
     statistics.counter("c").add(1);
@@ -144,10 +144,10 @@ describe("PushSink", () => {
   });
 
   it("start() delivers what was counted while the server was away, whole, when it comes back", async () => {
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
     const first = await openTcpReceiver();
-    await start(overTcp(statistics, { host: "127.0.0.1", port: first.port, reconnectMs: 20 }, heard));
+    await start(overTcp(statistics, { host: "127.0.0.1", port: first.port, reconnectMs: 20 }, recording));
     statistics.counter("c").add(1);
     await expect.poll(() => valueInLines(first.lines, "c"), WAIT).toBe(1);
     await first.close();
@@ -171,12 +171,12 @@ describe("PushSink", () => {
   it("start() neither waits nor grows without bound when the server never reads, and stop() ends in time", async () => {
     const receiver = await openTcpReceiver({ isDeaf: true });
     ends.push(() => receiver.close());
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
     const sink = overTcp(
       statistics,
       { host: "127.0.0.1", port: receiver.port, writeTimeoutMs: 100, reconnectMs: 60_000 },
-      heard,
+      recording,
     );
     await sink.start?.();
     await expect.poll(() => lines.length, WAIT).toBe(1);
@@ -197,8 +197,8 @@ describe("PushSink", () => {
   });
 
   it("start() reports a name that does not resolve once, and stop() ends", async () => {
-    const { heard, lines } = heardLog();
-    const channel = new UdpChannel({ log: heard }, { host: "statistics.invalid", port: 8125 });
+    const { recording, lines } = openLog();
+    const channel = new UdpChannel({ log: recording }, { host: "statistics.invalid", port: 8125 });
     const sink = new PushSink({ store: store(), format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
     sink.start();
     await expect.poll(() => lines.length, WAIT).toBe(1);
@@ -207,9 +207,9 @@ describe("PushSink", () => {
   });
 
   it("start() continues when its output is closed, and logs it once", async () => {
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
-    const channel = new OutputChannel({ log: heard }, { fileDescriptor: openSync("/dev/full", "w") });
+    const channel = new OutputChannel({ log: recording }, { fileDescriptor: openSync("/dev/full", "w") });
     await start(
       new PushSink({ store: statistics, format: createJsonFormat({ nowMs: Date.now }, NO_TAGS), channel }, OPTIONS),
     );

@@ -190,7 +190,7 @@ describe("/debug/pprof/profile", () => {
 });
 
 describe("/debug/pprof/heap", () => {
-  it("go tool pprof shows which functions hold memory, in bytes and in objects", async () => {
+  it("go tool pprof shows which functions keep memory, in bytes and in objects", async () => {
     await watching();
     keepManyObjects(1_000_000);
     const space = await pprof("-top", "-unit=B", url("heap"));

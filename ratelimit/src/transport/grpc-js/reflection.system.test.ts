@@ -177,7 +177,7 @@ describe("reflection streams", () => {
     expect(await good.ended).toBe(status.OK);
   });
 
-  it("a stream that is open does not hold up the end, and no new one begins then", async () => {
+  it("a stream that is open does not delay the end, and no new one begins then", async () => {
     const { stream, answers, ended } = open("v1");
     stream.write(bytesOf("a"));
     await expect.poll(() => answers.length, { timeout: 30_000 }).toBe(1);
