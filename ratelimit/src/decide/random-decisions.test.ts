@@ -16,7 +16,7 @@ import {
   type ReferenceSettings,
 } from "./reference-model.suite.ts";
 
-const RUNS = 500;
+const RUNS = 250;
 const CALLS_PER_RUN = 60;
 
 /** Printed in the name of the test; any other number makes other calls. */

@@ -1,5 +1,6 @@
 // Push statistics to real servers: the common suite over every format and channel, and servers that
 // are away, come back, or never read.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -136,7 +137,11 @@ describe("PushSink", () => {
     await sink.start?.();
     await expect.poll(() => lines.length, WAIT).toBe(1);
     statistics.counter("c").add(1);
-    for (let tries = 0; tries < 5; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+    let attempts = 0;
+    const count = (): void => void (attempts += 1);
+    subscribe("net.client.socket", count);
+    ends.push(() => void unsubscribe("net.client.socket", count));
+    await expect.poll(() => attempts, WAIT).toBeGreaterThan(5);
     await sink.stop?.();
     expect(lines).toEqual([
       expect.stringMatching(/level=warn.*Cannot send statistics.*127\.0\.0\.1:\d+.*ECONNREFUSED/),
@@ -210,12 +215,17 @@ describe("PushSink", () => {
     const { recording, lines } = openLog();
     const statistics = store();
     const channel = new OutputChannel({ log: recording }, { fileDescriptor: openSync("/dev/full", "w") });
-    await start(
-      new PushSink({ store: statistics, format: createJsonFormat({ nowMs: Date.now }, NO_TAGS), channel }, OPTIONS),
-    );
+    const json = createJsonFormat({ nowMs: Date.now }, NO_TAGS);
+    let flushes = 0;
+    const flushed = (): string => {
+      flushes += 1;
+      return json.flushed();
+    };
+    await start(new PushSink({ store: statistics, format: { ...json, flushed }, channel }, OPTIONS));
     await expect.poll(() => lines.length, WAIT).toBe(1);
     statistics.counter("c").add(1);
-    for (let tries = 0; tries < 3; tries++) await new Promise((resolve) => setTimeout(resolve, FLUSH_INTERVAL_MS));
+    const before = flushes;
+    await expect.poll(() => flushes - before, WAIT).toBeGreaterThan(3);
     expect(lines).toEqual([expect.stringMatching(/Cannot send statistics.*standard output.*ENOSPC/)]);
   });
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 
@@ -191,9 +192,10 @@ describe("JsonTransport", () => {
     const decider = new ScriptedDecider();
     const { url } = await start(decider);
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
-    socket.write("POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    socket.destroy();
+    socket.write("POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n");
+    await once(socket, "data"); // The server reads the body now.
+    socket.write("{", () => socket.destroy());
+    await once(socket, "close");
     expect((await fetch(`${url}/json`, { method: "POST", body: BODY })).status).toBe(200);
     expect(decider.calls).toHaveLength(1);
   });
