@@ -78,9 +78,7 @@ export function createLevel<Attachment>(nodes: readonly RuleNode<Attachment>[]):
     alone.set(composite, node);
     // `a_b_c` matches the pairs (a, b_c) and (a_b, c) alike: only the composite counts.
     for (let at = composite.indexOf(SEPARATOR); at !== -1; at = composite.indexOf(SEPARATOR, at + 1)) {
-      const key = composite.slice(0, at);
-      let byValue = values.get(key);
-      if (byValue === undefined) values.set(key, (byValue = new Map<string, RuleNode<Attachment>>()));
+      const byValue = values.getOrInsertComputed(composite.slice(0, at), () => new Map());
       byValue.set(composite.slice(at + 1), node);
     }
   }

@@ -92,23 +92,17 @@ export class StatisticsStore {
    * number of names is not limited here.
    */
   counter(name: string): StatisticsCounter {
-    let counter = this.#counters.get(name);
-    if (counter === undefined) this.#counters.set(name, (counter = new StatisticsCounter(name)));
-    return counter;
+    return this.#counters.getOrInsertComputed(name, () => new StatisticsCounter(name));
   }
 
   /** The gauge of this name, created at the first call. For names known in advance only. */
   gauge(name: string): StatisticsGauge {
-    let gauge = this.#gauges.get(name);
-    if (gauge === undefined) this.#gauges.set(name, (gauge = new StatisticsGauge(name)));
-    return gauge;
+    return this.#gauges.getOrInsertComputed(name, () => new StatisticsGauge(name));
   }
 
   /** The timer of this name, created at the first call. For names known in advance only. */
   timer(name: string): StatisticsTimer {
-    let timer = this.#timers.get(name);
-    if (timer === undefined) this.#timers.set(name, (timer = new StatisticsTimer(name, this.#timerListeners)));
-    return timer;
+    return this.#timers.getOrInsertComputed(name, () => new StatisticsTimer(name, this.#timerListeners));
   }
 
   /**
@@ -128,9 +122,7 @@ export class StatisticsStore {
    * it does not name the key.
    */
   rule(key: string): RuleStatistics {
-    let counters = this.#rules.get(key);
-    if (counters === undefined) this.#rules.set(key, (counters = this.#countersOf(key, this.#byPrefix)));
-    return counters;
+    return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key));
   }
 
   /**
@@ -142,7 +134,7 @@ export class StatisticsStore {
     const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
-    const counters = this.#countersOf(key, this.#byPrefix);
+    const counters = this.#countersOf(key);
     this.#dynamicRules.set(key, counters);
     return counters;
   }
@@ -157,8 +149,7 @@ export class StatisticsStore {
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
     const cleaned = `${scope}.${cleanNamePart(value)}.${name}`;
-    const counter = this.#dynamicByName.get(cleaned) ?? new StatisticsCounter(cleaned);
-    this.#dynamicByName.set(cleaned, counter);
+    const counter = this.#dynamicByName.getOrInsertComputed(cleaned, () => new StatisticsCounter(cleaned));
     this.#dynamicCounters.set(key, counter);
     return counter;
   }
@@ -204,11 +195,9 @@ export class StatisticsStore {
   }
 
   /** The counters of the key's cleaned name, from `known` or new. */
-  #countersOf(key: string, known: ReadonlyMap<string, RuleStatistics>): RuleStatistics {
+  #countersOf(key: string, known?: ReadonlyMap<string, RuleStatistics>): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    const counters = this.#byPrefix.get(prefix) ?? known.get(prefix) ?? new RuleStatistics(prefix);
-    this.#byPrefix.set(prefix, counters);
-    return counters;
+    return this.#byPrefix.getOrInsertComputed(prefix, () => known?.get(prefix) ?? new RuleStatistics(prefix));
   }
 
   /** Whether one more key with request values fits; counts a key that does not. */

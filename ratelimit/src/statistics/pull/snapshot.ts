@@ -137,10 +137,7 @@ export class Snapshots {
   }
 
   #durationsOf({ family, labels, timer }: Target): Durations {
-    const key = `${family}{${labels}}`;
-    let durations = this.#durations.get(key);
-    if (durations === undefined) this.#durations.set(key, (durations = new Durations(timer)));
-    return durations;
+    return this.#durations.getOrInsertComputed(`${family}{${labels}}`, () => new Durations(timer));
   }
 
   #target(name: string, kind: StatisticKind): Target | undefined {
@@ -151,9 +148,7 @@ export class Snapshots {
 
 /** The family of a target; undefined, so not shown, when a family of another type has its name. */
 function familyOf(families: Map<string, GatheredFamily>, target: Target, type: Kind): GatheredFamily | undefined {
-  const family = families.get(target.family);
-  if (family !== undefined) return family.type === type ? family : undefined;
-  const created: GatheredFamily = { name: target.family, help: target.help, type, series: new Map() };
-  families.set(target.family, created);
-  return created;
+  const { family: name, help } = target;
+  const family = families.getOrInsertComputed(name, () => ({ name, help, type, series: new Map() }));
+  return family.type === type ? family : undefined;
 }

@@ -94,12 +94,11 @@ export class ProfileBuilder {
 
 /** The identifier of a key; a new key gets the next one, from 1, and is handed to `add`. */
 function idOf(ids: Map<string, number>, key: string, add: (id: number) => void): number {
-  const known = ids.get(key);
-  if (known !== undefined) return known;
-  const id = ids.size + 1;
-  ids.set(key, id);
-  add(id);
-  return id;
+  return ids.getOrInsertComputed(key, () => {
+    const id = ids.size + 1;
+    add(id);
+    return id;
+  });
 }
 
 function nanoseconds(ms: number): bigint {
