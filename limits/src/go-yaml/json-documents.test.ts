@@ -67,7 +67,7 @@ describe("readYamlDocuments() on values", () => {
         const json = JSON.stringify(value);
         expect(valueOf(json)).toEqual(JSON.parse(json));
       }),
-      { numRuns: 300, seed: 50 },
+      { numRuns: 100, seed: 50 },
     );
   });
 
@@ -77,7 +77,7 @@ describe("readYamlDocuments() on values", () => {
         const plain: unknown = JSON.parse(JSON.stringify(value));
         expect(valueOf(stringify(plain, { version: "1.1" }))).toEqual(plain);
       }),
-      { numRuns: 300, seed: 51 },
+      { numRuns: 100, seed: 51 },
     );
   });
 });

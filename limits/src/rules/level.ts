@@ -3,7 +3,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule.ts";
 import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
-import { matchesWildcard, type Wildcard } from "./wildcard.ts";
+import { matchesWildcard, SEPARATOR, type Wildcard } from "./wildcard.ts";
 import {
   type Branch,
   createWildcardTree,
@@ -12,9 +12,6 @@ import {
   findFromRoot,
   type KeyEntrance,
 } from "./wildcard-tree.ts";
-
-/** Joins key and value in a composite key. */
-const SEPARATOR = "_";
 
 /** One configured descriptor. */
 export interface RuleNode<Attachment> {

@@ -7,17 +7,15 @@ import type { CountBatch, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { type Check, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "@weir/limits/classify/check";
-import { DecideError } from "./decide-error.ts";
-import type { DecideOptions, DecisionCall } from "./decider.ts";
+import { DecideError, type DecideOptions, type DecisionCall } from "./decider.ts";
 import { type Code, OK, OVER_LIMIT } from "@weir/limits/classify/status";
 import type { Decision, HeaderToAdd } from "./decision.ts";
 import { dynamicMetadata } from "./dynamic-metadata.ts";
-import { classify, classifyCached, denyUncounted } from "@weir/limits/classify/classify";
+import { classify, classifyCached, denyUncounted, withholdAll, withholdWhenOver } from "@weir/limits/classify/classify";
 import type { LocalCache } from "./local-cache/local-cache.ts";
 import { overallCode, rejectingRule } from "@weir/limits/classify/overall-code";
 import type { RateLimitRequest } from "./request.ts";
 import { headerValueOf, limitHeaders } from "./response-headers.ts";
-import { withholdAll, withholdWhenOver } from "@weir/limits/classify/withheld-increments";
 
 /** What all jobs of a decider share. */
 export interface JobContext {

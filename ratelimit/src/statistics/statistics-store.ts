@@ -1,24 +1,6 @@
 // Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read
 // it. Memory is bounded: the keys made from request values are limited in number and length.
 import { cleanNamePart, DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "@weir/limits/rules/statistic-name";
-import {
-  RuleStatistics,
-  StatisticsCounter,
-  StatisticsGauge,
-  StatisticsTimer,
-  type TimerListener,
-} from "./statistics-values.ts";
-
-export type {
-  /** The six counters of a rule. */
-  RuleStatistics,
-  /** A number that only grows. */
-  StatisticsCounter,
-  /** A number that goes up and down. */
-  StatisticsGauge,
-  /** Durations. */
-  StatisticsTimer,
-};
 
 /** Counts hits that did not get a key of their own. */
 const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
@@ -35,6 +17,80 @@ export const RULE_STATISTICS = [
   { name: "within_limit", field: "withinLimit" },
   { name: "shadow_mode", field: "shadowMode" },
 ] as const;
+
+class NamedValue {
+  readonly name: string;
+  value = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** A number that only grows: the total since start. Change it through `add` only. */
+export class StatisticsCounter extends NamedValue {
+  /** Adds a whole number, 0 or more. */
+  add(count: number): void {
+    this.value += count;
+  }
+}
+
+/** A number that goes up and down. */
+export class StatisticsGauge extends NamedValue {
+  /** Replaces the value. */
+  set(value: number): void {
+    this.value = value;
+  }
+}
+
+/**
+ * Receives each recorded duration immediately; for sinks that build histograms or send durations
+ * one by one.
+ */
+export type TimerListener = (timer: StatisticsTimer, durationMs: number) => void;
+
+/** Durations in milliseconds, possibly with a fraction. */
+export class StatisticsTimer {
+  readonly name: string;
+  count = 0;
+  sumMs = 0;
+  maxMs = 0;
+  readonly #listeners: ReadonlySet<TimerListener>;
+
+  constructor(name: string, listeners: ReadonlySet<TimerListener>) {
+    this.name = name;
+    this.#listeners = listeners;
+  }
+
+  /** Adds one duration. */
+  record(durationMs: number): void {
+    this.count += 1;
+    this.sumMs += durationMs;
+    if (durationMs > this.maxMs) this.maxMs = durationMs;
+    for (const listener of this.#listeners) listener(this, durationMs);
+  }
+}
+
+/**
+ * The six counters of a rule, plain fields because every decision adds to two of them. Add with
+ * `+=` only.
+ */
+export class RuleStatistics {
+  /**
+   * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
+   */
+  readonly prefix: string;
+  totalHits = 0;
+  overLimit = 0;
+  nearLimit = 0;
+  overLimitWithLocalCache = 0;
+  withinLimit = 0;
+  shadowMode = 0;
+
+  constructor(prefix: string) {
+    this.prefix = prefix;
+  }
+}
 
 /** Reads a store: called once per statistic, in no particular order. */
 export interface StatisticsVisitor {

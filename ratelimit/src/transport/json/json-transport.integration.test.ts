@@ -10,8 +10,7 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { DecideError } from "../../decide/decide-error.ts";
-import type { Decider } from "../../decide/decider.ts";
+import { DecideError, type Decider } from "../../decide/decider.ts";
 import { Health } from "../../health/health.ts";
 import type { Transport } from "../transport.ts";
 import { describeTransport, NO_TRACING, PLAIN_OK, ScriptedDecider, type TransportAnswer } from "../transport.suite.ts";
