@@ -180,7 +180,7 @@ describe("explainRequest()", () => {
         });
         expect(actual).toEqual(expected);
       }),
-      { numRuns: 300, seed: 5 },
+      { numRuns: 400, seed: 5 },
     );
     expect(seen.limits).toBeGreaterThan(500);
   });

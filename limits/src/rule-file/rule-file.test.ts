@@ -337,15 +337,15 @@ descriptors:
     });
   });
 
-  it("parseRuleFileInSteps() comes to the same result in steps of which none reads more than some hundred lines", () => {
-    const lines = Array.from({ length: 2000 }, (_, index) => `  - {key: k, value: v${index}, ${LIMIT}}\n`);
+  it("parseRuleFileInSteps() returns the same result in steps of which none reads more than some hundred lines", () => {
+    const lines = Array.from({ length: 1000 }, (_, index) => `  - {key: k, value: v${index}, ${LIMIT}}\n`);
     const text = `domain: d\ndescriptors:\n${lines.join("")}`;
     const steps = parseRuleFileInSteps("f.yaml", text);
     let count = 1;
     let step = steps.next();
     for (; step.done !== true; step = steps.next()) count += 1;
-    expect(step.value.ok && step.value.model.descriptors).toHaveLength(2000);
+    expect(step.value.ok && step.value.model.descriptors).toHaveLength(1000);
     expect(step.value).toEqual({ ...parseRuleFile("f.yaml", text), locationOf: expect.any(Function) });
-    expect(count).toBeGreaterThan(10);
+    expect(count).toBeGreaterThan(5);
   });
 });

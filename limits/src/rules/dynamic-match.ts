@@ -2,7 +2,7 @@
 // overrides, and counters shared by share_threshold. The slow, rare side of matching.
 import { UNIT_SECONDS, unitOfNumber } from "../model/unit.ts";
 import { reachOf, type RuleNode } from "./level.ts";
-import type { Attach, Entry, Rule, RuleMatch } from "./rule.ts";
+import type { Attach, Entry, LimitOverride, Rule, RuleMatch } from "./rule.ts";
 
 /** One level of the way that led to a rule. */
 export interface Step<Attachment> {
@@ -45,7 +45,7 @@ export function dynamicMatch<Attachment>(
 export function overrideMatch<Attachment>(
   domain: string,
   entries: readonly Entry[],
-  limit: { readonly requestsPerUnit: number; readonly unit: number },
+  limit: LimitOverride,
   attach: Attach<Attachment>,
 ): RuleMatch<Attachment> | undefined {
   const unit = unitOfNumber(limit.unit);
