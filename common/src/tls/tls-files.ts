@@ -93,9 +93,7 @@ export class TlsFiles implements Part {
    */
   onChange(listener: (material: TlsMaterial) => void): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Reads the files now, for SIGHUP. Invalid content is logged and not applied. */
