@@ -27,8 +27,8 @@ export function convertCpuProfile(
 ): Buffer {
   const builder = new ProfileBuilder({
     kinds: [
-      { type: "samples", unit: "count" },
-      { type: "cpu", unit: "nanoseconds" },
+      ["samples", "count"],
+      ["cpu", "nanoseconds"],
     ],
     period: intervalUs * NANOSECONDS_PER_MICROSECOND,
     takenAtMs,

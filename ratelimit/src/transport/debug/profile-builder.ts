@@ -17,10 +17,7 @@ export interface CallFrame {
 }
 
 /** A kind of value, such as cpu in nanoseconds. */
-export interface ValueKind {
-  readonly type: string;
-  readonly unit: string;
-}
+type ValueKind = readonly [type: string, unit: string];
 
 /** The facts of a profile as a whole. */
 export interface ProfileFacts {
@@ -44,7 +41,7 @@ export class ProfileBuilder {
   constructor({ kinds, period, takenAtMs, durationMs }: ProfileFacts) {
     const texts = new StringTable();
     const [count, main] = kinds.map(
-      ({ type, unit }) => new ValueType({ type: texts.dedup(type), unit: texts.dedup(unit) }),
+      ([type, unit]) => new ValueType({ type: texts.dedup(type), unit: texts.dedup(unit) }),
     ) as [ValueType, ValueType];
     const filename = texts.dedup(PROGRAM);
     this.#profile = new Profile({
