@@ -43,7 +43,9 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
         ".",
       ],
     },
-    ...["imports", "exports", "dependencies", "tidy"].map((name) => ({
+    { name: "exports", command: ["knip", "--no-config-hints"] },
+    { name: "exports-tests", command: ["knip", "--no-config-hints", "--production"] },
+    ...["imports", "dependencies", "tidy"].map((name) => ({
       name,
       command: ["node", `tools/gates/check-${name}.ts`],
     })),

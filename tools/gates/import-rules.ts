@@ -38,15 +38,6 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
       { orphan: true, pathNot: ["\\.d\\.ts$", "\\.config\\.ts$"] },
       {},
     ),
-    rule("resolves", "What is imported must exist", {}, { couldNotResolve: true }),
-    rule(
-      "declared",
-      "A package that is imported must be in the workspace's own package.json",
-      // Tests also import the test runner, which is in the root's package.json;
-      // check-dependencies.ts looks at them.
-      { path: anyWorkspace, pathNot: NOT_A_TEST },
-      { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
-    ),
     rule("no-development-package", "Sources that ship must not import a devDependency", ships, {
       dependencyTypes: ["npm-dev"],
       dependencyTypesNot: ["type-only"],

@@ -3,7 +3,6 @@
 // pass, running them says.
 import ts from "typescript";
 import type { Files } from "../../gates/source-tree.ts";
-import { lineOf, parseSource, walk } from "../../gates/syntax.ts";
 
 /** One test that shows one case. */
 export interface CaseTest {
@@ -30,12 +29,12 @@ const TITLED = new Set(["describe", "it", "test"]);
 export function findCaseTests(files: Files): readonly CaseTest[] {
   return [...files].flatMap(([file, text]) => {
     if (!/\bcases? \d/.test(text) && !text.includes(`case ${CASE_OF_ROW}`)) return [];
-    const source = parseSource(file, text);
+    const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
     const found: CaseTest[] = [];
     walk(source, (node) => {
       if (ts.isCallExpression(node))
         for (const { node: at, ...test } of testsOf(source, node))
-          found.push({ ...test, file, line: lineOf(source, at) });
+          found.push({ ...test, file, line: source.getLineAndCharacterOfPosition(at.getStart(source)).line + 1 });
     });
     return withoutRepeats(found);
   });
@@ -147,6 +146,14 @@ function valueOf(row: ts.Expression, name: string): ts.Expression | undefined {
       return property.initializer;
   }
   return undefined;
+}
+
+/** Calls `visit` for `node` and everything below it. */
+function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  ts.forEachChild(node, (child) => {
+    walk(child, visit);
+  });
 }
 
 function withoutRepeats(tests: readonly CaseTest[]): readonly CaseTest[] {
