@@ -8,8 +8,8 @@ import { findFolderCycles, findImportProblems } from "./check-imports.ts";
 import type { Workspace } from "../layout.ts";
 
 const WORKSPACES: readonly Workspace[] = [
-  { name: "contract", mayImport: [], order: ["generated"], alternatives: [] },
-  { name: "equipment", mayImport: ["contract"], order: ["server"], alternatives: [] },
+  { name: "contract", mayImport: [], order: ["generated"] },
+  { name: "equipment", mayImport: ["contract"], order: ["server"] },
   {
     name: "service",
     mayImport: ["contract"],
@@ -17,12 +17,11 @@ const WORKSPACES: readonly Workspace[] = [
     order: ["errors.ts", "rules", "counters"],
     alternatives: ["counters"],
   },
-  { name: "other", mayImport: ["contract"], order: ["calls"], alternatives: [] },
+  { name: "other", mayImport: ["contract"], order: ["calls"] },
   {
     name: "program",
     mayImport: ["contract"],
     order: ["check"],
-    alternatives: [],
   },
 ];
 

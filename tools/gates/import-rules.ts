@@ -102,7 +102,7 @@ function orderRules(workspace: Workspace): IRegularForbiddenRuleType[] {
 
 /** Sub-folders that are alternatives of each other do not import each other. */
 function alternativeRules(workspace: Workspace): IRegularForbiddenRuleType[] {
-  return workspace.alternatives.map((folder) => {
+  return (workspace.alternatives ?? []).map((folder) => {
     const path = `^${workspace.name}/src/${folder}/([^/]+)/`;
     const comment = `Implementations under ${folder} must not know each other: what they share is in ${folder} itself`;
     return rule(
