@@ -45,7 +45,7 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
     },
     { name: "exports", command: ["knip", "--no-config-hints"] },
     { name: "exports-tests", command: ["knip", "--no-config-hints", "--production"] },
-    ...["imports", "dependencies", "tidy"].map((name) => ({
+    ...["imports", "dependencies"].map((name) => ({
       name,
       command: ["node", `tools/gates/check-${name}.ts`],
     })),
