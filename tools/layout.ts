@@ -132,6 +132,3 @@ export const TOOLS_FOLDER = "tools";
 
 /** Matches the path of a file that only tests run. */
 export const TEST_FILE = /\.(test|suite)\.ts$/;
-
-/** Matches the path of a file that a program wrote. */
-export const GENERATED_FILE = /(^|\/)generated\//;

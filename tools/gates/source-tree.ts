@@ -27,8 +27,3 @@ export function listFiles(root: string, wanted: (path: string) => boolean): read
 export function readFiles(root: string, wanted: (path: string) => boolean): Files {
   return new Map(listFiles(root, wanted).map((path) => [path, readFileSync(join(root, path), "utf8")]));
 }
-
-/** Whether `path` is TypeScript. */
-export function isTypeScript(path: string): boolean {
-  return path.endsWith(".ts") && !path.endsWith(".d.ts");
-}
