@@ -10,7 +10,7 @@ export interface Workspace {
   /** Workspaces that only its tests may import. */
   readonly testsMayImport?: readonly string[];
   /**
-   * Folders and files under `src/`, in dependency order: each may import what stands before it.
+   * Folders and files under `src/`, in dependency order: each may import what precedes it.
    * Files that are not listed come last, with main.ts.
    */
   readonly order: readonly string[];

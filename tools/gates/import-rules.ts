@@ -93,7 +93,7 @@ function orderRules(workspace: Workspace): IRegularForbiddenRuleType[] {
     const unlisted = `(?!(${workspace.order.map(entryPattern).join("|")}))`;
     return rule(
       `folder-order/${workspace.name}/${entry}`,
-      `${entry} of ${workspace.name} may import only what stands before it: ${workspace.order.slice(0, index).join(", ") || "nothing"}`,
+      `${entry} of ${workspace.name} may import only what precedes it: ${workspace.order.slice(0, index).join(", ") || "nothing"}`,
       { path: `${source}${entryPattern(entry)}`, pathNot: NOT_A_TEST },
       { path: `${source}(${[...later, unlisted].join("|")})`, dependencyTypesNot: ["type-only"] },
     );

@@ -1,5 +1,5 @@
 // Writes docs/conformance.md: every numbered case, whether this service does the same, and the
-// tests that show it. Fails when a case has no test, or a test names a case that there is not;
+// tests that show it. Fails when a case has no test, or a test names an unknown case;
 // --check also compares the page.
 import type { ConformanceCase, ConformanceSection } from "./conformance/case.ts";
 import { COUNTING_SECTIONS } from "./conformance/cases-counting.ts";

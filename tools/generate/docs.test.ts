@@ -1,4 +1,4 @@
-// The pages that are made from the code: what stands in them, and that odd text does not break
+// The pages that are made from the code: their content, and that odd text does not break
 // their tables.
 import { describe, expect, it } from "vitest";
 import { docCommentOf, formatErrorPage } from "./error-docs.ts";
@@ -27,7 +27,7 @@ describe("formatErrorPage()", () => {
 });
 
 describe("formatSettingsPage()", () => {
-  it("lists names, aliases and what stands for no default", () => {
+  it("lists names, aliases and the text for no default", () => {
     const settings = [
       { names: ["GRPC_PORT"], type: "port", default: "8081", effect: "Port for gRPC." },
       { names: ["KVSTORE_URL", "REDIS_URL"], type: "text", default: "", effect: "The store." },

@@ -123,7 +123,7 @@ async function installDebianPackages(say: (line: string) => void): Promise<void>
 
 /**
  * Installs a Python package into a folder of its own and answers the folder of its programs. The
- * stamp tells a finished installation from a broken one.
+ * stamp distinguishes a finished installation from a broken one.
  */
 async function installFromPypi(wanted: PypiPackage, say: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(process.env), `${wanted.name}-${wanted.version}`);

@@ -121,7 +121,7 @@ describe("runCheck() on files", () => {
     expect((await check([""])).stdout).toBe("1 file with 0 resources and 1 rule file: no problems\n");
   });
 
-  it("reads no pipe that stands in a folder, where nobody may ever write into it", async () => {
+  it("reads no pipe in a folder: no program may ever write into it", async () => {
     write({ "a.yaml": manifest("a", "shop") });
     execFileSync("mkfifo", [join(folder, "b.yaml")]);
     expect((await check([""])).stdout).toBe("1 file with 1 resource and 0 rule files: no problems\n");
@@ -135,7 +135,7 @@ describe("runCheck() on files", () => {
     expect((await check([""])).stdout.split("\n")[0]).toBe("b.yaml: cannot read: no such file or directory");
   });
 
-  it("says why it cannot read a file, and goes on", async () => {
+  it("reports why it cannot read a file, and continues", async () => {
     write({
       "good.yaml": rules("one"),
       "empty/readme.md": "",
@@ -341,7 +341,7 @@ describe("runCheck() on manifests of other kinds", () => {
 
   it.each([
     { what: "a kind that is misspelt", text: manifest("a", "b").replace("RateLimitConfig", "RatelimitConfig") },
-    { what: "a version that there is not", text: manifest("a", "b").replace("v1alpha1", "v1") },
+    { what: "a version that does not exist", text: manifest("a", "b").replace("v1alpha1", "v1") },
     {
       what: "another group with our kind",
       text: manifest("a", "b").replace("ratelimit.weir.dev/v1alpha1", "weir.dev/v1"),
@@ -360,7 +360,7 @@ describe("runCheck() on the command line", () => {
       code: 2,
       stdout: "",
       stderr:
-        "weir check: no file given: name files or directories, or - for standard input; weir check --help tells more\n",
+        "weir check: no file given: name files or directories, or - for standard input; run 'weir check --help' for usage\n",
     });
   });
 });

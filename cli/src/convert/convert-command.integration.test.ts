@@ -107,7 +107,7 @@ describe("weir convert", () => {
     expect(readdirSync(join(folder, "out/deeper"))).toEqual(["one.yaml"]);
   });
 
-  it("says that it cannot write where a file stands in the place of the folder", async () => {
+  it("reports that it cannot write when the folder is a file", async () => {
     expect(await convert(["@one.yaml", "--output-dir", "@two.yaml"])).toEqual({
       code: 1,
       stdout: "",
@@ -137,7 +137,7 @@ describe("weir convert", () => {
     });
   });
 
-  it("tells which documents of a rule file it leaves out, because a pod does not read them", async () => {
+  it("prints which documents of a rule file it leaves out, because a pod does not read them", async () => {
     const { code, stdout, stderr } = await convert(["-"], `${RULES.replace("NAME", "one")}---\ndomain: two\n`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: manifest("one") });
     expect(stderr).toBe("-:7:1: warning: left out: of a rule file only the first document is read\n");
@@ -148,7 +148,7 @@ describe("weir convert", () => {
       code: 2,
       stdout: "",
       stderr:
-        "weir convert: --name and --namespace are for manifests: a rule file has neither; weir convert --help tells more\n",
+        "weir convert: --name and --namespace are for manifests: a rule file has neither; run 'weir convert --help' for usage\n",
     });
   });
 
@@ -173,19 +173,19 @@ describe("weir convert", () => {
   it.each([
     {
       args: [],
-      stderr: "no file given: name files or directories, or - for standard input; weir convert --help tells more",
+      stderr: "no file given: name files or directories, or - for standard input; run 'weir convert --help' for usage",
     },
     {
       args: ["--to", "yaml", "-"],
-      stderr: '--to must be manifest or rules, is "yaml"; weir convert --help tells more',
+      stderr: `--to must be manifest or rules, is "yaml"; run 'weir convert --help' for usage`,
     },
     {
       args: ["--output-dir", "", "@one.yaml"],
-      stderr: "--output-dir must name a directory, is empty; weir convert --help tells more",
+      stderr: "--output-dir must name a directory, is empty; run 'weir convert --help' for usage",
     },
     {
       args: ["--name", "x", "@one.yaml", "@two.yaml"],
-      stderr: "--name is for one rule file, but several are named; weir convert --help tells more",
+      stderr: "--name is for one rule file, but several are named; run 'weir convert --help' for usage",
     },
   ])("ends with 2 for $args", async ({ args, stderr }) => {
     expect(await convert(args)).toEqual({ code: 2, stdout: "", stderr: `weir convert: ${stderr}\n` });

@@ -1,4 +1,4 @@
-// Tests of conversions: what is kept, what is told, and that rules mean the same after going there
+// Tests of conversions: what is kept, what is reported, and that rules mean the same after going there
 // and back.
 import { manifestOfModel, rulesOfModel } from "@weir/crds/rate-limit-config/translate/convert";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
@@ -85,8 +85,8 @@ function convert(text: string, options: Partial<ConversionOptions> = {}): Conver
   return convertText("in.yaml", text, { ...OPTIONS, ...options });
 }
 
-/** What was told, a line each. */
-function told({ warnings, problems }: Conversion): readonly string[] {
+/** The warnings and problems, a line each. */
+function linesOf({ warnings, problems }: Conversion): readonly string[] {
   return [...warnings, ...problems].map(formatProblem);
 }
 
@@ -94,7 +94,7 @@ describe("convertText()", () => {
   it("turns a rule file into a manifest, comments, order and layout included", () => {
     const conversion = convert(RULES, { namespace: "web" });
     expect(conversion.results).toEqual([{ form: "manifest", name: "shop", text: MANIFEST }]);
-    expect(told(conversion)).toEqual([]);
+    expect(linesOf(conversion)).toEqual([]);
   });
 
   it("turns a manifest into a rule file, comments, order and layout included", () => {
@@ -104,13 +104,13 @@ describe("convertText()", () => {
         .replace("value: yes", 'value: "yes"')
         .replace("unit: MINUTE", "unit: minute"),
     );
-    expect(told(conversion)).toEqual([]);
+    expect(linesOf(conversion)).toEqual([]);
   });
 
-  it("tells with its place what the manifest of a rule file cannot have", () => {
+  it("reports with its place what the manifest of a rule file cannot have", () => {
     const text = "domain: d\nunit: day # lost\ndescriptors:\n  - key: k\n    rate_limit: {unit: day}\n";
     const conversion = convert(text);
-    expect(told(conversion)).toEqual([
+    expect(linesOf(conversion)).toEqual([
       "in.yaml:2:1: unit means nothing here and is left out",
       "in.yaml:5:17: requests_per_unit is missing, which means 0: every request is rejected",
       "in.yaml: a comment could not be kept: lost",
@@ -118,11 +118,11 @@ describe("convertText()", () => {
     expect(conversion.results[0]?.text).toContain("rateLimit: { unit: day, requestsPerUnit: 0 }");
   });
 
-  it("tells with its place what the rule file of a manifest cannot have", () => {
+  it("reports with its place what the rule file of a manifest cannot have", () => {
     const text =
       "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata:\n  name: a # name\n  labels: {team: b}\nspec:\n  fleets: [edge]\n  domain: d\n";
     const conversion = convert(text);
-    expect(told(conversion)).toEqual([
+    expect(linesOf(conversion)).toEqual([
       "in.yaml:5:11: metadata.labels: left out: a rule file has nothing like it",
       "in.yaml:7:11: spec.fleets: left out: a rule file is for every pod that reads it",
       "in.yaml: a comment could not be kept: name",
@@ -134,39 +134,39 @@ describe("convertText()", () => {
     const deep = `${"{key: k, descriptors: [".repeat(6)}{key: k}${"]}".repeat(6)}`;
     const conversion = convert(`domain: d\ndescriptors:\n  - key: ${"k".repeat(257)}\n  - ${deep}\n`);
     expect(conversion.results).toEqual([]);
-    expect(told(conversion).map((line) => line.slice(0, 150))).toEqual([
+    expect(linesOf(conversion).map((line) => line.slice(0, 150))).toEqual([
       `in.yaml:3:10: descriptors[0].key: a manifest cannot express this: must have at most 256 characters, is "${"k".repeat(46)}`,
       "in.yaml:4:142: descriptors[1].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors: a manifest cannot express this: rules".slice(0, 150), // prettier-ignore
     ]);
   });
 
   it.each([
-    { text: "domain: ''\n", told: "in.yaml:1:9: domain: config file cannot have empty domain" },
-    { text: "domain: d\nrate: 5\n", told: "in.yaml:2:1: config error, unknown key 'rate'" },
-    { text: "domain: [\n", told: "in.yaml:2:1: error loading config file: yaml: line 2: " },
+    { text: "domain: ''\n", line: "in.yaml:1:9: domain: config file cannot have empty domain" },
+    { text: "domain: d\nrate: 5\n", line: "in.yaml:2:1: config error, unknown key 'rate'" },
+    { text: "domain: [\n", line: "in.yaml:2:1: error loading config file: yaml: line 2: " },
     {
       text: MANIFEST.replace("minute", "moment"),
-      told: "in.yaml:16:15: spec.descriptors[0].rateLimit.unit: must be one of ",
+      line: "in.yaml:16:15: spec.descriptors[0].rateLimit.unit: must be one of ",
     },
-  ])("refuses what is wrong to begin with: $told", ({ text, told: line }) => {
+  ])("refuses what is wrong to begin with: $line", ({ text, line }) => {
     const conversion = convert(text);
     expect(conversion.results).toEqual([]);
-    expect(told(conversion)[0]?.startsWith(line)).toBe(true);
+    expect(linesOf(conversion)[0]?.startsWith(line)).toBe(true);
   });
 
   it.each([
-    { text: RULES, to: "rules" as const, told: "in.yaml:1:1: holds rules already" },
-    { text: MANIFEST, to: "manifest" as const, told: "in.yaml:1:1: holds manifests already" },
-  ])("refuses to turn into $to what has that form", ({ text, to, told: line }) => {
-    expect(told(convert(text, { to }))).toEqual([line]);
+    { text: RULES, to: "rules" as const, line: "in.yaml:1:1: holds rules already" },
+    { text: MANIFEST, to: "manifest" as const, line: "in.yaml:1:1: holds manifests already" },
+  ])("refuses to turn into $to what has that form", ({ text, to, line }) => {
+    expect(linesOf(convert(text, { to }))).toEqual([line]);
   });
 
-  it("writes rules anew, and tells which comments are lost, when YAML does not let the layout stay", () => {
+  it("writes rules anew, and reports which comments are lost, when YAML does not let the layout stay", () => {
     // What is merged in has to be written out: manifests know no merge keys.
     const text =
       "domain: d # one\ndescriptors:\n  - &a {key: a, rate_limit: {unit: day, requests_per_unit: 1}}\n  - {<<: *a, key: b}\n";
     const conversion = convert(text);
-    expect(told(conversion).filter((line) => line.includes("comment"))).toEqual([
+    expect(linesOf(conversion).filter((line) => line.includes("comment"))).toEqual([
       "in.yaml: a comment could not be kept: one",
     ]);
     expect(readManifests(conversion.results[0]?.text ?? "")[0]?.resource?.spec.descriptors).toEqual([
@@ -189,12 +189,12 @@ describe("convertText()", () => {
     ]);
   });
 
-  it("converts each item of a list that has a spec beside its items, as every other reader takes it", () => {
+  it("converts each item of a list that also has a spec, as every other reader takes it", () => {
     const item = (name: string): string =>
       `  - apiVersion: ratelimit.weir.dev/v1alpha1\n    kind: RateLimitConfig\n    metadata: {name: ${name}}\n    spec:\n      domain: ${name} # ${name}\n`;
     const conversion = convert(`---\n---\napiVersion: v1\nkind: List\nspec: {}\nitems:\n${item("a")}${item("b")}`);
     expect(conversion.results.map(({ text }) => text)).toEqual(["domain: a # a\n", "domain: b # b\n"]);
-    expect(told(conversion)).toEqual([]);
+    expect(linesOf(conversion)).toEqual([]);
   });
 
   it(
@@ -213,7 +213,7 @@ describe("convertText()", () => {
     },
   );
 
-  it("tells which comments of several documents are lost", () => {
+  it("reports which comments of several documents are lost", () => {
     const one = (name: string): string =>
       `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: ${name}} # name of ${name}\nspec:\n  domain: ${name} # domain of ${name}\n`;
     const conversion = convert(`${one("a")}---\n${one("b")}`);
@@ -221,7 +221,7 @@ describe("convertText()", () => {
       "domain: a # domain of a\n",
       "domain: b # domain of b\n",
     ]);
-    expect(told(conversion)).toEqual([
+    expect(linesOf(conversion)).toEqual([
       "in.yaml: a comment could not be kept: name of a",
       "in.yaml: a comment could not be kept: name of b",
     ]);
@@ -279,7 +279,7 @@ describe("convertText()", () => {
   );
 
   it.each(["rules", "manifest"] as const)(
-    "keeps every comment of %s, or tells that it is lost",
+    "keeps every comment of %s, or reports that it is lost",
     (form) => {
       const seen = { kept: 0, lost: 0 };
       fc.assert(
@@ -291,7 +291,7 @@ describe("convertText()", () => {
           const [result] = conversion.results;
           // A comment in the middle of a text that goes over several lines is a part of it.
           if (meant === undefined || result === undefined || modelOf(result.text) !== modelOf(meant)) return;
-          const lost = told(conversion).join("\n");
+          const lost = linesOf(conversion).join("\n");
           for (const [, comment = ""] of text.matchAll(/# (c\d+|end)$/gm)) {
             const isKept = new RegExp(`# ?${comment}$`, "m").test(result.text);
             const isTold = new RegExp(`a comment could not be kept: ${comment}$`, "m").test(lost);
