@@ -1,13 +1,13 @@
 // Gate: docs/dependencies.md has a row for each package of any package.json, and no others. That
 // packages are declared and used is knip's matter (knip.config.ts).
+import { globSync, readFileSync } from "node:fs";
 import { reportFindings, type Finding } from "./findings.ts";
-import { type Files, readFiles } from "./source-tree.ts";
 
 /** The page that gives the reason for each package. */
 const REASONS_PAGE = "docs/dependencies.md";
 
 /** Everything wrong with the page, given it and every package.json. */
-export function findReasonProblems(files: Files): readonly Finding[] {
+export function findReasonProblems(files: ReadonlyMap<string, string>): readonly Finding[] {
   const file = REASONS_PAGE;
   // Rows start with the package's name in back-quotes: "| `zod` | …".
   const rows = (files.get(file) ?? "").split("\n").flatMap((text, index) => {
@@ -41,6 +41,6 @@ function packagesOf(manifest: string): readonly string[] {
 }
 
 if (import.meta.main) {
-  const isWanted = (path: string): boolean => path === REASONS_PAGE || /(^|\/)package\.json$/.test(path);
-  reportFindings(findReasonProblems(readFiles(process.cwd(), isWanted)));
+  const paths = [REASONS_PAGE, "package.json", ...globSync("*/package.json")];
+  reportFindings(findReasonProblems(new Map(paths.map((path) => [path, readFileSync(path, "utf8")]))));
 }

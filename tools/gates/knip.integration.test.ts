@@ -1,10 +1,11 @@
 // What knip.config.ts reports: every case adds one offence to a small tree that is otherwise clean.
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { KNIP } from "./gates.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -18,8 +19,13 @@ const MANIFEST = {
 
 const CLEAN_TREE: Readonly<Record<string, string>> = {
   "package.json":
-    '{ "name": "tree", "private": true, "type": "module", "workspaces": ["limits"], "devDependencies": { "vitest": "5" } }',
+    '{ "name": "tree", "private": true, "type": "module", "workspaces": ["limits", "cli"], "devDependencies": { "vitest": "5" } }',
   "vitest.config.ts": 'import { defineConfig } from "vitest/config"; export default defineConfig({});',
+  "cli/package.json": JSON.stringify({ ...MANIFEST, name: "@weir/cli", dependencies: { "@weir/limits": "*" } }),
+  "cli/src/main.ts": 'import { limit } from "@weir/limits/limit"; limit();',
+  "limits/src/limit.ts": "export function limit(): void {}",
+  "limits/dist/limit.js": "export function limit() {}", // Built or not, the source counts.
+  "limits/tsconfig.build.json": '{ "compilerOptions": { "rootDir": "src", "outDir": "dist" }, "include": ["src"] }',
   "tools/gates/check.ts": 'import "node:fs";',
   "limits/package.json": JSON.stringify(MANIFEST),
   "limits/src/main.ts": 'import "zod"; import { shared } from "./shared.ts"; shared();',
@@ -78,12 +84,14 @@ async function knipWith(changes: Readonly<Record<string, string>>): Promise<read
     mkdirSync(join(tree, dirname(path)), { recursive: true });
     writeFileSync(join(tree, path), text);
   }
+  mkdirSync(join(tree, "node_modules/@weir"), { recursive: true });
+  symlinkSync(join(tree, "limits"), join(tree, "node_modules/@weir/limits"));
   const args = [
+    ...KNIP.slice(1),
     "--directory",
     tree,
     "--config",
     join(ROOT, "knip.config.ts"),
-    "--no-config-hints",
     "--reporter",
     "compact",
   ];

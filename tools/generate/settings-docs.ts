@@ -1,11 +1,10 @@
 // Writes docs/settings.md: the settings of every program, from what its settings.ts describes; a
 // program that describes them in groups has a page of its own, such as docs/ratelimit-settings.md.
 // Run with --conditions=source; --check compares only.
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
 import { WORKSPACES } from "../layout.ts";
-import { listFiles } from "../gates/source-tree.ts";
 
 /** Where the page goes. */
 const PAGE = "docs/settings.md";
@@ -122,10 +121,7 @@ async function readSections(
   const sections: SettingsSection[] = [];
   const pages: GroupedSettings[] = [];
   for (const workspace of WORKSPACES) {
-    for (const path of listFiles(
-      root,
-      (candidate) => candidate.startsWith(`${workspace.name}/src/`) && candidate.endsWith("/settings.ts"),
-    )) {
+    for (const path of globSync(`${workspace.name}/src/**/settings.ts`, { cwd: root }).toSorted()) {
       const exported = (await import(pathToFileURL(`${root}/${path}`).href)) as Record<string, unknown>;
       const program = programOf(root, path);
       const { describeSettingGroups, describeSettingsWithoutEffect } = exported;

@@ -2,7 +2,6 @@
 // of a test, of what encloses it, or in a row of its table. Reads syntax only; whether the tests
 // pass, running them says.
 import ts from "typescript";
-import type { Files } from "../../gates/source-tree.ts";
 
 /** One test that shows one case. */
 export interface CaseTest {
@@ -26,7 +25,7 @@ const TITLED = new Set(["describe", "it", "test"]);
  * Every test of `files` that names a case, in the order of files and lines. One whose title names
  * several cases is there for each.
  */
-export function findCaseTests(files: Files): readonly CaseTest[] {
+export function findCaseTests(files: ReadonlyMap<string, string>): readonly CaseTest[] {
   return [...files].flatMap(([file, text]) => {
     if (!/\bcases? \d/.test(text) && !text.includes(`case ${CASE_OF_ROW}`)) return [];
     const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
