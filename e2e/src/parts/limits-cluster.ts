@@ -4,7 +4,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { kubeconfigText, type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import {
+  kubeconfigText,
+  type KubernetesCluster,
+  startKubernetesCluster,
+} from "@weir/testing/kubernetes/kubernetes-cluster";
 import { ROOT } from "./programs.ts";
 
 /** Namespace of every resource. */
