@@ -61,7 +61,8 @@ const CASES: readonly Case[] = [
 /** A request with these descriptors, each written as `key=value key=value`. */
 function request(...descriptors: readonly string[]): RateLimitRequest {
   const entry = (pair: string): { key: string; value: string } => {
-    const [key = "", value = ""] = pair.split("=");
+    // In one piece each, as strings from the wire.
+    const [key = "", value = ""] = pair.split("=").map((text) => Buffer.from(text).toString());
     return { key, value };
   };
   return {
