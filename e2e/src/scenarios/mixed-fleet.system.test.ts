@@ -9,6 +9,7 @@ import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setu
 import { manifestOf, saveManifest } from "../parts/flow.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
 import { type Pod, type Questions, startPod } from "../parts/pod.ts";
+import { launcher, runCommand } from "../parts/programs.ts";
 import { type Replica, type ReportedResource, startReplica } from "../parts/replica.ts";
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
 import { answerOfOldImage, StreamPod } from "../parts/stream-pod.ts";
@@ -85,6 +86,34 @@ describe("a fleet of pods of an old and a new image", () => {
     await expectLimits(old, { mail: 2, search: 2 });
     await expectScripted({ mail: 2, search: 2 });
     expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["2", "2 → 3"]);
+  });
+
+  it("is reported by weir rollout with the pods of each resource", async () => {
+    const servers = replicas.map(({ url }) => `--server ${url}`).join(" ");
+    await eventually("the merged report", async () => {
+      const { code, stdout } = await runCommand(`${launcher("weir")} rollout ${servers} -o json`, { cwd: folder.path });
+      expect(code).toBe(1);
+      const rejection = expect.stringContaining("default/search: invalid rate limit unit") as string;
+      expect(JSON.parse(stdout)).toMatchObject({
+        ok: false,
+        problems: ["1 resource is not served as written", "2 pods have NACKed the active version"],
+        pods: [
+          { nodeId: "edge/one", state: "accepted" },
+          { nodeId: "edge/three", state: "rejected", rejection },
+          { nodeId: "edge/two", state: "rejected", rejection },
+        ],
+        resources: [
+          { name: "mail", state: "served", pods: { total: 3, accepted: 3, rejected: 0, pending: 0 } },
+          {
+            name: "search",
+            state: "quarantined",
+            reason: "RejectedByDataPlane",
+            servesLastGood: true,
+            pods: { total: 3, accepted: 1, rejected: 2, pending: 0 },
+          },
+        ],
+      });
+    });
   });
 
   it("sends the same to pods that restart", async () => {
@@ -178,7 +207,7 @@ describe("a fleet of pods of an old and a new image", () => {
     { unit = "day", fleets }: { readonly unit?: string; readonly fleets?: readonly string[] } = {},
   ): void {
     const rule = { key: "user", rateLimit: { unit, requestsPerUnit } };
-    saveManifest(manifests, `${name}.yaml`, manifestOf(name, name, [rule], fleets));
+    saveManifest(manifests, `${name}.yaml`, manifestOf(name, name, [rule], { fleets }));
   }
 
   /** Asks the old pod and the new one for mail and search without a pause. */
