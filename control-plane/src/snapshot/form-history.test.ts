@@ -10,7 +10,11 @@ const ALL_LOADED = (): boolean => true;
 const NONE_HANDED_OVER = new Map<string, Form>();
 
 /** A history after these contents of one resource were published one after the other. */
-function historyOf(contents: readonly number[], isLoaded = NOTHING_LOADED, handedOver?: Form): FormHistory {
+function historyOf(
+  contents: readonly number[],
+  isLoaded: (form: Form) => boolean = NOTHING_LOADED,
+  handedOver?: Form,
+): FormHistory {
   const history = new FormHistory();
   const last = handedOver === undefined ? NONE_HANDED_OVER : new Map([["default/a", handedOver]]);
   for (const content of contents) history.update([formOf({ name: "a", content })], last, isLoaded);
