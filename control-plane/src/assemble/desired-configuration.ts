@@ -1,8 +1,15 @@
 // The desired configuration: the resources that are served, and the reasons why others are not.
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { RefusalReason } from "../errors.ts";
 import type { Place } from "../source/source.ts";
+
+/** A form of a resource, as it is written and as it is sent. */
+export interface ResourceContent {
+  readonly manifest: RateLimitConfigResource;
+  readonly message: RateLimitConfig;
+}
 
 /** A resource that is served. */
 export interface AcceptedResource {
@@ -23,9 +30,10 @@ export interface AcceptedResource {
   readonly place: Place;
   /** True when an older form is served, because the present one is invalid. */
   readonly isLastGood: boolean;
-  readonly message: RateLimitConfig;
-  /** The last good form, if the source handed one over next to the present one. */
-  readonly lastGood: RateLimitConfig | undefined;
+  /** The present form. */
+  readonly content: ResourceContent;
+  /** The last good forms that the source handed over, the newest first. */
+  readonly lastGood: readonly ResourceContent[];
 }
 
 /** A resource, document or file that is not served as it is written. */

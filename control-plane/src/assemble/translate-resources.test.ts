@@ -30,7 +30,7 @@ describe("translateResources()", () => {
     const { accepted } = translateResources(
       stateOf({ "a.yaml": manifest({ name: "a", namespace: "team", domain: "alpha", unit: "hour" }) }),
     );
-    expect(accepted.map(({ message }) => modelOfMessage(message))).toEqual([
+    expect(accepted.map(({ content }) => modelOfMessage(content.message))).toEqual([
       {
         name: "team/a",
         domain: "alpha",
@@ -132,12 +132,12 @@ describe("translateResources()", () => {
       const [resource] = stateOfManifests({ name: "a", domain: "alpha" }).resources;
       const [earlier] = stateOf({ "a.yaml": text }).resources;
       if (resource === undefined || earlier === undefined) throw new Error("No resource");
-      const state = { resources: [{ ...resource, lastGood: earlier.resource }], refusals: [] };
-      return translateResources(state).accepted[0]?.lastGood?.descriptors[0]?.rateLimit?.requestsPerUnit;
+      const state = { resources: [{ ...resource, lastGood: [earlier.resource] }], refusals: [] };
+      return translateResources(state).accepted[0]?.lastGood[0]?.message.descriptors[0]?.rateLimit?.requestsPerUnit;
     };
     const text = { name: "a", domain: "alpha", requestsPerUnit: 9 };
     expect([lastGood(manifest(text)), lastGood(manifest({ ...text, domain: "beta" }))]).toEqual([9, undefined]);
-    expect(translateResources(stateOfManifests(text)).accepted[0]?.lastGood).toBeUndefined();
+    expect(translateResources(stateOfManifests(text)).accepted[0]?.lastGood).toEqual([]);
     const [invalid] = stateOf({ "a.yaml": manifest(text) }).resources;
     if (invalid === undefined) throw new Error("No resource");
     const { spec } = invalid.resource;
@@ -145,8 +145,8 @@ describe("translateResources()", () => {
       ...invalid.resource,
       spec: { ...spec, descriptors: [...(spec.descriptors ?? []), { key: "user" }] },
     };
-    const state = { resources: [{ ...invalid, lastGood: broken }], refusals: [] };
-    expect(translateResources(state).accepted.map(({ lastGood: form }) => form)).toEqual([undefined]);
+    const state = { resources: [{ ...invalid, lastGood: [broken] }], refusals: [] };
+    expect(translateResources(state).accepted.map(({ lastGood: form }) => form)).toEqual([[]]);
   });
 
   it("counts no fleet of a resource that is refused for its domain", () => {
@@ -405,7 +405,7 @@ describe("translateResources()", () => {
       "{ a: { c: null, d: 1 }, b: [{ v: 2, w: 1 }, 0, null] }",
     ].map((metadata) => {
       const [resource] = translateResources(stateOf({ "a.yaml": text(metadata) })).accepted;
-      return JSON.stringify(resource?.message.descriptors[0]?.metadata);
+      return JSON.stringify(resource?.content.message.descriptors[0]?.metadata);
     });
     expect(first).toBe('{"a":{"c":null,"d":1},"b":[{"v":2,"w":1},0,null]}');
     expect(second).toBe(first);

@@ -8,13 +8,12 @@ import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { messageOfModel } from "@weir/limits/model/message";
 import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
-import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { RefusalReason } from "../errors.ts";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";
 import { formatPlace, resourceKey } from "../source/source.ts";
 import { canonicalModel } from "./canonical.ts";
-import type { AcceptedResource, DesiredConfiguration, Refusal } from "./desired-configuration.ts";
+import type { AcceptedResource, DesiredConfiguration, Refusal, ResourceContent } from "./desired-configuration.ts";
 
 /** The result for one resource by itself: its problems, or what is served if it owns its domain. */
 type Translation = { readonly problems: readonly ManifestProblem[] } | { readonly candidate: AcceptedResource };
@@ -103,12 +102,16 @@ function translate(resource: SourceResource): Translation {
 function translateAnew(resource: SourceResource): Translation {
   const problems = ruleProblems(resource.resource);
   if (problems.length > 0) return { problems };
-  const { namespace, name, createdMs, place, isLastGood, uid, lastGood } = resource;
+  const { namespace, name, createdMs, place, isLastGood, uid } = resource;
   const key = resourceKey(resource);
   const { domain, fleets } = resource.resource.spec;
-  const messageOf = (form: RateLimitConfigResource): RateLimitConfig =>
-    messageOfModel({ ...canonicalModel(modelOfResource(form)), name: key });
-  const isUsable = lastGood?.spec.domain === domain && ruleProblems(lastGood).length === 0;
+  const contentOf = (manifest: RateLimitConfigResource): ResourceContent => ({
+    manifest,
+    message: messageOfModel({ ...canonicalModel(modelOfResource(manifest)), name: key }),
+  });
+  const lastGood = (resource.lastGood ?? []).filter(
+    (form) => form.spec.domain === domain && ruleProblems(form).length === 0,
+  );
   const candidate: AcceptedResource = {
     namespace,
     name,
@@ -119,8 +122,8 @@ function translateAnew(resource: SourceResource): Translation {
     fleets: fleets?.toSorted(compareCodeUnits),
     place,
     isLastGood,
-    message: messageOf(resource.resource),
-    lastGood: isUsable ? messageOf(lastGood) : undefined,
+    content: contentOf(resource.resource),
+    lastGood: lastGood.map(contentOf),
   };
   return { candidate };
 }

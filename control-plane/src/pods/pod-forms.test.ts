@@ -21,7 +21,7 @@ describe("PodForms", () => {
 
   function publishForms(list: readonly Form[], handedOver: readonly Form[] = []): void {
     const isLoaded = ({ name, digest }: Form): boolean => acked?.snapshot.get(name)?.digest === digest;
-    history.update(list, new Map(handedOver.map((form) => [form.name, form])), isLoaded);
+    history.update(list, new Map(handedOver.map((form) => [form.name, [form]])), isLoaded);
     published = new Snapshot(list.toSorted((left, right) => (left.name < right.name ? -1 : 1)));
   }
 

@@ -21,7 +21,7 @@ function applicant({ fleets, lastGood, ...text }: ResourceText): Applicant {
   const { name: key, namespace, identity, createdMs, domain } = form;
   const name = key.slice(namespace.length + 1);
   const resource = { key, namespace, name, identity, createdMs, domain, fleets } as AcceptedResource;
-  return { resource, form, lastGood: lastGood && formOf({ ...text, ...lastGood, sequence: 0 }) };
+  return { resource, form, lastGood: lastGood === undefined ? [] : [formOf({ ...text, ...lastGood, sequence: 0 })] };
 }
 
 function admitTexts(before: Admission | undefined, texts: readonly ResourceText[], bounds = BOUNDS): Admission {

@@ -17,8 +17,8 @@ export interface AdmissionBounds {
 export interface Applicant {
   readonly resource: AcceptedResource;
   readonly form: Form;
-  /** The last good form that the source handed over. */
-  readonly lastGood: Form | undefined;
+  /** The last good forms that the source handed over, the newest first. */
+  readonly lastGood: readonly Form[];
 }
 
 /** A resource whose present form does not fit. */
@@ -94,7 +94,7 @@ function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionB
   return refused;
 }
 
-function handedOverForm({ resource, form, lastGood }: Applicant): PlacedForm | undefined {
+function handedOverForm({ resource, form, lastGood: [lastGood] }: Applicant): PlacedForm | undefined {
   if (lastGood === undefined) return undefined;
   return { form: lastGood.digest === form.digest ? form : lastGood, fleets: resource.fleets };
 }

@@ -2,21 +2,17 @@
 import { describe, expect, it } from "vitest";
 
 import type { Form } from "./form.ts";
-import { FormHistory } from "./form-history.ts";
+import { FormHistory, type IsLoaded } from "./form-history.ts";
 import { contentsOf, formOf } from "./forms.suite.ts";
 
-const NOTHING_LOADED = (): boolean => false;
-const ALL_LOADED = (): boolean => true;
-const NONE_HANDED_OVER = new Map<string, Form>();
+const NOTHING_LOADED: IsLoaded = () => false;
+const ALL_LOADED: IsLoaded = () => true;
+const NONE_HANDED_OVER = new Map<string, readonly Form[]>();
 
 /** A history after these contents of one resource were published one after the other. */
-function historyOf(
-  contents: readonly number[],
-  isLoaded: (form: Form) => boolean = NOTHING_LOADED,
-  handedOver?: Form,
-): FormHistory {
+function historyOf(contents: readonly number[], isLoaded = NOTHING_LOADED, ...handedOver: Form[]): FormHistory {
   const history = new FormHistory();
-  const last = handedOver === undefined ? NONE_HANDED_OVER : new Map([["default/a", handedOver]]);
+  const last = new Map([["default/a", handedOver]]);
   for (const content of contents) history.update([formOf({ name: "a", content })], last, isLoaded);
   return history;
 }
@@ -43,10 +39,10 @@ describe("FormHistory", () => {
     expect(contentsOf(history.formsOf("default/a"))).toEqual(["default/a=5", "default/a=4", "default/a=1"]);
   });
 
-  it("has the form that the source handed over as the oldest", () => {
-    const handedOver = formOf({ name: "a", content: 9, sequence: 0 });
-    const forms = historyOf([1, 2, 3], ALL_LOADED, handedOver).formsOf("default/a");
-    expect(contentsOf(forms)).toEqual([3, 2, 1, 9].map((content) => `default/a=${content}`));
+  it("has the forms that the source handed over as the oldest", () => {
+    const handedOver = [9, 8].map((content, index) => formOf({ name: "a", content, sequence: -index }));
+    const forms = historyOf([1, 2, 3], ALL_LOADED, ...handedOver).formsOf("default/a");
+    expect(contentsOf(forms)).toEqual([3, 2, 1, 9, 8].map((content) => `default/a=${content}`));
   });
 
   it("keeps nothing of a resource of another identity, or that is gone", () => {

@@ -13,8 +13,8 @@ interface KeptForms {
   readonly isPreviousLoaded: boolean;
   /** Further ones that pods had loaded while they were published or after; the newest first. */
   readonly loaded: readonly Form[];
-  /** The last good one that the source handed over. */
-  readonly handedOver: Form | undefined;
+  /** The last good ones that the source handed over, the newest first. */
+  readonly handedOver: readonly Form[];
 }
 
 /** Returns whether a connected pod has loaded a form. */
@@ -25,9 +25,9 @@ export class FormHistory {
   #kept: ReadonlyMap<string, KeptForms> = new Map();
 
   /** Takes the published forms, and those that the source handed over, by name. */
-  update(published: Iterable<Form>, handedOver: ReadonlyMap<string, Form>, isLoaded: IsLoaded): void {
+  update(published: Iterable<Form>, handedOver: ReadonlyMap<string, readonly Form[]>, isLoaded: IsLoaded): void {
     const kept = new Map<string, KeptForms>();
-    for (const form of published) kept.set(form.name, this.#keep(form, handedOver.get(form.name), isLoaded));
+    for (const form of published) kept.set(form.name, this.#keep(form, handedOver.get(form.name) ?? [], isLoaded));
     this.#kept = kept;
   }
 
@@ -36,14 +36,11 @@ export class FormHistory {
     const kept = this.#kept.get(name);
     if (kept === undefined) return [];
     const { published, previous, loaded, handedOver } = kept;
-    return [
-      published,
-      ...[previous, ...loaded].flatMap((form) => form ?? []).toSorted(newestFirst),
-      ...(handedOver === undefined ? [] : [handedOver]),
-    ];
+    const earlier = [previous, ...loaded].flatMap((form) => form ?? []).toSorted(newestFirst);
+    return [published, ...earlier, ...handedOver];
   }
 
-  #keep(published: Form, handedOver: Form | undefined, isLoaded: IsLoaded): KeptForms {
+  #keep(published: Form, handedOver: readonly Form[], isLoaded: IsLoaded): KeptForms {
     const before = this.#kept.get(published.name);
     if (before?.published.identity !== published.identity)
       return { published, previous: undefined, isPreviousLoaded: false, loaded: [], handedOver };

@@ -1,9 +1,9 @@
 // The forms of resources: each is one content, serialised once for all fleets and streams.
 import { createHash } from "node:crypto";
 
-import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 
-import type { AcceptedResource } from "../assemble/desired-configuration.ts";
+import type { AcceptedResource, ResourceContent } from "../assemble/desired-configuration.ts";
 import { encodeResource } from "./response-bytes.ts";
 
 /** Hexadecimal characters of a digest: 128 bits, so that no two contents have the same one. */
@@ -22,36 +22,34 @@ export interface Form {
   readonly bytes: Buffer;
   /** Hash of the bytes. */
   readonly digest: string;
-  /** Newer forms of a resource have a higher number. */
+  /** Newer forms of a resource have a higher number; handed over ones are not above 0. */
   readonly sequence: number;
+  readonly manifest: RateLimitConfigResource;
 }
 
 /** Serialises resources, each content once. */
 export class Forms {
-  /** A message stays the same object until its manifest changes. */
-  readonly #known = new WeakMap<RateLimitConfig, Form>();
+  /** A content stays the same object until its manifest changes. */
+  readonly #known = new WeakMap<ResourceContent, Form>();
   #sequence = 0;
 
   /** The present form of a resource. */
   present(resource: AcceptedResource): Form {
-    return this.#formOf(resource, resource.message);
+    return this.#formOf(resource, resource.content, () => (this.#sequence += 1));
   }
 
-  /** The last good form that the source handed over. */
-  lastGood(resource: AcceptedResource): Form | undefined {
-    return resource.lastGood === undefined ? undefined : this.#formOf(resource, resource.lastGood);
+  /** The forms that the source handed over, the newest first: older than all that was published here. */
+  lastGood(resource: AcceptedResource): readonly Form[] {
+    return resource.lastGood.map((content, index) => this.#formOf(resource, content, () => -index));
   }
 
-  #formOf(resource: AcceptedResource, message: RateLimitConfig): Form {
-    const { key: name, namespace, identity, createdMs, domain } = resource;
-    const known = this.#known.get(message);
-    if (known?.name === name && known.identity === identity) return known;
-    const bytes = encodeResource(message);
-    // A handed over form is older than everything that this process has published.
-    const sequence = message === resource.lastGood ? 0 : (this.#sequence += 1);
-    const form = { name, namespace, identity, createdMs, domain, bytes, digest: digestOf(bytes), sequence };
-    this.#known.set(message, form);
-    return form;
+  #formOf(resource: AcceptedResource, content: ResourceContent, nextSequence: () => number): Form {
+    return this.#known.getOrInsertComputed(content, ({ message, manifest }) => {
+      const { key: name, namespace, identity, createdMs, domain } = resource;
+      const bytes = encodeResource(message);
+      const digest = digestOf(bytes);
+      return { name, namespace, identity, createdMs, domain, bytes, digest, sequence: nextSequence(), manifest };
+    });
   }
 }
 

@@ -1,4 +1,6 @@
 // Forms for tests, without a manifest behind them. Only tests import it.
+import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
+
 import { digestOf, type Form } from "./form.ts";
 
 /** The fields in which forms of tests differ. */
@@ -22,7 +24,19 @@ export function formOf({ name, content = 1, identity = "one", createdMs = 0, siz
   const bytes = Buffer.alloc(sizeBytes ?? text.length, text);
   sequence += 1;
   const namespace = key.slice(0, key.indexOf("/"));
-  return { name: key, namespace, identity, createdMs, domain: key, bytes, digest: digestOf(text), sequence, ...rest };
+  const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { name: "test" }, spec: { domain: key } } as const;
+  return {
+    name: key,
+    namespace,
+    identity,
+    createdMs,
+    domain: key,
+    bytes,
+    digest: digestOf(text),
+    sequence,
+    manifest,
+    ...rest,
+  };
 }
 
 /** The contents of forms: `<namespace>/<name>=<content>`. */

@@ -513,7 +513,7 @@ describe("Publisher", () => {
     if (handedOver === undefined) throw new Error("no resource");
     source.state = {
       ...state,
-      resources: state.resources.map((resource) => ({ ...resource, lastGood: handedOver.resource })),
+      resources: state.resources.map((resource) => ({ ...resource, lastGood: [handedOver.resource] })),
     };
     await publisher.start();
     const [published, other, ...more] = publisher.formsOf("default/a");

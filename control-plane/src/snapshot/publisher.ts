@@ -189,8 +189,8 @@ export class Publisher implements Part, SourceListener {
     logRefusals(log, this.#desired, desired);
     logAdmission(log, this.#admission, admission);
     const published = [...admission.placed.values()].map(({ form }) => form);
-    const handedOver = applicants.flatMap(({ lastGood }) => lastGood ?? []);
-    this.#history.update(published, new Map(handedOver.map((form) => [form.name, form])), loadedForms());
+    const handedOver = new Map(applicants.map(({ form, lastGood }) => [form.name, lastGood]));
+    this.#history.update(published, handedOver, loadedForms());
     this.#present = new Map(applicants.map(({ form }) => [form.name, form]));
     [this.#read, this.#desired, this.#admission, this.#wanted] = [state, desired, admission, wanted];
     this.#publish(noticedMs);

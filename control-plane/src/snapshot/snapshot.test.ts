@@ -1,7 +1,5 @@
 // Tests of snapshot.ts, form.ts and response-bytes.ts.
-import { clone, fromBinary } from "@bufbuild/protobuf";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -139,12 +137,14 @@ describe("Forms", () => {
   it("gives a form that was handed over the digest of its content, and an age before everything published", () => {
     const forms = new Forms();
     const resource = accepted({ name: "a", domain: "alpha" });
-    const { message } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 6 });
-    const handedOver = forms.lastGood({ ...resource, lastGood: message });
-    const published = forms.present({ ...resource, message: clone(RateLimitConfigSchema, message) });
-    expect(handedOver?.digest).toBe(published.digest);
-    expect(handedOver?.sequence).toBeLessThan(published.sequence);
-    expect(forms.lastGood(resource)).toBeUndefined();
+    const { content } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 6 });
+    const { content: older } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 5 });
+    const [newest, oldest] = forms.lastGood({ ...resource, lastGood: [content, older] });
+    const published = forms.present({ ...resource, content: { ...content } });
+    expect(newest?.digest).toBe(published.digest);
+    expect(newest?.sequence).toBeLessThan(published.sequence);
+    expect(oldest?.sequence).toBeLessThan(newest?.sequence ?? -Infinity);
+    expect(forms.lastGood(resource)).toEqual([]);
   });
 });
 

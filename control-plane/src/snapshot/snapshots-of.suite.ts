@@ -1,5 +1,6 @@
 // Snapshots for tests: of manifests, and of any size. Only tests import it.
 import { create } from "@bufbuild/protobuf";
+import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
@@ -41,8 +42,11 @@ export function largeSnapshot(number: number, bytes = 1_000_000): Snapshot {
     fleets: undefined,
     place: { file: "large.yaml", line: 1, column: 1 },
     isLastGood: false,
-    message: create(RateLimitConfigSchema, { name: "default/large", domain }),
-    lastGood: undefined,
+    content: {
+      manifest: { apiVersion: API_VERSION, kind: KIND, metadata: { name: "large" }, spec: { domain } },
+      message: create(RateLimitConfigSchema, { name: "default/large", domain }),
+    },
+    lastGood: [],
   });
   return new Snapshot([form]);
 }

@@ -28,10 +28,10 @@ export interface SourceResource {
   /** The version of the spec as the cluster counts; absent outside of a cluster. */
   readonly generation?: number;
   /**
-   * A form of the same resource that was good before this process started, whatever the present one
-   * is; absent when the source keeps none. Served where the present form cannot be.
+   * Last good forms from before this process started, the newest first; absent when the source keeps
+   * none. Served where the present form cannot be.
    */
-  readonly lastGood?: RateLimitConfigResource;
+  readonly lastGood?: readonly RateLimitConfigResource[];
   /** The location of a field, such as `["spec", "domain"]`, or of the nearest one around it. */
   locate(path: readonly (string | number)[]): Place;
 }
@@ -71,6 +71,16 @@ export interface SourceListener {
   changed(): void;
 }
 
+/** The last good forms of a resource. */
+export interface LastGoodForms {
+  readonly namespace: string;
+  readonly name: string;
+  /** The path of its manifest. */
+  readonly file: string;
+  /** The newest first; never empty. */
+  readonly forms: readonly RateLimitConfigResource[];
+}
+
 /** A source of resources. */
 export interface Source extends Part {
   /** The folder or the namespaces, for people. */
@@ -86,8 +96,8 @@ export interface Source extends Part {
    * as long as nothing has changed. Only one call at a time.
    */
   read(): Promise<SourceState>;
-  /** Keeps the last good form of each resource beyond this process; absent: the source cannot. */
-  keepLastGood?(resources: readonly SourceResource[]): Promise<void>;
+  /** Keeps the last good forms of all resources beyond this process; absent: the source cannot. */
+  keepLastGood?(resources: readonly LastGoodForms[]): Promise<void>;
   /** The condition at this moment; may be called at any time, also while start() waits. */
   condition(): SourceCondition;
 }

@@ -156,10 +156,13 @@ describe("a fleet of pods of an old and a new image", () => {
     expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["2 → 3", "2", "2 → 3", "3"]);
   });
 
-  it("keeps every limit when that replica restarts, and takes later edits", async () => {
-    const questions = askAll();
+  it("keeps every limit when that replica restarts and the other is killed", async () => {
     await launch(0);
+    const questions = askAll();
+    const [, second] = replicas;
+    second!.process.kill();
     save("mail", 4);
+    await second!.process.exited;
     await expectLimits(current, { mail: 4, search: 3, late: 5 });
     await expectLimits(old, { mail: 4, search: 2, late: 5 });
     await expectScripted({ mail: 4, search: 2, late: 5 });

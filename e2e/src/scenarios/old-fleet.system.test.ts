@@ -66,6 +66,23 @@ describe("a fleet of pods of an old image", () => {
     await expectLimits(old, { mail: edits, search: 1 });
   });
 
+  it("keeps every limit when the control plane is shut down and starts again", async () => {
+    await restart(() => flow.stopControlPlane());
+    await expectLimits(old, { mail: edits, search: 1 });
+  });
+
+  it("has the newest form that it can load when it is rolled back after several edits", async () => {
+    await old.process.stop("SIGTERM", 5000);
+    const current = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "edge/one" });
+    for (const requestsPerUnit of [3, 4, 5]) {
+      flow.writeManifest("search.yaml", limit("search", requestsPerUnit, { unit: "week" }));
+      await expectLimits(current, { mail: edits, search: requestsPerUnit });
+    }
+    await current.process.stop("SIGTERM", 5000);
+    old = await startOld("edge/one");
+    await expectLimits(old, { mail: edits, search: 1 });
+  });
+
   let edits = 1;
   /** Restarts the control plane, and edits mail: the pod has nothing but the next limit. */
   async function restart(stop: () => Promise<void>): Promise<void> {

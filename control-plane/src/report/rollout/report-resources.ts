@@ -131,7 +131,7 @@ function reportResource(facts: ResourceFacts, { pods, podStates, deviations }: R
     line: place?.line ?? 0,
     pods,
     podStates,
-    warnings: accepted === undefined ? [] : findWarnings(accepted.message),
+    warnings: accepted === undefined ? [] : findWarnings(accepted.content.message),
   };
 }
 

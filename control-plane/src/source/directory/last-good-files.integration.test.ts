@@ -7,9 +7,19 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
-import { resourceKey, type SourceState } from "../source.ts";
+import { type LastGoodForms, resourceKey, type SourceState } from "../source.ts";
 import { limitOf } from "../source.suite.ts";
 import { DirectorySource } from "./directory-source.ts";
+
+/** The present forms of a state, as the control plane keeps them. */
+function formsOf({ resources }: SourceState): readonly LastGoodForms[] {
+  return resources.map(({ namespace, name, place, resource, lastGood = [] }) => ({
+    namespace,
+    name,
+    file: place.file,
+    forms: [resource, ...lastGood],
+  }));
+}
 
 describe("DirectorySource with STATE_DIRECTORY", () => {
   let root: string;
@@ -24,7 +34,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     );
     await source.start();
     const state = await source.read();
-    await source.keepLastGood?.(state.resources);
+    await source.keepLastGood?.(formsOf(state));
     source.stop();
     return state;
   }
@@ -68,10 +78,24 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     const state = await run();
     const present = state.resources.find((each) => resourceKey(each) === "default/a");
     expect(present?.resource.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit).toBe(7);
-    expect(present?.lastGood?.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit).toBe(5);
+    expect(present?.lastGood?.[0]?.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit).toBe(5);
     rmSync(join(manifests, "a.yaml"));
     expect((await run()).resources.map(resourceKey)).toEqual(["team/b"]);
     expect(readdirSync(stateDirectory)).toHaveLength(1);
+  });
+
+  it("keeps the six newest forms of a resource, each once", async () => {
+    for (const requestsPerUnit of [1, 2, 3, 4, 5, 6, 7, 7]) {
+      write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit }));
+      await run();
+    }
+    write("a.yaml", "a: [");
+    const state = await run();
+    const [restored] = state.resources.filter((each) => each.isLastGood);
+    const limits = [restored?.resource, ...(restored?.lastGood ?? [])].map(
+      (form) => form?.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit,
+    );
+    expect(limits).toEqual([7, 6, 5, 4, 3, 2]);
   });
 
   it("ignores files that are broken or not its own, and leaves the latter", async () => {
@@ -99,12 +123,12 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
       { directory: manifests, stateDirectory },
     );
     await source.start();
-    const { resources } = await source.read();
+    const forms = formsOf(await source.read());
     rmSync(stateDirectory, { recursive: true });
-    await source.keepLastGood?.(resources);
+    await source.keepLastGood?.(forms);
     expect(lines.join("")).toContain("Cannot keep last good forms");
     mkdirSync(stateDirectory);
-    await source.keepLastGood?.(resources);
+    await source.keepLastGood?.(forms);
     source.stop();
     expect(readdirSync(stateDirectory)).toHaveLength(2);
   });

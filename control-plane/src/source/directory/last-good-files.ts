@@ -1,4 +1,4 @@
-// Keeps the last good form of each resource in a folder, so that a restart while a manifest is broken
+// Keeps the last good forms of each resource in a folder, so that a restart while a manifest is broken
 // loses no limit. One file for each resource, replaced as a whole.
 import { hash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -10,22 +10,22 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 
 import type { ControlPlaneErrorCode } from "../../errors.ts";
-import { resourceKey, type SourceRefusal, type SourceResource, type SourceState } from "../source.ts";
+import {
+  type LastGoodForms,
+  resourceKey,
+  type SourceRefusal,
+  type SourceResource,
+  type SourceState,
+} from "../source.ts";
 
 /** Shortest time between two warnings that a file cannot be written, in milliseconds. */
 const WARNING_INTERVAL_MS = 60_000;
 
+/** Most forms that are kept of a resource. */
+const FORMS_MAX = 6;
+
 /** Names of files; others in the folder are left as they are. */
 const FILE_NAME = /^[0-9a-f]{40}\.json$/;
-
-/** What a file holds. */
-interface KeptForm {
-  /** The manifest's path. */
-  readonly file: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly resource: SourceResource["resource"];
-}
 
 /** The files of one folder. */
 export class LastGoodFiles {
@@ -33,7 +33,7 @@ export class LastGoodFiles {
   readonly #log: Log;
   readonly #warnings: RateLimitedLog;
   /** As they were at the start, by name of the resource: later ones are known to the publisher. */
-  #kept: ReadonlyMap<string, KeptForm> = new Map();
+  #kept: ReadonlyMap<string, LastGoodForms> = new Map();
   /** The texts of all files now, by file name. */
   readonly #texts = new Map<string, string>();
   /** Resources with a last good form: a source returns the same object for the same resource. */
@@ -62,7 +62,7 @@ export class LastGoodFiles {
     }
     this.#kept = new Map(
       [...this.#texts].flatMap(([name, text]) => {
-        const kept = readKeptForm(text);
+        const kept = readForms(text);
         if (kept === undefined)
           this.#log.warn("Ignored a last good form that cannot be read", { file: join(this.#folder, name) });
         return kept === undefined ? [] : [[resourceKey(kept), kept] as const];
@@ -79,7 +79,8 @@ export class LastGoodFiles {
       const refusal = state.refusals.find(
         (each) => each.resource === key || (each.resource === undefined && each.place.file === kept.file),
       );
-      return refusal === undefined ? [] : [[refusal, this.#restore(key, kept, refusal)] as const];
+      const resource = refusal === undefined ? undefined : this.#restore(key, kept, refusal);
+      return refusal === undefined || resource === undefined ? [] : [[refusal, resource] as const];
     });
     const keeps = new Set(restored.map(([refusal]) => refusal));
     return {
@@ -92,7 +93,7 @@ export class LastGoodFiles {
   }
 
   /** Writes the forms that differ from their files, and removes the files of other resources. */
-  async keep(resources: readonly SourceResource[]): Promise<void> {
+  async keep(resources: readonly LastGoodForms[]): Promise<void> {
     const wanted = new Map(resources.map((resource) => [fileNameOf(resourceKey(resource)), textOf(resource)]));
     try {
       for (const [name, text] of wanted) {
@@ -116,15 +117,21 @@ export class LastGoodFiles {
   #withLastGood(resource: SourceResource): SourceResource {
     const kept = this.#kept.get(resourceKey(resource));
     if (kept === undefined) return resource;
-    return this.#completed.getOrInsertComputed(resource, () => ({ ...resource, lastGood: kept.resource }));
+    return this.#completed.getOrInsertComputed(resource, () => ({ ...resource, lastGood: kept.forms }));
   }
 
-  #restore(key: string, { namespace, name, resource }: KeptForm, { place }: SourceRefusal): SourceResource {
+  #restore(
+    key: string,
+    { namespace, name, forms }: LastGoodForms,
+    { place }: SourceRefusal,
+  ): SourceResource | undefined {
     const known = this.#restored.get(key);
     if (known?.place.file === place.file && known.place.line === place.line) return known;
+    const [resource, ...lastGood] = forms;
+    if (resource === undefined) return undefined;
     const { creationTimestamp } = resource.metadata;
     const createdMs = creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp);
-    const restored = { namespace, name, createdMs, resource, place, isLastGood: true, locate: () => place };
+    const restored = { namespace, name, createdMs, resource, place, isLastGood: true, lastGood, locate: () => place };
     this.#restored.set(key, restored);
     return restored;
   }
@@ -134,17 +141,19 @@ function fileNameOf(key: string): string {
   return `${hash("sha1", key)}.json`;
 }
 
-function textOf({ place: { file }, namespace, name, resource }: SourceResource): string {
-  return `${JSON.stringify({ file, namespace, name, resource } satisfies KeptForm, undefined, 2)}\n`;
+function textOf({ namespace, name, file, forms }: LastGoodForms): string {
+  const texts = new Set(forms.map((form) => JSON.stringify(form)));
+  const distinct = [...texts].slice(0, FORMS_MAX).map((text) => JSON.parse(text) as unknown);
+  return `${JSON.stringify({ namespace, name, file, forms: distinct }, undefined, 2)}\n`;
 }
 
-function readKeptForm(text: string): KeptForm | undefined {
+function readForms(text: string): LastGoodForms | undefined {
   try {
-    const { file, namespace, name, resource } = JSON.parse(text) as Readonly<Record<keyof KeptForm, unknown>>;
-    const parsed = parseRateLimitConfigResource(resource);
-    if (typeof file !== "string" || typeof namespace !== "string" || typeof name !== "string" || !parsed.ok)
+    const { namespace, name, file, forms } = JSON.parse(text) as Readonly<Record<keyof LastGoodForms, unknown>>;
+    if (typeof namespace !== "string" || typeof name !== "string" || typeof file !== "string" || !Array.isArray(forms))
       return undefined;
-    return { file, namespace, name, resource: parsed.resource };
+    const parsed = forms.map((form) => parseRateLimitConfigResource(form)).filter((form) => form.ok);
+    return parsed.length === 0 ? undefined : { namespace, name, file, forms: parsed.map(({ resource }) => resource) };
   } catch {
     return undefined; // Not JSON; the caller logs it.
   }

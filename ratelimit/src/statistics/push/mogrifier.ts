@@ -28,9 +28,9 @@ export function parseMogrifier(
   { PATTERN, NAME, TAGS = "" }: MogrifierTexts,
   report: (setting: keyof MogrifierTexts, message: string) => void,
 ): Mogrifier | undefined {
-  let isValid = true;
+  let problems = 0;
   const problem = (setting: keyof MogrifierTexts, message: string): void => {
-    isValid = false;
+    problems += 1;
     report(setting, message);
   };
   const compiled = PATTERN === undefined ? undefined : compileGoPattern(PATTERN);
@@ -38,7 +38,7 @@ export function parseMogrifier(
   else if (!compiled.ok) problem("PATTERN", `failed to compile pattern for ${id}: ${PATTERN}: ${compiled.reason}`);
   if (NAME === undefined) problem("NAME", `no NAME specified for mogrifier ${id}`);
   const tags = parseTags(id, TAGS, (message) => problem("TAGS", message));
-  return isValid && compiled?.ok === true && NAME !== undefined
+  return problems === 0 && compiled?.ok === true && NAME !== undefined
     ? { pattern: compiled.pattern, name: NAME, tags }
     : undefined;
 }
