@@ -192,6 +192,19 @@ default/shop   shop     served   2/2    -
     expect(output.stderr).toContain(`Cannot reach ${two.url}: connection refused`);
   });
 
+  it("prints one error of several replicas once, with their names", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", {}));
+    await server.stop();
+    const port = new URL(url).port;
+    const resolve = (): Promise<readonly string[]> => Promise.resolve(["127.0.0.2", "127.0.0.3"]);
+    const { ended, output } = run(["-s", `http://cp.example:${port}`, "-s", url], { resolve });
+    expect(await ended).toBe(2);
+    expect(output).toEqual({
+      stdout: "",
+      stderr: `weir rollout: Cannot reach http://cp.example:${port} (127.0.0.2): connection refused (connect ECONNREFUSED 127.0.0.2:${port}); the same: http://cp.example:${port} (127.0.0.3), ${url}\n`,
+    });
+  });
+
   it("says so when something else answers", async () => {
     const other: Server = createServer((_, response) => response.writeHead(404).end("no"));
     other.listen(0, "127.0.0.1");
