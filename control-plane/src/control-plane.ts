@@ -18,6 +18,7 @@ import { NackPolicy } from "./pods/nack-policy.ts";
 import { PodRegistry } from "./pods/pod-registry.ts";
 import { clientStatusService } from "./report/client-status/client-status-grpc.ts";
 import { ConcurrencyLimit } from "./report/concurrency-limit.ts";
+import { FleetWatch } from "./report/fleet-watch.ts";
 import { type MarkFailed, PushFollower } from "./report/push-follower.ts";
 import { reportRollout } from "./report/rollout/report-rollout.ts";
 import { RolloutFeed } from "./report/rollout/rollout-feed.ts";
@@ -69,6 +70,7 @@ export class ControlPlane {
   readonly #metrics: Metrics;
   readonly #rolloutLimit = new ConcurrencyLimit({ max: ROLLOUTS_MAX, task: "report the rollout" });
   readonly #follower: PushFollower;
+  readonly #fleetWatch: FleetWatch;
   #isDraining = false;
 
   /** Fails with TLS_FILE_INVALID when a certificate cannot be used. */
@@ -90,6 +92,13 @@ export class ControlPlane {
     this.ads = this.#createAdsServer();
     this.http = this.#createHttpServer();
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
+    this.#fleetWatch = new FleetWatch({
+      log,
+      clock,
+      resources: () => this.#publisher.state().desired?.accepted,
+      onChanged: (listener) => this.#publisher.onChanged(listener),
+      pods: this.#pods,
+    });
     this.lifecycle = this.#createLifecycle();
   }
 
@@ -204,7 +213,15 @@ export class ControlPlane {
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
     const first = [this.http, this.#conditionCheck(), ...tls];
-    for (const part of [...first, this.#source, this.#publisher, this.#follower, this.ads, this.#feed])
+    for (const part of [
+      ...first,
+      this.#source,
+      this.#publisher,
+      this.#follower,
+      this.#fleetWatch,
+      this.ads,
+      this.#feed,
+    ])
       lifecycle.add(part);
     return lifecycle;
   }

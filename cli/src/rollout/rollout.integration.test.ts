@@ -42,6 +42,16 @@ default/shop   shop     served   2/2    -
     });
   });
 
+  it("shows warnings below the pod or resource that they are about", async () => {
+    const resources = [{ namespace: "web", name: "shop", domain: "shop", state: 1, fleets: ["cor"], warnings: ["no pod of fleet cor is connected to this replica (fleets with pods: default)"] }]; // prettier-ignore
+    const pods = [{ pod: "a", fleet: "default", state: 1, warnings: ["no valid resource names its fleet default"] }];
+    const { url } = await start(rolloutOf("cp-0", {}, { resources, pods }));
+    const { ended, output } = run(["-s", url]);
+    expect(await ended).toBe(0);
+    expect(output.stdout).toContain("cp-0\n  warning: no valid resource names its fleet default\n");
+    expect(output.stdout).toContain("\n  warning: no pod of fleet cor is connected (fleets with pods: default)\n");
+  });
+
   it("merges replicas, each with its own pods, and ends with 1 while a pod rejects", async () => {
     const one = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const two = await start(rolloutOf("cp-1", { "gateway-2": 2, "gateway-3": 3 }));
@@ -148,6 +158,7 @@ default/shop   shop     served   2/2    -
           sent: { version: "0123456789abcdef" },
           rejected: { version: "0123456789abcdef" },
           rejection: "invalid rate limit unit 'X'",
+          warnings: [],
           replica: "cp-0",
         },
       ],

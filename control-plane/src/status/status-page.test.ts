@@ -150,7 +150,7 @@ describe("renderStatusPage()", () => {
       "Resource | Domain | Fleets | State | Pods | Where",
       "default/c | gamma | every | [bad] quarantined RejectedByDataPlane | [warning] 0 of 2 current [bad] 1 rejected | c.yaml:1",
       "default/b | alpha | gold, iron | [bad] refused DomainConflict | | b.yaml:1",
-      "default/a | alpha | gold | [good] served 1 warning spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field | none connected | a.yaml:1",
+      "default/a | alpha | gold | [good] served 2 warnings spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field no pod of fleet gold is connected to this replica (fleets with pods: gateway) | none connected | a.yaml:1",
     ]);
   });
 

@@ -56,7 +56,7 @@ describe("mergeRollouts()", () => {
   });
 
   it("drops a warning about a fleet whose pods are connected to another replica", () => {
-    const warned = (where: string): RolloutInit["resources"] => [
+    const warned = (where: string): NonNullable<RolloutInit["resources"]> => [
       { namespace: "web", name: "shop", fleets: ["edge", "cor"], warnings: ["spec.x: ignored", ...warnings(where)] },
     ];
     const warnings = (where: string): string[] =>
@@ -85,7 +85,7 @@ describe("mergeRollouts()", () => {
 describe("mergeRollouts() with a resource that needs pods", () => {
   const shop = { namespace: "web", name: "shop", state: 1 } as const;
   const wanted = { namespace: "web", name: "shop", generation: 0, needsPods: true };
-  const pods = (...fleets: readonly string[]): RolloutInit["pods"] =>
+  const pods = (...fleets: readonly string[]): NonNullable<RolloutInit["pods"]> =>
     fleets.map((fleet, index) => ({ pod: `pod-${index}`, fleet, state: 1 }));
 
   it.each<{ when: string; fleets: string[]; pods: string[]; fleet?: string; problems: string[] }>([

@@ -43,10 +43,11 @@ describe("identityOf()", () => {
 
 describe("podName()", () => {
   it.each([
-    { pod: "pod-7", nodeId: "gateway/pod-7", expected: "pod-7" },
-    { pod: "", nodeId: "gateway/pod-7", expected: "gateway/pod-7" },
-    { pod: "", nodeId: "", expected: "192.0.2.1:4711" },
-  ])("gives $expected for pod '$pod' and node id '$nodeId'", ({ pod, nodeId, expected }) => {
-    expect(podName({ pod, nodeId, namespace: "", fleet: "default" }, "192.0.2.1:4711")).toBe(expected);
+    { namespace: "edge", pod: "pod-7", nodeId: "gateway/pod-7", expected: "edge/pod-7" },
+    { namespace: "", pod: "pod-7", nodeId: "gateway/pod-7", expected: "pod-7" },
+    { namespace: "edge", pod: "", nodeId: "gateway/pod-7", expected: "gateway/pod-7" },
+    { namespace: "", pod: "", nodeId: "", expected: "192.0.2.1:4711" },
+  ])("gives $expected for pod '$namespace/$pod' and node id '$nodeId'", ({ expected, ...identity }) => {
+    expect(podName(identity, "192.0.2.1:4711")).toBe(expected);
   });
 });

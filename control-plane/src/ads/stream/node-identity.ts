@@ -30,9 +30,9 @@ export function identityOf(node: Node | undefined): PodIdentity {
   };
 }
 
-/** One name for a pod: its own, else its node id, else its address. */
-export function podName({ nodeId, pod }: PodIdentity, peer: string): string {
-  return pod || nodeId || peer;
+/** One name for a pod, as in every log line: `<namespace>/<pod>`, else its node id, else its address. */
+export function podName({ nodeId, namespace, pod }: Omit<PodIdentity, "fleet">, peer: string): string {
+  return namespace !== "" && pod !== "" ? `${namespace}/${pod}` : pod || nodeId || peer;
 }
 
 function metadataText(node: Node | undefined, key: string): string {

@@ -7,6 +7,7 @@ import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../../snaps
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
+import { podFleetsOf, podWarnings, servedFleets } from "./fleet-warnings.ts";
 import { reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type {
   FleetReport,
@@ -47,7 +48,8 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
   const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
   const fleets = fleetStatuses(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
   const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
-  const resources = reportResources({ publisher, refusals, fleets }, filter);
+  const resources = reportResources({ publisher, refusals, fleets, podFleets: podFleetsOf(facts.pods) }, filter);
+  const served = servedFleets(publisher.desired?.accepted ?? []);
   return {
     replica,
     instance,
@@ -62,7 +64,10 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
     fleets: fleets.map((status) => reportFleet(status, publishedMs.get(status.fleet))),
     resources,
     refusals: reportRefusals(refusals, new Set(resources.map(({ resource }) => resource)), filter),
-    pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
+    pods: pods.map((pod) => ({
+      ...reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version),
+      warnings: podWarnings(pod.fleet, served),
+    })),
   };
 }
 
@@ -134,7 +139,7 @@ function reportRefusals(
     }));
 }
 
-function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
+function reportPod(pod: PodState, version: string | undefined): Omit<PodReportEntry, "warnings"> {
   const { nodeId, pod: name, namespace, fleet, peer, connectedMs, sent, accepted, rejected } = pod;
   return {
     node: nodeId,

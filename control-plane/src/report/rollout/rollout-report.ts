@@ -78,7 +78,7 @@ export interface ResourceReport {
   readonly pods: number;
   /** Their sync status; none is `current` while the active version lacks the present form. */
   readonly podStates: SyncStatusCounts;
-  /** Fields that some pods ignore, and NACKs without effect. */
+  /** Fields that some pods ignore, fleets without a pod, and NACKs without effect. */
   readonly warnings: readonly string[];
 }
 
@@ -111,6 +111,8 @@ export interface PodReportEntry {
   readonly sent: VersionReport | null;
   readonly accepted: VersionReport | null;
   readonly rejected: (VersionReport & { readonly message: string }) | null;
+  /** A fleet that no resource names. */
+  readonly warnings: readonly string[];
 }
 
 /** The whole report. Times are ISO 8601. */
