@@ -31,7 +31,7 @@ describe("compileCountedRules()", () => {
     );
   });
 
-  it("compileCountedRules() goes on with the counters of unchanged keys when it is called again", () => {
+  it("compileCountedRules() keeps the counters of unchanged keys when it is called again", () => {
     const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
     const first = compileCountedRules([CONFIGURATION_B], statistics).domain("test-domain")?.match(entries("key3=a"));
     if (first !== undefined) first.attachment.totalHits += 7;
@@ -42,7 +42,7 @@ describe("compileCountedRules()", () => {
     expect(second.domain("test-domain")?.match(entries("key3=a"))?.attachment.totalHits).toBe(7);
   });
 
-  it("match() counts under the rule's own key and says so when there is no room for another dynamic key", () => {
+  it("match() counts under the rule's own key and says so when there can be no further dynamic key", () => {
     const statistics = createStatisticsStore({ maxDynamicKeys: 1 });
     const rules = compileCountedRules(
       [configuration("d", [descriptor({ key: "k", rateLimit: limit(10, "minute"), detailedMetric: true })])],
@@ -58,7 +58,7 @@ describe("compileCountedRules()", () => {
     expect(statistics.counter("ratelimit.service.stats_keys_dropped").value).toBe(1);
   });
 
-  it("case 22: override() keeps the same counters when a later request brings another limit", () => {
+  it("case 22: override() keeps the same counters when a later request has another limit", () => {
     const rules = compileCountedRules([CONFIGURATION_B], createStatisticsStore({ maxDynamicKeys: 10 })).domain(
       "test-domain",
     );

@@ -1,0 +1,32 @@
+// Finds out whether a server that closes plaintext connections speaks TLS: nothing in what it sends
+// to a plaintext client says so.
+import { connect } from "node:tls";
+
+import { errorCode } from "@weir/common/errors/error-code";
+
+/** Longest handshake, in milliseconds. */
+const HANDSHAKE_TIMEOUT_MS = 2_000;
+
+/** Whether the server at `host:port` begins a TLS handshake. Nothing is sent over the connection. */
+export async function speaksTls(serverUrl: string): Promise<boolean> {
+  const [, host = "", port = ""] = /^\[?(.*?)\]?:(\d+)$/.exec(serverUrl) ?? [];
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({
+    host,
+    port: Number(port),
+    // Only the protocol matters: the connection is closed, whoever the server is.
+    rejectUnauthorized: false,
+    ALPNProtocols: ["h2"],
+    timeout: HANDSHAKE_TIMEOUT_MS,
+  });
+  socket.once("secureConnect", () => resolve(true));
+  socket.once("timeout", () => resolve(false));
+  // A server that requires a client certificate before TLS 1.3 ends the handshake with an alert.
+  socket.once("error", (error) => resolve(errorCode(error)?.includes("_ALERT_") ?? false));
+  socket.once("close", () => resolve(false));
+  try {
+    return await promise;
+  } finally {
+    socket.destroy();
+  }
+}
