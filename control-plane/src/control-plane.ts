@@ -25,13 +25,14 @@ import { RolloutFeed } from "./report/rollout/rollout-feed.ts";
 import { rolloutGrpcService } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
-import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
+import type { AdsSecuritySettings } from "./ads-security-settings.ts";
+import type { Settings, SourceSettings } from "./settings.ts";
 import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import { createMetrics, type Metrics, type SourceCounts } from "./status/metrics.ts";
-import { statusRoutes } from "./status/status-routes.ts";
+import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
@@ -126,7 +127,7 @@ export class ControlPlane {
       source: this.#source.location,
       ads: addressOf(this.ads),
       security: this.#settings.ads.security.kind,
-      status: `http://${addressOf(this.http)}/status`,
+      status: this.#settings.http.hasReports ? `http://${addressOf(this.http)}/status` : "off (HTTP_REPORTS)",
     };
   }
 
@@ -202,7 +203,8 @@ export class ControlPlane {
       limit,
       metrics: this.#metrics,
     });
-    for (const route of [...routes, rolloutRoute({ feed: this.#feed, limit, log })]) http.route(route);
+    const all = [...routes, rolloutRoute({ feed: this.#feed, limit, log })];
+    for (const route of this.#settings.http.hasReports ? all : withoutReports(all)) http.route(route);
     return http;
   }
 
@@ -268,8 +270,8 @@ function routeGrpcLog(log: Log): void {
 
 function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
   if (security.kind === "plaintext") return security;
-  const { kind, certPath, keyPath, caPath, allowedNames } = security;
-  return { kind, files: openTlsFiles({ certPath, keyPath, caPath }, { log }), allowedNames };
+  const { certPath, keyPath, caPath, ...access } = security;
+  return { ...access, files: openTlsFiles({ certPath, keyPath, caPath }, { log }) };
 }
 
 function addressOf(listener: AdsServer | AdminServer): string {

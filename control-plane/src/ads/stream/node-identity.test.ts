@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { describe, expect, it } from "vitest";
 
-import { identityOf, podName } from "./node-identity.ts";
+import { fleetNamedBy, identityOf, podName } from "./node-identity.ts";
 
 describe("identityOf()", () => {
   it.each([
@@ -38,6 +38,33 @@ describe("identityOf()", () => {
     { when: "the id begins with it", node: { id: `${"f".repeat(60_000)}/pod-7` } },
   ])("keeps no fleet that would fill log and status page when $when", ({ node }) => {
     expect(identityOf(create(NodeSchema, node)).fleet).toBe(`${"f".repeat(256)}…`);
+  });
+});
+
+describe("identityOf() with the fleet of a certificate", () => {
+  it("takes that fleet, whatever the node names", () => {
+    expect(identityOf(undefined, "core").fleet).toBe("core");
+    expect(identityOf(create(NodeSchema, { id: "edge/x", metadata: { fleet: "gold" } }), "core")).toMatchObject({
+      nodeId: "edge/x",
+      fleet: "core",
+    });
+  });
+});
+
+describe("fleetNamedBy()", () => {
+  it.each([
+    { node: undefined, named: undefined },
+    { node: { id: "" }, named: undefined },
+    { node: { id: "gateway" }, named: undefined }, // The name of the pod, as a rule.
+    { node: { id: "/pod-7" }, named: undefined },
+    { node: { id: "gateway/pod-7" }, named: "gateway" },
+    { node: { id: "gateway/" }, named: "gateway" },
+    { node: { id: "pod-7", metadata: { fleet: "gold" } }, named: "gold" },
+    { node: { id: "gateway/pod-7", metadata: { fleet: "" } }, named: "gateway" },
+    { node: { id: "pod-7", metadata: { fleet: ["gold"] } }, named: undefined },
+    { node: { id: "g".repeat(300), metadata: { fleet: "f".repeat(300) } }, named: "f".repeat(300) },
+  ])("gives $named for $node", ({ node, named }) => {
+    expect(fleetNamedBy(node === undefined ? undefined : create(NodeSchema, node))).toBe(named);
   });
 });
 

@@ -18,16 +18,27 @@ export interface PodIdentity {
   readonly pod: string;
 }
 
-/** The identity of a node. Its fleet: the metadata's, else the id up to a slash, else "default". */
-export function identityOf(node: Node | undefined): PodIdentity {
+/**
+ * The identity of a node. Its fleet: that of its certificate if it counts, else the metadata's, else
+ * the id up to a slash, else "default".
+ */
+export function identityOf(node: Node | undefined, certificateFleet?: string): PodIdentity {
   const nodeId = node?.id ?? "";
-  const fleet = metadataText(node, "fleet") || (nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET;
+  const fleet = certificateFleet ?? fleetNamedBy(node) ?? ((nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET);
   return {
     nodeId: cut(nodeId),
     fleet: cut(fleet),
     namespace: cut(metadataText(node, "namespace")),
     pod: cut(metadataText(node, "pod")),
   };
+}
+
+/** The whole name of the fleet in the metadata, else before a slash in the id; undefined: neither. */
+export function fleetNamedBy(node: Node | undefined): string | undefined {
+  const named = metadataText(node, "fleet");
+  if (named !== "") return named;
+  const [prefix = "", ...rest] = (node?.id ?? "").split("/");
+  return rest.length === 0 || prefix === "" ? undefined : prefix;
 }
 
 /** One name for a pod, as in every log line: `<namespace>/<pod>`, else its node id, else its address. */

@@ -68,6 +68,8 @@ export interface PodStreamOptions {
   /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly kind: StreamKind;
+  /** The fleet of the client certificate; undefined: the node names its fleet. */
+  readonly certificateFleet?: string | undefined;
 }
 
 /** Whether a request where only our type can be meant asks for it: it need not name it. */
@@ -158,7 +160,7 @@ export class PodStream {
 
   /** The first request of a stream identifies the client; later ones cannot change that. */
   #meet(request: DiscoveryRequest): KnownPod {
-    const identity = identityOf(request.node);
+    const identity = identityOf(request.node, this.#options.certificateFleet);
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });
