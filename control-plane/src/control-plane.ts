@@ -127,7 +127,9 @@ export class ControlPlane {
       source: this.#source.location,
       ads: addressOf(this.ads),
       security: this.#settings.ads.security.kind,
-      status: this.#settings.http.hasReports ? `http://${addressOf(this.http)}/status` : "off (HTTP_REPORTS)",
+      ...(this.#settings.http.hasReports
+        ? { status: `http://${addressOf(this.http)}/status` }
+        : { probes: `http://${addressOf(this.http)}/readyz` }),
     };
   }
 

@@ -332,18 +332,19 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
 
     it("leaves probes and metrics on HTTP_PORT with HTTP_REPORTS=false", async () => {
       await start({ HTTP_REPORTS: "false" });
-      const text = "reports are not served on this port, because HTTP_REPORTS=false\n";
-      const headers = { "content-type": "application/json" };
-      for (const answer of [
-        await get("/status"),
-        await get("/status?format=json"),
-        await get("/"),
-        await get("/weir.rollout.v1.RolloutService/GetRollout", { method: "POST", body: "{}", headers }),
-        await get("/weir.rollout.v1.RolloutService/WatchRollout", { method: "POST", body: "{}", headers }),
-      ])
-        expect([answer.status, await answer.text()]).toEqual([404, text]);
+      const message = "reports are not served on this port, because HTTP_REPORTS=false";
+      const rolloutApi = "/weir.rollout.v1.RolloutService";
+      for (const path of ["/status", "/status?format=json", "/", `${rolloutApi}/GetRollout`]) {
+        const answer = await get(path);
+        expect([answer.status, await answer.text()]).toEqual([404, `${message}\n`]);
+      }
+      for (const method of ["GetRollout", "WatchRollout"]) {
+        const headers = { "content-type": "application/json" };
+        const answer = await get(`${rolloutApi}/${method}`, { method: "POST", body: "{}", headers });
+        expect([answer.status, await answer.json()]).toEqual([404, { code: "failed_precondition", message }]);
+      }
       for (const path of ["/healthz", "/readyz", "/metrics"]) expect((await get(path)).status).toBe(200);
-      expect(controlPlane.describe()).toMatchObject({ status: "off (HTTP_REPORTS)" });
+      expect(controlPlane.describe()).toMatchObject({ probes: expect.stringMatching(/^http:.*\/readyz$/) });
     });
   });
 });

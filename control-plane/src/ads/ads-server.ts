@@ -266,6 +266,7 @@ export class AdsServer implements Part {
     const violation = stream.receive(request);
     if (violation === undefined) return;
     this.#warnings.warn("Ended an ADS stream, the client violated the protocol", {
+      pod: stream.podName(),
       peer: call.getPeer(),
       text: violation,
     });

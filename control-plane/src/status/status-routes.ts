@@ -67,16 +67,15 @@ export function statusRoutes({ report, readiness, limit, metrics }: StatusRouteD
 
 /** The routes with `HTTP_REPORTS=false`: all but probes and metrics explain why they answer 404. */
 export function withoutReports(routes: readonly AdminRoute[]): readonly AdminRoute[] {
-  return routes.map((route) =>
-    PROBES.has(route.path)
-      ? route
-      : {
-          ...route,
-          help: "off, because HTTP_REPORTS=false",
-          handle: (_request, response) =>
-            respondText(response, 404, "reports are not served on this port, because HTTP_REPORTS=false\n"),
-        },
-  );
+  const off = { help: "off, because HTTP_REPORTS=false", handle: answerWithoutReports };
+  return routes.map((route) => (PROBES.has(route.path) ? route : { ...route, ...off }));
+}
+
+/** Clients of the rollout API read an error of the Connect protocol. */
+function answerWithoutReports({ method }: IncomingMessage, response: ServerResponse): void {
+  const message = "reports are not served on this port, because HTTP_REPORTS=false";
+  if (method === "POST") respondJson(response, 404, { code: "failed_precondition", message });
+  else respondText(response, 404, `${message}\n`);
 }
 
 /** Whether the client asks for JSON: by the query, or because it accepts JSON and not HTML. */

@@ -134,6 +134,11 @@ export class PodStream {
     return undefined;
   }
 
+  /** The name of the pod for the log; undefined before its first request. */
+  podName(): string | undefined {
+    return this.#pod === undefined ? undefined : podName(this.#pod.identity, this.#deps.channel.peer);
+  }
+
   /** Another snapshot may be active for the pod. */
   published(): void {
     this.#send();

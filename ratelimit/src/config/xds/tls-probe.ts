@@ -1,5 +1,6 @@
 // Finds out whether a server that closes plaintext connections speaks TLS: nothing in what it sends
 // to a plaintext client says so.
+import { isIP } from "node:net";
 import { connect } from "node:tls";
 
 import { errorCode } from "@weir/common/errors/error-code";
@@ -17,16 +18,17 @@ export async function speaksTls(serverUrl: string): Promise<boolean> {
     // Only the protocol matters: the connection is closed, whoever the server is.
     rejectUnauthorized: false,
     ALPNProtocols: ["h2"],
-    timeout: HANDSHAKE_TIMEOUT_MS,
+    servername: isIP(host) === 0 ? host : "",
   });
+  const timer = setTimeout(() => resolve(false), HANDSHAKE_TIMEOUT_MS);
   socket.once("secureConnect", () => resolve(true));
-  socket.once("timeout", () => resolve(false));
   // A server that requires a client certificate before TLS 1.3 ends the handshake with an alert.
   socket.once("error", (error) => resolve(errorCode(error)?.includes("_ALERT_") ?? false));
   socket.once("close", () => resolve(false));
   try {
     return await promise;
   } finally {
+    clearTimeout(timer);
     socket.destroy();
   }
 }

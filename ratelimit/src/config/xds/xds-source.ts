@@ -50,6 +50,8 @@ export class XdsSource implements ConfigSource {
   #nacks = 0;
   #nackTimer: NodeJS.Timeout | undefined;
   #silenceTimer: NodeJS.Timeout | undefined;
+  /** Whether the stream has had a response. */
+  #hasResponse = false;
   /** The trouble that was logged and has not ended; its end is logged at the same level. */
   #trouble: "unreachable" | "silent" | undefined;
   #isNackLogged = false;
@@ -97,6 +99,7 @@ export class XdsSource implements ConfigSource {
 
   #open(): void {
     this.#isConnected = false;
+    this.#hasResponse = false;
     this.#nackedVersion = undefined;
     this.#nacks = 0;
     try {
@@ -129,6 +132,7 @@ export class XdsSource implements ConfigSource {
   }
 
   #noteSilence(): void {
+    if (this.#hasResponse) return;
     this.#deps.log.warn("Connected to the configuration server, but it has sent nothing yet", {
       waitedMs: this.#options.silenceMs ?? SILENCE_MS,
       nodeId: this.#options.nodeId,
@@ -138,7 +142,7 @@ export class XdsSource implements ConfigSource {
 
   /** Only a response shows that the server works: one that fails may accept connections. */
   #noteResponse(): void {
-    clearTimeout(this.#silenceTimer);
+    this.#hasResponse = true;
     if (this.#trouble === "unreachable") this.#deps.log.warn("Connected to the configuration server again");
     if (this.#trouble === "silent") this.#deps.log.warn("The configuration server has sent its first response");
     this.#trouble = undefined;
