@@ -281,4 +281,13 @@ describe("renderStatusPage()", () => {
     expect(ofFleets.match(/fleet-\d+/g)).toHaveLength(1000);
     expect(ofFleets).toContain("And 100 more; use the filter above.");
   });
+
+  it("shows the warnings of a resource without pods and of a pod without resources", () => {
+    const publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", fleets: ["cor"] }) });
+    const words = wordsOf(renderStatusPage(reportOf(publisher, [podOf({ fleet: "core" })])));
+    expect(words.filter((line) => line.includes("warning no"))).toEqual([
+      "pod-7 / gateway/pod-7 / namespace edge | core | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [warning] pending1 warning no valid resource names its fleet core, so it gets none (fleets of resources: cor) | none | none",
+      "default/a | alpha | cor | [good] served 1 warning no pod of fleet cor is connected to this replica (fleets with pods: core) | none connected | a.yaml:1",
+    ]);
+  });
 });
