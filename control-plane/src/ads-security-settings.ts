@@ -13,7 +13,7 @@ export type AdsSecuritySettings =
       readonly allowedNames: readonly string[];
       /** Whether the fleet of a pod is that of its certificate. */
       readonly isFleetFromCertificate: boolean;
-      /** For reports; empty: nobody. Undefined: the same as for pods. */
+      /** For reports; empty: no client. Undefined: the same as for pods. */
       readonly reportNames: readonly string[] | undefined;
     }
   | { readonly kind: "plaintext" };

@@ -1,5 +1,5 @@
-// Tests of ADS_FLEET_FROM_CERTIFICATE, ADS_REPORT_SANS and HTTP_REPORTS with real certificates: which
-// client gets what, over each method of the port for pods and over HTTP.
+// Tests of ADS_FLEET_FROM_CERTIFICATE, ADS_REPORT_SANS and HTTP_REPORTS with real certificates: the
+// answers to each client, over each method of the port for pods and over HTTP.
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Finds the fleets that a resource names and of which no pod is connected: typing errors, as a rule.
+// Finds the fleets that a resource names and of which no pod is connected: as a rule, typing errors.
 // Pure.
 import type { MergedRollout, WantedResource } from "./merged-rollout.ts";
 

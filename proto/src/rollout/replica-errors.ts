@@ -1,4 +1,4 @@
-// Groups the errors of replicas: one error of several replicas is shown once, with their names. Pure.
+// Groups the errors of replicas: one error of several is shown once, with their names. Pure.
 import type { ReplicaAnswer } from "./merged-rollout.ts";
 
 /** An address with a port: different for each replica that nothing else distinguishes. */

@@ -55,7 +55,7 @@ export class RecordingListener implements ConfigListener {
     return this.configs.map((config) => config.domain).sort();
   }
 
-  /** Resolves when the condition is true; fails with the results so far when that takes too long. */
+  /** Resolves when the condition is true; fails with the results when that takes too long. */
   async until(condition: () => boolean): Promise<void> {
     const deadline = AbortSignal.timeout(WAIT_MAX_MS);
     while (!condition()) {
@@ -80,7 +80,7 @@ export class RecordingListener implements ConfigListener {
 }
 
 /**
- * Runs the suite. `open` makes a new fixture whose source is not started and reports to the listener.
+ * Runs the suite. `open` makes a fixture whose source is not started and reports to the listener.
  */
 export function describeConfigSource(what: string, open: (listener: ConfigListener) => Promise<SourceFixture>): void {
   describe(`${what} as a ConfigSource`, () => {

@@ -19,8 +19,8 @@ export interface PodIdentity {
 }
 
 /**
- * The identity of a node. Its fleet: that of its certificate if it counts, else the metadata's, else
- * the id up to a slash, else "default".
+ * The identity of a node. Its fleet: that of its certificate if given, else the metadata's, else the
+ * id up to a slash, else "default".
  */
 export function identityOf(node: Node | undefined, certificateFleet?: string): PodIdentity {
   const nodeId = node?.id ?? "";
@@ -33,7 +33,7 @@ export function identityOf(node: Node | undefined, certificateFleet?: string): P
   };
 }
 
-/** The whole name of the fleet in the metadata, else before a slash in the id; undefined: neither. */
+/** The fleet in the metadata, else before a slash in the id, uncut; undefined: neither. */
 export function fleetNamedBy(node: Node | undefined): string | undefined {
   const named = metadataText(node, "fleet");
   if (named !== "") return named;
@@ -41,7 +41,7 @@ export function fleetNamedBy(node: Node | undefined): string | undefined {
   return rest.length === 0 || prefix === "" ? undefined : prefix;
 }
 
-/** One name for a pod, as in every log line: `<namespace>/<pod>`, else its node id, else its address. */
+/** The name of a pod in the log: `<namespace>/<pod>`, else its node id, else its address. */
 export function podName({ nodeId, namespace, pod }: Omit<PodIdentity, "fleet">, peer: string): string {
   return namespace !== "" && pod !== "" ? `${namespace}/${pod}` : pod || nodeId || peer;
 }

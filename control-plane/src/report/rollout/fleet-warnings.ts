@@ -1,4 +1,4 @@
-// Finds typing errors in fleet names: resources that no pod gets, and pods that get no resource. Pure.
+// Finds typing errors in fleet names: resources that no pod gets, pods that get no resource. Pure.
 import { absentFleets, listNames } from "@weir/proto/rollout/absent-fleets";
 
 /** What matters of a resource. */
@@ -21,8 +21,8 @@ export function fleetWarnings(
 }
 
 /**
- * The fleets that get a resource; undefined when every fleet gets one, or there is no resource. Pods
- * of other fleets are usual while a resource is for every fleet, so they are not suspicious then.
+ * The fleets that get a resource; undefined when every fleet gets one, or there is no resource.
+ * While a resource is for every fleet, pods of fleets that none names are usual.
  */
 export function servedFleets(resources: readonly FleetResource[]): ReadonlySet<string> | undefined {
   const served = new Set<string>();

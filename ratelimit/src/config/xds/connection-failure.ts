@@ -1,5 +1,5 @@
-// Explains why there is no connection to the configuration server, with the settings to check. Pure:
-// the texts of grpc-js, Node and OpenSSL come in.
+// Explains why there is no connection to the configuration server, with the settings to check, from
+// the texts of grpc-js, Node and OpenSSL. Pure.
 
 const USE_TLS = "CONFIG_GRPC_XDS_SERVER_USE_TLS";
 const AUTHORITY = "CONFIG_GRPC_XDS_SERVER_TLS_CACERT";

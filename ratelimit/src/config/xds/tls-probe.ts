@@ -8,14 +8,14 @@ import { errorCode } from "@weir/common/errors/error-code";
 /** Longest handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 2_000;
 
-/** Whether the server at `host:port` begins a TLS handshake. Nothing is sent over the connection. */
+/** Whether the server at `host:port` answers a TLS handshake; the connection is closed then. */
 export async function speaksTls(serverUrl: string): Promise<boolean> {
   const [, host = "", port = ""] = /^\[?(.*?)\]?:(\d+)$/.exec(serverUrl) ?? [];
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({
     host,
     port: Number(port),
-    // Only the protocol matters: the connection is closed, whoever the server is.
+    // Only the protocol matters: nothing is sent after the handshake.
     rejectUnauthorized: false,
     ALPNProtocols: ["h2"],
     servername: isIP(host) === 0 ? host : "",
