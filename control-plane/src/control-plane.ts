@@ -216,16 +216,8 @@ export class ControlPlane {
     // HTTP first, so that a start that waits has a status page; pods last, when there is a
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
-    const first = [this.http, this.#conditionCheck(), ...tls];
-    for (const part of [
-      ...first,
-      this.#source,
-      this.#publisher,
-      this.#follower,
-      this.#fleetWatch,
-      this.ads,
-      this.#feed,
-    ])
+    const first = [this.http, this.#conditionCheck(), this.#fleetWatch, ...tls];
+    for (const part of [...first, this.#source, this.#publisher, this.#follower, this.ads, this.#feed])
       lifecycle.add(part);
     return lifecycle;
   }

@@ -65,11 +65,11 @@ export type StreamKind = "aggregated" | "single-type";
 
 /** How a stream was opened. */
 export interface PodStreamOptions {
+  /** The fleet of the client certificate; undefined: the node names its fleet. */
+  readonly certificateFleet?: string | undefined;
   /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly kind: StreamKind;
-  /** The fleet of the client certificate; undefined: the node names its fleet. */
-  readonly certificateFleet?: string | undefined;
 }
 
 /** Whether a request where only our type can be meant asks for it: it need not name it. */

@@ -15,7 +15,7 @@ describe("fleetWarnings()", () => {
       expected: ["no pod of fleet cor is connected to this replica (fleets with pods: core, edge)"],
     },
     { when: "each of its fleets has pods", fleets: ["core", "edge"], pods: ["core", "edge"], expected: [] },
-    { when: "it is for every fleet", fleets: undefined, pods: ["core"], expected: [] },
+    { when: "it is for every fleet", fleets: [], pods: ["core"], expected: [] },
     { when: "no pod at all is connected", fleets: ["cor"], pods: [], expected: [] },
   ])("gives $expected when $when", ({ fleets, pods, expected }) => {
     expect(fleetWarnings(fleets, podFleetsOf(pods.map((fleet) => ({ fleet }))))).toEqual(expected);

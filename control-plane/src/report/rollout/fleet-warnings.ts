@@ -1,10 +1,30 @@
 // Finds typing errors in fleet names: resources that no pod gets, pods that get no resource. Pure.
 import { absentFleets, listNames } from "@weir/proto/rollout/absent-fleets";
 
+import type { RolloutReport } from "./rollout-report.ts";
+
 /** What matters of a resource. */
-export interface FleetResource {
+interface FleetResource {
   /** undefined: every fleet. */
   readonly fleets: readonly string[] | undefined;
+}
+
+/** The report with warnings: of served resources without pods, and of pods without resources. */
+export function addFleetWarnings(
+  report: RolloutReport,
+  pods: readonly { readonly fleet: string }[],
+  served: readonly FleetResource[],
+): RolloutReport {
+  const podFleets = podFleetsOf(pods);
+  const fleets = servedFleets(served);
+  return {
+    ...report,
+    resources: report.resources.map((resource) => {
+      if (resource.state === "refused") return resource;
+      return { ...resource, warnings: [...resource.warnings, ...fleetWarnings(resource.fleets ?? [], podFleets)] };
+    }),
+    pods: report.pods.map((pod) => ({ ...pod, warnings: [...pod.warnings, ...podWarnings(pod.fleet, fleets)] })),
+  };
 }
 
 /** The fleets of connected pods. */
@@ -13,11 +33,8 @@ export function podFleetsOf(pods: readonly { readonly fleet: string }[]): Readon
 }
 
 /** The warnings of a resource; none while no pod at all is connected, as after a start. */
-export function fleetWarnings(
-  fleets: readonly string[] | undefined,
-  podFleets: ReadonlySet<string>,
-): readonly string[] {
-  return podFleets.size === 0 ? [] : absentFleets(fleets ?? [], podFleets, " to this replica");
+export function fleetWarnings(fleets: readonly string[], podFleets: ReadonlySet<string>): readonly string[] {
+  return podFleets.size === 0 ? [] : absentFleets(fleets, podFleets, " to this replica");
 }
 
 /**

@@ -6,7 +6,6 @@ import type { NackedResource } from "../../snapshot/nacks.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { type Place, resourceKey, type SourceResource } from "../../source/source.ts";
-import { fleetWarnings } from "./fleet-warnings.ts";
 import { findWarnings } from "./find-warnings.ts";
 import type {
   ProblemReport,
@@ -30,13 +29,11 @@ export interface ResourceSources {
   /** Of the desired configuration, and of too large snapshots. */
   readonly refusals: readonly Refusal[];
   readonly fleets: readonly FleetPods[];
-  /** The fleets of all connected pods. */
-  readonly podFleets: ReadonlySet<string>;
 }
 
 /** Every resource that passes the filter, sorted by namespace and name. */
 export function reportResources(
-  { publisher, refusals, fleets, podFleets }: ResourceSources,
+  { publisher, refusals, fleets }: ResourceSources,
   filter: RolloutFilter,
 ): readonly ResourceReport[] {
   return [...collectFacts(publisher, refusals).values()]
@@ -44,11 +41,7 @@ export function reportResources(
     .toSorted(
       (left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name),
     )
-    .map((facts) => {
-      const report = reportResource(facts, publisher, fleets);
-      if (report.state === "refused") return report;
-      return { ...report, warnings: [...report.warnings, ...fleetWarnings(report.fleets ?? undefined, podFleets)] };
-    });
+    .map((facts) => reportResource(facts, publisher, fleets));
 }
 
 /** Resources that wait because of a too large snapshot, per fleet: its causes, and the others. */

@@ -7,7 +7,7 @@ import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../../snaps
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
-import { podFleetsOf, podWarnings, servedFleets } from "./fleet-warnings.ts";
+import { addFleetWarnings } from "./fleet-warnings.ts";
 import { reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type {
   FleetReport,
@@ -42,14 +42,17 @@ interface FleetStatus {
 
 /** Makes the report. */
 export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): RolloutReport {
+  return addFleetWarnings(reportFacts(facts, filter), facts.pods, facts.publisher.desired?.accepted ?? []);
+}
+
+function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport {
   const { replica, instance, nowMs, notReady, publisher } = facts;
   const { syncedMs, problem } = facts.source.condition();
   const { publication, publishedMs } = publisher;
   const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
   const fleets = fleetStatuses(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
   const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
-  const resources = reportResources({ publisher, refusals, fleets, podFleets: podFleetsOf(facts.pods) }, filter);
-  const served = servedFleets(publisher.desired?.accepted ?? []);
+  const resources = reportResources({ publisher, refusals, fleets }, filter);
   return {
     replica,
     instance,
@@ -64,10 +67,7 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
     fleets: fleets.map((status) => reportFleet(status, publishedMs.get(status.fleet))),
     resources,
     refusals: reportRefusals(refusals, new Set(resources.map(({ resource }) => resource)), filter),
-    pods: pods.map((pod) => ({
-      ...reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version),
-      warnings: podWarnings(pod.fleet, served),
-    })),
+    pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
   };
 }
 
@@ -139,7 +139,7 @@ function reportRefusals(
     }));
 }
 
-function reportPod(pod: PodState, version: string | undefined): Omit<PodReportEntry, "warnings"> {
+function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
   const { nodeId, pod: name, namespace, fleet, peer, connectedMs, sent, accepted, rejected } = pod;
   return {
     node: nodeId,
@@ -152,6 +152,7 @@ function reportPod(pod: PodState, version: string | undefined): Omit<PodReportEn
     sent: sent === undefined ? null : reportVersion(sent),
     accepted: accepted === undefined ? null : reportVersion(accepted),
     rejected: rejected === undefined ? null : { ...reportVersion(rejected), message: rejected.message },
+    warnings: [],
   };
 }
 
